@@ -108,7 +108,7 @@ export function letters(task, dual, gram) {
       j) => (k === j ? v - rows[k].d : v))), C: upper, a: upper, s: upper, xi: slack, u: values, values,
     level: Math.max(...values.map(Math.abs), ...rows.map((row) => Math.abs(row.l)), Math.abs(b)), w_of_alpha: w,
     eta: upper.map((U, k) => U - alpha[k]), M: alpha.map((v, k) => v > 0 && v < upper[k]),
-    nu: p.nu, lam: p.lam, tau: p.quantile, h: p.width, rho: point.rho, epsilon: point.epsilon ?? p.epsilon ?? 0.1, t: y,
+    nu: p.nu, lam: p.lam, tau: p.quantile, kappa: p.width, tol: 1e-8, rho: point.rho, epsilon: point.epsilon ?? p.epsilon ?? 0.1, t: y,
     result: { primal: point.primal, dual: point.dual, gap: point.gap },
     phi: () => new Features(K, own), gram: (Z, V) => gram(kernel, Z, V),
     f: (Z) => gram(kernel, Z, X).map((row) => inner(row, beta) + b),

@@ -1,4 +1,4 @@
-"""The letters of a machine with rows of a user's: those of its own rows, and λ, g, c, h behind them.
+"""The letters of a machine with rows of a user's: those of its own rows, and π, g, c, h behind them.
 
 α, ξ and what else has an entry a row are those of the machine alone. β, w(α) and the dual's value have the part of the
 prices too, (USER.2). Rows and prices are the user's own, in the units of the dual: f and w are divided by `size_of_f`.
@@ -23,7 +23,7 @@ SAME_ROWS = 1e-6
 
 
 class ConstraintQuantities(Quantities[P]):
-    """α, w, b, ξ, … of a result, with p rows ⟨g_j, w⟩ + c_j b ≤ h_j and their prices λ_j.
+    """α, w, b, ξ, … of a result, with p rows ⟨g_j, w⟩ + c_j b ≤ h_j and their prices π_j.
 
     problem: With `constraints`.
     """
@@ -42,12 +42,12 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def prices(self) -> FloatArray:
-        """λ in the units of α: (p,)."""
+        """π in the units of α: (p,)."""
         return self.user_prices * (self.problem.size_of_f / self.problem.svm.unit)
 
     @property
     def user_prices(self) -> FloatArray:
-        """λ as the result has it, in the units of the user's rows: (p,)."""
+        """π as the result has it, in the units of the user's rows: (p,)."""
         table = self.result.constraints
         assert table is not None
         prices: FloatArray = table["price"]
@@ -55,7 +55,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def whole(self) -> FloatArray:
-        """α and λ as the dual is computed with, (USER.4): (m + p,)."""
+        """α and π as the dual is computed with, (USER.4): (m + p,)."""
         return np.concatenate([self.alpha, self.prices * self.problem._row_scale])
 
     @property
@@ -79,7 +79,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def left_of_alpha(self) -> FloatArray:
-        """The same by w(α) = Σ α_k s_k φ(x_k) − Σ λ_j g_j: (p,)."""
+        """The same by w(α) = Σ α_k s_k φ(x_k) − Σ π_j g_j: (p,)."""
         Z = self.rows.Z
         return self._rows_at(Z @ self.w_of_alpha if self.is_linear else self.kernel_sums(Z))
 
@@ -117,7 +117,7 @@ class ConstraintQuantities(Quantities[P]):
         ]
 
     def of_rows(self, prices: FloatArray) -> FloatArray:
-        """Σ λ_j g_j, as `products` has it."""
+        """Σ π_j g_j, as `products` has it."""
         of_points = self._of_points(prices)
         if self.is_linear:
             return np.asarray(self.rows.Z.T @ of_points)
@@ -131,7 +131,7 @@ class ConstraintQuantities(Quantities[P]):
         return self.kernel_sums(X, self._padded(coef, users))
 
     def of_rows_between(self, prices: FloatArray) -> FloatArray:
-        """Σ λ_j ⟨g_j, φ(x)⟩ at the same points: (k,)."""
+        """Σ π_j ⟨g_j, φ(x)⟩ at the same points: (k,)."""
         return self.sums_between(self._of_points(prices), users=True)
 
     @cached_property
@@ -155,21 +155,21 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def w_of_alpha(self) -> FloatArray:
-        """Σ β_i x_i − Gᵀλ: (d,)."""
+        """Σ β_i x_i − Gᵀπ: (d,)."""
         return self.problem.space.weights(self.all_beta)
 
     @property
     def apart(self) -> float:
-        """‖w − w(α, λ)‖²."""
+        """‖w − w(α, π)‖²."""
         return super().apart + 2.0 * float(self.prices @ (self.left - self.rows.c * self.b))
 
     @property
     def balance(self) -> float:
-        """Σ β_i − Σ c_j λ_j."""
+        """Σ β_i − Σ c_j π_j."""
         return super().balance - float(self.rows.c @ self.prices)
 
     def of_alpha(self, b: float) -> dict[str, Any]:
-        """The letters that α and λ give, with the left sides of the rows."""
+        """The letters that α and π give, with the left sides of the rows."""
         return super().of_alpha(b) | {"left": self.left_of_alpha + self.rows.c * (b - self.b)}
 
     def name(self, place: str, i: int, count: int) -> str:
@@ -178,7 +178,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @property
     def dual_point(self) -> FloatArray:
-        """α and λ, as the textbook's dual has them: (m + p,)."""
+        """α and π, as the textbook's dual has them: (m + p,)."""
         return np.concatenate([self.alpha, self.prices])
 
     @cached_property

@@ -19,10 +19,12 @@ from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities, all_in_on
 from qpsvm.derivation.constraint_quantities import letters_of
 from qpsvm.derivation.display import ShownDerivation, Symbol
 from qpsvm.derivation.headline import of_alpha, of_result
-from qpsvm.derivation.key import picture, symbols
+from qpsvm.derivation.key import symbols
+from qpsvm.derivation.names import names_at
+from qpsvm.derivation.picture import picture
 from qpsvm.derivation.proven import Proven, proven_of
 from qpsvm.derivation.quantities import Quantities
-from qpsvm.derivation.registry import chosen
+from qpsvm.derivation.registry import chosen, meanings_of
 from qpsvm.derivation.residual import point_of
 from qpsvm.derivation.step import Measurement, Step
 from qpsvm.derivation.written.article import latex
@@ -156,13 +158,42 @@ class Derivation:
         >>> import qpsvm
         >>> for symbol in qpsvm.derive(qpsvm.CSVM, steps=["CSVM.6"]).key():
         ...     print(symbol.name, symbol.shape, symbol.meaning)
-        ξ (m,) slack
-        α (m,) dual variables, multipliers of the margin
-        η (m,) multipliers of the slack
-        C (m,) penalty of a unit of slack
+        ξ (n,) slack
+        α (n,) dual variables, the multipliers of the margin constraints
+        η (n,) multipliers of ξ ≥ 0
+        C (n,) penalty of a unit of slack
         L  Lagrangian
         """
-        return tuple(symbols((step.latex for step in self.steps if not step.absent), self._quantities))
+        return tuple(symbols(self.steps, meanings_of(self.problem), self._quantities))
+
+    def names(self) -> dict[str, Any]:
+        """The names of the code beside the equations, with their values at the result.
+
+        Every statement of a step's `code` is true with them at an optimum.
+
+        Returns
+        -------
+        dict of str to object
+            Arrays, numbers and functions; `tol` is by how much two sides may differ at this result.
+
+        Raises
+        ------
+        ParameterTypeError
+            Nothing is measured: the derivation has no result.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+        >>> derivation = qpsvm.derive(problem, qpsvm.solve(problem))
+        >>> print(derivation["CSVM.4"].code)
+        allclose(w, phi(X).T @ (alpha * y), atol=tol)  # (CSVM.4)
+        >>> eval(derivation["CSVM.4"].code, derivation.names())
+        True
+        """
+        if self._quantities is None:
+            raise ParameterTypeError("names have values at a result: derive(problem, solve(problem)).names()")
+        return names_at((step for step in self.steps if not step.absent), self._quantities)
 
     @cached_property
     def _measured(self) -> dict[str, Measurement]:

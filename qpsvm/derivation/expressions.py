@@ -16,7 +16,7 @@ import numpy as np
 from qpsvm.derivation.residual import BothSides, NotMeasurable, Relation, worst
 from qpsvm.derivation.terms import Term, size_of, term
 
-#: Columns of code, beyond which both sides stand below each other.
+#: Columns of code, beyond which a comparison is written in several lines.
 WIDE = 100
 #: What a side is called in code that stands in several lines and is longer than this.
 NAME, SHORT = "value", 30
@@ -25,6 +25,21 @@ RELATIONS: dict[str, tuple[str, str, Relation]] = {
     "=": ("=", "==", "="), "≤": (r"\le ", "<=", "≤"), "≥": (r"\ge ", ">=", "≥"), "<": ("<", "<", "≤"),
     ">": (">", ">", "≥"), ":": (r":\ ", "==", "="),
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Entries of which a line is said.
+
+    code: A mask, as code.
+    mask: The same as a function of the point.
+    """
+
+    code: str
+    mask: Callable[[Any], Any]
+
+    def __call__(self, at: Any) -> Any:
+        return self.mask(at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +56,8 @@ class Line:
     premise: Of the same entries, which stands in front with an arrow.
     left: LaTeX in place of the first side, where that stands above.
     measured: Whether it is measured: a definition need not be.
-    when: At which points it is measured.
+    when: At which points it is measured; as code, where it is not.
+    given: Code of a name that the sides have.
     told: What is said of the two numbers, where that depends on the point.
     """
 
@@ -52,13 +68,14 @@ class Line:
     after: str = ""
     joined: bool = False
     at: Callable[[Any], Any] | None = None
-    rows: Callable[[Any], Any] | None = None
+    rows: Subset | None = None
     place: str = ""
     shown: bool = True
     premise: Line | None = None
     left: str | None = None
     measured: bool = True
-    when: Callable[[Any], bool] | None = None
+    when: Subset | None = None
+    given: str = ""
     told: Callable[[Any], str] | None = None
 
     def latex(self) -> str:
@@ -69,12 +86,21 @@ class Line:
         given = "" if self.premise is None else rf"{self.premise.latex()} &\;\Rightarrow\; "
         return self.before + given + chain + self.after
 
-    def python(self, first: str = "") -> str:
-        """As code; `first` is a name for the first side."""
-        chain = first or unbracketed(self.sides[0].python())
-        for relation, side in zip(self.relations, self.sides[1:], strict=True):
-            chain += f" {RELATIONS[relation][1]} {unbracketed(side.python())}"
-        return chain if self.premise is None else f"{self.premise.python()} implies {chain}"
+    def python(self, first: str = "") -> list[str]:
+        """As code that is true at an optimum: a statement for each relation; `first` is a name for the first side.
+
+        Nothing where a side has no code.
+        """
+        sides = [first or unbracketed(self.sides[0].python()), *(unbracketed(side.python()) for side in self.sides[1:])]
+        if not all(sides):
+            return []
+        mask, unless = self.rows.code if self.rows else "", f"{self.when.code} or " if self.when else ""
+        found = [] if self.premise is None else replace(self.premise, rows=self.rows).python()
+        equal = set(self.relations) == {"="}
+        for k, relation in enumerate(self.relations):
+            left, right = sides[0 if equal else k], sides[k + 1]
+            found += [unless + comparison(left, relation, right, mask)] * (left != right)
+        return found
 
     def found(self, at: Any) -> Iterator[BothSides]:
         """Both sides of each relation at a point. Of a chain of equalities each is compared with the first."""
@@ -104,6 +130,43 @@ class Line:
             one, how, other, of.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
             lambda i: at.name(self.place, int(i if rows is None else rows[i]), count),
         )  # fmt: skip
+
+
+def comparison(left: str, relation: str, right: str, mask: str = "") -> str:
+    """Code that is true where two sides stand in a relation, up to `tol`, at all entries or at those of a mask."""
+    if left == "0":
+        left, relation, right = right, {"≤": "≥", "<": ">"}.get(relation, relation), left
+    if relation in "=:":
+        function, sides = "isclose" if mask else "allclose", [f"{left},", f"{right}, atol=tol"]
+    else:
+        below = relation in "<≤"
+        function, sides = "", [left, f"<= {shifted(right, '+')}" if below else f">= {shifted(right, '-')}"]
+    inside = " ".join(sides)
+    if len(inside) > WIDE:
+        inside = "".join(f"\n    {each}" for side in sides for each in in_lines(side))
+    if not mask:
+        return f"{function or 'all'}({inside})"
+    return f"all({function}({inside})[{mask}])"
+
+
+def shifted(code: str, sign: str) -> str:
+    """Code of a bound that is moved by `tol`."""
+    if code == "0":
+        return "tol" if sign == "+" else "-tol"
+    return f"{code} {sign} tol"
+
+
+def in_lines(code: str) -> list[str]:
+    """A long sum in lines, which break before a sign outside of brackets."""
+    if len(code) <= WIDE:
+        return [code]
+    depth, found, start = 0, [], 0
+    for k, letter in enumerate(code):
+        depth += (letter in "([") - (letter in ")]")
+        if not depth and letter in "+-" and code[k - 1 : k + 2] == f" {letter} ":
+            found.append(code[start : k - 1])
+            start = k
+    return [*found, code[start:]]
 
 
 def unbracketed(code: str) -> str:
@@ -154,13 +217,17 @@ class Equation:
         return r"\begin{align*}" + r"\\ ".join(lines) + r"\end{align*}"
 
     def python(self, tag: str) -> str:
-        """What is evaluated, line by line, as code."""
+        """What is evaluated, as code: statements that are true at an optimum, and names for what they share."""
         stated = [each for each in self.lines if isinstance(each, Line) and each.measured]
         firsts = [unbracketed(each.sides[0].python()) for each in stated]
-        long = next((each for each in firsts if firsts.count(each) > 1 and len(each) > SHORT), "")
-        lines = [f"{NAME} = {long}  # ({tag})"] if long else []
-        lines += [f"{each.python(NAME * (one == long))}  # ({tag})" for each, one in zip(stated, firsts, strict=True)]
-        return "\n".join(each if len(each) <= WIDE else each.replace(" == ", "\n    == ") for each in lines)
+        long = next((each for each in firsts if firsts.count(each) > 1 and len(each) > SHORT), None)
+        lines = [] if long is None else [f"{NAME} = {long}"]
+        if long is not None and len(long) > WIDE:
+            lines = ["\n    ".join([f"{NAME} = (", *in_lines(long)]) + ")"]
+        for each, one in zip(stated, firsts, strict=True):
+            found = each.python(NAME if one == long else "")
+            lines += [each.given] * bool(each.given and found) + found
+        return "\n".join(f"{each}  # ({tag})" for each in dict.fromkeys(lines))
 
     def __call__(self, at: Any) -> tuple[BothSides, ...]:
         """Both sides of all that it says at a point."""

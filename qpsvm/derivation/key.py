@@ -1,147 +1,64 @@
-"""The key of a derivation: every symbol of its equations, its meaning, shape and number, and the samples that have it.
-
-The picture beside it has a point for each sample: in the plane of two features, else over f(x_i) and α_i.
-"""
+"""The key of a derivation: every symbol of its equations with its meaning, shape and number."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.display import Picture, Symbol
-from qpsvm.derivation.terms import name_of, plain
+from qpsvm.derivation.display import Symbol
+from qpsvm.derivation.expressions import Equation, Line
+from qpsvm.derivation.step import Step
+from qpsvm.derivation.symbols import Meaning
+from qpsvm.derivation.terms import Term, plain
 
-#: Of each symbol its meaning, its shape, and the attribute of a point that it is, where that has another name.
-SYMBOLS = {
-    "x": ("a sample; x_i are those trained on", "(n, d)", ""), "y": ("labels, −1 or +1", "(n,)", ""),
-    "t": ("targets", "(n,)", "targets"), "w": ("weights, in the space of features", "(d,)", "products"),
-    "b": ("intercept", "", ""), "f": ("decision function", "(n,)", "values"),
-    r"\varphi": ("features of a sample", "(d,)", ""), "K": ("kernel, ⟨φ(x_i), φ(x_j)⟩", "(n, n)", ""),
-    "Q": ("y_i y_j K(x_i, x_j)", "(n, n)", ""), r"\xi": ("slack", "(m,)", ""),
-    r"\zeta": ("slack beyond the curved part of the loss", "(m,)", ""),
-    r"\alpha": ("dual variables, multipliers of the margin", "(m,)", ""),
-    r"\eta": ("multipliers of the slack", "(m,)", ""), r"\beta": ("coefficients of the samples in f", "(n,)", ""),
-    "C": ("penalty of a unit of slack", "(m,)", ""), "a": ("upper bound of α", "(m,)", "C"),
-    "s": ("weights of the samples", "(n,)", "weights"),
-    "p": ("weights of the samples, adding up to 1", "(n,)", "weights"),
-    r"\rho": ("level of the margin", "", ""), r"\nu": ("share of the samples, at most", "", "nu"),
-    r"\tau": ("which quantile", "", "quantile"), r"\varepsilon": ("half width of the tube", "", "epsilon"),
-    r"\lambda": ("weight of the norm; λ_j multiplies constraint j", "", "lam"),
-    r"\mu": ("(R² − ‖c‖²)/2, a multiplier", "", "b"), "c": ("centre of the ball", "(d,)", ""),
-    "R": ("radius of the ball", "", "radius"), r"\delta": ("curvature of the loss", "(m,)", ""),
-    "g": ("constraint j, over w", "(d,)", ""), "h": ("bound of a constraint, or width of the loss", "", ""),
-    "L": ("Lagrangian", "", ""), "P": ("value of the primal", "", "primal_value"),
-    "D": ("value of the dual", "", "dual_value"),
-}  # fmt: skip
-#: What a letter means where another one is beside it.
-BESIDE = {
-    ("t", "y"): "a small change", ("s", "g"): "signs of the rows", ("c", "g"): "what b counts in a constraint",
-    ("a", "g"): "upper bound",
-}  # fmt: skip
-#: Points of the picture at most, and its cells along each side where f is evaluated.
-MOST_POINTS, CELLS = 250, 36
-#: Below this share of the largest a sample has nothing of a symbol, but for rounding.
-NOTHING = 1e-9
 TOKEN = re.compile(r"\\[a-zA-Z]+|[a-zA-Z]")
+#: Indices, words, and what a number is raised to: none of them is a symbol.
+NO_SYMBOL = re.compile(r"_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\?\w+?)|\\(?:text|operatorname|mathrm|begin|end)\{[^}]*\}")
+#: A letter with an index or a mark, and no more.
+LETTER = re.compile(r"(\\?[a-zA-Z]+)(?:\^[-+*])?(?:_(?:\{\w+\}|\w))?")
 
 
-def symbols(equations: Iterable[str], at: Any = None) -> Iterator[Symbol]:
-    """The symbols that occur, in the order above, with what they are at a point."""
-    text = re.sub(r"_(?:\{[^}]*\}|\w)|\\(?:text|operatorname|mathrm|begin|end)\{[^}]*\}", "", " ".join(equations))
-    found = set(TOKEN.findall(text))
-    for latex, (meaning, shape, attribute) in SYMBOLS.items():
+def symbols(steps: Iterable[Step], meanings: Mapping[str, Meaning], at: Any = None) -> Iterator[Symbol]:
+    """The symbols that occur in steps, in the order of the table of meanings, with what they are at a point."""
+    steps = [step for step in steps if not step.absent]
+    found = set(TOKEN.findall(NO_SYMBOL.sub(" ", " ".join(step.latex for step in steps))))
+    values = {} if at is None else values_of(steps, at)
+    for latex, meaning in meanings.items():
         if latex in found:
-            meaning, shape, attribute = next(
-                ((other, "", "-") for (letter, beside), other in BESIDE.items() if letter == latex and beside in found),
-                (meaning, shape, attribute),
-            )
-            value = None if at is None else _value(at, attribute or name_of(latex))
-            yield Symbol(plain(latex), latex, meaning, shape, _number(value), value)
+            value = None if at is None else values.get(latex) if meaning.value is None else meaning.value(at)
+            value = None if value is None else np.asarray(value, dtype=float)
+            yield Symbol(plain(latex), latex, meaning.text, meaning.shape, _in_words(value), value)
 
 
-def _value(at: Any, name: str) -> FloatArray | None:
-    """An attribute of a point, or of its problem or result; None where it has none that is numbers."""
-    for holder in (at, at.problem, getattr(at.problem, "samples", None), at.result):
-        name = {"targets": "labels", "weights": "sample_weight"}.get(name, name) if holder is at.problem else name
-        value = getattr(holder, name, None)
-        if isinstance(value, (int, float, np.ndarray)) and not isinstance(value, bool):
-            return np.asarray(value, dtype=float)
-    return None
+def terms_of(steps: Iterable[Step]) -> Iterator[Term]:
+    """The letters of the equations."""
+    for step in steps:
+        lines = step.measure.lines if isinstance(step.measure, Equation) else ()
+        for each in [each for each in lines if isinstance(each, Line)]:
+            for side in (*each.sides, *(each.premise.sides if each.premise else ())):
+                yield from side.letters()
 
 
-def _number(value: FloatArray | None) -> str:
+def values_of(steps: Iterable[Step], at: Any) -> dict[str, Any]:
+    """The values of the letters; those of one letter with several marks, such as ξ and ξ*, behind each other."""
+    found: dict[str, dict[str, Any]] = {}
+    for term in terms_of(steps):
+        letter = LETTER.fullmatch(term.latex())
+        if letter and term.latex() not in found.setdefault(letter[1], {}):
+            found[letter[1]][term.latex()] = term.value(at)
+    return {
+        name: next(iter(each.values())) if len(each) == 1 else np.concatenate([np.atleast_1d(v) for v in each.values()])
+        for name, each in found.items()
+    }
+
+
+def _in_words(value: FloatArray | None) -> str:
     """A number, or the least and the largest of several."""
     if value is None or not value.size:
         return ""
     low, high = float(value.min()), float(value.max())
     return f"{low:.4g}" if low == high else f"{low:.4g} … {high:.4g}"
-
-
-def amounts(at: Any, value: FloatArray | None) -> FloatArray | None:
-    """How much of a symbol each sample has, (n,): of rows, what those of a sample add up to; None of other shapes."""
-    n = len(at.X) if not hasattr(at.X, "shape") else at.X.shape[0]
-    if value is None or not value.ndim:
-        return None
-    size = np.abs(value)
-    if size.ndim == 2:
-        return size.sum(axis=1) if len(size) == n else None
-    svm = getattr(at, "svm", None)
-    if svm is not None and len(size) == svm.m and svm.mix is not None:
-        return np.asarray(abs(svm.mix).T @ size).ravel()
-    if svm is not None and len(size) == svm.m and svm.rows is not None:
-        return np.asarray(np.bincount(svm.rows, weights=size, minlength=n), dtype=float)
-    return size if len(size) == n else None
-
-
-def picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
-    """The samples, each with the symbols that are not 0 of it; None where there are no samples to show."""
-    problem, result = at.problem, at.result
-    X = problem.X if hasattr(problem.X, "shape") else None
-    if X is None or hasattr(X, "tocsr"):
-        return None
-    X = np.asarray(X, dtype=float)[problem.rows]
-    has = {
-        symbol.name: found
-        for symbol in key
-        if (found := amounts(at, symbol.value)) is not None and len(found) == len(X)
-    }
-    alpha = has.get("α", np.zeros(len(X)))
-    kept = np.sort(np.argsort(-alpha, kind="stable")[:MOST_POINTS])
-    plane = X.shape[1] == 2 and not hasattr(at, "net")
-    f = np.asarray(result.decision_function(problem.X, diagonal=problem._own_values(slice(None))))[problem.rows]
-    points = X if plane else np.column_stack([f if f.ndim == 1 else f.max(axis=1), alpha])
-    target = np.asarray(problem.labels if hasattr(problem, "labels") else np.zeros(len(X)), dtype=float)
-    group = np.sign(target - np.median(target)) if len(target) == len(X) else np.zeros(len(X))
-    said = [
-        f"sample {problem.rows[i]}: " + ", ".join(f"{name} = {found[i]:.4g}" for name, found in has.items())
-        for i in kept
-    ]
-    marks = tuple(tuple(name for name, found in has.items() if found[i] > NOTHING * found.max()) for i in kept)
-    lines = tuple((level, tuple(contour(result, points, level))) for level in (-1.0, 0.0, 1.0)) if plane else ()
-    axes = (
-        tuple(getattr(problem, "feature_names", None) or ("first feature", "second feature")) if plane else ("f", "α")
-    )
-    return Picture(points[kept], group[kept] > 0, tuple(said), marks, lines, (axes[0], axes[1]))
-
-
-def contour(result: Any, points: FloatArray, level: float) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Pieces of the line f = level over the plane of the points: two ends each, by halves of the cells of a grid."""
-    (x0, y0), (x1, y1) = points.min(axis=0), points.max(axis=0)
-    across, up = np.meshgrid(np.linspace(x0, x1, CELLS), np.linspace(y0, y1, CELLS))
-    corners = np.dstack([across, up])
-    f = np.asarray(result.decision_function(corners.reshape(-1, 2))).reshape(CELLS, CELLS) - level
-    for i in range(CELLS - 1):
-        for j in range(CELLS - 1):
-            for half in (((i, j), (i + 1, j), (i, j + 1)), ((i + 1, j), (i, j + 1), (i + 1, j + 1))):
-                ends = []
-                for k in range(3):
-                    one, other = half[k], half[k - 1]
-                    if (f[one] > 0) != (f[other] > 0):
-                        share = f[one] / (f[one] - f[other])
-                        ends.append(corners[one] + share * (corners[other] - corners[one]))
-                if len(ends) == 2:
-                    yield ends[0], ends[1]

@@ -15,8 +15,9 @@ TOKEN = re.compile(r"\\(?:begin|end)\{\w+\*?\}|\\[a-zA-Z]+ ?|\\.|\s+|.", re.DOTA
 STICKY = "\N{NO-BREAK SPACE}"
 SIGNS = {
     **{rf"\{name}": sign for name, sign in GREEK.items()}, r"\top": "ᵀ", r"\|": "‖", r"\langle": "⟨", r"\rangle": "⟩",
-    r"\{": "{", r"\}": "}", r"\pm": "±", r"\partial": "∂", r"\sum": "Σ", r"\circ": "∘", r"\infty": "∞", "-": "−",
-    r"\lfloor": "⌊", r"\rfloor": "⌋", r"\cdot": "·", r"\times": "×", r"\mid": "|", r"\vert": "|", r"\dots": "…",
+    r"\{": "{", r"\}": "}", r"\pm": "±", r"\partial": "∂", r"\nabla": "∇", r"\sum": "Σ", r"\circ": "∘", r"\infty": "∞",
+    "-": "−", r"\lfloor": "⌊", r"\rfloor": "⌋", r"\cdot": "·", r"\times": "×", r"\mid": "|", r"\vert": "|",
+    r"\dots": "…",
 }  # fmt: skip
 BETWEEN = {
     "=": "=", r"\le": "≤", r"\ge": "≥", "<": "<", ">": ">", r"\ne": "≠", r"\in": "∈", r"\approx": "≈",
@@ -100,8 +101,9 @@ class _Reader:
                 raised = self._argument()
                 return RAISED.get(raised, f"^({raised})")
             case "_":
-                index = re.sub(r"[,\s]", "", self._argument())
-                return f"_({index})" if re.search("[_=<>≤≥]", index) else f"_{index}"
+                index = re.sub(r"\s", "", self._argument())
+                return f"_({index.replace(',', f',{STICKY}')})" if re.search("[_=<>≤≥]", index) else (
+                    f"_{index.replace(',', '')}")  # fmt: skip
             case r"\frac" | r"\tfrac" | r"\dfrac":
                 above, below = self._argument(), self._argument()
                 return HALVES.get((above, below)) or f"{_bracketed(above, SUM)}/{_bracketed(below)}"

@@ -16,6 +16,7 @@ from qpsvm.derivation.source import statements
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import all_in_one, sensitivity
 from qpsvm.derivation.steps import linear_constraints as user_rows
+from qpsvm.derivation.symbols import SYMBOLS, Meaning
 from qpsvm.machines import CrammerSinger, JointProblem, Problem, WestonWatkins, registry
 from qpsvm.machines.problem import constraints
 
@@ -46,6 +47,17 @@ def steps_of(problem: Problem | JointProblem) -> tuple[Step, ...]:
         found, says = STEPS[kind](problem), statements(inspect.getmodule(kind))
     says = says | statements(sensitivity)
     return tuple(_rooted(replace(step, statement=says.get(step.tag, step.statement)), problem) for step in found)
+
+
+def meanings_of(problem: Problem | JointProblem) -> dict[str, Meaning]:
+    """What the symbols of a problem's equations mean."""
+    kinds = [kind for kind in reversed(type(problem).__mro__) if kind in STEPS]
+    found = dict(SYMBOLS)
+    for kind in kinds:
+        found |= getattr(import_module(STEPS[kind].__module__), "SYMBOLS", {})
+    if isinstance(problem, Problem) and problem.constraints:
+        found |= user_rows.meanings(problem)
+    return found | {name: found.pop(name) for name in ("L", "P", "D")}  # these last
 
 
 def _rooted(step: Step, problem: Problem | JointProblem) -> Step:

@@ -159,8 +159,8 @@ PLAIN = (
     (r" ?\\ge ?", " ≥ "), (r"\\max", "max"), ("  +", " ")
 )  # fmt: skip
 GREEK: dict[str, str] = dict(zip(
-    re.findall(r"\w+", "alpha beta zeta eta xi rho mu nu lambda kappa delta tau varepsilon varphi psi Sigma ell"),
-    "αβζηξρμνλκδτεφψΣℓ", strict=True,
+    re.findall(r"\w+", "alpha beta zeta eta xi rho mu nu lambda pi kappa Delta delta tau varepsilon varphi psi "
+               "Sigma ell"), "αβζηξρμνλπκΔδτεφψΣℓ", strict=True,
 ))  # fmt: skip
 
 

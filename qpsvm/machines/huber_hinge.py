@@ -1,39 +1,39 @@
-"""Huber's hinge: slack costs its square up to a width h, and grows linearly beyond it (Chapelle 2007).
+"""Huber's hinge: slack costs its square up to a width κ, and grows linearly beyond it (Chapelle 2007).
 
 Derivation
 ----------
-f(x) = ⟨w, φ(x)⟩ + b. A sample may stay behind the margin by ξ_i + ζ_i: the part ξ_i costs C_i ξ_i²/(2h), the part ζ_i
-costs C_i for each unit. Up to h the first is the cheaper one, beyond h the second, so that the loss of a slack t is
-C_i t²/(2h) for t ≤ h and C_i (t − h/2) from there on: smooth where the hinge has its kink, and never steeper than it.
+f(x) = ⟨w, φ(x)⟩ + b. A sample may stay behind the margin by ξ_i + ζ_i: the part ξ_i costs C_i ξ_i²/(2κ), the part ζ_i
+costs C_i for each unit. Up to κ the first is the cheaper one, beyond κ the second, so that the loss of a slack t is
+C_i t²/(2κ) for t ≤ κ and C_i (t − κ/2) from there on: smooth where the hinge has its kink, and never steeper than it.
 
     (HUBER.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart
-    (HUBER.2)  primal:  minimise ½‖w‖² + Σ C_i (ξ_i²/(2h) + ζ_i), plus ½b² where b is penalised,  over w, b, ξ, ζ
+    (HUBER.2)  primal:  minimise ½‖w‖² + Σ C_i (ξ_i²/(2κ) + ζ_i), plus ½b² where b is penalised,  over w, b, ξ, ζ
                subject to y_i f(x_i) ≥ 1 − ξ_i − ζ_i,  ξ_i, ζ_i ≥ 0
-    (HUBER.3)  Lagrangian:  L = ½‖w‖² + Σ C_i (ξ_i²/(2h) + ζ_i) − Σ α_i (y_i f(x_i) − 1 + ξ_i + ζ_i) − Σ η_i ζ_i, α, η ≥
+    (HUBER.3)  Lagrangian:  L = ½‖w‖² + Σ C_i (ξ_i²/(2κ) + ζ_i) − Σ α_i (y_i f(x_i) − 1 + ξ_i + ζ_i) − Σ η_i ζ_i, α, η ≥
                0; ξ_i ≥ 0 needs no multiplier, since 0 is as feasible as a negative ξ_i, and costs less;  plus ½b² where
                b is penalised
     (HUBER.4)  ∂L/∂w = 0:  w = Σ α_i y_i φ(x_i)
     (HUBER.5)  ∂L/∂b = 0:  yᵀα = 0 for a free intercept;  b = yᵀα for a penalised one, with ½b² in the objective
-    (HUBER.6)  ∂L/∂ξ_i = 0 and ∂L/∂ζ_i = 0:  ξ_i = hα_i/C_i  and  η_i = C_i − α_i
+    (HUBER.6)  ∂L/∂ξ_i = 0 and ∂L/∂ζ_i = 0:  ξ_i = κα_i/C_i  and  η_i = C_i − α_i
     (HUBER.7)  dual feasibility:  α_i ≥ 0 and η_i ≥ 0, that is 0 ≤ α_i ≤ C_i
     (HUBER.8)  complementary slackness:  α_i (y_i f(x_i) − 1 + ξ_i + ζ_i) = 0  and  (C_i − α_i) ζ_i = 0
-    (HUBER.9)  substitution of (HUBER.4) to (HUBER.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j) − ½ Σ hα_i²/C_i,
+    (HUBER.9)  substitution of (HUBER.4) to (HUBER.6):  L = Σ α_i − ½ Σ_ij α_i α_j y_i y_j K(x_i, x_j) − ½ Σ κα_i²/C_i,
                with K + 1 for K where the intercept is penalised
     (HUBER.10)  dual:  minimise ½αᵀ(Q + D)α − 1ᵀα  subject to  0 ≤ α_i ≤ C_i  and, for a free intercept,  yᵀα = 0,  with
-                Q_ij = y_i y_j K(x_i, x_j)  and  D the diagonal matrix of h/C_i;  plus ½(yᵀα)² where b is penalised,
+                Q_ij = y_i y_j K(x_i, x_j)  and  D the diagonal matrix of κ/C_i;  plus ½(yᵀα)² where b is penalised,
                 that is K + 1 for K
     (HUBER.11)  w is recovered from α:  f(x) = Σ α_i y_i K(x_i, x) + b
-    (HUBER.12)  b is recovered:  the mean of y_i (1 − hα_i/C_i) − Σ_j α_j y_j K(x_j, x_i) over the samples with
+    (HUBER.12)  b is recovered:  the mean of y_i (1 − κα_i/C_i) − Σ_j α_j y_j K(x_j, x_i) over the samples with
                 0 < α_i < C_i for a free intercept;  yᵀα for a penalised one
-    (HUBER.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1 − hα_i/C_i,
-                where the loss is a curve;  α_i = C_i and y_i f ≤ 1 − h, on its slope
+    (HUBER.13)  three kinds of samples:  α_i = 0 and y_i f ≥ 1, peripheral;  0 < α_i < C_i and y_i f = 1 − κα_i/C_i,
+                where the loss is a curve;  α_i = C_i and y_i f ≤ 1 − κ, on its slope
     (HUBER.14)  strong duality:  the optimal values of (HUBER.2) and (HUBER.10) differ in sign only
     (HUBER.15)  linear kernel only:  w = Σ α_i y_i x_i has one weight a feature, and f(x) = wᵀx + b
     (HUBER.16)  weak duality:  for every α of (HUBER.10) and every w, b, ξ, ζ of (HUBER.2),  P(w, b, ξ, ζ) − D(α) =
-                ½‖w − w(α)‖² + Σ [C_i (ξ_i − hα_i/C_i)²/(2h) + (C_i − α_i) ζ_i + α_i (y_i f(x_i) − 1 + ξ_i + ζ_i)]
+                ½‖w − w(α)‖² + Σ [C_i (ξ_i − κα_i/C_i)²/(2κ) + (C_i − α_i) ζ_i + α_i (y_i f(x_i) − 1 + ξ_i + ζ_i)]
                 ≥ 0,  plus ½(b − yᵀα)² where b is penalised
-    (HUBER.17)  between the hinges:  C_i (t − h/2) ≤ ψ_i(t) ≤ min(C_i t, C_i t²/(2h)) for the price ψ_i of a slack t ≥
-                0, so that for h → 0 it is (CSVM.2), and as soon as no slack is above h, (SQHINGE.2) with C_i/(2h) for
+    (HUBER.17)  between the hinges:  C_i (t − κ/2) ≤ ψ_i(t) ≤ min(C_i t, C_i t²/(2κ)) for the price ψ_i of a slack t ≥
+                0, so that for κ → 0 it is (CSVM.2), and as soon as no slack is above κ, (SQHINGE.2) with C_i/(2κ) for
                 C_i
 
 Implementation
@@ -60,14 +60,14 @@ from qpsvm.space.kernels.gram import Intercept, PSDRule
 
 
 class HuberHinge(Problem):
-    """Soft-margin SVM whose slack costs C ξ²/(2h) up to a width h, and C (ξ − h/2) beyond.
+    """Soft-margin SVM whose slack costs C ξ²/(2κ) up to a width κ, and C (ξ − κ/2) beyond.
 
     Parameters
     ----------
     C : float or array_like of shape (n,), default=1.0
         Price of a unit of slack beyond the width, positive.
     width : float, default=0.5
-        Slack h, positive, up to which its price grows with it.
+        Slack κ, positive, up to which its price grows with it.
 
     See Also
     --------
@@ -76,8 +76,8 @@ class HuberHinge(Problem):
 
     References
     ----------
-    Chapelle, *Training a support vector machine in the primal*, Neural Computation 19 (2007): his loss with h/2 for h,
-    which begins at y f = 1 + h/2 there and at 1 here.
+    Chapelle, *Training a support vector machine in the primal*, Neural Computation 19 (2007): his loss with
+    h = κ/2, which begins at y f = 1 + h there and at 1 here.
 
     Examples
     --------
@@ -96,9 +96,9 @@ class HuberHinge(Problem):
         ("peripheral", "curve", "slope"),
         ("beyond the margin", "behind it within the width", "behind it beyond the width"),
     )
-    textbook = ("HUBER.2", "½ {norm} + Σ C_i (ξ_i²/(2h) + ζ_i)", "y_i {f} ≥ 1 − ξ_i − ζ_i")
+    textbook = ("HUBER.2", "½ {norm} + Σ C_i (ξ_i²/(2κ) + ζ_i)", "y_i {f} ≥ 1 − ξ_i − ζ_i")
     called, dual_tag, own = "Huber hinge", "HUBER.10", ("C", "width")
-    curved_term = "½ Σ hα_i²/C_i"
+    curved_term = "½ Σ κα_i²/C_i"
     C: FloatArray
     width: float
 

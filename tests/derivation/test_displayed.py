@@ -213,7 +213,7 @@ def test_one_changed_sign_or_factor_is_seen(case):
 #: What a change of a price is: the other side, another sign, half or twice of it, or of the step.
 PRICES = [
     (r"-\Delta", r"+\Delta"), (r"{\Delta}", r"{2\Delta}"), (r"{\Delta}", r"{\tfrac12\Delta}"), ("{100}", "{50}"),
-    ("-P}", "+P}"), ("{D-P", "{D+P"), (r"\le \xi_i", r"\le 2\xi_i"), (r"\le \lambda_j", r"\le 2\lambda_j"),
+    ("-P}", "+P}"), ("{D-P", "{D+P"), (r"\le \xi_i", r"\le 2\xi_i"), (r"\le \pi_j", r"\le 2\pi_j"),
 ]  # fmt: skip
 
 

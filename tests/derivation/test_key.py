@@ -63,6 +63,56 @@ def test_numbers_and_meanings_are_those_of_the_machine():
     assert all(symbol.number == "" for symbol in qpsvm.derive(qpsvm.CSVM).key())
 
 
+#: Macros of LaTeX that are no symbols, and letters that stand for an index.
+NOT_SYMBOLS = {
+    rf"\{name}"
+    for name in re.findall(r"\w+", """
+        top sum tfrac frac le ge quad qquad Bigl Bigr bigl bigr Rightarrow Longrightarrow min max langle rangle partial
+        bar circ in phantom ne pm sqrt tilde to nabla""")
+} | {"i"}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STEPS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("options", [{}, {"intercept": "penalised"}, {"constraints": True}, {"loss": "squared"}])
+def test_every_letter_of_every_equation_has_a_meaning(kind, options):
+    try:
+        derivation = qpsvm.derive(kind, **options)
+    except (qpsvm.UnknownOptionError, qpsvm.UnsupportedError):
+        return
+    words = r"_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\?\w)|\\(?:text|operatorname|mathrm|begin|end)\{[^}]*\}"
+    latex = re.sub(words, " ", " ".join(step.latex for step in derivation if not step.absent))
+    letters = set(re.findall(r"\\[a-zA-Z]+|[a-zA-Z]", latex)) - NOT_SYMBOLS
+    assert letters == {symbol.latex for symbol in derivation.key()}
+
+
+def test_a_letter_means_what_it_is_in_its_machine():
+    def meaning(kind: type, letter: str, **options: object) -> str:
+        return {symbol.name: symbol.meaning for symbol in qpsvm.derive(kind, **options).key()}[letter]
+
+    assert meaning(qpsvm.CSVM, "y") == "labels, −1 or +1"
+    assert meaning(qpsvm.CrammerSinger, "y") == "the class of each sample"
+    assert meaning(qpsvm.WestonWatkins, "c").startswith("a class")
+    assert meaning(qpsvm.SVDD, "c") == meaning(qpsvm.SVDD, "c", constraints=True) == "centre of the ball"
+    assert meaning(qpsvm.SVDD, "Q") == "Q_ij = K(x_i, x_j)"
+    assert meaning(qpsvm.CSVM, "Q") == "Q_ij = y_i y_j K(x_i, x_j)"
+    assert meaning(qpsvm.NuSVM, "t").startswith("ρ + b")
+    assert meaning(qpsvm.EpsilonSVR, "t") == "targets"
+    assert meaning(qpsvm.PrimalHinge, "λ", constraints=True) == "weight of the norm"
+    assert meaning(qpsvm.HuberHinge, "κ", constraints=True) == "width of the quadratic part of the loss"
+    assert meaning(qpsvm.HuberHinge, "h", constraints=True) == "bounds of the constraints"
+
+
+def test_the_numbers_are_those_of_the_terms():
+    for kind, options, letter, value in (
+        (qpsvm.SquaredHinge, {"C": 3.0}, "C", 3.0),
+        (qpsvm.QuantileSVR, {"C": 3.0, "quantile": 0.2}, "C", 3.0),
+        (qpsvm.PrimalHinge, {"lam": 0.1}, "p", 1 / 24),
+        (qpsvm.HuberHinge, {"width": 0.3}, "κ", 0.3),
+    ):
+        symbol = {symbol.name: symbol for symbol in derived(kind, **options).key()}[letter]
+        assert np.allclose(symbol.value, value)
+
+
 def test_where_there_is_no_plane_the_picture_is_over_f():
     page = derived(qpsvm.CSVM, np.hstack([X, X**2])).to_html()
     assert "<path" not in page.split("<svg", 1)[1].split("</svg>")[0]

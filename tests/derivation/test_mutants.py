@@ -77,7 +77,7 @@ def points(problem: Any) -> list[Any]:
 
 
 def of_alpha(problem: Any, at: Any) -> Any:
-    """The point with the penalised b that α, and λ, give."""
+    """The point with the penalised b that α, and π, give."""
     b = float(at.beta.sum()) - (float(at.rows.c @ at.prices) if problem.constraints else 0.0)
     return at.changed(b=b, values=at.values - at.b + b)
 

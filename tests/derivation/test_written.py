@@ -19,7 +19,7 @@ X = np.vstack([RNG.normal(size=(12, 2)) - 2, RNG.normal(size=(12, 2)) + 2])
 LABELS = {"labels": np.repeat([0, 1], 12), "numbers": X.sum(axis=1), "ranks": np.arange(24) % 3}
 #: What LaTeX knows with amsmath, amssymb and graphicx, and what the article defines.
 MACROS = set(re.findall(r"\w+", """
-    alpha beta zeta eta xi rho mu nu lambda kappa delta tau varepsilon varphi psi Sigma ell Delta partial infty
+    alpha beta zeta eta xi rho mu nu lambda kappa delta tau varepsilon varphi psi Sigma ell Delta partial nabla infty
     sum min max frac tfrac dfrac sqrt top pm cdot circ surd bar tilde hat ne le ge in to approx Rightarrow
     Longrightarrow Leftrightarrow langle rangle quad qquad phantom text operatorname mathrm begin end tag label fitted
     bigl bigr Bigl Bigr section paragraph raggedright small par textbackslash textasciitilde textasciicircum dots

@@ -357,7 +357,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         if isinstance(problem, qpsvm.HuberHinge):
             h, t = problem.width, np.linspace(0, 3, 31)
             psi = C[:, None] * np.where(t <= h, t**2 / (2 * h), t - h / 2)
-            values |= {"h": h, "D": np.diag(h / C), "D_ii": Tensor(h / C, ("i",)), "t": Tensor(t, ("t",))}
+            values |= {r"\kappa": h, "D": np.diag(h / C), "D_ii": Tensor(h / C, ("i",)), "t": Tensor(t, ("t",))}
             functions[r"\psi_i"] = lambda _: Tensor(psi, ("i", "t"))
         if isinstance(problem, qpsvm.NuSVM):
             values |= {"s": at.level - at.b, "t": at.level + at.b}
@@ -473,11 +473,9 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
     g, c, h, A = rows_of(problem, space)
     lam, ball, values = at.prices, isinstance(problem, qpsvm.SVDD), names.values
     w_of_both = row_features(problem, space).T @ (signs(problem) * at.alpha) - g.T @ lam / unit(problem)
-    values |= {"g": g, "d" if ball else "c": c, "h_j": Tensor(h, ("j",)), "A": A, r"\lambda": lam}
+    values |= {"g": g, "d" if ball else "c": c, "h_j": Tensor(h, ("j",)), "A": A, r"\pi": lam}
     values |= {"h_l": Tensor(h_alone(problem), ("l",)), "D": Tensor(np.asarray(dual(problem, at)))}
     values[r"\Delta"] = Tensor(np.abs(h_alone(problem)).max() / 100)
-    if isinstance(problem, qpsvm.PrimalHinge):
-        values |= {r"\lambda": problem.lam, r"\lambda_j": Tensor(lam, ("j",))}
     names.functions["c" if ball else "w"] = lambda _: Tensor(w_of_both, (".",))
     names.vectors |= {"g"}
     for said, row in (("Af(Z)", r"\sum_lA_{jl}f(z_l)"), ("Gw+cb", r"\langle g_j,w\rangle+c_jb"),

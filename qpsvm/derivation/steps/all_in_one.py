@@ -9,16 +9,33 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
-from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line, subject
+from qpsvm.derivation.expressions import Equation, Line, Subset, display, flat_in, line, subject
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import numbered, step, value_of
 from qpsvm.derivation.steps.sensitivity import saddle
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, PRODUCT, SUM, Term, add, letter, size, total
 from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import JointProblem, dual_qp, primal_qp
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.result.model import DecisionFunctions
+
+#: What the letters of these machines mean; k is the number of classes.
+SYMBOLS = {
+    "y": Meaning("the class of each sample", "(n,)"),
+    "w": Meaning("weights of each class", "(k, d)", lambda at: at.result.w if at.is_linear else None),
+    "b": Meaning("intercept of each class", "(k,)", lambda at: at.b),
+    "f": Meaning("decision functions, one per class", "(n, k)", lambda at: at.f),
+    r"\xi": Meaning("slack", "(n, k)", lambda at: at.xi),
+    r"\alpha": Meaning("dual variables of each sample and rival class", "(n, k)", lambda at: at.alpha),
+    r"\eta": Meaning("multipliers of ξ ≥ 0", "(n, k)"),
+    r"\beta": Meaning("coefficients of the samples in each f", "(n, k)", lambda at: at.beta),
+    "C": Meaning("penalty of a unit of slack", "(n,)", lambda at: at.C),
+    "c": Meaning("a class; c ≠ y_i is a rival of the sample's own"),
+    "k": Meaning("number of classes"),
+    "v": Meaning("difference of the two weight vectors", "(d,)"),
+}
 
 
 def flat(name: str) -> Any:
@@ -31,9 +48,14 @@ def prices(at: AllInOneQuantities) -> FloatArray:
     return at.dual.flat(np.broadcast_to(at.C[:, None], at.alpha.shape))
 
 
-def kind(which: int) -> Any:
+def kind(which: int) -> Subset:
     """The rows with α = 0, those between their bounds, or those at the bound."""
-    return lambda at: at.dual.flat(at.problem.samples.taking_part(at.result.kind)) == which
+    return Subset(f"kind == {which}", lambda at: kinds(at) == which)
+
+
+def kinds(at: AllInOneQuantities) -> Any:
+    """0, 1 or 2 of each row: (m,)."""
+    return at.dual.flat(at.problem.samples.taking_part(at.result.kind))
 
 
 def norm_apart(at: AllInOneQuantities) -> FloatArray:
@@ -242,7 +264,7 @@ def _kinds(one: bool, XI: Term, C: Term) -> list[Line]:
     found = []
     for k, (premise, how, right) in enumerate(zip(premises, relations, level, strict=True)):
         of_kind = Line(premise.sides, premise.relations, scale=prices, after=premise.after)
-        found.append(line(APART, how, right, scale="level", rows=kind(k), premise=of_kind))
+        found.append(line(APART, how, right, scale="level", rows=kind(k), premise=of_kind, after=r"\quad (c\ne y_i)"))
     more = [line(used, "=" if k == 2 else "≤", C, scale=prices, rows=kind(k), shown=False) for k in (1, 2)]
     return found + (more if one else [])
 
@@ -256,7 +278,8 @@ def _margin(problem: JointProblem, XI: Term) -> Step:
         "1/‖w_y − w_c‖ away from the border of the two classes.",
         Equation("alone", (
             line(APART / norm, "=", 1 / norm, rows=kind(1), shown=False),
-            line(APART / norm, "≥", 1 / norm, rows=lambda at: XI.value(at) == 0.0, before=r"\xi_i=0\ \Rightarrow\ "),
+            line(APART / norm, "≥", 1 / norm, before=r"\xi_i=0\ \Rightarrow\ ",
+                 rows=Subset(f"{XI.python()} == 0", lambda at: XI.value(at) == 0.0)),
         ), lambda at: "" if kind(1)(at).any() and norm_apart(at).all() else none),
         absent="" if problem.space.is_linear else "w has no entries in the feature space of a kernel",
     )  # fmt: skip

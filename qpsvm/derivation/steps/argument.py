@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import Equation, Line, display, line
+from qpsvm.derivation.expressions import Equation, Line, Subset, display, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
@@ -46,7 +46,7 @@ def value_of(one: Term, *rest: Any, **more: Any) -> Line:
 
 
 def case(
-    kind: Callable[[At], Any], premise: tuple[Any, ...] | Line, conclusion: tuple[Any, ...] | Line, box: Any = "box"
+    kind: Subset, premise: tuple[Any, ...] | Line, conclusion: tuple[Any, ...] | Line, box: Any = "box"
 ) -> Line:  # fmt: skip
     """What f is where α is of a kind: both are measured at the samples that the library counts to it."""
     given = line(*premise, scale=box) if isinstance(premise, tuple) else premise
@@ -119,7 +119,7 @@ def unit_of(at: At) -> float:
 
 
 def pulled(latex: str, text: str, python: str, name: str, price: Term) -> Term:
-    """Σ λ_j of something that every row has, by a method of the point."""
+    """Σ π_j of something that every row has, by a method of the point."""
     return written(latex, text, python, lambda at, values: getattr(at, name)(values), price)
 
 
@@ -128,7 +128,7 @@ def pulled(latex: str, text: str, python: str, name: str, price: Term) -> Term:
 class Users:
     """What the rows add to a machine's formulas.
 
-    unit: The machine's λ, or None: λ_j/λ then stands beside α_k.
+    unit: The machine's λ, or None: π_j/λ then stands beside α_k.
     """
 
     problem: Problem
@@ -188,17 +188,17 @@ class Users:
         row = self.row
         for each in self.bound.parts or (self.bound,):
             row = row - each
-        return total(of.LAMBDA * row, "j")
+        return total(of.PRICE * row, "j")
 
     @property
     def cost(self) -> Term:
         """What the bounds take off the dual's value."""
-        return total(of.LAMBDA * self.bound, "j")
+        return total(of.PRICE * self.bound, "j")
 
     @property
     def price(self) -> Term:
-        """λ_j in the units of α."""
-        return of.LAMBDA / self.unit if self.unit else of.LAMBDA
+        """π_j in the units of α."""
+        return of.PRICE / self.unit if self.unit else of.PRICE
 
     @property
     def balance(self) -> Term | None:
@@ -207,17 +207,17 @@ class Users:
 
     @property
     def pull(self) -> Term:
-        """Σ λ_j g_j, what the rows take off w."""
+        """Σ π_j g_j, what the rows take off w."""
         return pulled(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "of_rows", self.price)
 
     @property
     def crossed(self) -> Term:
-        """Σ λ_j ⟨g_j, w⟩."""
+        """Σ π_j ⟨g_j, w⟩."""
         return total(times(self.price, self.product), "j")
 
     @property
     def values(self) -> Term:
-        """Σ λ_j ⟨g_j, φ(x)⟩ at samples half way between neighbours."""
+        """Σ π_j ⟨g_j, φ(x)⟩ at samples half way between neighbours."""
         return pulled(
             r"\sum_j%s\,\langle g_j,\varphi(x)\rangle", "Σ %s ⟨g_j, φ(x)⟩", "phi(x) @ (G.T @ (%s))", "of_rows_between",
             self.price,
@@ -232,7 +232,7 @@ def dearest(at: Any) -> str:
     signed = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]
     said = "; ".join(f"{at.rows.names[j]}: {prices[j]:.4g} · ({bounds[j]:.4g} − {signed[j]})" for j in first)
     more = "; …" if at.rows.p > NAMED else ""
-    return f"λ (h − ⟨g, w⟩ − c b) of all rows, added up by size, and 0. {said}{more}"
+    return f"π (h − ⟨g, w⟩ − c b) of all rows, added up by size, and 0. {said}{more}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,10 +383,10 @@ class Formulas:
 
     @property
     def form(self) -> Term:
-        """The quadratic term: with rows of a user's as the square of w(α, λ)."""
+        """The quadratic term: with rows of a user's as the square of w(α, π)."""
         if self.users is None:
             return self.quadratic
-        w = rf"\|{self.w}(\alpha,\lambda)\|^2", f"‖{self.w}(α, λ)‖²", f"norm({self.w}_of_alpha)**2"
+        w = rf"\|{self.w}(\alpha,\pi)\|^2", f"‖{self.w}(α, π)‖²", f"norm({self.w}_of_alpha)**2"
         return times(self.half, letter(w[0], "quadratic", w[2], w[1]))
 
     @property

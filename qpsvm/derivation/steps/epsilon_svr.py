@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.derivation.expressions import Line, line
+from qpsvm.derivation.expressions import Line, Subset, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
@@ -15,6 +15,10 @@ from qpsvm.machines import EpsilonSVR
 
 #: ξ of each row as α gives it, of squared slacks: δ_iα_i.
 CURVES = (two.ABOVE / (2 * two.C), two.BELOW / (2 * two.C))
+
+
+#: What the letters of this machine mean.
+SYMBOLS = two.SYMBOLS
 
 
 def argument(problem: EpsilonSVR) -> Argument:
@@ -33,8 +37,10 @@ def on_edge(half: int, squared: bool) -> Line:
     alpha, curve = (two.ABOVE, two.BELOW)[half], (two.XI, two.XI_STAR)[half] if squared else None
     b = of.T - two.EPSILON - curve if half == 0 else of.T + two.EPSILON + curve
     premise = line(alpha, ">", 0) if squared else line(0, "<", alpha, "<", two.C)
+    name = ("above", "below")[half]
+    code = f"(alpha_{name} > 0) & (kind_{name} > 0)" if squared else f"kind_{name} == 1"
     return case(
-        lambda at: np.split(of.free(at), 2)[half], premise, line(of.B, "=", b - of.U, scale="level")
+        Subset(code, lambda at: np.split(of.free(at), 2)[half]), premise, line(of.B, "=", b - of.U, scale="level")
     )  # fmt: skip
 
 
@@ -79,7 +85,7 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
         ),
         kinds=tube.kinds_of_samples(
             two.INSIDE,
-            case(lambda at: at.alpha > 0, (two.EITHER, ">", 0), (two.EACH, "=", beyond_by)),
+            case(Subset("alpha > 0", lambda at: at.alpha > 0), (two.EITHER, ">", 0), (two.EACH, "=", beyond_by)),
             text=": inside the tube, and beyond it by as much as α says.",
         ) if squared else tube.kinds_of_samples(*two.KINDS),
     )  # fmt: skip

@@ -12,6 +12,7 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
 from qpsvm.derivation.steps.c_svm import margin, two_class
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total, written
 from qpsvm.machines import HardMargin
 from qpsvm.program.losses import gap_term
@@ -19,6 +20,13 @@ from qpsvm.program.losses import gap_term
 #: The least u of the one class, and the largest of the other.
 LEAST = letter(r"\min_{+}u", lambda at: float(at.u[at.y > 0].min()), "u[y > 0].min()", "min₊ u")
 MOST = letter(r"\max_{-}u", lambda at: float(at.u[at.y < 0].max()), "u[y < 0].max()", "max₋ u")
+
+
+#: What the letters of this machine mean.
+SYMBOLS = {
+    r"\delta": Meaning("half of the gap between the classes along w(α)"),
+    "M": Meaning("samples with α_i > 0, the support vectors"),
+}
 
 
 def argument(problem: HardMargin) -> Argument:
@@ -64,14 +72,14 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "are on the margin, where f(x_i) = y_i, so the mean of y_i − u_i over all such samples is the same b.",
             Equation("below", (
                 line(of.B, "=", middle, scale=lambda at: 1 + abs(at.b)),
-                line(of.B, "=", mean, scale=lambda at: 1 + abs(at.b), left=r"\phantom{b}"),
+                line(of.B, "=", mean, scale=lambda at: 1 + abs(at.b), left=r"\phantom{b}", given="M = kind == 1"),
                 rf"M=\{{i:{free.latex()}\}}",
             ), lambda at: "" if at.on_margin.any() else "no sample has α > 0"),
             hard.hard_intercept,
         ),
         kinds=hull.kinds_of_samples(
-            case(of.idle, (of.ALPHA, "=", 0), (hull.reach, "≥", 1)),
-            case(of.between, (of.ALPHA, ">", 0), (hull.reach, "=", 1)),
+            case(of.ZERO, (of.ALPHA, "=", 0), (hull.reach, "≥", 1)),
+            case(of.POSITIVE, (of.ALPHA, ">", 0), (hull.reach, "=", 1)),
         ),
         strong=step(
             "Strong duality",

@@ -8,23 +8,35 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
 from qpsvm.derivation.steps.c_svm import margin, two_class
 from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, letter, most, total
 from qpsvm.machines import HuberHinge
 
-H = letter("h", lambda at: float(at.problem.width))
+WIDTH = letter(r"\kappa", lambda at: float(at.problem.width))
 #: The part of the slack whose square is paid, and the rest.
 XI = letter(r"\xi_i", lambda at: at.xi - at.zeta)
 ZETA = letter(r"\zeta_i")
 #: δ_iα_i.
-CURVE = H * of.ALPHA / of.C
+CURVE = WIDTH * of.ALPHA / of.C
+
+
+#: What the letters of this machine mean.
+SYMBOLS = {
+    r"\kappa": Meaning("width of the quadratic part of the loss"),
+    r"\xi": Meaning("the part of the slack that costs its square", "(n,)"),
+    r"\zeta": Meaning("the rest of the slack, which costs C per unit", "(n,)"),
+    r"\eta": Meaning("multipliers of ζ ≥ 0", "(n,)"),
+    "t": Meaning("a slack"),
+    r"\psi": Meaning("the loss of a slack", "(n,)"),
+}
 
 
 def argument(problem: HuberHinge) -> Argument:
     """What the machine is."""
     return two_class(
-        problem, of.C, total(of.C * (XI**2 / (2 * H) + ZETA)), slack=XI + ZETA, priced=ZETA, curve=CURVE,
-        bend=HALF * total(H * of.ALPHA**2 / of.C),
-        bend_gap=total(of.C / (2 * H) * (XI - CURVE) ** 2)
+        problem, of.C, total(of.C * (XI**2 / (2 * WIDTH) + ZETA)), slack=XI + ZETA, priced=ZETA, curve=CURVE,
+        bend=HALF * total(WIDTH * of.ALPHA**2 / of.C),
+        bend_gap=total(of.C / (2 * WIDTH) * (XI - CURVE) ** 2)
     )  # fmt: skip
 
 
@@ -33,16 +45,16 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     soft = argument(problem)
     t = letter("t", lambda at: at.xi)
     psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi), "psi")
-    cheaper = -most(-(of.C * t), -(of.C / (2 * H) * t**2))
+    cheaper = -most(-(of.C * t), -(of.C / (2 * WIDTH) * t**2))
     cheaper = letter(
-        r"\min\Bigl(C_it,\ \tfrac{C_i}{2h}t^2\Bigr)", cheaper.value, "minimum(C * t, C * t**2 / (2 * h))",
-        "min(C_i t, C_i t²/(2h))"
+        r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", cheaper.value, "minimum(C * t, C * t**2 / (2 * kappa))",
+        "min(C_i t, C_i t²/(2κ))"
     )  # fmt: skip
     return soft.steps(
         "HUBER",
         first=margin(soft),
         primal=soft.primal(
-            "Slack comes in two parts. ξ_i costs a square, and its last bit is cheaper than ζ_i until ξ_i = h; from "
+            "Slack comes in two parts. ξ_i costs a square, and its last bit is cheaper than ζ_i until ξ_i = κ; from "
             "there on ζ_i is the cheaper one."
         ),
         lagrangian=soft.lagrangian_step(
@@ -50,7 +62,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         ),
         level=step(
             "Stationarity in ξ and ζ",
-            "The last bit of ξ_i costs C_iξ_i/h, and the margin row pays α_i for it: α is the curved part of the slack "
+            "The last bit of ξ_i costs C_iξ_i/κ, and the margin row pays α_i for it: α is the curved part of the slack "
             "in other units. ζ_i stands in two constraints, whose multipliers share its price.",
             Equation("below", (
                 line(XI, "=", CURVE, scale="level", before=flat_in(r"\xi_i")),
@@ -60,23 +72,23 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
         xi=None,
         substitution=soft.substitution(
             "ζ drops out, half of each quadratic term cancels, and what is left of ξ is a square of α",
-            "ξ = hα/C, η = C − α",
+            "ξ = κα/C, η = C − α",
         ),
         dual=soft.dual("the box of a C-SVM, and a square"),
         kinds=soft.kinds_of_samples(
-            case(of.idle, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
-            case(of.between, (0, "<", of.ALPHA, "<", of.C), (soft.reach, "=", 1 - CURVE)),
-            case(of.bounded, (of.ALPHA, "=", of.C), (soft.reach, "≤", 1 - H)),
-            text=": beyond the margin, behind it by less than h, and behind "
+            case(of.ZERO, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
+            case(of.BETWEEN, (0, "<", of.ALPHA, "<", of.C), (soft.reach, "=", 1 - CURVE)),
+            case(of.BOUNDED, (of.ALPHA, "=", of.C), (soft.reach, "≤", 1 - WIDTH)),
+            text=": beyond the margin, behind it by less than κ, and behind "
             "it by more, where every sample pulls equally.",
         ),
         last=step(
             "Between hinge and squared hinge",
-            "What a slack t ≥ 0 costs, ψ_i(t), lies between the price of the C-SVM less C_ih/2 and that price itself, "
-            "and is never above that of a square: it is the square up to t = h. So a small h gives the C-SVM, and a "
-            "large one the squared hinge with C_i/(2h).",
+            "What a slack t ≥ 0 costs, ψ_i(t), lies between the price of the C-SVM less C_iκ/2 and that price itself, "
+            "and is never above that of a square: it is the square up to t = κ. So a small κ gives the C-SVM, and a "
+            "large one the squared hinge with C_i/(2κ).",
             Equation("alone", (
-                line(of.C * (t - H / 2), "≤", psi, "≤", cheaper, scale="size"),
+                line(of.C * (t - WIDTH / 2), "≤", psi, "≤", cheaper, scale="size"),
             ), lambda at: "" if at.xi.any() else "no sample has slack"),
         ),
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.expressions import RELATIONS, Line, line
+from qpsvm.derivation.expressions import RELATIONS, Line, Subset, line, shifted
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.terms import Term, indexed, letter, share, size_of, written
@@ -47,7 +48,7 @@ ALPHA = letter(r"\alpha_i")
 F_BETWEEN = letter("f(x)", "f_between")
 XI = letter(r"\xi_i")
 C = letter("C_i")
-LAMBDA = letter(r"\lambda_j", "user_prices", "price")
+PRICE = letter(r"\pi_j", "user_prices", "price")
 ETA = letter(r"\eta_i")
 CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
@@ -93,9 +94,11 @@ def weight_where(
         return float(weights[holds & (at.y == side) if side else holds].sum())
 
     front, said, mask = (rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * ") if side else ("", "", "")
+    sign = "-" if relation in "<≥" else "+"
+    code = f"%s {RELATIONS[relation][1]} {shifted('%s', sign) if tolerance else '%s'}"
     return written(
         rf"\sum_{{{front}%s{RELATIONS[relation][0]}%s}}%s", f"the sum over {said}%s {relation} %s of %s",
-        f"sum({mask}(%s {RELATIONS[relation][1]} %s) * %s)", find, left, right, each,
+        f"sum({mask}({code}) * %s)", find, left, right, each,
     )  # fmt: skip
 
 
@@ -136,14 +139,9 @@ def not_feasible(at: At) -> str:
 # --- which rows -------------------------------------------------------------------------------------------------------
 
 
-def idle(at: At) -> Any:
-    """α = 0."""
-    return at.kind == 0
-
-
-def between(at: At) -> Any:
-    """α between its bounds, or above 0 where nothing bounds it."""
-    return (at.kind > 0) & ~bounded(at)
+def free(at: At) -> Any:
+    """0 < α < C."""
+    return (at.alpha > 0) & (at.alpha < at.C) & ((at.kind == 1) | (np.isinf(at.C) & (at.kind > 0)))
 
 
 def bounded(at: At) -> Any:
@@ -151,9 +149,12 @@ def bounded(at: At) -> Any:
     return (at.kind == 2) & np.isfinite(at.C)
 
 
-def free(at: At) -> Any:
-    """0 < α < C."""
-    return (at.alpha > 0) & (at.alpha < at.C) & ((at.kind == 1) | (np.isinf(at.C) & (at.kind > 0)))
+#: α = 0; α between its bounds, or above 0 where nothing bounds it; α at its upper bound.
+ZERO = Subset("kind == 0", lambda at: at.kind == 0)
+BETWEEN = Subset("kind == 1", lambda at: (at.kind > 0) & ~bounded(at))
+POSITIVE = replace(BETWEEN, code="kind > 0")
+BOUNDED = Subset("kind == 2", bounded)
+ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
 
 
 # --- letters that are found -------------------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ def projected(at: At) -> FloatArray:
 
 
 def violation(at: At) -> float:
-    """By how much α, and λ, violate a constraint of the dual QP."""
+    """By how much α, and π, violate a constraint of the dual QP."""
     return float(kkt.primal_residual(at.dual, at.dual_point))
 
 
@@ -197,30 +198,30 @@ def size_of_pull(at: Any) -> float:
 
 
 def raised(at: Any) -> FloatArray:
-    """λ after a step along what the constraints lack: (p,)."""
+    """π after a step along what the constraints lack: (p,)."""
     prices, pull = at.whole[at.svm.m :], at.left_of_alpha - at.rows.h
     return np.asarray(np.maximum(prices + at.reach / at.level * pull / at.problem._row_scale, 0.0))
 
 
 #: The prices of a user's rows, and that a projected gradient step does not move them.
-POSITIVE = line(
-    LAMBDA, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_prices).max()) or 1.0
+PRICES_POSITIVE = line(
+    PRICE, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_prices).max()) or 1.0
 )  # fmt: skip
 MOVED = line(
-    letter("", lambda at: at.whole[at.svm.m :], "scaled_price", "λ"), "=",
-    letter("", raised, "projected_price", "after a projected gradient step"), place="constraint", shown=False,
+    letter("", lambda at: at.whole[at.svm.m :], "", "π"), "=",
+    letter("", raised, "", "after a projected gradient step"), place="constraint", shown=False,
     scale=lambda at: max(at.reach, float(np.abs(at.whole[at.svm.m :]).max())),
 )  # fmt: skip
 #: A sample of weight 0 has no α.
 NOTHING = line(
-    letter("0", "alpha_without_weight", "alpha_without_weight",
+    letter("", "alpha_without_weight", "",
     "the largest |α| of a sample of weight 0"), "=", 0, scale=lambda at: at.box.max(), shown=False
 )  # fmt: skip
 #: A projected gradient step goes nowhere, and the dual QP finds α feasible.
 SOLVED = (
-    line(letter("", python="alpha", text="α"), "=", letter("", projected, "projected_alpha",
+    line(letter("", "alpha", "", "α"), "=", letter("", projected, "",
     "after a projected gradient step"), scale="reach", shown=False),
-    line(letter("", violation, "primal_residual(qp, variables)", "by how much α violates a constraint of the dual QP"),
+    line(letter("", violation, "", "by how much α violates a constraint of the dual QP"),
     "=", 0, scale=lambda at: max(at.reach, float(np.abs(at.dual_point).max())), shown=False)
 )  # fmt: skip
 

@@ -18,11 +18,26 @@ from qpsvm.derivation.expressions import Equation, Line, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps.argument import NAMED, bounds_of, numbered, step, unit_of
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import letter
 from qpsvm.machines import SVDD, Constraints, OneClass, Problem, ValueConstraints
 from qpsvm.machines.problem.forms import primal_with_rows, qp_with_rows
 from qpsvm.machines.problem.linear_constraints import UserRows, textbook_rows
 from qpsvm.machines.problem.reading import constraint_table
+
+
+def meanings(problem: Problem) -> dict[str, Meaning]:
+    """What the letters of the constraints mean; p is their number."""
+    return {
+        r"\pi": Meaning("multipliers of the constraints, their prices", "(p,)"),
+        "g": Meaning("g_j, what constraint j multiplies w by", "(d,)"),
+        "G": Meaning("all g_j, one per row", "(p, d)"),
+        "h": Meaning("bounds of the constraints", "(p,)"),
+        "d" if isinstance(problem, SVDD) else "c": Meaning("factor of the intercept in each constraint", "(p,)"),
+        "A": Meaning("factors of the values of f in each constraint", "(p, q)"),
+        "Z": Meaning("the points at which f is constrained", "(q, d)"),
+        "z": Meaning("one of these points", "(d,)"),
+    }
 
 
 def values_of(at: Any) -> FloatArray:
@@ -87,7 +102,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
             "slack is allowed in a row."
         ), primal_with_rows, *kept),
         own.lagrangian_step(
-            first="Every row gets a multiplier λ_j, the price of a unit of its bound, beside those of the machine."
+            first="Every row gets a multiplier π_j, the price of a unit of its bound, beside those of the machine."
         ),
         also(own.stationarity_in_w("a row with a price pulls at it as a sample does, against its own direction g"),
              None, flat_rows),
@@ -98,7 +113,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
         ),
         own.complementary_slackness(
             "Either a row holds with equality or its price is zero. A price says how fast the optimum falls with its "
-            "bound: h more by a little t, the optimum less by λt. The machine's own products are as without rows.",
+            "bound: h more by a little t, the optimum less by πt. The machine's own products are as without rows.",
             constraint_table,
         ),
         own.substitution("what b and ξ added cancels as without rows, and of the rows what their bounds cost is left "

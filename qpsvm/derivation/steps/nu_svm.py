@@ -9,12 +9,22 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
 from qpsvm.derivation.steps.c_svm import margin, two_class, what_nu_bounds
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total
 from qpsvm.machines import NuSVM
 from qpsvm.machines.nu_svm import largest_nu
 
 A = letter("a_i", "C")
 MASS = dot(1, of.ALPHA)
+
+
+#: What the letters of this machine mean.
+SYMBOLS = {
+    "a": Meaning("share of each sample in all weights, the upper bound of α", "(n,)"),
+    "s": Meaning("ρ − b, the level of u in the class +1"),
+    "t": Meaning("ρ + b, the level of −u in the class −1"),
+    "S": Meaning("sum of the sample weights; S₊ and S₋ of one class"),
+}
 
 
 def argument(problem: NuSVM) -> Argument:

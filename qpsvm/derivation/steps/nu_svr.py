@@ -15,6 +15,10 @@ from qpsvm.machines import NuSVR
 MASS, SHARE = dot(1, two.ABOVE + two.BELOW), of.NU * two.SIGMA_C
 
 
+#: What the letters of this machine mean.
+SYMBOLS = two.SYMBOLS
+
+
 def argument(problem: NuSVR) -> Argument:
     """What the machine is."""
     return two.argument(

@@ -15,6 +15,7 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import Rows, step
 from qpsvm.derivation.steps.c_svm import what_nu_bounds
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total
 from qpsvm.machines import OneClass, Problem
 
@@ -28,6 +29,15 @@ WHAT_NU_BOUNDS = (
     "A sample outside has its α_i at the bound, so such samples weigh at most a share ν together. No α_i is above its "
     "bound, so the support vectors weigh at least that share."
 )
+
+
+#: What the letters of this machine mean.
+SYMBOLS = {
+    "Q": Meaning("Q_ij = K(x_i, x_j)", "(n, n)"),
+    "s": Meaning("weights of the samples, the upper bounds of α", "(n,)"),
+    "S": Meaning("sum of the sample weights"),
+    r"\rho": Meaning("offset: f(x) = ⟨w, φ(x)⟩ − ρ"),
+}
 
 
 def enclosing(problem: Problem, rows: Rows, price: Term, **more: Any) -> Argument:
@@ -82,7 +92,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             Equation("below", (
                 of.split_by(of.U, "<", RHO, S, SHARE),
                 line(of.U, "=", of.kernel_sum(of.ALPHA), measured=False),
-                Line((of.U, RHO), ("=",), scale="level", rows=lambda at: at.on_margin,
+                Line((of.U, RHO), ("=",), scale="level", rows=of.ON_MARGIN,
                      before=line(0, "<", of.ALPHA, "<", S).latex() + r"\ \Rightarrow\ "),
             )),
             levels._soft_interval, general="LEVEL.3",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.derivation.expressions import Equation, display, line
+from qpsvm.derivation.expressions import Equation, Subset, display, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
 from qpsvm.derivation.steps.c_svm import two_class
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, Term, letter, most, size_of, total
 from qpsvm.machines import PrimalHinge
 from qpsvm.machines.problem.reading import read
@@ -23,6 +24,16 @@ P = letter("p_i", lambda at: at.problem.shares)
 UPPER = P / LAM
 #: Rows up to which K is factored for the primal QP of a kernel. This many take seconds, and 100 MB.
 MOST_ROWS = 3000
+
+
+#: What the letters of this machine mean.
+SYMBOLS = {
+    "p": Meaning("share of each sample in all weights", "(n,)"),
+    "C": Meaning("p/λ, the upper bound of α", "(n,)"),
+    r"\lambda": Meaning("weight of the norm"),
+    "G": Meaning("constraint matrix of the primal QP"),
+    "z": Meaning("multipliers of the rows and bounds of the primal QP"),
+}
 
 
 def argument(problem: PrimalHinge) -> Argument:
@@ -75,7 +86,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
             "A solver of the primal QP returns λα as the multipliers of its margin rows: with them its stationarity "
             "holds, block by block.",
             Equation("below", (
-                r"Px+q+G^{\top}z+z_{\mathrm{box}}=0",
+                r"\nabla\,\text{objective}+G^{\top}z+z_{\mathrm{box}}=0",
                 r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\lambda\eta_i",
                 *(line(of_row(name), "=", 0, scale=scale, place="entry", shown=False, when=when)
                   for name, scale, when in BLOCKS),
@@ -104,18 +115,27 @@ def too_many(at: At) -> str:
     return f"the primal of a kernel is written in a factor of K, made for at most {MOST_ROWS} rows" if many else ""
 
 
-def of_row(name: str) -> Term:
-    """A block of Px + q + Gᵀz + z_box, with z = λα and z_box = −λη on the rows ξ ≥ 0."""
+def gradient_blocks(at: At) -> dict[str, np.ndarray]:
+    """Px + q + Gᵀz + z_box, with z = λα and z_box = −λη on the rows ξ ≥ 0, by blocks of x."""
+    qp = at.problem.qp("primal")
+    w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
+    b = [] if at.problem.space.computed_intercept is None else [at.b]
+    blocks: dict[str, np.ndarray] = qp.split(
+        kkt.gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), at.unit * at.alpha)
+    )
+    return blocks | {"xi": blocks["xi"] - at.unit * at.eta}
 
-    def find(at: At) -> np.ndarray:
-        qp = at.problem.qp("primal")
-        w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
-        b = [] if at.problem.space.computed_intercept is None else [at.b]
-        blocks = qp.split(kkt.gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), at.unit * at.alpha))
-        return np.asarray(blocks[name] - (at.unit * at.eta if name == "xi" else 0.0))
+
+def of_row(name: str) -> Term:
+    """A block of the gradient."""
 
     letters = {"w": "w", "b": "b", "xi": "ξ"}
-    return letter("", find, f"gradient[{name!r}]", f"Px + q + Gᵀz + z_box in the row of {letters[name]}")
+    return letter(
+        "",
+        lambda at: gradient_blocks(at)[name],
+        f"gradient[{name!r}]",
+        f"Px + q + Gᵀz + z_box in the row of {letters[name]}",
+    )
 
 
 def size_of_b(at: At) -> float:
@@ -127,5 +147,5 @@ def size_of_b(at: At) -> float:
 BLOCKS = (
     ("w", lambda at: at.unit * size_of(at.w if at.is_linear else at.u, at.terms_of_w), None),
     ("xi", lambda at: float(max(at.problem.shares)), None),
-    ("b", size_of_b, lambda at: at.problem.space.computed_intercept is not None),
+    ("b", size_of_b, Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
 )

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from qpsvm.derivation.expressions import Equation, line
+from qpsvm.derivation.expressions import Equation, Subset, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import case, step
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import letter, most, total
 from qpsvm.machines import QuantileSVR
 
 TAU = letter(r"\tau", lambda at: at.problem.quantile)
 UPPER, LOWER = TAU * two.C, (1 - TAU) * two.C
+
+
+#: What the letters of this machine mean.
+SYMBOLS = two.SYMBOLS | {
+    r"\tau": Meaning("which quantile"),
+    "M": Meaning("samples on the curve: β_i is between its bounds, and not 0"),
+}
 
 
 def argument(problem: QuantileSVR) -> Argument:
@@ -26,14 +32,13 @@ def argument(problem: QuantileSVR) -> Argument:
     return two.argument(problem, price, (UPPER, LOWER), None)
 
 
-def inside(at: At) -> Any:
-    """The samples of which no α is at its bound."""
-    return ~np.logical_or(*np.split(of.bounded(at), 2))
+#: The samples of which no α is at its bound.
+INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(of.BOUNDED(at), 2)))
 
 
-def at_bound(half: int) -> Any:
+def at_bound(half: int) -> Subset:
     """The samples of which one α is at its bound."""
-    return lambda at: np.split(of.bounded(at), 2)[half]
+    return Subset(f"kind_{('above', 'below')[half]} == 2", lambda at: np.split(of.BOUNDED(at), 2)[half])
 
 
 def largest(at: At) -> float:
@@ -65,12 +70,13 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
             "only β meets the objective, so that it is a problem of n variables between −(1 − τ)C and τC"
         ),
         intercept=curve.intercept_recovered(
-            line(of.B, "=", mean, scale="level", when=lambda at: of.free(at).any()),
+            line(of.B, "=", mean, scale="level", when=Subset("not any(M)", lambda at: of.free(at).any()),
+                 given="M = (kind_above == 1) | (kind_below == 1)"),
             line(of.U, "=", of.kernel_sum(two.BETA), before=r",\quad ", joined=True, measured=False),
             rf"M=\{{i:{among.latex()},\ \beta_i\ne 0\}}", where="On the curve f(x_i) = t_i",
         ),
         kinds=curve.kinds_of_samples(
-            case(inside, among, (of.T, "=", of.F)),
+            case(INSIDE, among, (of.T, "=", of.F)),
             case(at_bound(0), (two.BETA, "=", UPPER), (of.T, "≥", of.F), largest),
             case(at_bound(1), (two.BETA, "=", -LOWER), (of.T, "≤", of.F), largest),
         ),

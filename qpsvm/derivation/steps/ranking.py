@@ -11,6 +11,7 @@ from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import Rows, step, value_of
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, SUM, letter, term, total, written
 from qpsvm.machines import Ranking
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -22,6 +23,18 @@ C = letter("C_k")
 BETA = letter(r"\beta_i")
 #: What is to be 1.
 APART = letter("f(x_{i_k})-f(x_{j_k})", "f", "f(X[i]) - f(X[j])", rank=SUM)
+
+
+#: What the letters of this machine mean; m is the number of pairs.
+SYMBOLS = {
+    "y": Meaning("+1 for every pair", "(m,)"),
+    r"\xi": Meaning("slack of each pair", "(m,)"),
+    r"\alpha": Meaning("dual variables, one per pair", "(m,)"),
+    r"\eta": Meaning("multipliers of ξ ≥ 0", "(m,)"),
+    "C": Meaning("penalty of a unit of slack of each pair", "(m,)"),
+    "A": Meaning("the pairs: row k is +1 at i_k and −1 at j_k", "(m, n)"),
+    "z": Meaning("z_k, the difference of the samples of a pair", "(d,)"),
+}
 
 
 def argument(problem: Ranking) -> Argument:
@@ -68,8 +81,8 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "A step of length t along w/‖w‖ changes f by t‖w‖. So a pair whose scores are 1 apart is 1/‖w‖ apart along "
             "w: this is the margin. It is measured at the pairs that are just in order.",
             Equation("alone", (
-                line(along, "=", APART / of.NORM, before=r"\xi_k=0\ \Rightarrow\ ", rows=lambda at: at.on_margin),
-                line(along, "=", 1 / of.NORM, rows=lambda at: at.on_margin, shown=False),
+                line(along, "=", APART / of.NORM, before=r"\xi_k=0\ \Rightarrow\ ", rows=of.ON_MARGIN),
+                line(along, "=", 1 / of.NORM, rows=of.ON_MARGIN, shown=False),
                 r"\ \ge\ \frac{1}{\|w\|}",
             ), lambda at: "" if at.on_margin.any() else
             "no pair is just in order: every one is apart by more than 1, or by less"),

@@ -4,7 +4,7 @@
                 and all w', b'
     (PRICE.1)  a unit of C_i costs what it multiplies, ∂P*/∂C_i = ∂P/∂C_i, such as ξ_i:  (P*(C_i + Δ) − P)/Δ ≤ ∂P/∂C_i
                ≤ (P − P*(C_i − Δ))/Δ
-    (PRICE.2)  a unit of h_j saves its multiplier, ∂P*/∂h_j = −λ_j:  (D − P*(h_j + Δ))/Δ ≤ λ_j ≤ (P*(h_j − Δ) − D)/Δ
+    (PRICE.2)  a unit of h_j saves its multiplier, ∂P*/∂h_j = −π_j:  (D − P*(h_j + Δ))/Δ ≤ π_j ≤ (P*(h_j − Δ) − D)/Δ
 
 P is linear in C_i, D in h_j, so both differences enclose what stands between them at every feasible point, optimal or
 not; at the optimum they enclose the derivative. The other optima P* are solved for, and stand for the end of their
@@ -54,7 +54,7 @@ def saddle_of(own: Any) -> Step:
         for rows in own.rows
     )
     letters = [own.w, {"μ": r"\mu", "ρ": r"\rho"}.get(own.b, "b" if own.intercept else "")]
-    return saddle(own.lagrangian(eta=False), letters, other, r",\lambda" if own.users else "")
+    return saddle(own.lagrangian(eta=False), letters, other, r",\pi" if own.users else "")
 
 
 def saddle(L: Term, letters: list[str], other: tuple[Line, ...], rows: str = "") -> Step:

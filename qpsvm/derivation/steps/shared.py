@@ -9,7 +9,7 @@ of a curved loss ξ_k is δ_kα_k, and only what is beyond, ζ_k, has a linear p
 
     (ARGUMENT.1)  primal:  P = ½‖w‖² + Σ V_k(ξ_k, ζ_k) + eᵀμ,  and  s_k f_k ≥ margin_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
     (ARGUMENT.2)  Lagrangian:  L = P − Σ α_k (s_k f_k − margin_k + ξ_k + ζ_k) − Σ η_k ζ_k;  linear constraints add
-                  Σ λ_j (⟨g_j, w⟩ + c_j b − h_j), (OWN.4)
+                  Σ π_j (⟨g_j, w⟩ + c_j b − h_j), (OWN.4)
     (ARGUMENT.3)  substitution:  L at w(α) and ξ_k = δ_kα_k is D(α), whatever μ and ζ are
     (ARGUMENT.4)  strong duality:  P = D(α), with ξ as w needs it
 """
@@ -26,7 +26,7 @@ from qpsvm.bounds import certify, levels
 from qpsvm.bounds.certificate import gap_sums
 from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import boxed
-from qpsvm.derivation.expressions import Equation, Line, display, flat_in, line, subject
+from qpsvm.derivation.expressions import Equation, Line, Subset, display, flat_in, line, subject
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import Formulas, case, dearest, minimum, numbered, step, value_of
@@ -74,7 +74,7 @@ class Argument(Formulas):
         """The steps about changes of multipliers, weights and prices."""
         yield saddle_of(self)
         if self.users is not None:
-            yield price_of_bound(of.LAMBDA, self.value())
+            yield price_of_bound(of.PRICE, self.value())
         elif self.marginal is not None:
             yield price_of_slack(self.marginal, self.objective)
 
@@ -103,7 +103,7 @@ class Argument(Formulas):
         first = first or f"Every constraint gets a multiplier, the price of a unit of it: {multipliers}."
         names = [indexed(each).latex() for rows in self.rows for each in (rows.alpha,)]
         names += [indexed(rows.eta).latex() for rows in self.rows if rows.eta is not None]
-        names += [r"\lambda"] if self.users else []
+        names += [r"\pi"] if self.users else []
         L = self.lagrangian()
         lines = (
             display(L, "L&=", rf",\qquad {','.join(names)}\ge 0"),
@@ -211,12 +211,12 @@ class Argument(Formulas):
         )
         names = [rows.alpha for rows in self.rows] + [rows.eta for rows in self.rows if rows.eta is not None]
         front = ",".join(indexed(each, "_" + self.row).latex() for each in names) + r"\ge 0"
-        front = r"\lambda_j\ge 0,\quad " * bool(self.users) + front
+        front = r"\pi_j\ge 0,\quad " * bool(self.users) + front
         boxes = [replace(rows.box, before=r",\ " if k else "", joined=bool(k), shown=bounded)
                  for k, rows in enumerate(self.rows)]  # fmt: skip
         lines: tuple[Line | str, ...] = (
             front + (r"\quad\Longrightarrow\quad " if bounded else ""), *boxes, of.NOTHING,
-            *([replace(of.POSITIVE, shown=False)] if self.users else []),
+            *([replace(of.PRICES_POSITIVE, shown=False)] if self.users else []),
         )  # fmt: skip
         return step("Dual feasibility", text, Equation("alone", lines), boxed, general="REPAIR.1")
 
@@ -227,8 +227,8 @@ class Argument(Formulas):
             for rows in self.rows for room in (rows.room,) for each in (rows.product, room) if each is not None
         )  # fmt: skip
         rows = () if self.users is None else (
-            line(total(size(of.LAMBDA * self.users.room), "j"), "=", 0, scale="size", shown=False, told=dearest),
-            line(of.LAMBDA * self.users.room, "=", 0, measured=False),
+            line(total(size(of.PRICE * self.users.room), "j"), "=", 0, scale="size", shown=False, told=dearest),
+            line(of.PRICE * self.users.room, "=", 0, measured=False),
         )  # fmt: skip
         lines = (*rows, *shown, self.no_products())
         return step(
@@ -272,7 +272,7 @@ class Argument(Formulas):
               for side, at in zip(sides, (of.substituted, of.all_substituted, of.substituted), strict=True)),
         )  # fmt: skip
         balance = f"b = {self.balanced.text()}" if self.penalised else f"{self.balanced.text()} = 0"
-        put = [f"{self.w}(α{', λ' if self.users else ''})"] + [balance] * bool(b)
+        put = [f"{self.w}(α{', π' if self.users else ''})"] + [balance] * bool(b)
         put += [" = ".join(each.text() for each in self.sides_of_equality[1:])] if self.sides_of_equality else []
         *first, last = filter(None, [*put, *eta.split(", ")])
         what = what or (
@@ -289,14 +289,14 @@ class Argument(Formulas):
         free, equal = self.problem.intercept == "free", self.sides_of_equality
         pull = line(self.balanced, "=", 0, scale=of.size_of_pull) if free else None
         equality = line(equal[1], "=", equal[2]) if equal else None
-        alpha = (r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm") + r",\lambda" * bool(self.users)
+        alpha = (r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm") + r",\pi" * bool(self.users)
         D = self.value().named("the dual's value at α")
         lines = (
             display(self.minimised, rf"\min_{{{alpha}}}\ "),
             *(replace(each, before=r",\quad ", joined=True) for each in where),
             value_of(D, "=", of.CLAIMED_DUAL),
             value_of(D, "=", of.QP_VALUE),
-            *subject(pull, equality, *(rows.box for rows in self.rows), of.POSITIVE if self.users else None),
+            *subject(pull, equality, *(rows.box for rows in self.rows), of.PRICES_POSITIVE if self.users else None),
             *of.SOLVED, *([of.MOVED] if self.users else []),
         )  # fmt: skip
         return step(
@@ -322,7 +322,7 @@ class Argument(Formulas):
     def weak_duality(self) -> Step:
         """D(α) ≤ P, because the difference is a sum of terms that are not negative."""
         w = self.w
-        alpha = r"\alpha,\lambda" if self.users else r"\alpha"
+        alpha = r"\alpha,\pi" if self.users else r"\alpha"
         apart = letter(rf"\|{w}-{w}({alpha})\|^2", "apart", f"norm({w} - {w}_of_alpha)**2")
         terms = [times(self.half, apart), HALF * (of.B - self.balanced) ** 2 if self.penalised else None, self.bend_gap]
         terms += [total(rows.room, self.row) for rows in self.rows if rows.room is not None]
@@ -330,7 +330,7 @@ class Argument(Formulas):
         P = self.objective.named("the primal's value", f"P({self.variables})")
         D = self.value().named("the dual's value at α", rf"D({alpha})")
         own = times(self.unit, add(*terms, broken=r"\\ &\quad "))
-        difference = add(own, self.users and total(of.LAMBDA * self.users.room, "j"), broken=r"\\ &\quad ")
+        difference = add(own, self.users and total(of.PRICE * self.users.room, "j"), broken=r"\\ &\quad ")
         lines = (
             value_of(D, "≤", P, at=of.as_needed), display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
             value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.as_needed),
@@ -348,7 +348,7 @@ class Argument(Formulas):
 
     def weights_recovered(self) -> Step:
         """f from α."""
-        needed = "α, λ and the rows are" if self.users else f"α and {self.b} are" if self.lifted else "α is"
+        needed = "α, π and the rows are" if self.users else f"α and {self.b} are" if self.lifted else "α is"
         w = written(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", self.f.function) + self.lifted
         sums = times(self.twice, of.kernel_sum(self.coef, "x") - (self.users and self.users.values))
         lines = (
@@ -375,10 +375,12 @@ class Argument(Formulas):
         upper = self.rows[0].upper
         inner = (of.Y if self.curve is None else of.Y * (1 - self.curve)) - of.kernel_sum(self.coef)
         among = line(0, "<", of.ALPHA, "<", upper) if upper else line(of.ALPHA, ">", 0)
-        mean = line(of.B, "=", of.mean_over("M", inner, of.free), when=lambda at: of.free(at).any(),
+        inside = f"(alpha > 0) & (alpha < {upper.python()}) & (kind == 1)" if upper else "(alpha > 0) & (kind > 0)"
+        mean = line(of.B, "=", of.mean_over("M", inner, of.free), given=f"M = {inside}",
+                    when=Subset("not any(M)", lambda at: of.free(at).any()),
                     scale=lambda at: 1 + abs(at.b))  # fmt: skip
-        quantile = letter("q", of.nearest_b, "quantile", "the weighted quantile of what it would be on each row")
-        somewhere = line(of.B, "=", quantile, when=lambda at: not of.free(at).any(), shown=False,
+        quantile = letter("", of.nearest_b, "", "the weighted quantile of what it would be on each row")
+        somewhere = line(of.B, "=", quantile, when=Subset("", lambda at: not of.free(at).any()), shown=False,
                          scale=lambda at: at.level if at.svm.mirrored else 1 + abs(at.b))  # fmt: skip
         where = where or ("On the margin f(x_i) = y_i" if self.curve is None else
                           "At a free support vector y_i f(x_i) is 1 less the slack, which α gives")  # fmt: skip
@@ -401,9 +403,9 @@ class Argument(Formulas):
         if not cases:
             assert upper is not None
             cases = (
-                case(of.idle, (alpha, "=", 0), (reach, "≥", level)),
-                case(of.between, (0, "<", alpha, "<", upper), (reach, "=", level)),
-                case(of.bounded, (alpha, "=", upper), (reach, "≤", level)),
+                case(of.ZERO, (alpha, "=", 0), (reach, "≥", level)),
+                case(of.BETWEEN, (0, "<", alpha, "<", upper), (reach, "=", level)),
+                case(of.BOUNDED, (alpha, "=", upper), (reach, "≤", level)),
             )
         count = "two" if len(cases) == 2 else "three"
         return step(

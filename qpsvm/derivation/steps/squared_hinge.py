@@ -8,18 +8,23 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step, value_of
 from qpsvm.derivation.steps.c_svm import margin, two_class
 from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, letter, size_of, total
 from qpsvm.machines import SquaredHinge
 
 #: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.
 C = letter("C_i", lambda at: 0.5 / at.svm.curvature)
-#: δ_iα_i, and D of the kernel in the larger space.
-CURVE, D = of.ALPHA / (2 * C), letter("D_{ii}", lambda at: at.svm.curvature, "D.diagonal()")
-#: αᵀ(Q + D)α
+#: δ_iα_i.
+CURVE = of.ALPHA / (2 * C)
+#: αᵀ(Q + D)α with D = diag(1/(2C)).
 BENT = letter(
     r"\alpha^{\top}(Q+D)\alpha", lambda at: at.quadratic + float(at.svm.curvature @ at.alpha**2),
-    "alpha @ (Q + D) @ alpha"
+    "alpha @ (Q + diag(1 / (2 * C))) @ alpha"
 )  # fmt: skip
+
+
+#: What the letters of this machine mean.
+SYMBOLS = {"e": Meaning("e_i, the unit vector of sample i", "(n,)")}
 
 
 def argument(problem: SquaredHinge) -> Argument:
@@ -52,8 +57,8 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
         ),
         dual=soft.dual("α has no upper bound, and the square keeps it from growing"),
         kinds=soft.kinds_of_samples(
-            case(of.idle, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
-            case(of.between, (of.ALPHA, ">", 0), (soft.reach, "=", 1 - CURVE)),
+            case(of.ZERO, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
+            case(of.POSITIVE, (of.ALPHA, ">", 0), (soft.reach, "=", 1 - CURVE)),
             text=". No support vector lies on the margin itself: the first bit "
             "of slack is free, so that every one has some.",
         ),
@@ -63,7 +68,7 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             "With these any classes can be separated, and the hard margin there is this machine.",
             Equation("below", (
                 r"\tilde\varphi(x_i)=\Bigl(\varphi(x_i),\ \tfrac{1}{\sqrt{2C_i}}\,e_i\Bigr)",
-                r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=(K+D)_{ij}",
+                r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=\bigl(K+\operatorname{diag}\tfrac{1}{2C}\bigr)_{ij}",
                 value_of(HALF * BENT + (HALF * soft.pull**2 if soft.penalised else None), "=", of.QP_VALUE),
                 line(beyond, "≥", 1, scale=lambda at: size_of(beyond.value(at), at.terms)),
             )),

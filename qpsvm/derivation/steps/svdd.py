@@ -21,6 +21,7 @@ from qpsvm.derivation.steps.argument import Rows, minimum, numbered, step
 from qpsvm.derivation.steps.c_svm import what_nu_bounds
 from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, enclosing
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, dot, letter, term, total
 from qpsvm.machines import SVDD
 from qpsvm.machines.one_class import check_constant_diagonal
@@ -39,6 +40,20 @@ FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at),
 OWN_LENGTH = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
 MASS = dot(1, of.ALPHA)
+
+
+#: What the letters of this machine mean.
+SYMBOLS = {
+    "f": Meaning("decision function, R² − ‖φ(x) − c‖²", "(n,)", F.value),
+    "Q": Meaning("Q_ij = K(x_i, x_j)", "(n, n)"),
+    "c": Meaning("centre of the ball", "(d,)", lambda at: at.result.centre if at.is_linear else None),
+    "R": Meaning("radius of the ball", value=RADIUS.value),
+    r"\mu": Meaning("(R² − ‖c‖²)/2"),
+    "C": Meaning("penalty of a unit of slack: each sample's share of all weights, over ν", "(n,)"),
+    "S": Meaning("sum of the sample weights"),
+    "a": Meaning("any vector of the feature space", "(d,)"),
+    r"\kappa": Meaning("K(x, x), where it is the same for all samples"),
+}
 
 
 def argument(problem: SVDD) -> Argument:
@@ -86,7 +101,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "the centre, and one outside pays for what the square of its distance exceeds R².",
             Equation("below", (
                 r"f(x)=R^2-\|\varphi(x)-c\|^2",
-                line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=lambda at: at.on_margin,
+                line(DISTANCE, "=", RADIUS, before=r"f(x_i)=0\ \Rightarrow\ ", rows=of.ON_MARGIN,
                      scale=lambda at: max(RADIUS.value(at), (at.terms_of_w or 1.0))),
             ), lambda at: "" if at.on_margin.any() else
             "no sample on the boundary, so that none shows how large the ball is"),
@@ -134,7 +149,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
                 line(SQUARE, "=", C2 + 2 * MU, scale="level"),
                 of.split_by(FAR, ">", SQUARE, of.C, term(1)),
                 squared,
-                line(FAR, "=", SQUARE, rows=lambda at: at.on_margin, scale="level", shown=False),
+                line(FAR, "=", SQUARE, rows=of.ON_MARGIN, scale="level", shown=False),
                 line(0, "<", of.ALPHA, "<", of.C, measured=False, after=r"\ \Rightarrow\ \|\varphi(x_i)-c\|=R"),
             )),
             levels._soft_interval, general="LEVEL.3",

@@ -8,11 +8,12 @@ import numpy as np
 
 from qpsvm.base.arrays.exactly import as_floats
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import Line, line
+from qpsvm.derivation.expressions import Line, Subset, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import Rows, case
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, Term, dot, indexed, letter, size
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.parameters import active_penalties
@@ -34,6 +35,16 @@ EPSILON = letter(
 MISSED = size(of.T - of.F)
 EACH = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "tile(abs(t - f(X)), 2)")
 EITHER = letter(r"\alpha^\pm_i", python="alpha")
+
+
+#: What the letters of a regression mean.
+SYMBOLS = {
+    r"\xi": Meaning("slack: ξ of the targets above f, ξ* of those below", "(n,)"),
+    r"\alpha": Meaning("dual variables: α⁺ of the rows above f, α⁻ of those below", "(n,)"),
+    r"\eta": Meaning("multipliers of the slack: η of ξ ≥ 0, η* of ξ* ≥ 0", "(n,)"),
+    r"\beta": Meaning("α⁺ − α⁻, the coefficients of the samples in f", "(n,)"),
+    r"\Sigma": Meaning("Σ_C, the sum of all C_i"),
+}
 
 
 def prices(at: At) -> FloatArray:
@@ -59,17 +70,16 @@ def argument(
     )  # fmt: skip
 
 
-def neither(at: At) -> Any:
-    """The samples of which both α are 0."""
-    return np.logical_and(*np.split(of.idle(at), 2))
+#: The samples of which both α are 0.
+NEITHER = Subset("(kind_above == 0) & (kind_below == 0)", lambda at: np.logical_and(*np.split(of.ZERO(at), 2)))
 
 
 #: Where a sample is that is inside of a tube, on its edge, or beyond it.
 UPPER = letter("C_i", "C", "tile(C, 2)")
 INSIDE: Line = case(
-    neither, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
+    NEITHER, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
 )  # fmt: skip
 KINDS = (
-    INSIDE, case(of.between, (0, "<", EITHER, "<", UPPER), (EACH, "=", EPSILON)),
-    case(of.bounded, (EITHER, "=", UPPER), (EACH, "≥", EPSILON))
+    INSIDE, case(of.BETWEEN, (0, "<", EITHER, "<", UPPER), (EACH, "=", EPSILON)),
+    case(of.BOUNDED, (EITHER, "=", UPPER), (EACH, "≥", EPSILON))
 )  # fmt: skip

@@ -28,7 +28,7 @@ OF_SAMPLES = {"f": "f", "phi": "phi", "K": "gram"}
 #: Letters of a page's point.
 LETTERS = frozenset({
     "alpha", "alpha_above", "alpha_below", "y", "t", "C", "a", "s", "p", "xi", "xi_star", "zeta", "eta", "eta_star",
-    "w", "c", "b", "rho", "mu", "nu", "lam", "epsilon", "tau", "h", "beta", "u", "K", "Q", "X", "x", "M", "R",
+    "w", "c", "b", "rho", "mu", "nu", "lam", "epsilon", "tau", "tol", "beta", "u", "K", "Q", "X", "x", "M", "R",
     "w_of_alpha", "c_of_alpha", "result", "half_gap", "s_of_class", "t_of_class", "kappa",
 })  # fmt: skip
 
@@ -164,6 +164,8 @@ def line(each: Line) -> str:
     sides = []
     for side in each.sides:
         terms = [(sign, unbracketed(part.python())) for sign, part in summands(side)]
+        if not all(code for _, code in terms):
+            raise NotOnAPage(side.text())
         sides.append(", ".join(
             f"{{ sign: {sign}, value: {function(code)}, each: {each_sample(code)} }}" for sign, code in terms
         ))  # fmt: skip

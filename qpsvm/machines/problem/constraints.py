@@ -7,23 +7,23 @@ What they add to any machine, of the objective P, the Lagrangian L₀ and the du
 s_k and the levels ℓ_k:
 
     (OWN.3)  primal:  minimise P(w, b, ξ)  subject to the machine's own constraints and  ⟨g_j, w⟩ + c_j b ≤ h_j
-    (OWN.4)  Lagrangian:  L = L₀ + Σ λ_j (⟨g_j, w⟩ + c_j b − h_j),  λ ≥ 0, where λ_j is the price in the units of P and
+    (OWN.4)  Lagrangian:  L = L₀ + Σ π_j (⟨g_j, w⟩ + c_j b − h_j),  π ≥ 0, where π_j is the price in the units of P and
              h
-    (OWN.5)  ∂L/∂w = 0:  w = Σ α_k s_k φ(x_k) − Σ λ_j g_j;  λ_j/λ stands for λ_j in a machine with λ, (PHINGE.2), here
+    (OWN.5)  ∂L/∂w = 0:  w = Σ α_k s_k φ(x_k) − Σ π_j g_j;  π_j/λ stands for π_j in a machine with λ, (PHINGE.2), here
              and in (OWN.6) and (OWN.11)
-    (OWN.6)  ∂L/∂b = 0:  Σ α_k s_k − Σ c_j λ_j = e, that is what it is without rows, 0 for most machines, νS of a
+    (OWN.6)  ∂L/∂b = 0:  Σ α_k s_k − Σ c_j π_j = e, that is what it is without rows, 0 for most machines, νS of a
              one-class SVM, 1 of a ball;  b itself where b is penalised
-    (OWN.7)  dual feasibility:  λ_j ≥ 0, which nothing bounds above;  0 ≤ α_k ≤ U_k as without rows
-    (OWN.8)  complementary slackness:  λ_j (h_j − ⟨g_j, w⟩ − c_j b) = 0;  the others as without rows
-    (OWN.9)  substitution of (OWN.5) and (OWN.6):  L = ℓᵀα − ½Σ δ_k α_k² − ½‖w(α, λ)‖² − Σ h_j λ_j,  with −½b(α, λ)²
+    (OWN.7)  dual feasibility:  π_j ≥ 0, which nothing bounds above;  0 ≤ α_k ≤ U_k as without rows
+    (OWN.8)  complementary slackness:  π_j (h_j − ⟨g_j, w⟩ − c_j b) = 0;  the others as without rows
+    (OWN.9)  substitution of (OWN.5) and (OWN.6):  L = ℓᵀα − ½Σ δ_k α_k² − ½‖w(α, π)‖² − Σ h_j π_j,  with −½b(α, π)²
              where b is penalised, and λ times all but the last in a machine with λ
-    (OWN.10)  dual:  minimise the same with its sign turned  over α, λ  subject to (OWN.6) and (OWN.7)
-    (OWN.11)  f is recovered from α and λ:  f(x) = Σ α_k s_k K(x_k, x) − Σ λ_j ⟨g_j, φ(x)⟩ + b
+    (OWN.10)  dual:  minimise the same with its sign turned  over α, π  subject to (OWN.6) and (OWN.7)
+    (OWN.11)  f is recovered from α and π:  f(x) = Σ α_k s_k K(x_k, x) − Σ π_j ⟨g_j, φ(x)⟩ + b
     (OWN.12)  strong duality:  the optimal values of (OWN.3) and (OWN.10) differ in sign only
-    (OWN.13)  weak duality:  P − D is the sum of (GAP.1) over the machine's own rows and Σ λ_j (h_j − ⟨g_j, w⟩ − c_j b)
+    (OWN.13)  weak duality:  P − D is the sum of (GAP.1) over the machine's own rows and Σ π_j (h_j − ⟨g_j, w⟩ − c_j b)
 
 Of a ball, f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ. So h_j + Σ_l A_jl K(z_l, z_l) is
-the bound of a row of values, w is 2(Σ α_k φ(x_k) − Σ λ_j g_j), and (OWN.9) begins with Σ α_k K(x_k, x_k) − ¼‖w(α, λ)‖².
+the bound of a row of values, w is 2(Σ α_k φ(x_k) − Σ π_j g_j), and (OWN.9) begins with Σ α_k K(x_k, x_k) − ¼‖w(α, π)‖².
 
 An equality is two rows. What users want most has a constructor of its own: signs of weights, monotony, budgets, bounds,
 a covariance with a group that is to be small, an order of f at given points.

@@ -5,7 +5,7 @@
     (USER.2)  in the primal they are rows beside the margin; in the dual (DUAL.9) each is a sample of weight −1 with a
               price p_k ≥ 0, in the units of α:  w = Σ α_i s_i φ(x_i) − Σ p_k g_k,  and  Σ α_i s_i − cᵀp is what
               Σ α_i s_i is without rows:  0 or e of a free b, b itself of a penalised one
-    (USER.3)  complementary slackness:  p_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  the price that a user reads, λ_k = u p_k with
+    (USER.3)  complementary slackness:  p_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  the price that a user reads, π_k = u p_k with
               the unit u of the objective over that of f (λ of (PHINGE.2), 1 of the others), is what the optimum falls
               by for a small unit of h_k
     (USER.4)  computed with are 2^−e_k times these, as long as the samples: exact in floats, and p_k is 2^e_k times
@@ -264,7 +264,7 @@ class UserRows:
 def _beside(formula: str) -> str:
     """An equality with the rows' part in it."""
     left, _, right = formula.rpartition(" = ")
-    return f"{left} − cᵀλ = {right}"
+    return f"{left} − cᵀπ = {right}"
 
 
 def as_list(constraints: Any) -> tuple[Rows, ...]:

@@ -1,0 +1,165 @@
+"""The names of the code beside the equations, with their values at a solution: what it needs to be run.
+
+Letters are those of the equations. Matrices and functions are made of the samples: `X`, `K`, `phi`, `f`, … The feature
+space of a kernel that is not linear is that of a factor of its matrix over all points that occur, so that `w` and
+`phi(x)` are vectors there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
+from qpsvm.derivation.constraint_quantities import ConstraintQuantities
+from qpsvm.derivation.display import HOLDS
+from qpsvm.derivation.key import terms_of
+from qpsvm.derivation.quantities import Quantities
+from qpsvm.derivation.residual import NotMeasurable
+from qpsvm.derivation.step import Step
+from qpsvm.derivation.steps.all_in_one import kinds
+from qpsvm.derivation.steps.primal_hinge import gradient_blocks, too_many
+from qpsvm.machines import SVDD, PrimalHinge, Ranking
+from qpsvm.program.solution import Status
+from qpsvm.space.kernels.functions import Precomputed
+
+#: What the code has of NumPy.
+FUNCTIONS: dict[str, Any] = {
+    "all": lambda each: bool(np.all(each)), "any": lambda each: bool(np.any(each)), "norm": np.linalg.norm,
+    **{name: getattr(np, name) for name in (
+        "abs", "sum", "max", "mean", "maximum", "minimum", "sqrt", "diag", "tile", "isclose", "allclose")},
+}  # fmt: skip
+#: Eigenvalues of a kernel matrix below this share of the largest are 0 but for rounding.
+RANK = 1e-13
+
+
+class Kernel(np.ndarray):
+    """K as a matrix over the samples, and as a function of two sets of points."""
+
+    samples: Any
+    function: Callable[[Any, Any], Any]
+
+    @classmethod
+    def of(cls, matrix: FloatArray, samples: Any, function: Callable[[Any, Any], Any]) -> Kernel:
+        """The matrix over the samples, and the function elsewhere."""
+        found = matrix.view(cls)
+        found.samples, found.function = samples, function
+        return found
+
+    def __call__(self, X: Any, Z: Any) -> FloatArray:
+        """K(X, Z)."""
+        if X is self.samples and Z is self.samples:
+            return np.asarray(self)
+        return np.asarray(self.function(X, Z))
+
+
+def names_at(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantities) -> dict[str, Any]:
+    """All names of the code of some steps: functions, what is made of the samples, and each letter of the equations.
+
+    `tol` is by how much two sides may differ at an optimum: the square root of its gap, as large as a residual may be,
+    times the largest number that they are relative to.
+    """
+    result = at.result
+    gap = result.gap if result.status is Status.OPTIMAL else 0.0
+    found = FUNCTIONS | {"tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.size, at.reach, at.level), "result": result}
+    found |= of_classes(at) if isinstance(at, AllInOneQuantities) else of_one(at)
+    for term in terms_of(steps):
+        if term.python().isidentifier() and term.python() not in found:
+            with suppress(NotMeasurable):  # then its step has no numbers
+                found[term.python()] = term.value(at)
+    return found
+
+
+def dense(rows: Any) -> FloatArray:
+    """An array of rows."""
+    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=float)
+
+
+def features_over(kernel: Callable[[Any, Any], Any], points: FloatArray, matrix: FloatArray) -> Callable[[Any], Any]:
+    """φ as a function of points, (k, r): coordinates in the span of points, whose kernel matrix is given."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > RANK * values.max()
+    back = vectors[:, kept] / np.sqrt(values[kept])
+    return lambda Z: np.asarray(kernel(Z, points)) @ back
+
+
+def space_of(at: Any, more: FloatArray) -> tuple[FloatArray, Kernel, Callable[[Any], Any], FloatArray]:
+    """X, K, φ, and all points at which φ is to be had: those of X, and more."""
+    X = dense(at.X)
+    if at.is_linear:
+        return X, Kernel.of(X @ X.T, X, lambda A, B: A @ B.T), np.asarray, np.vstack([X, more])
+    gram = at.problem.space.gram
+    matrix = np.asarray(gram @ np.eye(gram.shape[0]))[: len(X), : len(X)]
+    kernel = Kernel.of(matrix, X, getattr(at, "kernel", at.problem.kernel))
+    if is_changed(at):
+        return X, kernel, features_over(lambda *_: matrix, X, matrix), X
+    points = np.vstack([X, more])
+    return X, kernel, features_over(kernel.function, points, np.asarray(kernel.function(points, points))), points
+
+
+def is_changed(at: Any) -> bool:
+    """Whether the matrix is not that of a kernel function: given as it is, or changed to be positive semidefinite."""
+    problem = at.problem
+    return isinstance(problem.kernel, Precomputed) or problem.psd == "clip" or bool(problem.space.shift)
+
+
+def of_one(at: Quantities[Any]) -> dict[str, Any]:
+    """What is made of the samples, of a machine with one f."""
+    problem, new = at.problem, at.new_samples
+    Z = dense(at.rows.Z) if isinstance(at, ConstraintQuantities) else None
+    more = [dense(each) for each in (new, Z) if each is not None]
+    X, K, phi, points = space_of(at, np.vstack(more) if more else np.zeros((0, at.X.shape[1])))
+    if at.is_linear:
+        w, w_of_alpha = at.w, at.w_of_alpha
+    else:
+        values = at.values if points is X else at.decision(points)
+        w = np.linalg.lstsq(phi(points), values - at.b, rcond=None)[0]
+        w_of_alpha = phi(X).T @ at.all_beta[: at.svm.n]
+    found: dict[str, Any] = {
+        "X": X, "x": X if new is None else dense(new), "K": K, "phi": phi, "w": w, "b": at.b, "beta": at.beta,
+        "u": at.u, "kind": at.kind, "qp": at.dual, "variables": at.dual_point, "f": lambda A: phi(A) @ w + at.b,
+    }  # fmt: skip
+    if is_changed(at):
+        found["f"] = lambda A: at.values if A is X else at.decision(A)
+    if at.svm.mirrored:
+        found["kind_above"], found["kind_below"] = np.split(at.kind, 2)
+    if at.svm.n == at.svm.m:
+        found["Q"] = np.asarray(K) * np.outer(at.y, at.y)
+    if isinstance(problem, PrimalHinge):
+        found["c_svm"] = problem.equivalent_c_svm().qp("dual")
+        found |= {} if Z is not None or too_many(at) else {"gradient": gradient_blocks(at)}
+    if isinstance(problem, Ranking):
+        i, j = np.searchsorted(problem.rows, problem.pairs[problem.in_dual].T)
+        found |= {"i": i, "j": j, "A": at.svm.mix, "z": phi(X)[i] - phi(X)[j]}
+    if isinstance(at, ConstraintQuantities):
+        rows = at.rows
+        G = phi(Z) if rows.mix is None else rows.mix @ phi(Z)
+        if not at.is_linear:
+            w_of_alpha = w_of_alpha - G.T @ at.prices
+        found |= {"G": G, "Z": Z, "A": rows.mix}
+    found["w_of_alpha"] = w_of_alpha
+    if isinstance(problem, SVDD):
+        own = (lambda A: np.square(A).sum(axis=1)) if at.is_linear else at.kernel.diagonal
+        found |= {"c": w, "c_of_alpha": w_of_alpha, "f": lambda A: 2 * (phi(A) @ w + at.b) - own(A)}
+        found |= {} if problem.space.origin is None else {"moved_by": problem.space.origin}
+    return found
+
+
+def of_classes(at: AllInOneQuantities) -> dict[str, Any]:
+    """What is made of the samples, of a machine with one f per class."""
+    sample, rival = np.divmod(at.dual.places, at.dual.k)
+    X, K, phi, _ = space_of(at, np.zeros((0, at.X.shape[1])))
+    if at.absorbed:
+        K = Kernel.of(np.asarray(X @ X.T + 1.0) if at.is_linear else np.asarray(K), X, K.function)
+    w = at.result.w if at.is_linear else np.linalg.lstsq(phi(X), at.f - at.b, rcond=None)[0].T
+    return {
+        "X": X, "K": K, "phi": phi, "w": w, "b": at.b, "f": at.f, "beta": at.beta, "qp": at.problem.qp("dual"),
+        "variables": at.dual.flat(at.alpha), "v": w[1] - w[0], "y": at.label, "i": np.arange(len(X)),
+        "f_y": at.f[sample, at.label[sample]], "f_c": at.f[sample, rival], "w_y": w[at.label[sample]], "w_c": w[rival],
+        "w_of_alpha": at.beta.T @ phi(X), "kind": kinds(at),
+        "sum_over_rivals": lambda alpha: np.bincount(sample, alpha, len(X)),
+    }  # fmt: skip

@@ -1,0 +1,82 @@
+"""The picture of a derivation: a point for each sample, in the plane of two features, else over f(x_i) and α_i."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.derivation.display import Picture, Symbol
+
+#: Points of the picture at most, and its cells along each side where f is evaluated.
+MOST_POINTS, CELLS = 250, 36
+#: Below this share of the largest a sample has nothing of a symbol, but for rounding.
+NOTHING = 1e-9
+
+
+def amounts(at: Any, value: FloatArray | None) -> FloatArray | None:
+    """How much of a symbol each sample has, (n,): of rows, what those of a sample add up to; None of other shapes."""
+    n = len(at.X) if not hasattr(at.X, "shape") else at.X.shape[0]
+    if value is None or not value.ndim:
+        return None
+    size = np.abs(value)
+    if size.ndim == 2:
+        return size.sum(axis=1) if len(size) == n else None
+    svm = getattr(at, "svm", None)
+    if svm is not None and len(size) == svm.m and svm.mix is not None:
+        return np.asarray(abs(svm.mix).T @ size).ravel()
+    if svm is not None and len(size) == svm.m and svm.rows is not None:
+        return np.asarray(np.bincount(svm.rows, weights=size, minlength=n), dtype=float)
+    return size if len(size) == n else None
+
+
+def picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
+    """The samples, each with the symbols that are not 0 of it; None where there are no samples to show."""
+    problem, result = at.problem, at.result
+    X = problem.X if hasattr(problem.X, "shape") else None
+    if X is None or hasattr(X, "tocsr"):
+        return None
+    X = np.asarray(X, dtype=float)[problem.rows]
+    has = {
+        symbol.name: found
+        for symbol in key
+        if (found := amounts(at, symbol.value)) is not None and len(found) == len(X)
+    }
+    alpha = has.get("α", np.zeros(len(X)))
+    kept = np.sort(np.argsort(-alpha, kind="stable")[:MOST_POINTS])
+    plane = X.shape[1] == 2 and not hasattr(at, "net")
+    f = np.asarray(result.decision_function(problem.X, diagonal=problem._own_values(slice(None))))[problem.rows]
+    points = X if plane else np.column_stack([f if f.ndim == 1 else f.max(axis=1), alpha])
+    target = np.asarray(problem.labels if hasattr(problem, "labels") else np.zeros(len(X)), dtype=float)
+    group = np.sign(target - np.median(target)) if len(target) == len(X) else np.zeros(len(X))
+    said = [
+        f"sample {problem.rows[i]}: " + ", ".join(f"{name} = {found[i]:.4g}" for name, found in has.items())
+        for i in kept
+    ]
+    marks = tuple(tuple(name for name, found in has.items() if found[i] > NOTHING * found.max()) for i in kept)
+    lines = tuple((level, tuple(contour(result, points, level))) for level in (-1.0, 0.0, 1.0)) if plane else ()
+    axes = (
+        tuple(getattr(problem, "feature_names", None) or ("first feature", "second feature")) if plane else ("f", "α")
+    )
+    return Picture(points[kept], group[kept] > 0, tuple(said), marks, lines, (axes[0], axes[1]))
+
+
+def contour(result: Any, points: FloatArray, level: float) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Pieces of the line f = level over the plane of the points: two ends each, by halves of the cells of a grid."""
+    (x0, y0), (x1, y1) = points.min(axis=0), points.max(axis=0)
+    across, up = np.meshgrid(np.linspace(x0, x1, CELLS), np.linspace(y0, y1, CELLS))
+    corners = np.dstack([across, up])
+    f = np.asarray(result.decision_function(corners.reshape(-1, 2))).reshape(CELLS, CELLS) - level
+    for i in range(CELLS - 1):
+        for j in range(CELLS - 1):
+            for half in (((i, j), (i + 1, j), (i, j + 1)), ((i + 1, j), (i, j + 1), (i + 1, j + 1))):
+                ends = []
+                for k in range(3):
+                    one, other = half[k], half[k - 1]
+                    if (f[one] > 0) != (f[other] > 0):
+                        share = f[one] / (f[one] - f[other])
+                        ends.append(corners[one] + share * (corners[other] - corners[one]))
+                if len(ends) == 2:
+                    yield ends[0], ends[1]
