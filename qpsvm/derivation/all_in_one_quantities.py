@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -88,6 +89,13 @@ class AllInOneQuantities:
         """The point with what α leaves of its bound in its place, shared among the rivals where they share it."""
         left = (self.C[:, None] - self.used) / (self.dual.k - 1 if self.dual.shared else 1)
         return self.changed(alpha=np.where(self.dual.own, 0.0, left))
+
+    def weakened(self) -> Self:
+        """The same w, b and ξ with half of α, which is feasible and not optimal."""
+        if self.absorbed:  # then b is made of α
+            return self
+        other = type(self)(self.problem, replace(self.result, alpha=0.5 * self.result.alpha))
+        return other.changed(f=self.f, squares=self.squares, b=self.b, xi=self.xi)
 
     @property
     def square_of_v(self) -> float:

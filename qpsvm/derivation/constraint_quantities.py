@@ -28,6 +28,8 @@ class ConstraintQuantities(Quantities[P]):
     problem: With `constraints`.
     """
 
+    of_w = ("left",)
+
     @cached_property
     def svm(self) -> SVMDual:
         """The dual of the machine alone, over its own m rows."""
@@ -45,7 +47,7 @@ class ConstraintQuantities(Quantities[P]):
         """π in the units of α: (p,)."""
         return self.user_prices * (self.problem.size_of_f / self.problem.svm.unit)
 
-    @property
+    @cached_property
     def user_prices(self) -> FloatArray:
         """π as the result has it, in the units of the user's rows: (p,)."""
         table = self.result.constraints
@@ -62,6 +64,11 @@ class ConstraintQuantities(Quantities[P]):
     def intercept_in_kernel(self) -> bool:
         """Never: with rows, K + 1 does not take the place of K."""
         return False
+
+    def _with_multipliers(self, whole: FloatArray) -> Self:
+        m, scale = self.svm.m, self.problem.size_of_f / self.problem.svm.unit
+        self.__dict__["user_prices"] = whole[m:] / self.problem._row_scale / scale
+        return super()._with_multipliers(whole[:m])
 
     def halved(self) -> Self:
         """The point with half of w and b, with the same slacks."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.derivation.residual import BothSides, NotMeasurable, Relation, worst
-from qpsvm.derivation.terms import Term, size_of, term
+from qpsvm.derivation.terms import VANISHING, Term, size_of, term
 
 #: Columns of code, beyond which a comparison is written in several lines.
 WIDE = 100
@@ -114,21 +114,33 @@ class Line:
         for k in sorted(range(len(self.relations)), reverse=equal):
             first = 0 if equal else k
             of = self.told(at) if self.told else f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
-            yield self._sides(at, values[first], RELATIONS[self.relations[k]][2], values[k + 1], of, scale, rows)
+            how, telling = RELATIONS[self.relations[k]][2], None if equal else self._inside(values, scale)
+            yield self._sides(at, values[first], how, values[k + 1], of, scale, rows, telling)
         if self.premise is not None:
             yield from replace(self.premise, rows=self.rows, at=None).found(at)
 
-    def _sides(self, at: Any, one: Any, how: Relation, other: Any, of: str, scale: Any, rows: Any) -> BothSides:
+    def _inside(self, values: Any, scale: Any) -> Any:
+        """Which entries are inside of all inequalities, and not just at one."""
+        least = VANISHING * np.asarray(1.0 if scale is None else scale)
+        apart = [
+            (b - a) * (-1 if how in "≥>" else 1)
+            for a, b, how in zip(values[:-1], values[1:], self.relations, strict=True)
+        ]
+        return np.logical_and.reduce(np.broadcast_arrays(*(each > least for each in apart)))
+
+    def _sides(
+        self, at: Any, one: Any, how: Relation, other: Any, of: str, scale: Any, rows: Any, telling: Any
+    ) -> BothSides:
         scale = (size_of(np.atleast_1d(other)) or 1.0) if scale is None else scale
         if np.ndim(one) == np.ndim(other) == 0:
             return BothSides(float(one), how, float(other), of, float(scale))
         one, other, scale = np.broadcast_arrays(np.asarray(one, dtype=float), other, scale)
         count = len(one)
         if rows is not None:
-            one, other, scale = one[rows], other[rows], scale[rows]
+            one, other, scale, telling = one[rows], other[rows], scale[rows], None
         return worst(
             one, how, other, of.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
-            lambda i: at.name(self.place, int(i if rows is None else rows[i]), count),
+            lambda i: at.name(self.place, int(i if rows is None else rows[i]), count), telling,
         )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.bounds.repair import feasible
 from qpsvm.data.rows import RowSource
 from qpsvm.derivation.display import HOLDS
 from qpsvm.derivation.terms import VANISHING, size_of
@@ -89,6 +90,26 @@ class Quantities(Generic[P]):
     def turned(self) -> Self:
         """The point with what α leaves of its bound, or of the largest one where nothing bounds it, in its place."""
         return self.changed(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
+
+    def weakened(self) -> Self:
+        """The same w, b and ξ with a feasible α that is not optimal: half way to the feasible one next to 0."""
+        svm = self.problem.svm
+        middle = 0.5 * (self.whole + feasible(svm, np.zeros(svm.m)))
+        kept = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.of_w)
+        other = self.changed()
+        for name in [name for name in vars(other) if isinstance(getattr(type(self), name, None), cached_property)]:
+            del other.__dict__[name]
+        other.__dict__ |= {name: getattr(self, name) for name in kept}
+        return other._with_multipliers(middle)
+
+    #: What else is known of w.
+    of_w: tuple[str, ...] = ()
+
+    def _with_multipliers(self, whole: FloatArray) -> Self:
+        """Changed to have the multipliers that the dual is computed with."""
+        self.alpha = whole
+        self.beta = self.svm.beta(whole)
+        return self
 
     def of_alpha(self, b: float) -> dict[str, Any]:
         """The letters that α gives, with some b: f and ‖w‖ of w(α), and of a curved loss ξ."""

@@ -238,8 +238,10 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         step(
             "Weak duality",
             "The difference of the two values is a sum of terms, one a row, of which none is negative: that is what "
-            "the library certifies with.",
-            Equation("aligned", (line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&"),)),
+            "the library certifies with. It is measured at half of α.",
+            Equation("aligned", (
+                line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&", at=lambda at: at.weakened()),
+            )),
             AllInOneDual.terms, general="JOINT.6",
         ),
         _two_classes(problem, penalised, rows, C, XI),

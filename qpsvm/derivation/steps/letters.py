@@ -16,6 +16,7 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.terms import Term, indexed, letter, share, size_of, written
 from qpsvm.program import solution as kkt
+from qpsvm.program.solution import Status
 
 #: Share of the level by which a row may miss it and still be on it: rounding.
 ROUNDING = 1e-9
@@ -126,6 +127,11 @@ def as_needed(at: At) -> At:
     """The smallest slack that w and b need; none where a row may have none."""
     changed: At = at.changed(xi=np.where(at.hard, 0.0, np.maximum(at.margin - at.y * at.f, 0.0)))
     return changed
+
+
+def weakened(at: Any) -> Any:
+    """The same with a feasible α that is not optimal."""
+    return as_needed(at.weakened() if at.result.status is Status.OPTIMAL else at)
 
 
 def not_feasible(at: At) -> str:

@@ -134,7 +134,7 @@ def of_row(name: str) -> Term:
         "",
         lambda at: gradient_blocks(at)[name],
         f"gradient[{name!r}]",
-        f"Px + q + Gᵀz + z_box in the row of {letters[name]}",
+        f"the gradient with respect to {letters[name]}",
     )
 
 

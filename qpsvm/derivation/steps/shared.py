@@ -33,6 +33,7 @@ from qpsvm.derivation.steps.argument import Formulas, case, dearest, minimum, nu
 from qpsvm.derivation.steps.sensitivity import price_of_bound, price_of_slack, saddle_of
 from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, plain, size, size_of, times, total, written
 from qpsvm.machines.problem import judge
+from qpsvm.program.solution import Status
 from qpsvm.program.svm_dual import intercept_group
 from qpsvm.result.model import DecisionFunctions
 from qpsvm.result.svm_result import kkt_table
@@ -49,6 +50,12 @@ ORDER = (
     "first", "primal", "lagrangian", "w", "b", "level", "xi", "box", "slackness", "substitution", "dual", "f",
     "intercept", "kinds", "strong", "besides", "linear", "weak", "last",
 )  # fmt: skip
+
+
+def values_compared(at: Any) -> str:
+    """What the two numbers of weak duality are."""
+    where = "half way to another feasible α" if at.result.status is Status.OPTIMAL else "at α"
+    return f"the dual's value {where}, and the primal's value"
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,13 +154,20 @@ class Argument(Formulas):
                 self._penalised(flat_in("b"), self.balanced), certify.penalised_multipliers, general="CERT.2",
             )  # fmt: skip
         own = [] if self.users else ["=", total(self.coef)]
-        pull = line(self.balanced, *own, "=", 0, scale=of.size_of_pull, before=flat_in("b"))
+        pull = line(self.balanced, *own, "=", 0, scale=of.size_of_pull, before=flat_in("b"), told=self.both_sides)
         return step(
             "Stationarity in b",
             f"b enters the Lagrangian only through b·Σ {self.coef.text()}, which has no minimum over b unless the "
             f"factor is zero. So the two {self.sides} pull with the same total force.",
             Equation("alone", (pull,)), intercept_group, "" if self.problem.intercept else NO_INTERCEPT, "DUAL.1",
         )  # fmt: skip
+
+    def both_sides(self, at: Any) -> str:
+        """What the balance of b is, and the force of either side."""
+        return (
+            f"{self.balanced.text()}, and 0: {at.beta[at.beta > 0].sum():.6g} on one side, "
+            f"{-at.beta[at.beta < 0].sum():.6g} on the other"
+        )
 
     def _penalised(self, before: str, *right: Term) -> Equation:
         chain = [each for side in right for each in ("=", side)]
@@ -247,7 +261,19 @@ class Argument(Formulas):
     def no_products(self) -> Line:
         """All these products, by size."""
         whole = self.scaled(add(*(total(size(each), self.row) for each in self.products)))
-        return value_of(whole.named("all products, added up by size"), "=", 0)
+        return value_of(whole.named("all products, added up by size"), "=", 0, told=self.one_product)
+
+    def one_product(self, at: Any) -> str:
+        """What the sum of all products is, and the product of a sample with 0 < α < C, factor by factor."""
+        text = "all products, added up by size, and 0"
+        inside = np.flatnonzero(of.free(at))
+        if not len(inside):
+            return text
+        k = int(inside[0])
+        rows = self.rows[k // (at.svm.m // len(self.rows))]
+        alpha, room = (np.asarray(each.value(at)) for each in rows.product.parts)
+        k %= len(alpha)
+        return f"{text}; that of {at.row(int(inside[0]))} is {alpha[k]:.4g} · {room[k]:.1e}"
 
     # --- the dual -----------------------------------------------------------------------------------------------------
 
@@ -332,14 +358,16 @@ class Argument(Formulas):
         own = times(self.unit, add(*terms, broken=r"\\ &\quad "))
         difference = add(own, self.users and total(of.PRICE * self.users.room, "j"), broken=r"\\ &\quad ")
         lines = (
-            value_of(D, "≤", P, at=of.as_needed), display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
-            value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.as_needed),
+            value_of(D, "≤", P, at=of.weakened, told=values_compared),
+            display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
+            value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.weakened),
         )  # fmt: skip
         return step(
             "Weak duality",
             "Take any feasible α and any feasible point of the primal, optimal or not. The difference of their values "
             "is a sum of terms that are not negative, so every α bounds the optimum from below, and every point of the "
-            "primal from above. This is what makes a certificate possible.",
+            "primal from above. This is what makes a certificate possible. At an optimal α it is measured half way "
+            "to another feasible one.",
             Equation("below", lines, of.not_feasible), certify._measured, general="GAP.1",
             construction="for every feasible pair the difference is this sum",
         )  # fmt: skip
