@@ -113,6 +113,17 @@ def check_machine(name: str, problem: Any) -> None:
         raise refused(name, problem)
 
 
+def has_margin(problem: Problem | JointProblem) -> bool:
+    """Whether a machine of one decision function has two classes, and so a margin between them."""
+    return group_of(problem) in CLASSES
+
+
+def no_margin(problem: Problem | JointProblem, call: str) -> UnsupportedError:
+    """The error where the margin of another machine is asked for; the call draws something else of it."""
+    kind, has = type(problem).__name__, GROUPS[group_of(problem)].has
+    return UnsupportedError(f"a margin 2ρ/‖w‖ lies between two classes, and {kind} has {has}; plotting.{call} draws it")
+
+
 def as_markdown() -> str:
     """The table for people: a row for each picture, a column for each group of machines."""
     head = ["picture", *(", ".join(f"`{name}`" for name in group.machines) for group in GROUPS.values())]

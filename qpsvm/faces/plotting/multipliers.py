@@ -134,10 +134,10 @@ def _shares(alpha: FloatArray, upper: FloatArray, curvature: FloatArray) -> tupl
 def _of_samples(problem: Problem, result: SVMResult) -> Multipliers:
     """A row for each sample or pair."""
     rows = np.flatnonzero(problem.in_dual)
-    alpha, upper, none = result.alpha[rows], result.upper[rows], np.zeros(len(rows), dtype=np.intp)
+    alpha, upper = result.alpha[rows], result.upper[rows]
     share, drop, by = _shares(alpha, upper, result.curvature[rows])
     named: dict[str, Any] = {"letter": "\\alpha_i", "height": "decision function, $f(x_i)$"}
-    group, looks, labels = none, [("o", BLUE)], []
+    group, looks, labels = np.zeros(len(rows), dtype=np.intp), [("o", BLUE)], []
     if problem.learns == "ranks":
         named |= {"letter": "\\alpha_k", "height": "pair of samples, $f(x_i) - f(x_j)$", "rows": "pairs",
                   "in_order": "pair (row of pairs)", "wrong": "pairs out of order lie below"}  # fmt: skip
@@ -147,7 +147,7 @@ def _of_samples(problem: Problem, result: SVMResult) -> Multipliers:
         group, looks = (problem.y[rows] > 0).astype(np.intp), list(zip(SHAPES, CLASSES, strict=True))
         labels = list(problem.classes)
     return Multipliers(
-        place=rows, alpha=alpha, low=none, high=upper, share=share, value=result.yf[rows],
+        place=rows, alpha=alpha, low=np.zeros(len(rows)), high=upper, share=share, value=result.yf[rows],
         level=float(result.margin[rows[0]]), drop=drop, kind=result.kind[rows], group=group, words=words_of(result),
         looks=looks, labels=labels, against=f"dual variable, ${named['letter']}{by}$", **named,
     )  # fmt: skip
@@ -322,7 +322,7 @@ def complementarity(
     ax.set_ylim(low, high)
     set_labels(ax, every.against, every.height)
     say_what(ax, problem, result)
-    where = "tube" if every.sides == 2 else "boundary" if every.level == 0.0 and not every.wrong else "margin"
-    handles.append(line_proxy(SKY, "-", f"optimal, {where} at {'±' * (every.sides == 2)}{every.level:.3g}"))
+    where = "margin at " if every.wrong else "boundary at " if every.sides == 1 else "tube at ±"
+    handles.append(line_proxy(SKY, "-", f"optimal, {where}{every.level + 0.0:.3g}"))
     handles += [line_proxy(BLACK, ":", every.wrong)] if every.wrong and low < 0 else []
     return finished(ax, legend, handles)

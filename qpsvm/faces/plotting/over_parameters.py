@@ -19,7 +19,7 @@ from qpsvm.base.errors import (
     UnsupportedError,
     nearest,
 )
-from qpsvm.faces.plotting.accepted import GROUPS, check_drawn, check_machine, group_of
+from qpsvm.faces.plotting.accepted import check_drawn, check_machine, has_margin, no_margin
 from qpsvm.faces.plotting.multipliers import KINDS_OF_ROWS
 from qpsvm.faces.plotting.style import (
     BLACK,
@@ -131,18 +131,14 @@ def path(
     'log'
     """
     check_machine("path", problem)
-    two = problem.learns == "labels" and not isinstance(problem, JointProblem)
     if show is None:
-        show = "margin" if two else "objective"
+        show = "margin" if has_margin(problem) else "objective"
     if not isinstance(show, str) or show not in get_args(Shown):
         raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(show, get_args(Shown))}")
-    if show == "margin" and not two:
-        has = GROUPS[group_of(problem)].has
-        raise UnsupportedError(
-            f"a margin 2ρ/‖w‖ lies between two classes, and {type(problem).__name__} has {has}; "
-            "plotting.path(problem, values, show='objective') draws it"
-        )
-    _, letter = family(problem)
+    if show == "margin" and not has_margin(problem):
+        raise no_margin(problem, "path(problem, values, show='objective')")
+    machine: Any = problem
+    _, letter = family(machine)
     at = path_values(values)
     if show == "coefficients" and not isinstance(problem.kernel, Linear):
         raise NoWeightVectorError(
@@ -153,7 +149,7 @@ def path(
     if results is not None:
         _check_results(problem, results, at, letter)
     ax = new_axes(ax, (6.4, 4.8))
-    results = solve_path(problem, at, **options) if results is None else results
+    results = solve_path(machine, at, **options) if results is None else results
     curves = _quantities(problem, results, show, labels)
     for k, (name, heights) in enumerate(curves.items()):
         color, style, marker = CURVES[k % len(CURVES)]
@@ -234,7 +230,7 @@ def _quantities(
 
 def _flat(problem: Problem | JointProblem, results: Sequence[Any]) -> NDArray[np.bool_]:
     """Where w and ρ are 0, so that there is no margin: (k,), of a ν-SVM or a one-class SVM."""
-    has = not isinstance(problem, JointProblem) and (problem.learns == "labels" or isinstance(problem, OneClass))
+    has = has_margin(problem) or isinstance(problem, OneClass)
     return np.array([has and result.rho == 0 for result in results])
 
 

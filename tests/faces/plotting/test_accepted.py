@@ -180,3 +180,11 @@ def test_boundary_of_several_classes_is_that_of_regions():
     words = [[text.get_text() for text in ax.get_legend().get_texts()] for ax in (one, other)]
     assert words[0] == words[1]
     assert "Crammer-Singer, 3 classes" in one.get_title()
+
+
+def test_a_margin_is_of_two_classes():
+    problem, result = solved("EpsilonSVR")
+    with pytest.raises(qpsvm.UnsupportedError, match=r"show='objective'"):
+        plotting.path(problem, [1.0], show="margin", results=[result])
+    with pytest.raises(qpsvm.UnsupportedError, match=r"show='multipliers'"):
+        plotting.exact_path(qpsvm.exact_path(problem, "C", 0.5, 1.0), show="margin")
