@@ -188,3 +188,24 @@ def test_a_margin_is_of_two_classes():
         plotting.path(problem, [1.0], show="margin", results=[result])
     with pytest.raises(qpsvm.UnsupportedError, match=r"show='multipliers'"):
         plotting.exact_path(qpsvm.exact_path(problem, "C", 0.5, 1.0), show="margin")
+
+
+def test_duality_has_the_prices_of_rows_of_ones_own():
+    rows = qpsvm.Constraints([[1.0, -1.0]], [-0.5])
+    problem = qpsvm.CSVM(X[:, :2], SIDE, constraints=rows)
+    result = qpsvm.solve(problem)
+    assert result.constraints["price"][0] > 0.0
+    lines = {line.get_label().split()[0]: line.get_ydata() for line in plotting.duality(problem, result).lines}
+    assert lines["primal"][-1] == pytest.approx(result.primal, rel=1e-6)
+    assert lines["dual"][-1] == pytest.approx(result.dual, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("d", "kernel", "other"), [(2, "linear", "hulls"), (2, "rbf", "boundary"), (4, "rbf", "decisions")]
+)
+def test_what_does_not_meet_is_drawn_by_another_picture(d, kernel, other):
+    problem = qpsvm.HardMargin(np.repeat(X[:12, :d], 2, axis=0), SIDE, kernel=kernel)
+    result = qpsvm.solve(problem, check=False)
+    with pytest.raises(qpsvm.ParameterError, match=rf"infeasible.*plotting\.{other}\(problem, result\) draws it"):
+        plotting.duality(problem, result)
+    assert outcome(other, problem, result)[0]
