@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 
 import qpsvm
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(11, 6.4), layout="constrained")
 
 X, y = make_blobs(30, centers=[[-2, -1], [2, 1]], cluster_std=0.8, random_state=1)
 problem = qpsvm.HardMargin(X, y)

@@ -22,7 +22,8 @@ machines = {
     "squared hinge": qpsvm.SquaredHinge(X, y, C=0.5),
     "Huber's hinge, h = 1": qpsvm.HuberHinge(X, y, C=1, width=1),
 }
-figure, axes = plt.subplots(1, 4, figsize=(15, 5), layout="constrained")
+figure, grid = plt.subplots(2, 2, figsize=(11, 10), layout="constrained")
+axes = grid.ravel()
 t = np.linspace(-0.5, 3, 300)
 short = np.maximum(t, 0)
 losses = (short, short**2 / 2, np.where(short <= 1, short**2 / 2, short - 0.5))

@@ -16,14 +16,13 @@ data = load_iris()
 X, y = data.data[:, 2:], data.target_names[data.target]
 names = data.feature_names[2:]
 
-figure, axes = plt.subplots(1, 3, figsize=(15, 5.2), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(15, 5.6), layout="constrained")
 pairs = SVC(C=10, gamma=1.0).fit(X, y)
 rings = [i in set(pairs.support_) for i in range(len(X))]
 qpsvm.plotting.regions(pairs, X, y, names=names, support=rings, title="pairs, RBF", ax=axes[0])
 
-result = qpsvm.solve(qpsvm.CrammerSinger(X, y, C=10))
-rings = [i in set(result.support) for i in range(len(X))]
-qpsvm.plotting.regions(result, X, y, names=names, support=rings, title="Crammer & Singer, linear", ax=axes[1])
+problem = qpsvm.CrammerSinger(X, y, C=10)
+qpsvm.plotting.boundary(problem, qpsvm.solve(problem), names=names, ax=axes[1])
 
 whole = SVC(kernel="linear", C=0.01).fit(data.data, y)
 qpsvm.plotting.confusion(y, whole.predict(data.data), title="all four features, C = 0.01", ax=axes[2])

@@ -15,7 +15,8 @@ from qpsvm.faces.plotting.boundary import boundary, decisions, novelty
 from qpsvm.faces.plotting.hulls import hulls
 from qpsvm.faces.plotting.importance import importance
 from qpsvm.faces.plotting.influential import influence
-from qpsvm.faces.plotting.optimality import complementarity, duality, gap, multipliers
+from qpsvm.faces.plotting.multipliers import complementarity, multipliers
+from qpsvm.faces.plotting.optimality import duality, gap
 from qpsvm.faces.plotting.over_intervals import exact_path, validation
 from qpsvm.faces.plotting.over_parameters import path, scores
 from qpsvm.faces.plotting.several import confusion, regions

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import UnsupportedError
+from qpsvm.faces.plotting.accepted import check_drawn
+from qpsvm.faces.plotting.several import regions
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
@@ -22,6 +23,7 @@ from qpsvm.faces.plotting.style import (
     SIDES,
     Axes,
     View,
+    check_features,
     check_resolution,
     draw_kinds,
     draw_rings,
@@ -37,9 +39,10 @@ from qpsvm.faces.plotting.style import (
     shade_sides,
     side_proxies,
     view_of,
+    what,
 )
-from qpsvm.machines import SVDD, OneClass, Problem
-from qpsvm.machines.problem.base import check_pair
+from qpsvm.machines import SVDD, JointProblem, Problem
+from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
@@ -49,8 +52,8 @@ SHARES = (1 / 3, 2 / 3)
 
 @picture
 def boundary(
-    problem: Problem,
-    result: SVMResult,
+    problem: Problem | JointProblem,
+    result: SVMResult | JointResult,
     *,
     features: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
@@ -60,7 +63,8 @@ def boundary(
 ) -> Axes:
     """Draw where f = 0 and f = ±ρ, both sides, the samples by class and kind, and rings around the support vectors.
 
-    A one-class SVM and an SVDD are drawn by `novelty`.
+    Of a machine of two classes. A one-class SVM and an SVDD are drawn by `novelty`, and of a machine of several classes
+    in one program `regions` draws which is predicted where. A regression and a ranking have no boundary.
 
     Parameters
     ----------
@@ -78,8 +82,13 @@ def boundary(
     ParameterError
         More than two features and no choice among them, or a resolution below 2.
     UnsupportedError
-        The kernel is precomputed.
+        A regression or a ranking, or a precomputed kernel; names a picture that draws it.
     DataError, ParameterTypeError, MissingExtraError
+
+    See Also
+    --------
+    decisions : Of any number of features.
+    regions : Of any model of several classes.
 
     Examples
     --------
@@ -89,9 +98,35 @@ def boundary(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
-    if isinstance(problem, (OneClass, SVDD)):
-        return novelty(problem, result, features=features, names=names, resolution=resolution, legend=legend, ax=ax)
-    view = _view(problem, result, features, names, resolution)
+    check_drawn("boundary", problem, result)
+    shared: dict[str, Any] = {
+        "features": features,
+        "names": names,
+        "resolution": resolution,
+        "legend": legend,
+        "ax": ax,
+    }
+    if isinstance(problem, JointProblem):
+        check_features("boundary", problem, features)
+        rows = problem.rows
+        X, y, ringed = problem.X[rows], problem.classes[problem.label[rows]], np.isin(rows, result.support)
+        return regions(result, X, y, support=ringed, title="\n".join(filter(None, what(problem, result))), **shared)
+    one: Any = result
+    return _lines(problem, one, **shared) if problem.learns == "labels" else novelty(problem, one, **shared)
+
+
+def _lines(
+    problem: Problem,
+    result: SVMResult,
+    features: Sequence[int] | None,
+    names: Sequence[str] | None,
+    resolution: int,
+    legend: bool,
+    ax: Axes | None,
+) -> Axes:
+    """`boundary` of two classes."""
+    check_resolution(resolution)
+    view = view_of("boundary", problem, features, names)
     ax = new_axes(ax, view.size)
     levels = np.unique([-result.rho, 0.0, result.rho])
     lines = _boundaries(ax, result, view, resolution, levels) if view.is_plane else _curve(ax, result, view, levels)
@@ -105,15 +140,6 @@ def boundary(
         shade_sides(ax)
     say_what(ax, problem, result, view.note, view.frame(ax) if view.is_plane else "")
     return finished(ax, legend, [*handles, rings, *lines, *side_proxies(("f < 0", "f > 0"), problem.classes)])
-
-
-def _view(
-    problem: Problem, result: SVMResult, features: Sequence[int] | None, names: Sequence[str] | None, resolution: int
-) -> View:
-    """The view of a result over some features, when both and the resolution are checked."""
-    check_pair(problem, result)
-    check_resolution(resolution)
-    return view_of(problem, features, names)
 
 
 def _on_grid(ax: Axes, result: SVMResult, view: View, resolution: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -176,7 +202,7 @@ def novelty(
     ParameterError
         As in `boundary`.
     UnsupportedError
-        Another machine, or a precomputed kernel.
+        Another machine than OneClass and SVDD, or a precomputed kernel; names a picture that draws it.
     DataError, ParameterTypeError, MissingExtraError
 
     See Also
@@ -191,9 +217,9 @@ def novelty(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
-    if not isinstance(problem, (OneClass, SVDD)):
-        raise UnsupportedError(f"novelty draws OneClass and SVDD; {type(problem).__name__} is drawn by boundary")
-    view = _view(problem, result, features, names, resolution)
+    check_drawn("novelty", problem, result)
+    check_resolution(resolution)
+    view = view_of("novelty", problem, features, names)
     points, kind, plane = view.points, result.kind[problem.rows], view.is_plane
     linear = isinstance(problem, SVDD) and isinstance(problem.kernel, Linear) and problem.X.shape[1] == 2
     ball = plane and linear and bool(np.isfinite(result.radius))
@@ -268,7 +294,7 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
     Raises
     ------
     UnsupportedError
-        The machine predicts numbers or an order.
+        The machine predicts numbers, an order or one of several classes; names a picture that draws it.
     DataError, ParameterTypeError, MissingExtraError
 
     See Also
@@ -285,13 +311,8 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
     >>> ax.get_xlabel()
     'decision function f(x)'
     """
-    check_pair(problem, result)
-    novelty = isinstance(problem, (OneClass, SVDD))
-    if problem.samples.classes is None and not novelty:
-        other = "tube(problem, result) draws a regression" if problem.shown_target is not None else "of an order: none"
-        raise UnsupportedError(
-            f"decisions are of two classes, or inside and outside, and {type(problem).__name__} has neither; {other}"
-        )
+    check_drawn("decisions", problem, result)
+    novelty = problem.learns == "none"
     ax = new_axes(ax)
     rows = problem.rows
     f = result.decision_function(problem.X[rows], diagonal=problem._own_values(rows))

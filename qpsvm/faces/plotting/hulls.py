@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base import errors
 from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.faces.plotting.accepted import check_drawn, check_machine, refused
 from qpsvm.faces.plotting.style import (
     BLACK,
     CLASSES,
@@ -45,7 +46,6 @@ from qpsvm.faces.plotting.style import (
     view_of,
 )
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.base import check_pair
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
@@ -120,6 +120,9 @@ def hulls(
 ) -> Axes:
     """Draw the reduced convex hulls of both classes, their closest points, and the boundary between them.
 
+    Of `HardMargin`, `CSVM`, `NuSVM` and `PrimalHinge`. Where a loss is curved, as of `SquaredHinge`, the points that
+    the dual looks for are not the closest ones of any hulls in the plane, (SQHINGE.17).
+
     Parameters
     ----------
     problem : Problem
@@ -139,7 +142,8 @@ def hulls(
     Raises
     ------
     UnsupportedError
-        Another kernel or number of features, or an intercept that is not free: no such picture exists.
+        Another machine, kernel or number of features, or an intercept that is not free: no such picture exists. Names
+        one that draws the problem.
     ParameterError
         Every α is 0.
     DataError
@@ -171,7 +175,7 @@ def hulls(
     error = result if isinstance(result, ERRORS) else getattr(result, "error", None)
     meeting = error if isinstance(error, ERRORS) else None
     _check(problem, result)
-    view = view_of(problem, None, names)
+    view = view_of("hulls", problem, None, names)
     solved: Any = result
     shares = shares_of(problem, solved) if meeting is None else _meeting(problem, meeting)
     ax = new_axes(ax, view.size)
@@ -212,21 +216,22 @@ class Shares:
 
 def _check(problem: Problem, result: SVMResult | HullsError) -> None:
     if isinstance(result, ERRORS):
-        if not isinstance(problem, Problem):
-            raise errors.ParameterTypeError(f"hulls takes the problem first, got {type(problem).__name__}")
+        check_machine("hulls", problem)
     else:
-        check_pair(problem, result)
-    d = problem.X.shape[1]
+        check_drawn("hulls", problem, result)
+    d, why = problem.X.shape[1], ""
     if not isinstance(problem.kernel, Linear) or d != 2:
-        raise errors.UnsupportedError(
+        why = (
             f"hulls are drawn in the plane of two features, for a linear kernel; here the kernel is {problem.kernel} "
-            f"on {d} feature{'s' if d > 1 else ''}; boundary(problem, result) draws f"
+            f"on {d} feature{'s' if d > 1 else ''}"
         )
-    if problem.intercept != "free":
-        raise errors.UnsupportedError(
+    elif problem.intercept != "free":
+        why = (
             f"the intercept is {problem.intercept!r}: without yᵀα = 0 the classes' sums of α differ, so the dual is "
             'not the distance between hulls; use intercept="free"'
         )
+    if why:
+        raise refused("hulls", problem, why)
 
 
 def shares_of(problem: Problem, result: SVMResult) -> Shares:

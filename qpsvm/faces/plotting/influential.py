@@ -10,6 +10,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
+from qpsvm.faces.plotting.accepted import check_drawn
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
@@ -32,7 +33,6 @@ from qpsvm.faces.plotting.style import (
     view_of,
 )
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.base import check_pair
 from qpsvm.many.exact.influence import Influence
 from qpsvm.result.svm_result import SVMResult
 
@@ -77,7 +77,7 @@ def influence(
     ParameterError
         As in `boundary`; less than 0 lines.
     UnsupportedError
-        The kernel is precomputed.
+        A machine that `qpsvm.influence` does not take, or a precomputed kernel; names a picture that draws it.
     DataError, ParameterTypeError, MissingExtraError
 
     See Also
@@ -94,7 +94,7 @@ def influence(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
-    check_pair(problem, result)
+    check_drawn("influence", problem, result)
     check_resolution(resolution)
     if not isinstance(found, Influence):
         raise ParameterTypeError(f"found must be what influence(problem, …) returned, got {type(found).__name__}")
@@ -104,7 +104,7 @@ def influence(
         raise ParameterTypeError(f"lines must be an integer, got {type(lines).__name__}")
     if lines < 0:
         raise ParameterError(f"lines must not be negative, got {lines}")
-    view = view_of(problem, features, names)
+    view = view_of("influence", problem, features, names)
     ax = new_axes(ax, view.size)
     chosen = [int(row) for row in found.order[: min(int(lines), len(CURVES) - 1)]]
     machines: Any = SimpleNamespace(decision_function=lambda X: found.left_out.decision_function(X)[:, chosen])

@@ -1,4 +1,4 @@
-"""Strong duality, and the dual variables that it rests on.
+"""Strong duality, and how solvers approach it: their certified gap against iterations.
 
 Primal values come from above, dual values from below, and both end at the optimum:
 
@@ -8,42 +8,38 @@ Primal values come from above, dual values from below, and both end at the optim
     (MEET.2)  P(t) ≥ optimum ≥ D(t), weak duality; at t = 1 all three are equal, strong duality
 
 Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.2.
-
-Complementary slackness: every sample lies on a path of three straight pieces. The certified gap against iterations: how
-solvers approach the optimum. The dual variables, sample by sample.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_flag, as_real_vector, as_tolerance
+from qpsvm.base.arrays.checks import as_real_vector, as_tolerance
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterError
+from qpsvm.faces.plotting.accepted import check_drawn, instead
+from qpsvm.faces.plotting.hulls import ERRORS
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
     CURVES,
     GREEN,
     GREY,
-    PURPLE,
     ROOM,
-    SKY,
     Axes,
-    draw_samples,
     finished,
-    line_proxy,
     new_axes,
     picture,
     plain,
     say_what,
     set_labels,
 )
-from qpsvm.machines import Problem
-from qpsvm.machines.problem.base import check_pair
+from qpsvm.machines import JointProblem, Problem
+from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
 
 #: Points of each curve: each is certified by itself.
@@ -56,17 +52,24 @@ MARKED = 0.4
 
 @picture
 def duality(
-    problem: Problem, result: SVMResult, *, start: ArrayLike | None = None, legend: bool = True, ax: Axes | None = None
+    problem: Problem | JointProblem,
+    result: SVMResult | JointResult,
+    *,
+    start: ArrayLike | None = None,
+    legend: bool = True,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw primal and dual values on the way from a feasible α to that of the result, and the gap between them.
 
+    Every machine has this picture, where its result has finite values.
+
     Parameters
     ----------
-    problem : Problem
+    problem : Problem or JointProblem
         Whose dual is walked through.
-    result : SVMResult
+    result : SVMResult or JointResult
         Of that problem. If it is not optimal, a gap is left where the curves end.
-    start : array_like, shape (n,), optional
+    start : array_like, of the shape of `result.alpha`, optional
         The point α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a
         machine in which 0 is not feasible or has no direction, equal ones within each class.
     legend, ax
@@ -79,7 +82,7 @@ def duality(
     Raises
     ------
     ParameterError
-        The result has no finite primal value, so there is nothing to meet.
+        The result has no finite primal value, so there is nothing to meet; names a picture of it.
     DataError
         The result is not of this problem, or the start has another shape.
     ParameterTypeError, MissingExtraError
@@ -93,11 +96,12 @@ def duality(
     >>> ax = qpsvm.plotting.duality(problem, qpsvm.solve(problem))
     >>> ax.figure.savefig("duality.png")
     """
-    check_pair(problem, result)
+    check_drawn("duality", problem, result)
     if not np.isfinite([result.primal, result.dual]).all():
+        proof = ("hulls",) if isinstance(result.error, ERRORS) else ()
         raise ParameterError(
-            f"the result is {result.status}: its primal or dual value is infinite, so they do not meet; of classes "
-            "that are not separable hulls(problem, result) draws the proof"
+            f"the result is {result.status}: its primal or dual value is infinite, so they do not meet; "
+            f"{instead('duality', problem, *proof)}"
         )
     t = np.linspace(0.0, 1.0, POINTS)
     primal, dual = values_on_the_way(problem, result, start, t)
@@ -113,16 +117,23 @@ def duality(
 
 
 def values_on_the_way(
-    problem: Problem, result: SVMResult, start: ArrayLike | None, t: FloatArray
+    problem: Problem | JointProblem, result: SVMResult | JointResult, start: ArrayLike | None, t: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """P(t) and D(t) of (MEET.1), (k,) each, for k values of t."""
-    first = np.zeros(problem.n)
-    first[problem.rows] = problem.certify(first if start is None else start).alpha
-    points = [problem.certify((1 - share) * first + share * result.alpha) for share in t]
+    machine: Any = problem
+    first = _with_prices(machine.at(np.zeros(result.alpha.shape) if start is None else start))
+    last = _with_prices(result)
+    points = [machine.at((1 - share) * first + share * last) for share in t]
     return np.array([point.primal for point in points]), np.array([point.dual for point in points])
 
 
-def _draw_end(ax: Axes, result: SVMResult) -> None:
+def _with_prices(result: Any) -> FloatArray:
+    """α, with the multipliers of rows of a user's behind it."""
+    table = getattr(result, "constraints", None)
+    return np.asarray(result.alpha if table is None else np.concatenate([result.alpha, table["price"]]))
+
+
+def _draw_end(ax: Axes, result: SVMResult | JointResult) -> None:
     """Where the curves end: one point at the optimum, two where a gap is left."""
     met = result.status == "optimal"
     ends = [result.primal] if met else [result.primal, result.dual]
@@ -158,58 +169,6 @@ def _frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
     ax.set_ylim(low - room, high + room)
     across = "t, with $\\alpha(t) = (1 - t)\\,\\alpha^0 + t\\,\\alpha^*$ and $w(t) = w(\\alpha(t))$"
     set_labels(ax, across, "value of the objective")
-
-
-@picture
-def complementarity(problem: Problem, result: SVMResult, *, legend: bool = True, ax: Axes | None = None) -> Axes:
-    """Draw y_i f(x_i) against α_i/C_i: α = 0 above the margin, α between 0 and C on it, α = C below.
-
-    Parameters
-    ----------
-    problem : Problem
-        Whose samples are drawn.
-    result : SVMResult
-        Of that problem. A sample is as far from the path as it is from its optimality condition.
-    legend, ax
-
-    Returns
-    -------
-    Axes
-        A hard margin has no C, so its horizontal axis is α_i/max α. Rows of weight 0 are left out.
-
-    Raises
-    ------
-    DataError, ParameterTypeError, MissingExtraError
-
-    Examples
-    --------
-    >>> import qpsvm
-    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
-    >>> ax = qpsvm.plotting.complementarity(problem, qpsvm.solve(problem))
-    >>> ax.figure.savefig("complementarity.png")
-    """
-    check_pair(problem, result)
-    ax = new_axes(ax)
-    rows = problem.rows[result.upper[problem.rows] > 0]  # under other weights, other rows may take part
-    if not len(rows):
-        raise DataError("no row of positive weight takes part in the result: give the result of solve(problem)")
-    alpha, upper, yf = result.alpha[rows], result.upper[rows], result.yf[rows]
-    bounded = bool(np.isfinite(upper).all())
-    share = alpha / upper if bounded else alpha / (alpha.max() or 1.0)
-    low, high = min(float(yf.min()), result.rho), max(float(yf.max()), result.rho)
-    room = ROOM * (high - low) or 1.0
-    corners = [(0.0, high + room), (0.0, result.rho), (1.0, result.rho), (1.0, low - room)]
-    ax.plot(*zip(*(corners if bounded else corners[:3]), strict=True), color=SKY, linewidth=7, alpha=0.5, zorder=1,
-            solid_joinstyle="miter")  # fmt: skip
-    ax.axhline(0.0, color=BLACK, linewidth=0.8, linestyle=":", zorder=0)
-    handles = draw_samples(ax, problem, result, np.column_stack([share, yf]), rows)
-    ax.set_ylim(low - room, high + room)
-    size = "C_i" if bounded else "\\max\\,\\alpha"
-    set_labels(ax, f"dual variable, $\\alpha_i / {size}$", "margin of the sample, $y_i f(x_i)$")
-    say_what(ax, problem, result)
-    handles.append(line_proxy(SKY, "-", f"optimal, margin at {result.rho:.3g}"))
-    handles += [line_proxy(BLACK, ":", "errors lie below")] if low - room < 0 else []
-    return finished(ax, legend, handles)
 
 
 #: Smaller gaps are rounding, and are drawn at this value, because a logarithmic axis has no 0.
@@ -299,53 +258,3 @@ def _rows(run: ArrayLike, name: str) -> FloatArray:
             "negative"
         )
     return pairs
-
-
-@picture
-def multipliers(
-    problem: Problem, result: SVMResult, *, sort: bool = True, legend: bool = True, ax: Axes | None = None
-) -> Axes:
-    """Draw α_i for each sample, by kind, between the lines 0 and C_i.
-
-    Parameters
-    ----------
-    problem, result
-    sort : bool, default=True
-        The largest α first; otherwise in the order of the rows. Rows of weight 0 are left out.
-    legend, ax
-
-    Returns
-    -------
-    Axes
-        One marker a sample, by kind.
-
-    Raises
-    ------
-    DataError, ParameterTypeError, MissingExtraError
-
-    Examples
-    --------
-    >>> import qpsvm
-    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
-    >>> ax = qpsvm.plotting.multipliers(problem, qpsvm.solve(problem))
-    >>> ax.figure.savefig("multipliers.png")
-    """
-    check_pair(problem, result)
-    as_flag(sort, "sort")
-    ax = new_axes(ax, (7.2, 4.4))
-    rows = problem.rows
-    if sort:
-        rows = rows[np.lexsort((-result.kind[rows], -result.alpha[rows]))]
-    place = np.arange(len(rows)) if sort else rows
-    alpha, upper = result.alpha[rows], result.upper[rows]
-    ax.vlines(place, 0.0, alpha, colors=GREY, linewidth=0.9, zorder=1)
-    handles = draw_samples(ax, problem, result, np.column_stack([place, alpha]), rows)
-    ax.axhline(0.0, color=BLACK, linewidth=1.0, zorder=2)
-    if np.isfinite(upper).all():
-        common = np.ptp(upper) == 0
-        ax.hlines(upper, place - 0.5, place + 0.5, colors=PURPLE, linestyles="-", linewidth=1.4, zorder=2)
-        label = f"upper bound C = {upper[0]:.4g}" if common else "upper bounds $C_i$"
-        handles.append(line_proxy(PURPLE, "-", label))
-    set_labels(ax, "samples, largest $\\alpha_i$ first" if sort else "sample (row of X)", "dual variable $\\alpha_i$")
-    say_what(ax, problem, result)
-    return finished(ax, legend, handles)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.faces.plotting.accepted import has_margin, no_margin
 from qpsvm.faces.plotting.over_parameters import DECADE
 from qpsvm.faces.plotting.style import (
     BLACK,
@@ -54,8 +55,9 @@ def exact_path(
     path : ExactPath
         What `qpsvm.exact_path` returned.
     show : "multipliers", "margin" or "error"
-        Multipliers α of each sample, over C a share of it: α/C; the width 2ρ/‖w‖ of the margin; or the mean loss on
-        samples that did not train, by `path.best`: wrong labels, or of a regression (f − y)².
+        Multipliers α of each sample, over C a share of it: α/C; the width 2ρ/‖w‖ of the margin, of a machine of two
+        classes; or the mean loss on samples that did not train, by `path.best`: wrong labels, or of a regression
+        (f − y)².
     X, y : array_like, shape (q, d) and (q,), optional
         Those samples, for "error".
     legend, ax
@@ -73,7 +75,7 @@ def exact_path(
     DataError
         An error without samples, or samples that do not fit; a path of no pieces.
     UnsupportedError
-        A machine without a target has no error.
+        A machine without a target has no error, and one without two classes no margin.
     ParameterTypeError
         Something else than an exact path.
     MissingExtraError
@@ -95,6 +97,8 @@ def exact_path(
         raise ParameterTypeError(f"path must be what exact_path(problem, …) returned, got {_kind(path)}")
     if not isinstance(show, str) or show not in get_args(Shown):
         raise UnknownOptionError(f"show cannot be {_kind(show)}; {nearest(str(show), get_args(Shown))}")
+    if show == "margin" and not has_margin(path.problem):
+        raise no_margin(path.problem, "exact_path(path, show='multipliers')")
     if not len(path):
         raise DataError(f"this path has no pieces to draw: {path.message}")
     if show == "error" and (X is None or y is None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,6 +19,8 @@ from qpsvm.base.errors import (
     UnsupportedError,
     nearest,
 )
+from qpsvm.faces.plotting.accepted import check_drawn, check_machine, has_margin, no_margin
+from qpsvm.faces.plotting.multipliers import KINDS_OF_ROWS
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
@@ -29,14 +32,16 @@ from qpsvm.faces.plotting.style import (
     finished,
     new_axes,
     picture,
+    plain,
     set_labels,
     set_title,
+    words_of,
 )
-from qpsvm.machines import Problem
-from qpsvm.machines.problem.base import check_pair
+from qpsvm.machines import JointProblem, OneClass, Problem
 from qpsvm.many.grid.cross_validation import CrossValidation
 from qpsvm.many.grid.parameters import LETTERS, family, path_values
 from qpsvm.many.grid.path import solve_path
+from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
@@ -53,11 +58,11 @@ NAMED_CURVES = len(CURVES)
 
 @picture
 def path(
-    problem: Problem,
+    problem: Problem | JointProblem,
     values: ArrayLike,
     *,
-    show: Shown = "margin",
-    results: Sequence[SVMResult] | None = None,
+    show: Shown | None = None,
+    results: Sequence[SVMResult | JointResult] | None = None,
     names: Sequence[str] | None = None,
     legend: bool = True,
     ax: Axes | None = None,
@@ -67,14 +72,15 @@ def path(
 
     Parameters
     ----------
-    problem : CSVM, PrimalHinge or NuSVM
-        Its own C, λ or ν is not used.
+    problem : Problem or JointProblem
+        Any machine with a parameter, all but `HardMargin`. Its own C, λ or ν is not used.
     values : array_like, shape (k,)
         Of C, λ or ν.
-    show : "margin", "norm", "objective", "vectors" or "coefficients"
-        The width 2ρ/‖w‖ of the margin; ‖w‖; the certified primal value; how many samples are support vectors, on the
-        margin and at the bound; or the entries of w, for a linear kernel.
-    results : sequence of SVMResult, optional
+    show : "margin", "norm", "objective", "vectors" or "coefficients", optional
+        The width 2ρ/‖w‖ of the margin, of a machine of two classes; ‖w‖; the certified primal value; how many samples
+        are support vectors, and by kind; or the entries of w, for a linear kernel. By default the margin where there is
+        one, else the objective. Of several classes in one program, ‖w‖² is Σ_c ‖w_c‖², and each class has coefficients.
+    results : sequence of SVMResult or JointResult, optional
         What `solve_path(problem, values)` returned. With it, several pictures need one path only.
     names : sequence of str, optional
         Names of the d features, for "coefficients".
@@ -95,7 +101,8 @@ def path(
     Raises
     ------
     UnsupportedError
-        A hard margin, which has nothing to vary.
+        A hard margin, which has nothing to vary; the margin of another machine than one of two classes. Says what to
+        draw instead.
     UnknownOptionError
         No such quantity to show; names the nearest.
     NoWeightVectorError
@@ -123,76 +130,108 @@ def path(
     >>> ax.get_xscale()
     'log'
     """
+    check_machine("path", problem)
+    if show is None:
+        show = "margin" if has_margin(problem) else "objective"
     if not isinstance(show, str) or show not in get_args(Shown):
         raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(show, get_args(Shown))}")
-    _, letter = family(problem)
+    if show == "margin" and not has_margin(problem):
+        raise no_margin(problem, "path(problem, values, show='objective')")
+    machine: Any = problem
+    _, letter = family(machine)
     at = path_values(values)
     if show == "coefficients" and not isinstance(problem.kernel, Linear):
         raise NoWeightVectorError(
             f"w of {problem.kernel} lies in its feature space, not in that of the samples; choose another show=, or "
             "Linear() as kernel"
         )
-    labels = feature_names(names, problem.X.shape[1])
+    labels = coefficient_names(problem, names)
     if results is not None:
         _check_results(problem, results, at, letter)
     ax = new_axes(ax, (6.4, 4.8))
-    results = solve_path(problem, at, **options) if results is None else results
+    results = solve_path(machine, at, **options) if results is None else results
     curves = _quantities(problem, results, show, labels)
     for k, (name, heights) in enumerate(curves.items()):
         color, style, marker = CURVES[k % len(CURVES)]
         ax.plot(at, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=name)
-    crosses(ax, at[[result.rho == 0 for result in results]], "ρ = 0: w = 0, no margin")
+    crosses(ax, at[_flat(problem, results)], "ρ = 0: w = 0, no margin")
     if letter != "ν":
         ax.set_xscale("log")
     heights = np.concatenate(list(curves.values()))
     known = heights[np.isfinite(heights)]
     if show in OVER_DECADES and len(known) and known.min() > 0 and known.max() >= DECADE * known.min():
         ax.set_yscale("log")
-    set_labels(ax, letter, dict(zip(get_args(Shown), AXES, strict=True))[show])
+    up = dict(zip(get_args(Shown), AXES, strict=True))[show]
+    set_labels(ax, letter, up.replace("samples", "pairs") if problem.learns == "ranks" else up)
     set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
     return finished(ax, legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES)
 
 
-def _check_results(problem: Problem, results: Sequence[SVMResult], at: FloatArray, letter: str) -> None:
+def _check_results(
+    problem: Problem | JointProblem, results: Sequence[SVMResult | JointResult], at: FloatArray, letter: str
+) -> None:
     if not isinstance(results, Sequence):
         raise ParameterTypeError(f"results must be what solve_path(problem, values) returned, got {shown(results)}")
     if len(results) != len(at):
         raise DataError(f"there are {len(results)} results for {len(at)} values of {letter}")
     for result in results:
-        check_pair(problem, result)
+        check_drawn("path", problem, result)
 
 
-def norm(problem: Problem, result: SVMResult) -> float:
-    """‖w‖. In feature space it follows from ‖w‖² = Σ α_i y_i (f(x_i) − b)."""
-    if result.model.w is not None:
-        return float(np.linalg.norm(result.model.w))
-    square = float(result.alpha @ (result.yf - result.b * problem.y))
+def norm(problem: Problem | JointProblem, result: SVMResult | JointResult) -> float:
+    """‖w‖, of several classes √Σ‖w_c‖². In feature space it follows from ‖w‖² = Σ_i coef_i ⟨w, φ(x_i)⟩."""
+    model: Any = result.model
+    if model.w is not None:
+        return float(np.linalg.norm(model.w))
+    if getattr(model, "diagonal", 0.0):
+        model = replace(model, diagonal=0.0)
+    rows = np.flatnonzero(result.coef.reshape(len(result.coef), -1).any(axis=1))
+    if not len(rows):
+        return 0.0
+    coef = result.coef[rows]
+    square = float((coef * (model.decision_function(problem.X[rows]) - model.b)).sum())
+    square += problem.space.shift * float((coef**2).sum())
     return float(np.sqrt(max(square, 0.0)))
 
 
+def coefficient_names(problem: Problem | JointProblem, names: Sequence[str] | None) -> list[str]:
+    """The names of the entries of w, of several classes one class after the other. Raises what `feature_names` does."""
+    d = int(problem.X.shape[1])
+    labels = feature_names(names, d) or [f"$w_{{{j + 1}}}$" for j in range(d)]
+    if isinstance(problem, JointProblem):
+        return [f"{plain(label)}: {name}" for label in problem.classes for name in labels]
+    return labels
+
+
 def _quantities(
-    problem: Problem, results: Sequence[SVMResult], show: Shown, labels: list[str] | None
+    problem: Problem | JointProblem, results: Sequence[Any], show: Shown, labels: list[str]
 ) -> dict[str, FloatArray]:
     """The curves by name, (k,) each, for k results."""
-    norms = np.array([norm(problem, result) for result in results])
-    if show == "norm":
-        return {"norm": norms}
-    if show == "margin":
-        rho = np.array([result.rho for result in results])
-        return {"margin": np.divide(2 * rho, norms, out=np.full(len(norms), np.nan), where=norms > 0)}
     if show == "objective":
         return {"objective": np.array([result.primal for result in results])}
     if show == "vectors":
-        counted = {
-            "support vectors": [len(result.support) for result in results],
-            "on the margin": [len(result.on_margin) for result in results],
-            "at the bound": [len(result.at_bound) for result in results],
-        }
-        apart = np.array([result.rho != 0 for result in results])  # else y f = ρ = 0 everywhere, which says nothing
+        words = KINDS_OF_ROWS if isinstance(problem, JointProblem) else words_of(results[0])
+        counted: dict[str, list[int]] = {"support vectors": [], words[1]: [], words[2]: []}
+        for result in results:
+            kind = result.kind if result.kind.ndim == 1 else result.kind.max(axis=1)
+            for name, some in zip(counted, (kind > 0, kind == 1, kind == 2), strict=True):
+                counted[name].append(int(some.sum()))
+        apart = ~_flat(problem, results)  # else y f = ρ = 0 everywhere, which says nothing
         return {name: np.where(apart, counts, np.nan) for name, counts in counted.items()}
-    W = np.array([result.w for result in results])
-    labels = labels or [f"$w_{{{j + 1}}}$" for j in range(W.shape[1])]
-    return {label: W[:, j] for j, label in enumerate(labels)}
+    if show == "coefficients":
+        W = np.array([result.w.ravel() for result in results])
+        return {label: W[:, j] for j, label in enumerate(labels)}
+    norms = np.array([norm(problem, result) for result in results])
+    if show == "norm":
+        return {"norm": norms}
+    rho = np.array([result.rho for result in results])
+    return {"margin": np.divide(2 * rho, norms, out=np.full(len(norms), np.nan), where=norms > 0)}
+
+
+def _flat(problem: Problem | JointProblem, results: Sequence[Any]) -> NDArray[np.bool_]:
+    """Where w and ρ are 0, so that there is no margin: (k,), of a ν-SVM or a one-class SVM."""
+    has = has_margin(problem) or isinstance(problem, OneClass)
+    return np.array([has and result.rho == 0 for result in results])
 
 
 #: Numbers beside an axis: more are left out.

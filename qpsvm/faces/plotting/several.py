@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.base.errors import DataError
+from qpsvm.faces.plotting.accepted import check_machine
 from qpsvm.faces.plotting.style import (
     BLACK,
     CURVES,
@@ -17,6 +18,7 @@ from qpsvm.faces.plotting.style import (
     SAMPLE,
     Axes,
     View,
+    check_features,
     chosen_columns,
     draw_rings,
     feature_names,
@@ -29,6 +31,8 @@ from qpsvm.faces.plotting.style import (
     set_title,
     view_of_samples,
 )
+from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.svm_result import SVMResult
 
 #: Shapes of samples, class after class, and the opacity of the region of each.
 SHAPES, SHADE = ("^", "o", "s", "D", "v", "P", "X", "<", ">"), 0.18
@@ -36,7 +40,7 @@ SHAPES, SHADE = ("^", "o", "s", "D", "v", "P", "X", "<", ">"), 0.18
 MOST_NUMBERS = 20
 
 
-def _look(c: int) -> tuple[str, str]:
+def look_of_class(c: int) -> tuple[str, str]:
     """Shape and colour of class c."""
     return SHAPES[c % len(SHAPES)], CURVES[c % len(CURVES)][0]
 
@@ -57,10 +61,13 @@ def regions(
 ) -> Axes:
     """Draw which class is predicted where, the samples by class, and rings around the support vectors.
 
+    Of whatever predicts classes: results of `CrammerSinger` and `WestonWatkins`, which `boundary` draws so, too;
+    classifiers of `qpsvm.estimators` with their pairs of machines, and results of two classes.
+
     Parameters
     ----------
-    model : JointModel, PairsModel, JointResult or estimator
-        What has `predict`.
+    model : JointResult, JointModel, PairsModel, SVMResult or estimator
+        What has `predict`, of classes.
     X : array_like or SciPy sparse, shape (n, d)
         Samples.
     y : array_like, shape (n,)
@@ -81,6 +88,8 @@ def regions(
     ------
     ParameterError
         More than two features and no choice among them.
+    UnsupportedError
+        The result of a regression or a ranking; names a picture that draws it.
     DataError, ParameterTypeError, MissingExtraError
 
     See Also
@@ -97,6 +106,9 @@ def regions(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
+    if isinstance(model, (SVMResult, JointResult)) and model.problem is not None:
+        check_machine("regions", model.problem)
+        check_features("regions", model.problem, features)
     dense, labels = np.asarray(as_dense(X), dtype=np.float64), np.asarray(y)
     if dense.ndim != 2 or labels.shape != dense.shape[:1]:
         raise DataError(f"X {dense.shape} and y {labels.shape} must have as many rows")
@@ -107,7 +119,7 @@ def regions(
     _shade(ax, model, view, classes, resolution)
     handles = []
     for c, label in enumerate(classes):
-        shape, color = _look(c)
+        shape, color = look_of_class(c)
         own = points[labels == label]
         ax.scatter(own[:, 0], own[:, 1], s=SAMPLE, marker=shape, c="white", edgecolors=color, linewidths=EDGE, zorder=3)
         handles.append(marker_proxy(shape, color, "white", f"class {plain(label)} ({len(own)})"))
@@ -131,7 +143,7 @@ def _shade(ax: Axes, model: Any, view: View, classes: NDArray[Any], resolution: 
     for c, label in enumerate(classes):
         area = (found == label).astype(float)
         if area.any():
-            ax.contourf(across, up, area, levels=[0.5, 1.5], colors=[_look(c)[1]], alpha=SHADE, zorder=0)
+            ax.contourf(across, up, area, levels=[0.5, 1.5], colors=[look_of_class(c)[1]], alpha=SHADE, zorder=0)
             if not area.all():
                 ax.contour(across, up, area, levels=[0.5], colors=BLACK, linewidths=0.9, zorder=1)
 

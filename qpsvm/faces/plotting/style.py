@@ -27,12 +27,13 @@ from qpsvm.base.errors import (
     MissingExtraError,
     ParameterError,
     ParameterTypeError,
-    UnsupportedError,
     install,
 )
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
-from qpsvm.machines import Problem
+from qpsvm.faces.plotting.accepted import instead, refused
+from qpsvm.machines import JointProblem, Problem
 from qpsvm.program.solution import Status
+from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 
@@ -211,24 +212,46 @@ def new_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
     return ax
 
 
-def say_what(ax: Axes, problem: Problem, result: SVMResult, *notes: str) -> None:
-    """Write above the axes what was solved, or that it was not."""
+def what(problem: Problem | JointProblem, result: SVMResult | JointResult) -> tuple[str, str, str]:
+    """What was solved; whose the numbers are where they are another's; and that it was not solved: or "" each."""
     other = "" if result.title == problem.title else f"the numbers are those of a result of {result.title}"
-    said = "" if result.status is Status.OPTIMAL else f"not solved: {result.status}"
-    set_title(ax, problem.title, other, *notes, said)
+    return problem.title, other, "" if result.status is Status.OPTIMAL else f"not solved: {result.status}"
+
+
+def say_what(ax: Axes, problem: Problem | JointProblem, result: SVMResult | JointResult, *notes: str) -> None:
+    """Write above the axes what was solved, or that it was not."""
+    title, other, said = what(problem, result)
+    set_title(ax, title, other, *notes, said)
 
 
 def draw_samples(ax: Axes, problem: Problem, result: SVMResult, points: FloatArray, rows: IntArray) -> list[Any]:
     """Draw samples by kind (outline) and class (shape and hue). Shapes: points (m, 2), rows (m,)."""
-    kind, positive = result.kind[rows], problem.y[rows] > 0
+    side, looks = (problem.y[rows] > 0).astype(np.intp), list(zip(SHAPES, CLASSES, strict=True))
+    return draw_groups(ax, points, result.kind[rows], result.kind_words, side, looks, problem.classes)
+
+
+def draw_groups(
+    ax: Axes,
+    points: FloatArray,
+    kind: NDArray[Any],
+    words: Sequence[str],
+    group: NDArray[Any],
+    looks: Sequence[tuple[str, str]],
+    labels: Iterable[object],
+) -> list[Any]:
+    """Draw points by kind (outline) and group (shape and hue); their handles for the legend.
+
+    Shapes: points (m, 2), kind (m,), group (m,).
+    """
     for k in range(len(KINDS)):
-        for side in range(len(SHAPES)):
-            _scatter(ax, points[(kind == k) & (positive == bool(side))], k, CLASSES[side], SHAPES[side])
+        for place, (shape, hue) in enumerate(looks):
+            _scatter(ax, points[(kind == k) & (group == place)], k, hue, shape)
     counts = np.bincount(kind, minlength=len(KINDS))
-    kinds = enumerate(zip(result.kind_words, counts, strict=True))
-    proxies = [marker_proxy("s", *look_of(k, GREY), f"{name} ({count})") for k, (name, count) in kinds if count]
-    classes = zip(SHAPES, CLASSES, problem.classes, strict=True)
-    return proxies + [marker_proxy(shape, hue, hue, f"class {plain(label)}") for shape, hue, label in classes]
+    shape, hue = looks[0] if len(looks) == 1 else ("s", GREY)
+    kinds = enumerate(zip(words, counts, strict=True))
+    proxies = [marker_proxy(shape, *look_of(k, hue), f"{name} ({count})") for k, (name, count) in kinds if count]
+    named = zip(looks, labels, strict=True) if len(looks) > 1 else ()
+    return proxies + [marker_proxy(shape, hue, hue, f"class {plain(label)}") for (shape, hue), label in named]
 
 
 def look_of(kind: int, hue: str) -> tuple[str, str]:
@@ -251,13 +274,13 @@ def _scatter(ax: Axes, points: FloatArray, kind: int, hue: str, shape: str = "o"
 
 def draw_kinds(ax: Axes, points: FloatArray, kind: NDArray[Any], words: Sequence[str], hue: str) -> list[Any]:
     """Draw samples (m, 2) by kind (m,), which is their outline, in one hue; their handles for the legend."""
-    handles = []
-    for k, name in enumerate(words):
-        chosen = points[kind == k]
-        _scatter(ax, chosen, k, hue)
-        if len(chosen):
-            handles.append(marker_proxy("o", *look_of(k, hue), f"{name} ({len(chosen)})"))
-    return handles
+    return draw_groups(ax, points, kind, words, np.zeros(len(kind)), [("o", hue)], [])
+
+
+def words_of(result: SVMResult) -> tuple[str, str, str]:
+    """What the kinds of samples are called: where nothing bounds α, of a regression too, the third is at no bound."""
+    idle, inner, beyond = result.kind_words
+    return idle, inner, beyond if np.isfinite(result.upper).all() else result.kinds.curved
 
 
 def marker_proxy(marker: str, edge: str, fill: str, label: str) -> Any:
@@ -305,6 +328,8 @@ def draw_rings(ax: Axes, points: FloatArray, label: str) -> Any:
 SLIVER = 4.0
 #: Points of a curve over one feature.
 CURVE_POINTS = 400
+#: Said where a kernel is precomputed.
+NO_FEATURES = "a precomputed kernel has no features to draw"
 #: Said above a picture whose units differ.
 DISTORTED = "units differ: right angles do not look right"
 #: Inches: width of a picture and of its plane, and what title, labels and legend take above and below it.
@@ -394,14 +419,20 @@ def check_resolution(resolution: int) -> None:
         raise ParameterError(f"resolution must be at least 2 points in each direction, got {resolution}")
 
 
-def view_of(problem: Problem, features: Sequence[int] | None, names: Sequence[str] | None) -> View:
-    """The view that `features` asks for. Raises UnsupportedError, ParameterError, ParameterTypeError, DataError."""
+def view_of(name: str, problem: Problem, features: Sequence[int] | None, names: Sequence[str] | None) -> View:
+    """The view that `features` asks for, in the picture of a name.
+
+    Raises UnsupportedError, ParameterError, ParameterTypeError, DataError.
+    """
+    return view_over(problem, check_features(name, problem, features), names)
+
+
+def check_features(name: str, problem: Problem | JointProblem, features: Sequence[int] | None) -> tuple[int, ...]:
+    """The one or two features that the picture of a name shows. Raises UnsupportedError, ParameterError."""
     if isinstance(problem.kernel, Precomputed):
-        raise UnsupportedError(
-            "a precomputed kernel has no features to draw; multipliers(problem, result) and "
-            "complementarity(problem, result) need none"
-        )
-    return view_over(problem, chosen_columns(int(problem.X.shape[1]), features), names)
+        raise refused(name, problem, NO_FEATURES)
+    otherwise = f"; {instead(name, problem)} without a choice" if features is None else ""
+    return chosen_columns(int(problem.X.shape[1]), features, otherwise)
 
 
 def view_over(problem: Problem, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
@@ -431,13 +462,13 @@ def feature_names(names: Sequence[str] | None, d: int) -> list[str] | None:
     return [plain(name) for name in names]
 
 
-def chosen_columns(d: int, features: Sequence[int] | None) -> tuple[int, ...]:
-    """The one or two features that a picture shows. Raises ParameterError."""
+def chosen_columns(d: int, features: Sequence[int] | None, otherwise: str = "") -> tuple[int, ...]:
+    """The one or two features that a picture shows; what else to do is the end of a message. Raises ParameterError."""
     if features is None:
         if d > 2:
             raise ParameterError(
                 f"the samples have {d} features and a picture shows two: pass features=(i, j) with 0 <= i, j < {d}; "
-                "the others are held at their medians"
+                f"the others are held at their medians{otherwise}"
             )
         return tuple(range(d))
     chosen = np.atleast_1d(np.asarray(features))

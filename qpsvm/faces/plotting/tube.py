@@ -9,7 +9,8 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnsupportedError
+from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
+from qpsvm.faces.plotting.accepted import check_drawn, check_machine, instead, refused
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
@@ -17,6 +18,7 @@ from qpsvm.faces.plotting.style import (
     CURVES,
     EDGE,
     GREY,
+    NO_FEATURES,
     SAMPLE,
     SHADES,
     Axes,
@@ -30,6 +32,7 @@ from qpsvm.faces.plotting.style import (
     set_title,
     view_of,
     view_over,
+    words_of,
 )
 from qpsvm.machines import Problem, QuantileSVR
 from qpsvm.machines.problem.base import check_pair
@@ -69,7 +72,7 @@ def tube(
     ------
     MissingExtraError
     UnsupportedError
-        The machine is no regression; or a feature of a precomputed kernel is asked for.
+        The machine is no regression; or a feature of a precomputed kernel is asked for. Names a picture that draws it.
     ParameterError, ParameterTypeError
         A feature that does not exist, or an argument of another type.
     DataError
@@ -87,12 +90,7 @@ def tube(
     >>> print(ax.get_xlabel(), "|", ax.get_ylabel())
     hours | target t
     """
-    check_pair(problem, result)
-    if problem.shown_target is None:
-        raise UnsupportedError(
-            f"a tube is of a regression, and {type(problem).__name__} has no numbers as target; "
-            "boundary(problem, result) draws two classes"
-        )
+    check_drawn("tube", problem, result)
     view = _line(problem, feature, names)
     ax = new_axes(ax)
     epsilon = half_width(problem, result)
@@ -107,10 +105,7 @@ def tube(
         curve, label = (x, view.values(result, x[:, None])), "f(x)"
         set_labels(ax, view.names[0], "target t")
     handles = _draw_tube(ax, *curve, epsilon, label)
-    words = problem.kinds.words
-    if not np.isfinite(result.upper).all():
-        words = (*words[:2], problem.kinds.curved)
-    handles += draw_kinds(ax, np.column_stack([across, t[rows]]), result.kind[rows], words, BLUE)
+    handles += draw_kinds(ax, np.column_stack([across, t[rows]]), result.kind[rows], words_of(result), BLUE)
     say_what(ax, problem, result, view.note if view is not None else "")
     return finished(ax, legend, handles)
 
@@ -146,7 +141,7 @@ def quantiles(
     ------
     MissingExtraError
     UnsupportedError
-        A machine that is no quantile; or the kernel is precomputed.
+        A machine that is no quantile; or the kernel is precomputed. Names a picture that draws it.
     ParameterError, ParameterTypeError
         No problems, several features and no choice among them, or an argument of another type.
     DataError
@@ -172,7 +167,7 @@ def quantiles(
     if view is None:
         raise ParameterError(
             f"the samples have {first.X.shape[1]} features and a fan shows one: pass feature=j with 0 <= j < "
-            f"{first.X.shape[1]}; the others are held at their medians"
+            f"{first.X.shape[1]}; the others are held at their medians; {instead('quantiles', first)} without a choice"
         )
     ax = new_axes(ax)
     x, t, rows = view.ticks(0, CURVE_POINTS), first.t, first.rows
@@ -193,12 +188,14 @@ def quantiles(
     return finished(ax, legend, [line for _, line in curves])
 
 
-def _checked_fan(problems: Sequence[Problem], results: Sequence[SVMResult]) -> list[QuantileSVR]:
+def _checked_fan(problems: Sequence[Any], results: Sequence[SVMResult]) -> list[QuantileSVR]:
     if isinstance(problems, Problem) or isinstance(results, SVMResult):
         raise ParameterTypeError("quantiles takes a sequence of problems and one of their results")
-    machines = [problem for problem in problems if isinstance(problem, QuantileSVR)]
-    if len(machines) < len(problems):
-        raise UnsupportedError("a fan is of QuantileSVR problems; tube(problem, result) draws other regressions")
+    for problem in problems:
+        check_machine("quantiles", problem)
+        if isinstance(problem.kernel, Precomputed):
+            raise refused("quantiles", problem, NO_FEATURES)
+    machines: list[QuantileSVR] = [*problems]
     if not machines:
         raise ParameterError("there is no quantile to draw")
     if len(machines) != len(results):
@@ -214,13 +211,13 @@ def _line(problem: Problem, feature: int | None, names: Sequence[str] | None) ->
     """The one feature to show; None where there are several and none is chosen, or a precomputed kernel has none."""
     d = int(problem.X.shape[1])
     if feature is None:
-        return view_of(problem, None, names) if d == 1 and not isinstance(problem.kernel, Precomputed) else None
+        return view_of("tube", problem, None, names) if d == 1 and not isinstance(problem.kernel, Precomputed) else None
     if isinstance(feature, bool) or not isinstance(feature, (int, np.integer)):
         raise ParameterTypeError(f"feature must be an integer, got {shown(feature)}")
     if not 0 <= feature < d:
         raise ParameterError(f"feature must be from 0 to {d - 1}, got {feature}")
     if isinstance(problem.kernel, Precomputed):
-        return view_of(problem, None, names)  # which refuses it
+        raise refused("tube", problem, f"{NO_FEATURES}: leave `feature` out, or")
     return view_over(problem, (int(feature),), names)
 
 

@@ -54,7 +54,7 @@ def test_values_that_are_all_the_same():
 
 def test_what_has_no_sides_is_refused():
     for problem, words in (
-        (qpsvm.EpsilonSVR(X, X[:, 0]), "tube"), (qpsvm.Ranking(X[:6], range(6)), "Ranking has neither"),
+        (qpsvm.EpsilonSVR(X, X[:, 0]), "tube"), (qpsvm.Ranking(X[:6], range(6)), "plotting.complementarity"),
     ):  # fmt: skip
         with pytest.raises(qpsvm.UnsupportedError, match=words):
             plotting.decisions(problem, qpsvm.solve(problem))

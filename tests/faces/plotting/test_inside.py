@@ -65,7 +65,7 @@ def test_one_feature_is_a_curve_and_three_are_a_slice():
 
 def test_what_novelty_refuses():
     problem = qpsvm.CSVM([[0.0], [1.0]], [0, 1])
-    with pytest.raises(qpsvm.UnsupportedError, match="drawn by boundary"):
+    with pytest.raises(qpsvm.UnsupportedError, match=r"CSVM has two classes; plotting\.boundary"):
         plotting.novelty(problem, qpsvm.solve(problem))
     ball = SVDD(cloud(), 0.2)
     with pytest.raises(qpsvm.ParameterError, match="resolution"):

@@ -433,7 +433,7 @@ def test_the_norm_in_feature_space():
 
 
 def test_what_a_path_cannot_do():
-    with pytest.raises(qpsvm.UnsupportedError, match="HardMargin has none"):
+    with pytest.raises(qpsvm.UnsupportedError, match="HardMargin has two classes and no parameter"):
         plotting.path(PROBLEMS["hard"], [1.0])
     with pytest.raises(qpsvm.NoWeightVectorError, match=r"RBF.*feature space"):
         plotting.path(PROBLEMS["rbf"], [1.0], show="coefficients")
@@ -489,7 +489,7 @@ def test_problem_and_result_are_checked(draw):
 def test_a_precomputed_kernel_has_no_features():
     problem = CSVM(NEAR[0] @ NEAR[0].T, NEAR[1], kernel=Precomputed())
     result = solve(problem)
-    with pytest.raises(qpsvm.UnsupportedError, match=r"no features to draw; multipliers"):
+    with pytest.raises(qpsvm.UnsupportedError, match=r"no features to draw; plotting\.decisions"):
         plotting.boundary(problem, result)
     plotting.multipliers(problem, result)
 
