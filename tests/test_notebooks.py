@@ -28,7 +28,10 @@ def cells(path: Path) -> list[dict[str, Any]]:
 
 
 def test_all_of_them_are_there():
-    assert [path.stem for path in NOTEBOOKS] == [f"{k}_{name}" for k, name in enumerate(NAMES, 1)]
+    named = [f"{k}_{name}" for k, name in enumerate(NAMES, 1)]
+    assert [path.stem for path in NOTEBOOKS] == named
+    listed = (FOLDER.parent / "docs" / "lessons.md").read_text(encoding="utf-8")
+    assert re.findall(r"^notebooks/(.*)$", listed, flags=re.MULTILINE) == named
 
 
 def test_each_tag_in_a_notebook_exists():

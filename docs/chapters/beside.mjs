@@ -2,8 +2,8 @@
 
 import { Dual } from "./solver.mjs";
 import { numbers } from "./equations.mjs";
-import { Picture, contour, element, grid, hull, shown } from "./plane.mjs";
-import { certified, dot, margin, posed, reduced, sum } from "./posed.mjs";
+import { LEAST, Picture, contour, element, grid, hull, shown } from "./plane.mjs";
+import { OPTIMAL, certified, dot, margin, posed, reduced, sum } from "./posed.mjs";
 
 export function hulls(plane, s) {
   const most = 2 / (s.at.nu * s.X.length), half = s.at.nu / 2, ends = [];
@@ -196,7 +196,7 @@ export function certificate(place, chapter, app) {
   const pair = () => [Number(first.value), Number(second.value)];
   const take = (count) => {
     const { i, j, gain } = held ? bestOf(held) ?? {} : best ?? {}, [a, b] = pair();
-    would = i === undefined || (i === a && j === b)
+    would = i === undefined || gain / 2 < OPTIMAL * now.at.result.primal ? "" : i === a && j === b
       ? "That was the best pair." : `The best pair was ${j} → ${i}: along it D grows by up to ${shown(gain / 2)}.`;
     chapter.alpha = [...now.dual.alpha]; chapter.moves += count; held = null; app.solve(); };
   const bestOf = (alpha) => {  // before the slider moved
@@ -240,7 +240,8 @@ export function certificate(place, chapter, app) {
     const C = s.at.C[0];
     bars.replaceChildren(...s.at.alpha.map((v, i) => element("span", { class: `bar class${s.y[i]}`, title: `α${i} = ${shown(v)}`,
       style: `height: ${(100 * v / C).toFixed(1)}%` })));
-    const optimum = posed({ ...chapter, alpha: null }), radius = Math.sqrt(2 * Math.max(0, s.at.result.gap));
+    const optimum = posed({ ...chapter, alpha: null }), least = LEAST * s.at.result.primal;
+    const radius = Math.sqrt(2 * Math.max(least, s.at.result.gap));
     const w = numbers(s.at.w), best_w = numbers(optimum.at.w);
     words.textContent = `Move ${chapter.moves}: D = ${shown(s.at.result.dual)}, P = ${shown(s.at.result.primal)}, ${certified(s)
     }. So ‖w − w*‖ ≤ √(2(P − D)) = ${shown(radius)} for every exact optimum; it is ${

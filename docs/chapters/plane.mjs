@@ -25,6 +25,10 @@ export function shown(value, digits = 4) {
   return text.replace("e-", "e−").replace(/^-/, "−");
 }
 
+/** The smallest gap that is told, relative to the objective: doubles cannot tell less from 0. */
+export const LEAST = 1e-16;
+export const shownGap = (gap) => (gap < LEAST ? "< 1e−16" : shown(gap, 2));
+
 /** Lines on which values (rows of a grid over box) are level, each as the points along it. */
 export function contour(values, level, box) {
   const n = values.length - 1, [x0, x1, y0, y1] = box, ends = new Map();

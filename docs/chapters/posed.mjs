@@ -2,7 +2,7 @@
 
 import { Dual, gram, record } from "./solver.mjs";
 import { letters, numbers } from "./equations.mjs";
-import { grid, hull, kindOf, shown } from "./plane.mjs";
+import { grid, hull, kindOf, shown, shownGap } from "./plane.mjs";
 
 /** A relative gap below which a point is called optimal here. */
 export const OPTIMAL = 1e-9;
@@ -25,14 +25,14 @@ export function posed({ X, y, machine, p, kernel = LINEAR, features = null, targ
 /** The verdict in words: gaps are relative to the larger of |P| and |D|. */
 export function certified({ gap, at, every }) {
   if (gap > OPTIMAL) return `P − D = ${shown(at.result.gap)}, a gap of ${shown(100 * gap, 3)} %`;
-  return every ? `${every.length} machines, each optimal: no gap above ${shown(gap, 2)}`
-    : `optimal: P = ${shown(at.result.primal)}, and P − D = ${shown(Math.max(at.result.gap, 0), 2)} is rounding`;
+  return every ? `${every.length} machines, each optimal: the largest relative gap is ${shownGap(gap)}`
+    : `optimal: P = ${shown(at.result.primal)}, and the relative gap, ${shownGap(gap)}, is rounding`;
 }
 
 /** Boundary and margin. */
 export const margin = (plane, f, levels = [[0, "zero"], [1, "one"], [-1, "one"]]) => plane.levels(grid(plane.box, f), levels);
 
-/** A stick from each sample on the wrong side of its margin to that margin. */
+/** A stick from each sample that is inside the margin or misclassified to the margin of its class. */
 export function sticks(plane, { at, X, y }) {
   const w = numbers(at.w), square = dot(w, w);
   return X.flatMap((x, i) => (at.xi[i] > 1e-9 && square > 0

@@ -31,6 +31,7 @@ from qpsvm.faces.play.catalogue import MACHINES, Machine
 from qpsvm.faces.play.certain import over_values, without
 from qpsvm.faces.play.checks import number, numbers
 from qpsvm.faces.play.explanations import NOTICED, sentence, verdict_on_yours
+from qpsvm.faces.play.moves import Moves
 from qpsvm.faces.play.parts import (
     counted,
     equations,
@@ -47,6 +48,7 @@ from qpsvm.faces.play.request import Request, State, id_of, program, read_reques
 from qpsvm.faces.play.start import SCENES, Start, default_start
 from qpsvm.faces.plotting.tube import half_width
 from qpsvm.machines import Problem
+from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
 from qpsvm.solve.call import solve
 
@@ -137,7 +139,7 @@ def path(problem: Problem, result: SVMResult, machine: Machine) -> dict[str, Any
 
 
 def _one_sided(result: SVMResult) -> list[Point]:
-    """α = 0 beyond the margin, then along it, and α at its bound behind it, or further and further behind."""
+    """α = 0 outside the margin, then along it, and α at its bound inside, or larger the further inside."""
     level = float(result.margin[0]) if len(result.margin) else result.rho
     bounded = bool(np.isfinite(result.upper).all())
     drop = float(result.curvature.max(initial=0.0)) * full_size(result)
@@ -254,11 +256,14 @@ def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
     answer = {"id": request.id, **_summary(problem, result, norm)}
     machine = MACHINES[state.machine].under(state.parameters)
     answer |= {"width": number(width(problem, result, machine, norm)), "accuracy": counted(problem, result, machine)}
-    shown, changed = table(result, machine), 0.0 if held is None else repair_of(result, held)
+    moves = None if held is None else Moves(problem, result)
+    move = None if moves is None or result.status is Status.OPTIMAL else moves.best()
+    shown, changed = table(result, machine, moves), 0.0 if held is None else repair_of(result, held)
     answer |= {
         "yours": held is not None,
         "sentence": sentence(result, machine, norm) if held is None
-        else verdict_on_yours(result, machine, changed > NOTICED),
+        else verdict_on_yours(result, machine, changed > NOTICED, move),
+        "move": None if move is None else move.to_json(),
         "repaired": number(changed),
         "sum": number(_balance(state, result.alpha if held is None else held)),
         "alpha": numbers(result.alpha), "pair": path(problem, result, machine),

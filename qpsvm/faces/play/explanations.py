@@ -1,6 +1,7 @@
 """A result in sentences: what it means and what to try next, and of each sample which constraint is active or violated.
 
-A sample's sentence says which product of complementary slackness is not 0.
+A sample's sentence says which product of complementary slackness is not 0. Where an equality binds the α, it says
+with which other sample this one moves: moved alone, α would be moved back when it is made feasible.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.communicator import EPS
 from qpsvm.faces.play.catalogue import Machine
+from qpsvm.faces.play.moves import Move, Moves
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
 
@@ -20,6 +22,8 @@ IDLE, HELD = "Without this sample, nothing would change.", "It has no part in w.
 #: What is worth telling: a product from this share of the objective on, as the gap of an optimal result is smaller; a
 #: change of α from this share of its bound on, and the width of an interval from this share of its ends on.
 NOTICED = 1e-6
+#: The smallest gap that is told, relative to the objective: what is below it cannot be resolved.
+LEAST = 1e-16
 
 
 #: What says a sentence of sample i: of a result, a machine, the products of that sample, what is paid inside the margin
@@ -27,8 +31,10 @@ NOTICED = 1e-6
 Sayer = Callable[[SVMResult, Machine, int, float, float, float], str]
 
 
-def verdicts(result: SVMResult, machine: Machine, beyond: FloatArray, slack: FloatArray) -> list[str]:
-    """A sentence for each sample, in the machine's own letters, of its two products, (n,) each."""
+def verdicts(
+    result: SVMResult, machine: Machine, beyond: FloatArray, slack: FloatArray, moves: Moves | None = None
+) -> list[str]:
+    """A sentence for each sample, in the machine's own letters, of its two products, (n,) each; and what to do."""
     size = max((abs(v) for v in (result.primal, result.dual) if np.isfinite(v)), default=0.0) or 1.0
     noticed = NOTICED * size / result.unit
     say: Sayer = {"numbers": _of_regression, "none": _of_novelty}.get(
@@ -36,9 +42,49 @@ def verdicts(result: SVMResult, machine: Machine, beyond: FloatArray, slack: Flo
     )
     pairs = zip(beyond.tolist(), slack.tolist(), strict=True)
     said = [say(result, machine, i, *pair, noticed) for i, pair in enumerate(pairs)]
+    if moves is not None:
+        said = [each + _way(result, moves, i) if each.startswith("Violated") else each for i, each in enumerate(said)]
     if result.status is Status.OPTIMAL and not machine.shared:
         return said
     return [sentence.replace(IDLE, HELD) for sentence in said]
+
+
+def _way(result: SVMResult, moves: Moves, i: int) -> str:
+    """How α of a sample that violates a condition moves so that the dual value grows, with whom it has to; or ""."""
+    n = len(result.kind)
+    row = i + n * int(np.argmax(result.terms[i::n]))
+    short = result.margin[row] - result.yf[row] - result.curvature[row] * result.alpha[row]
+    direction = 1 if short > 0.0 else -1
+    other = moves.partner(row, direction)
+    if other is None:
+        return ""
+    letter, verb = _letter(row, n, len(result.alpha)), {1: "raise", -1: "lower"}
+    if other == row:
+        return f" To gain, {verb[direction]} its {letter}."
+    same = moves.unit[row] * moves.unit[other] < 0.0
+    mate = f"{_letter(other, n, len(result.alpha))} of sample {other % n}"
+    if same:
+        return f" To gain, {verb[direction]} its {letter} and {mate} by as much."
+    return f" To gain, {verb[direction]} its {letter}, and {verb[-direction]} {mate} by as much."
+
+
+def _letter(row: int, n: int, m: int) -> str:
+    """α, of a regression α⁺ or α⁻, of a row of n samples with m multipliers."""
+    return "α" if m == n else "α⁺" if row < n else "α⁻"
+
+
+def move_in_words(move: Move, n: int, m: int) -> str:
+    """What a move does to α of n samples with m multipliers, and what it gains."""
+    verbs = ["raise" if change > 0.0 else "lower" for change in move.change]
+    sizes = [f"{abs(change):.3g}" for change in move.change]
+    named = [f"{_letter(row, n, m)} of sample {row % n}" for row in move.rows]
+    if len(named) == 1:
+        said = f"{verbs[0]} {named[0]} by {sizes[0]}"
+    elif verbs[0] == verbs[1]:
+        said = f"{verbs[0]} {named[0]} and {named[1]} by {sizes[0]} each"
+    else:
+        said = f"{verbs[0]} {named[0]} and {verbs[1]} {named[1]} by {sizes[0]}"
+    return f"{said}: the dual value gains {move.gain:.3g}"
 
 
 def _of_classes(result: SVMResult, machine: Machine, i: int, beyond: float, slack: float, noticed: float) -> str:
@@ -48,16 +94,16 @@ def _of_classes(result: SVMResult, machine: Machine, i: int, beyond: float, slac
     if slack > noticed and not bounded:
         return f"y f < {level}, and a hard margin allows no slack."
     if slack > noticed:
-        return f"Violated: ({bound} − α) ξ = {slack:.3g}. It violates its margin by ξ, so α should be {bound}: raise α."
-    if beyond > noticed:
         return (
-            f"Violated: α (y f − {level}{fall}) = {beyond:.3g}. It lies beyond its margin, so α should be 0: lower α."
+            f"Violated: ({bound} − α) ξ = {slack:.3g}. It is inside the margin or misclassified, but α is not {bound}."
         )
+    if beyond > noticed:
+        return f"Violated: α (y f − {level}{fall}) = {beyond:.3g}. It lies outside the margin, but α is not 0."
     if kind == 0:
         return f"α = 0 and y f ≥ {level}: {both}. {IDLE}"
     if kind == 1:
         bounds = f"0 < α < {bound}" if bounded else "α > 0"
-        return f"{bounds} and y f = {level}: {both}. It lies on its margin and holds it."
+        return f"{bounds} and y f = {level}: {both}. It lies on the margin and holds it."
     return f"α = {bound} and y f ≤ {level}: both products are 0. It pays for each unit of ξ."
 
 
@@ -65,10 +111,9 @@ def _of_curved(result: SVMResult, machine: Machine, i: int, beyond: float, slack
     wanted = "hα/C" if machine.bound else "α/(2C)"
     alpha, upper = result.alpha[i], result.upper[i]
     if beyond > noticed:
-        return f"Violated: α (y f − 1) = {beyond:.3g}. It lies beyond its margin, so α should be 0: lower α."
+        return f"Violated: α (y f − 1) = {beyond:.3g}. It lies outside the margin, but α is not 0."
     if slack > noticed:
-        way = "raise" if result.xi[i] > result.curvature[i] * alpha else "lower"
-        return f"Violated: its slack is {result.xi[i]:.3g}, and {wanted} is {result.curvature[i] * alpha:.3g}: {way} α."
+        return f"Violated: its slack is {result.xi[i]:.3g}, but {wanted} is {result.curvature[i] * alpha:.3g}."
     if result.kind[i] == 0:
         return f"α = 0 and y f ≥ 1: both products are 0. {IDLE}"
     if alpha >= upper:
@@ -89,10 +134,10 @@ def _of_regression(result: SVMResult, machine: Machine, i: int, beyond: float, s
     bound = _bound(machine, above) if np.isfinite(full) else "2C ξ"
     if slack > noticed and (np.isfinite(full) or result.xi[i] + result.xi[n + i] > 0.0):
         size = result.xi[i] + result.xi[n + i]
-        return f"Violated: it lies {side} {'the tube' if tube else 'f'} by {size:.3g}, so {letter} should be {bound}."
+        return f"Violated: it lies {side} {'the tube' if tube else 'f'} by {size:.3g}, but {letter} is not {bound}."
     if max(beyond, slack) > noticed:
         place = "inside the tube" if tube else f"{side} f"
-        return f"Violated: it lies {place}, so {'β' if tube else 'the other α'} should be 0: bring β to 0 there."
+        return f"Violated: it lies {place}, but {'β' if tube else 'the other α'} is not 0."
     kind = result.kind[i]
     if kind == 0 and beta == 0.0:
         inside = "|t − f| ≤ ε" if tube else "t = f"
@@ -120,9 +165,9 @@ def _of_novelty(result: SVMResult, machine: Machine, i: int, beyond: float, slac
     if result.status is Status.OPTIMAL and "radius" not in result.extras and not np.any(np.abs(result.yf) > noticed):
         return "f = 0, as it is everywhere: w is 0, so that there is no boundary, and no sample is outside."
     if slack > noticed:
-        return f"Violated: ({bound} − α) ξ = {slack:.3g}. It is outside, so α should be {bound}: raise α."
+        return f"Violated: ({bound} − α) ξ = {slack:.3g}. It is outside, but α is not {bound}."
     if beyond > noticed:
-        return f"Violated: α f = {beyond:.3g}. It is inside, so α should be 0: lower α."
+        return f"Violated: α f = {beyond:.3g}. It is inside, but α is not 0."
     if result.kind[i] == 0:
         return f"α = 0 and f ≥ 0: both products are 0. {IDLE}"
     if result.kind[i] == 1:
@@ -190,8 +235,8 @@ def _meaning_of_novelty(result: SVMResult, machine: Machine, norm: float) -> str
 _MEANINGS = {"labels": _meaning_of_classes, "numbers": _meaning_of_regression, "none": _meaning_of_novelty}
 
 
-def verdict_on_yours(result: SVMResult, machine: Machine, changed: bool) -> str:
-    """What the certificate says of an α that the user holds, or of what it was `changed` to, to be compared."""
+def verdict_on_yours(result: SVMResult, machine: Machine, changed: bool, move: Move | None) -> str:
+    """What the certificate says of an α that the user holds, or of what it was `changed` to, and the next move."""
     this = "What came of this α" if changed else "This α"
     if result.status is Status.OPTIMAL:
         return f"{this} is optimal: the gap is {_gap(result)}."
@@ -200,11 +245,18 @@ def verdict_on_yours(result: SVMResult, machine: Machine, changed: bool) -> str:
         return f"{this} bounds nothing yet: {said}no primal point comes with it."
     this = this[0].lower() + this[1:]
     terms = result.terms.reshape(-1, len(result.kind)).sum(axis=0)
+    n, m = len(result.kind), len(result.alpha)
+    after = "" if move is None else f" Next{', from there' if changed else ''}: {move_in_words(move, n, m)}."
     return (
         f"The gap is {_gap(result)}: so far may {this} be from the optimum. Sample {int(np.argmax(terms))} has "
-        "the largest share of it; its sentence says which way to move its α."
+        f"the largest share of it.{after}"
     )
 
 
 def _gap(result: SVMResult) -> str:
-    return f"{100 * result.gap:.3g} %" if result.gap >= 1e-4 else f"{result.gap:.1g}"
+    return f"{100 * result.gap:.3g} %" if result.gap >= 1e-4 else gap_in_words(result.gap)
+
+
+def gap_in_words(gap: float) -> str:
+    """A relative gap: doubles tell no more of a value than that a gap is below `LEAST` of it."""
+    return f"{gap:.1g}" if gap >= LEAST else f"< {LEAST:.0e}"

@@ -33,7 +33,8 @@ from qpsvm.derivation import Step, derive
 from qpsvm.derivation.written.page import mathml
 from qpsvm.faces.play.catalogue import KERNELS, MACHINES, Machine, solvers, toy
 from qpsvm.faces.play.checks import number, numbers
-from qpsvm.faces.play.explanations import verdicts
+from qpsvm.faces.play.explanations import gap_in_words, verdicts
+from qpsvm.faces.play.moves import Moves
 from qpsvm.faces.play.request import Request, State
 from qpsvm.faces.plotting.hulls import reduced_hull, shares_of
 from qpsvm.faces.plotting.style import CURVE_POINTS, ROOM, View
@@ -158,8 +159,8 @@ def _mathml(latex: str) -> str:
         return ""
 
 
-def table(result: SVMResult, machine: Machine) -> dict[str, Any]:
-    """Everything about each sample, as columns of n entries."""
+def table(result: SVMResult, machine: Machine, moves: Moves | None = None) -> dict[str, Any]:
+    """Everything about each sample, as columns of n entries; with `moves` also which of them raise the dual value."""
     alpha, xi = result.alpha, result.xi
     with np.errstate(invalid="ignore", over="ignore"):
         slack = gap_term(alpha, xi, result.upper, result.curvature)
@@ -169,7 +170,8 @@ def table(result: SVMResult, machine: Machine) -> dict[str, Any]:
     return own | {
         "kind": [int(kind) for kind in result.kind], "gap": numbers(result.kkt["residual"]),
         "margin_product": numbers(margin_product), "slack_product": numbers(slack_product),
-        "verdict": verdicts(result, machine, margin_product, slack_product),
+        "verdict": verdicts(result, machine, margin_product, slack_product, moves),
+        "slope": None if moves is None else numbers(moves.slope),
     }  # fmt: skip
 
 
@@ -289,15 +291,15 @@ def box_around(state: State) -> tuple[float, float, float, float]:
 
 
 def why_no_hulls(state: State, problem: Problem) -> str:
-    """Why there are no hulls to draw, or ""."""
+    """Why there are no hulls to draw, as a sentence, or ""."""
     if not problem.space.is_linear:
-        return f"the hulls lie in the feature space of {problem.kernel}"
+        return f"No hulls here: they lie in the feature space of {problem.kernel}."
     if MACHINES[state.machine].curved:
-        return "where the penalty of slack is curved, the dual is no distance between hulls alone"
+        return "No hulls here: where the penalty of slack is curved, the dual is no distance between hulls alone."
     if problem.intercept != "free":
-        return "without a free intercept, there is no row yᵀα = 0, and the dual is no distance between hulls"
+        return "No hulls here: without a free intercept, there is no row yᵀα = 0, and the dual is no such distance."
     if state.points.shape[1] != 2:
-        return f"the hulls lie in {state.points.shape[1]} dimensions"
+        return f"No hulls here: they lie in {state.points.shape[1]} dimensions."
     return ""
 
 
@@ -329,19 +331,19 @@ def _hulls(state: State, problem: Problem, result: SVMResult) -> dict[str, Any]:
         return _nothing(why)
     full = _hulls_of(state, np.ones(len(state.labels)))
     if not min(result.alpha[state.labels == label].sum() for label in LABELS) > 0.0:
-        return {**_nothing("every α is 0, so there are no closest points"), "hulls": _hulls_listed(full, None)}
+        return {**_nothing("No closest points: every α is 0."), "hulls": _hulls_listed(full, None)}
     shares, axes = shares_of(problem, result), list(state.axes)
     reduced = full if shares.full else _hulls_of(state, shares.caps)
     return {
         "hulls": _hulls_listed(full, reduced), "cap": float(shares.caps.max()),
         "closest": numbers([shares.plus[axes], shares.minus[axes]]),
-        "meeting": numbers(shares.plus[axes]) if shares.meet(state.points) else None, "why_no_hulls": "",
+        "meeting": numbers(shares.plus[axes]) if shares.meet(state.points) else None, "missing": "",
     }  # fmt: skip
 
 
 def _nothing(why: str) -> dict[str, Any]:
-    """No hulls, and why."""
-    return {"hulls": None, "cap": None, "closest": None, "meeting": None, "why_no_hulls": why}
+    """Nothing of the dual's geometry, and in a sentence why."""
+    return {"hulls": None, "cap": None, "closest": None, "meeting": None, "missing": why}
 
 
 def _hulls_of(state: State, caps: FloatArray) -> list[FloatArray]:
@@ -392,7 +394,7 @@ def run(problem: Problem, name: str) -> dict[str, Any]:
             note = ""
             break
         if by_itself:
-            note = f"Its own test ends it after {result.iterations} iterations, at a gap of {result.gap:.1g}."
+            note = f"Its own test ends it after {result.iterations} iterations, at a gap of {gap_in_words(result.gap)}."
             break
     choice = solvers()[name]
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from contextlib import redirect_stdout
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from qpsvm.derivation.registry import STEPS
 from qpsvm.faces.play import catalogue
 from qpsvm.faces.play import parts as runs
 from qpsvm.faces.play.answers import SECONDS, TOL, reply
+from qpsvm.faces.play.explanations import gap_in_words
 from qpsvm.faces.play.request import read_state
 from qpsvm.faces.play.start import SCENES
 
@@ -56,6 +58,69 @@ def test_f_on_the_grid_is_the_decision_function(machine, kernel):
     assert "derivation" not in answer
 
 
+def free_of(machine: str) -> list[dict[str, Any]]:
+    """The parameters with each kind of intercept that a machine has."""
+    named = [each.choices for each in catalogue.MACHINES[machine].parameters if each.name == "intercept"]
+    return [{"intercept": kind} for kind in named[0]] if named else [{}]
+
+
+def feasible(held: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
+    """An α that the page leaves as it is."""
+    problem = read_state(held).problem()
+    return problem.at(rng.uniform(0.0, 1.0, problem.svm.m) * rng.integers(0, 2, problem.svm.m)).alpha
+
+
+@pytest.mark.parametrize(("machine", "kernel"), PAIRS)
+def test_the_move_that_is_advised_raises_the_dual_value(machine, kernel):
+    for parameters in free_of(machine):
+        for seed in range(4):
+            held = state(machine, kernel, parameters=parameters)
+            alpha = feasible(held, np.random.default_rng(seed))
+            for _ in range(6):
+                before = ask("solve", held, alpha=alpha.tolist(), show=[])
+                if before["status"] == "optimal":
+                    break
+                move = before["move"]
+                assert move, before["sentence"]
+                assert all(f"sample {row % 16}" in before["sentence"] for row in move["rows"])
+                alpha = np.array(before["alpha"])
+                alpha[move["rows"]] += move["change"]
+                after = ask("solve", held, alpha=alpha.tolist(), show=[])
+                assert after["dual"] - before["dual"] >= 0.99 * move["gain"] > 0.0, (parameters, seed)
+
+
+ADVISED = re.compile(
+    r"To gain, (raise|lower) its (α[⁺⁻]?)(?:,? and(?: (raise|lower))? (α[⁺⁻]?) of sample (\d+) by as much)?\.$"
+)
+
+
+@pytest.mark.parametrize("machine", catalogue.MACHINES)
+def test_what_is_advised_at_a_sample_raises_the_dual_value(machine):
+    for parameters in free_of(machine):
+        held = state(machine, "rbf", parameters=parameters)
+        alpha = feasible(held, np.random.default_rng(0))
+        before, advised = ask("solve", held, alpha=alpha.tolist(), show=[]), 0
+        n, alpha = 16, np.array(before["alpha"])
+        size = 1e-4 * alpha.max()  # of a step: what an unlucky curvature takes is less
+        for i, said in enumerate(before["samples"]["verdict"]):
+            found = ADVISED.search(said)
+            if not found:
+                continue
+            advised += 1
+            verb, letter, other_verb, other_letter, other = found.groups()
+            changed = alpha.copy()
+            changed[i + n * (letter == "α⁻")] += size * (1 if verb == "raise" else -1)
+            if other:
+                changed[int(other) + n * (other_letter == "α⁻")] += size * (
+                    1 if (other_verb or verb) == "raise" else -1
+                )
+            assert ask("solve", held, alpha=changed.tolist(), show=[])["dual"] > before["dual"], said
+        violated = sum(said.startswith("Violated") for said in before["samples"]["verdict"])
+        assert violated >= advised > 0, before["samples"]["verdict"]
+        if parameters.get("intercept", "free") == "free":  # b is then the best for w, and there is always a partner
+            assert advised == violated
+
+
 @pytest.mark.parametrize("machine", catalogue.MACHINES)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_at_any_alpha_the_samples_shares_add_up_to_the_gap(machine, kernel):
@@ -82,19 +147,21 @@ def test_at_any_alpha_the_samples_shares_add_up_to_the_gap(machine, kernel):
             assert answer["status"] == "optimal"
 
 
-def test_the_worst_sample_is_named_and_told_which_way_to_go():
+def test_the_worst_sample_is_named_and_told_with_whom_it_moves():
     held = state("c")
     answer = ask("solve", held, alpha=[0.0] * 16)
     assert answer["status"] != "optimal"
     worst = int(np.argmax(answer["samples"]["gap"]))
     assert f"Sample {worst} " in answer["sentence"]
+    assert "the dual value gains" in answer["sentence"]
     assert answer["samples"]["verdict"][worst].startswith("Violated: (C − α) ξ")
-    assert "raise α" in answer["samples"]["verdict"][worst]
+    assert re.search(r"raise its α and α of sample \d+ by as much", answer["samples"]["verdict"][worst])
     assert answer["plane"]["closest"] is None
-    assert answer["plane"]["why_no_hulls"]
+    assert answer["plane"]["hulls"]
+    assert answer["plane"]["missing"] == "No closest points: every α is 0."
     everything = ask("solve", held, alpha=[1.0] * 16)
-    beyond = int(np.argmax(everything["samples"]["margin_product"]))
-    assert "lower α" in everything["samples"]["verdict"][beyond]
+    outside = int(np.argmax(everything["samples"]["margin_product"]))
+    assert "lower its α" in everything["samples"]["verdict"][outside]
 
 
 def test_an_alpha_that_is_not_feasible_is_repaired_and_its_equations_are_measured_as_it_stands():
@@ -198,7 +265,7 @@ def test_there_are_no_hulls_in_a_feature_space():
     for held in (state("c", "rbf"), state("hinge", parameters={"intercept": "none"})):
         plane = ask("solve", held)["plane"]
         assert plane["hulls"] is None
-        assert plane["why_no_hulls"]
+        assert plane["missing"].startswith("No hulls here: ")
 
 
 def test_of_more_features_two_are_shown_and_the_others_held_at_their_medians():
@@ -350,6 +417,7 @@ def test_no_gap_is_told_below_one_rounding():
     told = [ask("solve", state(machine, "linear"))["sentence"] for machine in catalogue.MACHINES]
     for found in re.findall(r"better by more than (\S+) of", " ".join(told)):
         assert float(found) >= 1e-16
+    assert [gap_in_words(gap) for gap in (4.9e-29, 0.0, 3e-16)] == ["< 1e-16", "< 1e-16", "3e-16"]
 
 
 # --- what is said is what was judged ----------------------------------------------------------------------------------

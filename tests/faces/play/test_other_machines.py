@@ -162,5 +162,6 @@ def test_an_iterate_of_a_solver_can_be_held(machine):
 
 
 def test_curved_machines_say_why_there_are_no_hulls():
-    assert "curved" in ask("solve", of("huber-hinge"))["plane"]["why_no_hulls"]
-    assert catalogue.MACHINES["squared-hinge"].kinds[2] == "behind the margin"
+    assert "curved" in ask("solve", of("huber-hinge"))["plane"]["missing"]
+    squared = catalogue.MACHINES["squared-hinge"]
+    assert squared.kinds[2] == squared.kind.kinds.curved

@@ -7,6 +7,8 @@
 const SVG = "http://www.w3.org/2000/svg", MATHML = "http://www.w3.org/1998/Math/MathML";
 /** What a residual stays below at a polished optimum, as on the page of a derivation. */
 const HOLDS = 1e-8;
+/** The smallest gap that is told, relative to the objective. */
+const LEAST = 1e-16;
 /** Points a side of the grid that the boundary is drawn from: while something moves, and at rest. */
 const GRID = { moving: 48, still: 80 };
 /** The longest address, in characters, that mail and chat programs leave whole. */
@@ -69,6 +71,12 @@ function shown(value, digits = 5) {
     : String(Number(value.toPrecision(digits)));
   return text.replaceAll("-", "−");
 }
+
+/** A relative gap: what is below `LEAST` of the objective, doubles cannot tell from 0. */
+const shownGap = (gap, digits = 2) => (gap !== null && gap < LEAST ? "< 1e−16" : shown(gap, digits));
+
+/** A number that is a part of the gap: 0 where it is less than what is told of one, of so large an objective. */
+const shownPart = (value, size) => shown(value !== null && Math.abs(value) < LEAST * size ? 0 : value);
 
 /** Text with its indices and exponents: y_i as y and a small i below, z^p as z and a small p above. */
 function scripted(text) {
@@ -599,9 +607,20 @@ class Playground {
     if (!direction) return null;
     const wanted = this.partner, fixed = Number(wanted), paired = isBalanced(this) && wanted !== "none";
     const mate = !paired ? null : wanted === "best" ? partnerOf(this, i, direction) : fixed === i ? null : fixed;
-    this.moving = { i, mate, best: bestPair(this) };
+    this.moving = { i, mate, best: this.answer?.move };
     this.moves += 1;
     return mate;
+  }
+
+  /** Make the move that the library advises, from the α that it judged: the one that is held, made feasible. */
+  advance() {
+    const { move, alpha } = this.answer, n = this.state.points.length, [i, mate = null] = move.rows.map((row) => row % n);
+    this.alpha = [...alpha];
+    move.rows.forEach((row, k) => { this.alpha[row] += move.change[k]; });
+    this.moving = { i, mate, best: move };
+    this.moves += 1;
+    for (const view of this.views) for (let k = 0; k < n; k++) view.priced?.(k);
+    this.refresh();
   }
 
   // --- questions -----------------------------------------------------------------------------------------------------
@@ -697,7 +716,7 @@ class Playground {
 function spoken(app, answer) {
   if (answer.error) return answer.error.sentence;
   const [, margin, bound] = answer.counts, [, second, third] = machineOf(app).kinds;
-  return `${answer.status}, gap ${shown(answer.gap, 2)}, ${margin} ${second}, ${bound} ${third}`;
+  return `${answer.status}, gap ${shownGap(answer.gap)}, ${margin} ${second}, ${bound} ${third}`;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -933,7 +952,7 @@ function certificateView(app) {
     if (answer.error) return failed(answer, asked);
     badge.textContent = answer.status.replaceAll("_", " ");
     title.textContent = asked.whose === "yours" ? "α as you hold it" : asked.whose ? asked.whose : answer.title;
-    const values = { primal: shown(answer.primal, 6), dual: shown(answer.dual, 6), gap: shown(answer.gap, 2),
+    const values = { primal: shown(answer.primal, 6), dual: shown(answer.dual, 6), gap: shownGap(answer.gap),
       width: shown(answer.width, 5),
       accuracy: answer.accuracy === null ? "–" : `${shown(100 * answer.accuracy, 3)} %` };
     time.textContent = `${shown(answer.ms, 3)} ms`;
@@ -1200,7 +1219,7 @@ function strokes(links) {
   return found;
 }
 
-/** Colour the sides of the boundary, deeper beyond the margin, on a canvas of one pixel a point of the grid. */
+/** Colour the sides of the boundary, deeper outside the margin, on a canvas of one pixel a point of the grid. */
 function shade(canvas, values, n, rho) {
   set(canvas, { width: n, height: n });
   const context = canvas.getContext("2d"), image = context.createImageData(n, n),
@@ -1310,7 +1329,7 @@ function planeView(app) {
     if (!canvas.hidden) shade(canvas, f, plane.n, plane.levels[2] ?? plane.contours?.at(-1));
     drawHulls(app, groups, plane, place);
     groups.closest.append(...residuals(app, view.samples, current ? plane : null, place), ...ballOf(plane, place));
-    why.textContent = app.layers.hulls && plane?.why_no_hulls ? `No hulls here: ${plane.why_no_hulls}` : "";
+    why.textContent = (app.layers.hulls && plane?.missing) || "";
   }
 
   /** The boundary, or f, of the machine without a sample. */
@@ -1732,7 +1751,7 @@ function scaleOf(values, { path, low: from }, { width, height, left, right, top,
 }
 
 // Two samples move together, as in sequential minimal optimisation: so the balance is kept. What a unit of the balance is
-// worth at a sample is read off f: the level of f cancels, and what a curved penalty adds is left out of the choice.
+// worth at a sample is the slope of D there.
 
 /** The sign with which a sample is part of the balance. */
 const signOf = (app, i) => (machineOf(app).learnt === "labels" ? app.state.labels[i] : 1);
@@ -1744,10 +1763,9 @@ const isBalanced = (app) => machineOf(app).sides === 1 && (app.state.parameters.
 function worths(app) {
   const { samples } = app.answer ?? {}, { points, machine } = app.state;
   return points.map((_, k) => {
-    const sign = signOf(app, k), value = samples?.yf?.[k] ?? 0, most = samples?.upper?.[k] ?? Infinity;
-    const level = machine === "nu" || machineOf(app).learnt !== "labels" ? 0 : sign;
+    const sign = signOf(app, k), most = samples?.upper?.[k] ?? Infinity;
     const can = (by) => (sign * by > 0 ? app.alpha[k] < most : app.alpha[k] > 0);
-    return { k, group: machine === "nu" ? sign : 0, worth: level - sign * value, grows: can(1), falls: can(-1) };
+    return { k, group: machine === "nu" ? sign : 0, worth: sign * (samples?.slope?.[k] ?? 0), grows: can(1), falls: can(-1) };
   });
 }
 
@@ -1759,29 +1777,19 @@ function partnerOf(app, i, direction) {
   return able.reduce((a, b) => ((up ? b.worth < a.worth : b.worth > a.worth) ? b : a)).k;
 }
 
-/** The pair that violates optimality most: the first choice of a solver. */
-function bestPair(app) {
-  if (!isBalanced(app)) return null;
-  const every = worths(app), found = [...new Set(every.map(({ group }) => group))].flatMap((group) => {
-    const own = every.filter((each) => each.group === group), up = own.filter(({ grows }) => grows);
-    const down = own.filter(({ falls }) => falls);
-    if (!up.length || !down.length) return [];
-    const i = up.reduce((a, b) => (b.worth > a.worth ? b : a)), j = down.reduce((a, b) => (b.worth < a.worth ? b : a));
-    return [{ i: i.k, j: j.k, violation: i.worth - j.worth }];
-  });
-  return found.length ? found.reduce((a, b) => (b.violation > a.violation ? b : a)) : null;
-}
-
 /** Moves and challenge in words, with what a solver would have chosen, once the move is made. */
 function movesInWords(app, { gap }) {
-  const { moves, moving } = app, percent = shown(100 * Math.min(gap ?? 1, 1), 3);
+  const { moves, moving } = app, least = Math.min(gap ?? 1, 1);
+  const told = least < LEAST ? shownGap(least) : `${shown(100 * least, 3)} %`;
   if (!moves) return "Challenge: from α = 0, bring the gap below 1 % in ten moves.";
-  const done = gap < 0.01 ? (moves <= 10 ? " Challenge met, certified." : " Below 1 %, but not in ten moves.") : "";
-  const { mate, best, i } = moving ?? {};
+  const done = least < 0.01 ? (moves <= 10 ? " Challenge met, certified." : " Below 1 %, but not in ten moves.") : "";
+  const { mate, best, i } = moving ?? {}, pair = best?.rows.map((row) => row % app.state.points.length) ?? [];
   const with_ = mate === null || mate === undefined ? "alone" : `with sample ${mate}`;
-  const chosen = best && best.violation > 0 ? (new Set([best.i, best.j, i, mate]).size === 2 ? " A solver would have taken this pair, too."
-    : ` A solver would have taken samples ${best.i} and ${best.j}.`) : "";
-  return `Move ${moves}, sample ${i} ${with_}: the gap is ${percent} %.${done}${app.dragging ? "" : chosen}`;
+  const made = [i, mate].filter((each) => each !== null), other = pair.some((each) => !made.includes(each));
+  const chosen = !best ? "" : other || pair.length !== made.length
+    ? ` A solver would have taken sample${pair.length === 1 ? ` ${pair[0]}` : `s ${pair.join(" and ")}`}.`
+    : " A solver would have taken the same.";
+  return `Move ${moves}, sample ${i} ${with_}: the gap is ${told}.${done}${app.dragging ? "" : chosen}`;
 }
 
 /** Drag α where the user is the solver: `share` reads the share of C off a pointer, `whole` is what all of it is. */
@@ -1853,7 +1861,9 @@ function sampleView(app) {
     const kind = known ? `, ${machineOf(app).kinds[samples.kind[i]]}` : "";
     name.textContent = app.state.points.length ? `${nameOfSample(app, i).replace("s", "S")}${kind}`
       : "There is no sample yet.";
-    for (const [key, cell] of Object.entries(cells)) cell.textContent = known ? shown(samples[key]?.[i]) : "–";
+    const size = known ? Math.max(Math.abs(app.answer.primal), Math.abs(app.answer.dual)) : 0;
+    const sizes = { gap: 1, margin_product: size, slack_product: size };
+    for (const [key, cell] of Object.entries(cells)) cell.textContent = known ? shownPart(samples[key]?.[i], sizes[key] ?? 0) : "–";
     if (known) base.element.dataset.kind = samples.kind[i];
     const held = known && cells.alpha && app.whose === "yours" ? app.priceOf(i) : null;
     const repaired = held !== null && Math.abs(held - samples.alpha[i]) > 1e-6 * Math.abs(held);
@@ -1912,7 +1922,7 @@ function withoutIt(app) {
 }
 
 function withoutInWords(app, { before, after, most, idle, status, gap }) {
-  const certified = `${status}, gap ${shown(gap, 2)}`;
+  const certified = `${status}, gap ${shownGap(gap)}`;
   if (idle && most <= 1e-6 * (1 + Math.abs(before))) return `Without it nothing changes: its α is 0 (${certified}).`;
   return `Without it f is ${shown(after, 4)} here, and not ${shown(before, 4)}; at the sample where it changes most, `
     + `by ${shown(most, 3)} (${certified}). Dashed: its f${machineOf(app).learnt === "numbers" ? "" : " = 0"}.`;
@@ -1937,13 +1947,15 @@ function pricesView(app) {
     onclick: () => app.hold(Array(alphasOf(app)).fill(0), "yours") }, "Start from α = 0");
   const finish = html("button", { type: "button", "data-action": "finish", hidden: true, onclick: () => begin(false) },
     "Let the solver finish");
+  const advice = html("button", { type: "button", "data-action": "move", hidden: true, onclick: () => app.advance() },
+    "Make the next move");
   const said = html("p", { class: "sentence", "data-figure": "repair" });
   const counted = html("p", { class: "sentence", "data-figure": "moves", hidden: true });
   const partner = html("select", { "data-control": "partner", onchange: () => { app.partner = partner.value; } });
   const mate = html("label", { class: "field inline", hidden: true }, html("span", null, "moves together with"), partner);
   const base = panel(app, "multipliers", "Multipliers", " ",
     [html("div", { class: "mode" }, html("label", { class: "switch" }, toggle, html("span", null, "Be the solver")),
-    zero, finish, mate), scroll, counted, said]);
+    zero, finish, advice, mate), scroll, counted, said]);
   const height = 132, floor = 92;
   let wide = 10, first = null, room = 600;
   const watch = new ResizeObserver(() => { room = scroll.clientWidth || room; if (app.answer) draw(app.answer); });
@@ -1983,6 +1995,7 @@ function pricesView(app) {
   function draw({ samples, error, gap, tol }) {
     layout(app.state.points.length);
     said.textContent = "";
+    advice.hidden = true;
     const proof = (i) => ({ share: samples?.share?.[i] ?? 0, kind: 0, gap: 0 });
     if (error) return [...bars.children].forEach((bar, i) => fillBar(bar, proof(i)));
     const largest = gap > tol ? Math.max(...samples.gap.map((g) => Math.abs(g ?? 0))) : 0;
@@ -1994,6 +2007,7 @@ function pricesView(app) {
     base.element.querySelector(".about").textContent = aboutBars(machineOf(app));
     said.textContent = app.alpha ? heldInWords(app.answer, machineOf(app)) : "";
     if (mine) counted.textContent = movesInWords(app, app.answer);
+    advice.hidden = !mine || !app.answer.move;
   }
 
   /** The α that is held as a share of its bound. */
@@ -2151,7 +2165,7 @@ function pathView(app) {
     const { breakpoints, pieces, validation } = came;
     const k = clamp(breakpoints.filter((edge) => edge <= now).length, 1, pieces);
     const error = validation ? errorAt(validation, now) : null;
-    read.textContent = [`${pieces} certified pieces, gap at most ${shown(came.gap, 2)}.`,
+    read.textContent = [`${pieces} certified pieces, gap at most ${shownGap(came.gap)}.`,
       on && `${name} = ${shown(now, 4)} is on piece ${k}, ${shown(breakpoints[k - 1], 4)} to ${shown(breakpoints[k], 4)}.`,
       error !== null && `Wrong in ${validation.folds} folds: ${shown(100 * error, 3)} %.`].filter(Boolean).join(" ");
   }
@@ -2399,7 +2413,7 @@ function iterateInWords({ app, asking, failed, run, point, chosen }) {
   if (failure) return failure;
   if (!point && chosen.length) return "Not run on this data yet.";
   if (!point) return "Choose a solver, or several, to see how they differ.";
-  const values = `primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shown(point.gap, 2)}`;
+  const values = `primal ${shown(point.primal, 6)}, dual ${shown(point.dual, 6)}, gap ${shownGap(point.gap)}`;
   return `${run.title}, iteration ${point.iteration}: ${values}`;
 }
 
