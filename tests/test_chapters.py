@@ -16,6 +16,7 @@ from playwright.sync_api import Page, sync_playwright
 
 import qpsvm
 from qpsvm.derivation.constraint_quantities import letters_of
+from qpsvm.derivation.steps import letters
 from qpsvm.derivation.written import javascript
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -160,6 +161,8 @@ def judged(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
         for step in derivation.steps:
             for line, sides in zip(javascript.lines_of(step), said["terms"].get(step.tag, []), strict=True):
                 point = at if line.at is None else line.at(at)
+                if line.at is letters.weakened:  # the page has no other α than its own
+                    point = letters.as_needed(at)
                 if line.when is not None and not line.when(point):
                     continue
                 for side, found in zip(line.sides, sides, strict=True):

@@ -2,7 +2,7 @@
 Three prices of slack
 =====================
 
-What a sample behind its margin costs, and where that leaves the boundary when one sample lies far on the wrong side.
+What a sample inside its margin costs, and where that leaves the boundary when one sample lies far on the wrong side.
 The hinge costs as much for every unit. Its square follows the outlier. Huber's hinge is a square up to its width, and
 no steeper than the hinge beyond it.
 """

@@ -360,7 +360,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def primal_value(self) -> float:
-        """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is behind its margin."""
+        """P(w, b, ξ) with the ξ that (w, b) needs: infinite where a sample may have none and is inside its margin."""
         short = np.maximum(self.margin - self.y * self.f, 0)
         levels = sum(group.total * self.multipliers[group.multiplier] for group in self.svm.groups if group.total)
         if (short[self.hard] > HOLDS * self.level).any():

@@ -2,7 +2,7 @@
 
 Derivation
 ----------
-f(x) = ⟨w, φ(x)⟩ + b. A sample may stay behind the margin by ξ_i + ζ_i: the part ξ_i costs C_i ξ_i²/(2κ), the part ζ_i
+f(x) = ⟨w, φ(x)⟩ + b. A sample may be inside the margin by ξ_i + ζ_i: the part ξ_i costs C_i ξ_i²/(2κ), the part ζ_i
 costs C_i for each unit. Up to κ the first is the cheaper one, beyond κ the second, so that the loss of a slack t is
 C_i t²/(2κ) for t ≤ κ and C_i (t − κ/2) from there on: smooth where the hinge has its kink, and never steeper than it.
 
@@ -94,7 +94,7 @@ class HuberHinge(Problem):
 
     kinds: ClassVar[Kinds] = Kinds(
         ("peripheral", "curve", "slope"),
-        ("beyond the margin", "behind it within the width", "behind it beyond the width"),
+        ("outside the margin", "inside it by at most the width", "inside it by more than the width"),
     )
     textbook = ("HUBER.2", "½ {norm} + Σ C_i (ξ_i²/(2κ) + ζ_i)", "y_i {f} ≥ 1 − ξ_i − ζ_i")
     called, dual_tag, own = "Huber hinge", "HUBER.10", ("C", "width")

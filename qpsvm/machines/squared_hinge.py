@@ -2,7 +2,7 @@
 
 Derivation
 ----------
-f(x) = ⟨w, φ(x)⟩ + b. Samples may stay behind the margin by a slack ξ_i, which costs C_i ξ_i²: small slacks cost next to
+f(x) = ⟨w, φ(x)⟩ + b. Samples may be inside the margin by a slack ξ_i, which costs C_i ξ_i²: small slacks cost next to
 nothing, and large ones far more than those of a C-SVM.
 
     (SQHINGE.1)  margin:  the hyperplanes f = −1 and f = +1 are 2/‖w‖ apart

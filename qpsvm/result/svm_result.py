@@ -38,7 +38,7 @@ class Kinds:
 
     names: tuple[str, str, str] = KINDS
     words: tuple[str, str, str] = KINDS_IN_WORDS
-    curved: str = "behind the margin"
+    curved: str = "inside the margin or misclassified"
 
 
 #: What the variables of the primal beside w and b are called at the beginning of a line.
@@ -208,7 +208,7 @@ class SVMResult(ChangedData, Certified):
 
     @remembered
     def at_bound(self) -> IntArray:
-        """Rows with α = C, (k,), or with a curved loss α > 0. They lie behind the margin, or just on it."""
+        """Rows with α = C, (k,), or with a curved loss α > 0: on the margin, inside it, or misclassified."""
         return np.flatnonzero(self.kind == 2)
 
     @property

@@ -79,7 +79,7 @@ def test_a_width_of_nearly_nothing_is_the_c_svm() -> None:
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_a_width_above_every_slack_is_the_squared_hinge(kernel: str) -> None:
-    """(HUBER.17): C ξ²/(2h) with C = 2h C′ costs C′ξ²."""
+    """(HUBER.17): C ξ²/(2κ) with C = 2κ C′ costs C′ξ²."""
     squared = qpsvm.solve(made("squared", C=1.5, kernel=kernel), tol=1e-9)
     width = 1.5 * float(squared.xi.max())
     huber = qpsvm.solve(made("huber", C=2 * width * 1.5, width=width, kernel=kernel), tol=1e-9)

@@ -110,7 +110,7 @@ def test_it_is_printed_saved_and_loaded(tmp_path: Any) -> None:
     result = qpsvm.solve(problem)
     assert "squared hinge" in result.summary()
     assert "0 on the margin" in result.summary()
-    assert "behind the margin" in result.summary()
+    assert "inside the margin" in result.summary()
     assert set(result.kkt["kind"]) <= {"peripheral", "violator"}
     result.save(tmp_path / "model.npz")
     loaded = qpsvm.load(tmp_path / "model.npz")

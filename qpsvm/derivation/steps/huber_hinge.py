@@ -79,7 +79,7 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             case(of.ZERO, (of.ALPHA, "=", 0), (soft.reach, "≥", 1)),
             case(of.BETWEEN, (0, "<", of.ALPHA, "<", of.C), (soft.reach, "=", 1 - CURVE)),
             case(of.BOUNDED, (of.ALPHA, "=", of.C), (soft.reach, "≤", 1 - WIDTH)),
-            text=": beyond the margin, behind it by less than κ, and behind "
+            text=": outside the margin, inside it by less than κ, and inside "
             "it by more, where every sample pulls equally.",
         ),
         last=step(

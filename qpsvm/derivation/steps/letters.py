@@ -139,7 +139,7 @@ def not_feasible(at: At) -> str:
     if share(violation(at), at.reach) > HOLDS:
         return "α is not feasible, so that the dual's value bounds nothing"
     finite = np.isfinite(at.primal_value)
-    return "" if finite else "a sample is behind its margin, so that the primal's value is infinite"
+    return "" if finite else "a sample is inside its margin, so that the primal's value is infinite"
 
 
 # --- which rows -------------------------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
         ),
         ),
         besides=what_nu_bounds(soft, soft.reach, of.RHO, of.NU,
-            "A sample behind the margin has α_i = a_i, so such samples weigh at most ν together. No α_i is larger than "
-            "a_i, so the support vectors weigh at least ν together.",
+            "A sample inside the margin or misclassified has α_i = a_i, so such samples weigh at most ν together. No "
+            "α_i is larger than a_i, so the support vectors weigh at least ν together.",
         ),
     )  # fmt: skip

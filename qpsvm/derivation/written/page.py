@@ -33,14 +33,23 @@ def template(name: str) -> str:
     return files("qpsvm.derivation.written").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def fragment(derivation: ShownDerivation, *more: str) -> str:
-    """The page as one HTML element with its style, and more styles, for a notebook.
+def code_colours(style: str) -> str:
+    """The colours of code, as CSS."""
+    defined: str = _extra("pygments.formatters").HtmlFormatter(style=style).get_style_defs(f".{SCOPE} .code")
+    return defined
+
+
+def fragment(derivation: ShownDerivation, dark: bool = False) -> str:
+    """The page as one HTML element with its style, for a notebook; or also for a reader who prefers the dark.
 
     Raises MissingExtraError.
     """
     templates = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    style = "".join(map(template, ("page.css", *more)))
-    colours = _extra("pygments.formatters").HtmlFormatter().get_style_defs(f".{SCOPE} .code")
+    style = "".join(map(template, ("page.css", *["dark.css"] * dark)))
+    colours = code_colours("default") if not dark else (
+        f"@media not all and (prefers-color-scheme: dark) {{ {code_colours('default')} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ {code_colours('github-dark')} }}"
+    )  # fmt: skip
     names = frozenset(symbol.name for symbol in derivation.key)
     lit = "".join(LIT.replace("NAME", name) for name in sorted(names))
     key = [{"name": each.name, "equation": named(mathml(each.latex), names), "meaning": indexed(each.meaning),
@@ -56,7 +65,7 @@ def fragment(derivation: ShownDerivation, *more: str) -> str:
 def document(derivation: ShownDerivation) -> str:
     """The page as a file of its own; errors as `fragment`."""
     title = html.escape(f"Derivation: {derivation.title}")
-    return template("document.html").format(title=title, body=fragment(derivation, "dark.css"))
+    return template("document.html").format(title=title, body=fragment(derivation, dark=True))
 
 
 def preformatted(text: str) -> str:

@@ -307,7 +307,7 @@ MACHINES: dict[str, Machine] = {
     ),
     "huber-hinge": Machine(
         "Huber hinge", HuberHinge, "C", {"balance": "HUBER.5", "box": "HUBER.7"}, tighter="raise C", curved=True,
-        path="α is 0, or y f = 1 − hα/C, or α is C", letters=curved(bound="C"),
+        path="α is 0, or y f = 1 − κα/C, or α is C", letters=curved(bound="C"),
     ),
     "epsilon-svr": replace(EPSILON_SVR, squared=replace(
         EPSILON_SVR, bound="", share="|β| / largest |β|", against="β / largest |β|", curved=True,

@@ -108,7 +108,7 @@ def _of_classes(result: SVMResult, machine: Machine, i: int, beyond: float, slac
 
 
 def _of_curved(result: SVMResult, machine: Machine, i: int, beyond: float, slack: float, noticed: float) -> str:
-    wanted = "hα/C" if machine.bound else "α/(2C)"
+    wanted = "κα/C" if machine.bound else "α/(2C)"
     alpha, upper = result.alpha[i], result.upper[i]
     if beyond > noticed:
         return f"Violated: α (y f − 1) = {beyond:.3g}. It lies outside the margin, but α is not 0."
@@ -117,7 +117,7 @@ def _of_curved(result: SVMResult, machine: Machine, i: int, beyond: float, slack
     if result.kind[i] == 0:
         return f"α = 0 and y f ≥ 1: both products are 0. {IDLE}"
     if alpha >= upper:
-        return f"α = {machine.bound} and y f ≤ 1 − h: both products are 0. It is on the slope, where each unit costs C."
+        return f"α = {machine.bound} and y f ≤ 1 − κ: both products are 0. It is on the slope, where each unit costs C."
     return (
         f"0 < α and y f = 1 − {wanted}: both products are 0. The more slack it has, the more it pays for the next bit."
     )

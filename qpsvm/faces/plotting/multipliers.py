@@ -267,7 +267,7 @@ def complementarity(
 
     Every machine has this picture. Of a C-SVM it is y_i f(x_i) against α_i/C_i: α = 0 above the margin, α between 0 and
     C on it, α = C below. A squared loss bends the path: y_i f(x_i) = 1 − α_i/(2C_i), without an end, over α_i/(2C_i);
-    Huber's hinge: y_i f(x_i) = 1 − hα_i/C_i up to α_i = C_i. A regression has residuals t_i − f(x_i) against β_i as a
+    Huber's hinge: y_i f(x_i) = 1 − κα_i/C_i up to α_i = C_i. A regression has residuals t_i − f(x_i) against β_i as a
     share of its bound; one-class SVM and SVDD f(x_i); a ranking the difference of f in each pair; several classes the
     difference of f_y and a rival's, of which Crammer & Singer's machine has the least, against Σ_c α_ic.
 

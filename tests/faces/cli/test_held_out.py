@@ -182,6 +182,23 @@ def test_class_weights_are_those_of_the_problem(capsys, table, tmp_path):
         ([*FEATURES, "--plot", "{}/p.PDF", "--axes", "age", "visits"], b"%PDF"),
         ([*PRICE, "--variant", "epsilon-svr", "--plot", "{}/p.svg"], b"<?xml"),
         (["--drop", "bought", "--drop", "street", "--variant", "svdd", "--plot", "{}/p.png"], b"\x89PNG"),
+        (
+            [
+                "--target",
+                "price",
+                "--groups",
+                "street",
+                "--drop",
+                "bought",
+                "--drop",
+                "counts",
+                "--variant",
+                "ranking",
+                "--plot",
+                "{}/p.png",
+            ],
+            b"\x89PNG",
+        ),
     ],
 )
 def test_pictures(capsys, table, tmp_path, options, begins):
@@ -208,7 +225,7 @@ WRONG = {
     "axis twice": ([*FEATURES, "--plot", "x.png", "--axes", "age", "age"], "twice"),
     "axes of a curve": ([*PRICE, "--variant", "nu-svr", "--plot", "x.png", "--axes", "age", "visits"], "leave --axes"),
     "format": ([*FEATURES, "--plot", "x.jpg"], ".png, .svg or .pdf"),
-    "ranking": ([*PRICE, "--variant", "ranking", "--plot", "x.png"], "no picture of a ranking"),
+    "ranking": ([*PRICE, "--variant", "ranking", "--plot", "x.png", "--axes", "age", "visits"], "leave --axes"),
     "no folder": ([*FEATURES, "--plot", "/nowhere/x.png"], "no directory /nowhere"),
     "word": ([*FEATURES, "--class-weight", "balance"], "balanced or LABEL=WEIGHT"),
     "label": ([*FEATURES, "--class-weight", "Yess=2"], "did you mean 'Yes'"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.base.errors import MissingExtraError, ParameterError, UnknownOptionError, UnsupportedError, install, nearest
+from qpsvm.base.errors import MissingExtraError, ParameterError, UnknownOptionError, install, nearest
 from qpsvm.base.writing import replacing
 from qpsvm.faces import plotting
 from qpsvm.faces.cli.several import SeveralClasses
@@ -46,10 +46,11 @@ def picture_of(problem: Any, names: Sequence[str], axes: Sequence[str] | None) -
     if isinstance(problem, (SeveralClasses, JointProblem)):
         return _of_several(problem, names, axes)
     if isinstance(problem, Ranking):
-        raise UnsupportedError(
-            "there is no picture of a ranking, whose samples are pairs of rows: leave --plot out, or draw the scores "
-            "that `predict --output` writes"
-        )
+        if axes is not None:
+            raise ParameterError(
+                "--axes shows a plane of two features, and a ranking is drawn by its pairs: leave --axes out"
+            )
+        return lambda result: plotting.complementarity(problem, result)
     if problem.shown_target is not None:
         if axes is not None:
             raise ParameterError("--axes shows a plane of two features, and a regression is drawn over one feature, or "

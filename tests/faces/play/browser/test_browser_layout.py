@@ -29,8 +29,11 @@ FINGER = 24
 CONTRAST = 4.5
 #: Roles of what is operated.
 OPERATED = {"button", "link", "slider", "spinbutton", "combobox", "checkbox", "switch", "textbox", "listbox"}
+#: What has text on the live page, and on that of a derivation.
+TEXTS = ".qpsvm-play :is(p, span, button, dd, dt, h2, h3, td, th, label, select, li)"
+DERIVED_TEXTS = ":is(p, span, small, b, h1, h2, td, pre, summary)"
 #: The contrast of each text with what lies behind it, the worst first.
-CONTRASTS = """() => {
+CONTRASTS = """texts => {
   const parts = colour => colour.match(/[\\d.]+/g).map(Number);
   const light = colour => parts(colour).slice(0, 3).map(v => v / 255)
     .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
@@ -43,7 +46,6 @@ CONTRASTS = """() => {
     return 'rgb(255, 255, 255)';
   };
   const told = element => [...element.childNodes].some(node => node.nodeType === 3 && node.textContent.trim());
-  const texts = '.qpsvm-play :is(p, span, button, dd, dt, h2, h3, td, th, label, select, li)';
   return [...document.querySelectorAll(texts)]
     .filter(e => e.checkVisibility() && told(e) && !e.closest(':disabled, svg, .stale'))
     .map(e => { const [a, b] = [light(getComputedStyle(e).color), light(solid(e))].sort((x, y) => y - x);
@@ -157,7 +159,7 @@ def test_the_keyboard_sees_where_it_is(visit: Open) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_can_be_read_in_light_and_dark(scheme: str, visit: Open) -> None:
     page = visit("#scene=outlier", width=1280, color_scheme=scheme)
-    worst = page.page.evaluate(CONTRASTS)
+    worst = page.page.evaluate(CONTRASTS, TEXTS)
     assert worst[0][0] >= CONTRAST, worst
 
 
@@ -180,6 +182,9 @@ def test_the_page_of_a_derivation(kernel: qpsvm.Kernel, browser: Browser, tmp_pa
         heights = page.eval_on_selector_all(".step math", "all => all.map(m => m.getBoundingClientRect().height)")
         assert len(heights) >= 8
         assert min(heights) > 8, "an equation is not drawn"
+        page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
+        worst = page.evaluate(CONTRASTS, DERIVED_TEXTS)
+        assert worst[0][0] >= CONTRAST, worst
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 900})
             wide = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
