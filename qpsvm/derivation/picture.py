@@ -56,7 +56,9 @@ def picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
         for i in kept
     ]
     marks = tuple(tuple(name for name, found in has.items() if found[i] > NOTHING * found.max()) for i in kept)
-    lines = tuple((level, tuple(contour(result, points, level))) for level in (-1.0, 0.0, 1.0)) if plane else ()
+    margin = float(getattr(result, "rho", 1.0))
+    levels = {"labels": (-margin, 0.0, margin), "none": (0.0,)}.get(problem.learns, ()) if plane else ()
+    lines = tuple((level, tuple(contour(result, points, level))) for level in levels)
     axes = (
         tuple(getattr(problem, "feature_names", None) or ("first feature", "second feature")) if plane else ("f", "α")
     )

@@ -23,7 +23,7 @@ from typing import Any
 
 import qpsvm.base.errors
 from qpsvm.derivation.display import Code
-from qpsvm.derivation.expressions import Equation, Line
+from qpsvm.derivation.expressions import Equation
 
 #: What paths are shown relative to: the directory that holds the package.
 HOME = Path(qpsvm.base.errors.__file__).parents[2]
@@ -41,8 +41,7 @@ def code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code
     """
     if isinstance(function, Equation):
         text = function.python(tag or "the equation")
-        where = code(Line.found).where.split(", ")[1]
-        return Code(f"evaluated as it is written, {where}", text, tuple(range(text.count("\n") + 1)))
+        return Code("true as it is written, with derivation.names()", text, tuple(range(text.count("\n") + 1)))
     return _of_function(function, tag, general)
 
 

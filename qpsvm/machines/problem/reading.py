@@ -102,7 +102,7 @@ def given(problem: Any, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
     )
 
 
-def certify(self: Any, alpha: ArrayLike, w: ArrayLike | None = None) -> Certificate:
+def certify(self: Any, alpha: ArrayLike, w: ArrayLike | None = None, *, tol: float = 0.0) -> Certificate:
     """Turn any α into a feasible primal-dual pair with a certified gap.
 
     Parameters
@@ -113,6 +113,8 @@ def certify(self: Any, alpha: ArrayLike, w: ArrayLike | None = None) -> Certific
         An explicit weight vector for a linear kernel, as `result.w` has it, used where its primal value is the
         better one. For another kernel, the coefficients of w = Σ_j w_j φ(x_j): where few of them are not 0, the
         certificate needs the kernel values of those samples only, however many α are not 0.
+    tol : float
+        Relative gap that is small enough: no more digits are computed then.
 
     Returns
     -------
@@ -123,6 +125,8 @@ def certify(self: Any, alpha: ArrayLike, w: ArrayLike | None = None) -> Certific
     ------
     DataError
         Another shape, or values that are not finite.
+    ParameterError
+        A tolerance below 0, or not below 1.
 
     Examples
     --------
@@ -138,7 +142,7 @@ def certify(self: Any, alpha: ArrayLike, w: ArrayLike | None = None) -> Certific
     0.5 0.5 True
     """
     self.samples.check()
-    a = self._given(alpha)
+    a, tol = self._given(alpha), as_tolerance(tol) if tol != 0.0 else 0.0
     explicit = None if w is None else as_real_vector(w, "w")
     if explicit is not None:
         width = (self.space.samples.d if self.space.is_linear else self.n,)
@@ -148,7 +152,7 @@ def certify(self: Any, alpha: ArrayLike, w: ArrayLike | None = None) -> Certific
         explicit = explicit / self.size_of_f if self.size_of_f != 1.0 else explicit
         explicit = self.space.over_rows(explicit) if self.space.is_linear else self.taking_part(explicit)
     with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
-        return with_rounding_bound(self, self.judge.certify(a, explicit), 0.0)
+        return with_rounding_bound(self, self.judge.certify(a, explicit), tol)
 
 
 def candidate(problem: Any, alpha: ArrayLike, tol: float) -> Any:
