@@ -8,7 +8,7 @@
 >>> max(derivation.residuals().values()) < 1e-12
 True
 >>> print(qpsvm.derive(problem, alpha=[0.0, 0.25, 0.25, 0.0]).sides()["CSVM.5"]["of"])
-yᵀα, and 0
+yᵀα, and 0: 0.25 on one side, 0.25 on the other
 
 `step` says what a step is, `quantities` what α, w, b, … are at a point, `residual` how two sides make a residual, and
 `headline` what the residuals are worth. An equation is one expression, of `terms` and `expressions`: its LaTeX, its

@@ -288,14 +288,14 @@ def complementarity(
     ------
     DataError, ParameterTypeError, MissingExtraError
 
+    See Also
+    --------
+    multipliers : The dual variables alone.
+
     Notes
     -----
     A certified gap P − D bounds how far points are from the path: over a share of C_i no further than √((P − D)/C_i),
     in the units of the axes.
-
-    See Also
-    --------
-    multipliers : The dual variables alone.
 
     Examples
     --------
