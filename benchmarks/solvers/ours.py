@@ -75,7 +75,7 @@ class Bare(Entrant):
 
 
 def engine_of(solver: Solver) -> str:
-    """The backend and, where it says it in brackets after its status, the engine: "kernel_newton (band)"."""
+    """The backend and, where it says it in brackets after its status, the engine: "kernel_newton (gram)"."""
     _, bracket, engine = solver.status.partition(" (")
     return f"{solver.name}{bracket}{engine}" if solver.name == "kernel_newton" else solver.name
 

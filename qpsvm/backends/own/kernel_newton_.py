@@ -42,7 +42,6 @@ from qpsvm.space.operators import Dense, LowRank, Operator
 
 if TYPE_CHECKING:
     from qpsvm.solvers.kernel.portfolio import KernelSolution
-    from qpsvm.solvers.linear.solve import LinearSolution
 
 #: A Gram matrix with less on its diagonal is zero.
 LEAST_CURVATURE = 1e-280
@@ -106,7 +105,7 @@ class KernelNewtonBackend(Backend):
             Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
         ),
         because="it reads kernel and samples off the dual", starts=True, polls=True,
-        options=frozenset({"engine"}),  # auto, gram, band, dense, libsvm or low_rank.
+        options=frozenset({"engine"}),  # auto, gram or libsvm.
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
 
@@ -163,11 +162,11 @@ class KernelNewtonBackend(Backend):
             start = None if limits.start is None else machine.beta(limits.start)
             blocks = interval_blocks(kernel, X, gram, svm, machine)
             brief = not self.direct(svm)
-            answer = solve_kernel(blocks, machine.problem, linear=over_factor, start=start, brief=brief, **settings)
+            answer = solve_kernel(blocks, machine.problem, start=start, brief=brief, **settings)
             alpha, multipliers = machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube)
         status, words = stopped(answer.reason)
         solver = self.reported(f"{words} ({answer.engine})")
-        return DualAnswer(status, solver, alpha, answer.iterations or None, answer.coef, multipliers)
+        return DualAnswer(status, solver, alpha, answer.iterations or None, None, multipliers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,15 +292,6 @@ def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArra
         f"{name} needs a dual over a kernel's Gram matrix, or over at most {LARGEST_GRAM} rows of a linear one; "
         "use augmented_lagrangian or cvxopt"
     )
-
-
-def over_factor(
-    L: FloatArray, y: FloatArray, C: FloatArray, tol: float, time_limit: float | None, verbose: bool
-) -> LinearSolution:
-    """The linear machine over the rows of a factor (n, r): engines of kernels do not know the linear solvers."""
-    from qpsvm.solvers.linear.solve import solve_linear
-
-    return solve_linear(L, y, C, tol=tol, time_limit=time_limit, verbose=verbose)
 
 
 class KernelNewtonCompiled(Compiled):

@@ -1,16 +1,14 @@
-"""The baseline of a kernel solve: the working-set loop over all rows, and Newton steps from where it ends.
+"""The working-set loop over all rows, and Newton steps from where it ends.
 
 The loop runs on blocks of rows (`block_loop`) and where those are given up over all rows, to a loose tolerance. Newton
 steps on the rows that can still move then get the last digits, if they are forecast to take no longer than the loop
-has. If not, or where they stall, the loop goes on to the next tolerance. They need no end of the loop, though: from any
-of its points they converge, the sooner the fewer rows can move. So while it runs they are the first of its rivals
-(`floor`), by
+has. If not, or where they stall, the loop goes on to the next tolerance. The forecast is
 
     (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows, the more the fewer of these are free
 
 The u of the loop and of the steps is rough, but on F. It is made anew in double precision where that matters, before
-the steps and after them, and more steps follow if the target was not reached. The compiled loop goes on from any point,
-so it can be stopped at any time. LIBSVM's begins anew, and runs but once.
+the steps and after them, and more steps follow if the target was not reached. Without the compiled core the loop is
+LIBSVM's, which cannot go on from a point: it runs once.
 """
 
 from __future__ import annotations
@@ -19,27 +17,26 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import available_memory
+from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.solvers.kernel.block_loop import BlockLoop
-from qpsvm.solvers.kernel.dense import whole_matrix
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.floor import within
+from qpsvm.solvers.kernel.effort import ENTRIES, Effort
 from qpsvm.solvers.kernel.initial_sets import rough_margin
 from qpsvm.solvers.kernel.loop import Samples, by_itself
 from qpsvm.solvers.kernel.newton_step import moving_rows, newton_polish
-from qpsvm.solvers.kernel.nystrom import SingleArray
 from qpsvm.solvers.kernel.streamed import Streamed
-from qpsvm.space.kernels.blocks import KernelBlocks
+from qpsvm.space.kernels.blocks import SYMMETRIC_STRIP, KernelBlocks, entry_seconds
 from qpsvm.space.kernels.functions import RBF
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Constants of the baseline."""
+    """Constants of the loop."""
 
     #: The tolerances of the loop: at first, each time this share of the one before, and the last; and one that begins
     #: anew has SVC's own.
@@ -54,9 +51,7 @@ class Settings:
     steps: tuple[float, float] = (2.0, 10.0)
     #: Bytes of K in single precision, where the loop cannot evaluate its rows itself.
     stored: float = 4e8
-    #: Newton steps after the loop may take so many times their forecast, or what the loop has taken; and these seconds.
-    patience: float = 3.0
-    at_once: float = 0.02
+    #: Newton steps after a loop, and how often u is made anew.
     most: int = 40
     refreshes: int = 3
 
@@ -65,7 +60,7 @@ SETTINGS = Settings()
 
 
 class Search(Protocol):
-    """What the baseline needs of `engines.Engines`."""
+    """What the loop needs of `engines.Engines`."""
 
     blocks: KernelBlocks
     problem: KernelDual
@@ -84,56 +79,42 @@ class Search(Protocol):
         """The point of a feasible β (n,)."""
 
     def whole_gram(self) -> None:
-        """The engine `gram`."""
+        """Solve with the whole Gram matrix."""
 
 
 class WholeLoop:
-    """`floor.Baseline` over all rows of an `Engines`.
+    """The loop over all rows of an `Engines`.
 
     point: Where it stands.
-    least, left: As forecast, of a loop that begins anew.
     """
 
     def __init__(self, engines: Search) -> None:
         self._engines = engines
-        self.spent, self.least, self.left = 0.0, 0.0, float("inf")
         self.point: DualPoint | None = engines.best if engines.used != "none" else None
-        self._data: SingleArray | Samples | None = None
+        self._data: NDArray[np.float32] | Samples | None = None
         self._blocks: BlockLoop | None = None
         blocks, n = engines.blocks, engines.problem.n
         self._sampled = blocks.single and blocks.samples is not None and by_itself(engines.problem)
         stored = min(SETTINGS.stored, 0.5 * available_memory()) >= 4.0 * n * n
-        self.resumes = core.compiled is not None and (self._sampled or stored)
-        self._tol = SETTINGS.first if self.resumes else SETTINGS.only
+        self._resumes = core.compiled is not None and (self._sampled or stored)
+        self._tol = SETTINGS.first if self._resumes else SETTINGS.only
 
-    @property
-    def able(self) -> bool:
-        """Whether there is a loop over all rows: the kernel is known to it, or K can be made."""
-        return self.resumes or (self._engines.blocks.samples is not None and by_itself(self._engines.problem))
-
-    def go(self, seconds: float) -> bool:
-        """Go on for so long; whether it has solved, or nothing is left to do."""
-        effort = self._engines.effort
-        if not self.able:
-            self._engines.whole_gram()
-            return True
-        clock, before = effort.clock, self.spent
-        began = clock.seconds
+    def run(self) -> None:
+        """To the target, or as far as the limits and rounding let it; its best point is kept."""
+        engines, effort = self._engines, self._engines.effort
+        if not self._resumes and (engines.blocks.samples is None or not by_itself(engines.problem)):
+            engines.whole_gram()
+            return
+        began = effort.clock.seconds
         while not effort.over():
-            with within(effort, seconds - (clock.seconds - began)):
-                finished = self._loop()
-            self.spent = before + clock.seconds - began
-            if finished or not self.resumes:
-                if self._ended() or self._tol <= SETTINGS.last or not self.resumes:
-                    return True
-                self._tol *= SETTINGS.finer
-                self.spent = before + clock.seconds - began
-            if self.spent - before >= seconds:
-                return False
-        return True
-
-    def _matrix(self) -> SingleArray | None:
-        return whole_matrix(self._engines.blocks, self._engines.effort)
+            if not self._loop():
+                continue
+            last = self._tol <= SETTINGS.last or not self._resumes
+            if self._finish(last, effort.clock.seconds - began) or last:
+                break
+            self._tol *= SETTINGS.finer
+        if engines.best.gap > engines.target:
+            engines.keep("libsvm", self.point)
 
     def _samples(self) -> Samples:
         kernel, X = self._engines.blocks.kernel, self._engines.blocks.samples
@@ -144,8 +125,8 @@ class WholeLoop:
     def _loop(self) -> bool:
         """The loop, to its tolerance; whether it got there, or as far as rounding and its own limit let it."""
         engines, point, problem = self._engines, self.point, self._engines.problem
-        start, u = (None, None) if point is None or not self.resumes else (point.beta, point.u)
-        if self._blocks is None and self.resumes and problem.mass is None and (start is not None or not problem.total):
+        start, u = (None, None) if point is None or not self._resumes else (point.beta, point.u)
+        if self._blocks is None and self._resumes and problem.mass is None and (start is not None or not problem.total):
             zero = np.zeros(problem.n)
             self._blocks = BlockLoop(engines.blocks, problem, engines.effort)
             self.point = point or problem.point(zero, zero)
@@ -156,7 +137,8 @@ class WholeLoop:
         else:
             goes_on = False
             if self._data is None:
-                self._data = self._samples() if self._sampled or not self.resumes else self._matrix()
+                sampled = self._sampled or not self._resumes
+                self._data = self._samples() if sampled else whole_matrix(engines.blocks, engines.effort)
             if self._data is None:
                 return False
             found = engines.effort.loop(problem, self._data, self._tol, start=start, u=u)
@@ -164,30 +146,26 @@ class WholeLoop:
         engines.effort.report("loop", problem.n, self.point.gap)
         return found.finished or not (goes_on or engines.effort.late())
 
-    def newton_seconds(self) -> float:
+    def _newton_seconds(self) -> float:
         """(BASE.1)."""
-        if self.point is None:
-            return SETTINGS.at_once
+        assert self.point is not None
         problem, (least, most) = self._engines.problem, SETTINGS.steps
         F, n = len(moving_rows(problem, self.point, self._engines.target)), problem.n
         held = max(F - int(np.count_nonzero(problem.free(self.point.beta))), 0) / max(F, 1)
         each = SETTINGS.streamed * n * F + SETTINGS.square * F * F + SETTINGS.cube * F**3
         return float(least + (most - least) * held) * each
 
-    def _ended(self) -> bool:
+    def _finish(self, last: bool, spent: float) -> bool:
         """Newton steps after the loop has ended, or none where it is sooner at its next end; whether they solved."""
-        if self._tol <= SETTINGS.last or not self.resumes:
-            return self.newton()
-        if self.newton_seconds() > self.spent:
-            engines, point = self._engines, self.point
-            if point is not None and point.gap <= engines.target:
-                self.point = self._exactly(point)
-                engines.keep("libsvm", self.point)
-            return bool(engines.best.gap <= engines.target)
-        with within(self._engines.effort, max(SETTINGS.patience * self.newton_seconds(), self.spent, SETTINGS.at_once)):
-            return self.newton()
+        engines, point = self._engines, self.point
+        if last or self._newton_seconds() <= spent:
+            return self._newton()
+        if point is not None and point.gap <= engines.target:
+            self.point = self._exactly(point)
+            engines.keep("libsvm", self.point)
+        return bool(engines.best.gap <= engines.target)
 
-    def newton(self) -> bool:
+    def _newton(self) -> bool:
         """Newton steps from where the loop stands; whether they solved."""
         assert self.point is not None
         engines, point = self._engines, self._exactly(self.point)
@@ -218,3 +196,16 @@ class WholeLoop:
             if not drift > 0.5 * margin or len(near) == problem.n:
                 return problem.point(point.beta, u)
             margin = 4.0 * drift  # what many steps have left of u is rougher than one product
+
+
+def whole_matrix(blocks: KernelBlocks, effort: Effort) -> NDArray[np.float32] | None:
+    """K, (n, n) in single precision; None where time runs out."""
+    n = blocks.n
+    K: NDArray[np.float32] = np.empty((n, n), dtype=np.float32)
+    tiles, many = strips(n, SYMMETRIC_STRIP), max(1, int(ENTRIES / (n * SYMMETRIC_STRIP)))
+    for first in range(0, len(tiles), many):
+        if effort.late():
+            return None
+        seconds = entry_seconds(blocks.width) * n * SYMMETRIC_STRIP * many if blocks.fast else 0.0
+        in_tiles(lambda tile: blocks.fill(K[tile], tile.start), tiles[first : first + many], seconds)
+    return K

@@ -47,9 +47,8 @@ class Settings:
     patience: int = 5
     gain: float = 0.5
     wider: float = 1.5
-    #: Values that may be evaluated, in units of n²: where the whole matrix is the other choice only so many.
+    #: Values that may be evaluated, in units of n².
     values: float = 3.0
-    values_of_few: float = 1.0
 
 
 SETTINGS = Settings()
@@ -61,14 +60,12 @@ class BlockLoop:
     able: Whether blocks are worth going on with.
     """
 
-    def __init__(
-        self, blocks: KernelBlocks, problem: KernelDual, effort: Effort, values: float = SETTINGS.values
-    ) -> None:
+    def __init__(self, blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> None:
         self.blocks, self.problem, self.effort, self.able = blocks, problem, effort, True
         self.beta = self.u = np.zeros(problem.n)
         n = problem.n
         self._most = int(min(max(SETTINGS.most, min(SETTINGS.share * n, SETTINGS.largest)), SETTINGS.half * n))
-        self._rows, self._values, self._lowest, self._rounds = SETTINGS.rows, values * n * n, np.inf, 0
+        self._rows, self._values, self._lowest, self._rounds = SETTINGS.rows, SETTINGS.values * n * n, np.inf, 0
         self._memory: NDArray[np.floating] | None = None
 
     def run(self, tol: float, beta: FloatArray, u: FloatArray) -> LoopResult:

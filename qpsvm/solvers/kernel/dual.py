@@ -196,21 +196,6 @@ class KernelDual(Loss):
         inside: NDArray[np.bool_] = (beta > self.low) & (beta < self.high)
         return inside & (beta != 0.0) if self.kinked else inside
 
-    def sides(self, beta: FloatArray, u: FloatArray, edges: Edges) -> FloatArray:
-        """σ of (KDUAL.2), for β and u (n,)."""
-        return _sides(beta, self.level - u - edges.b)
-
-    def bounds_at(self, point: DualPoint) -> FloatArray:
-        """Which bound every row belongs to as a point sees it: (n,)."""
-        return self.bound_for(self.level - point.u - point.b, point.tube)
-
-    def bound_for(self, r: FloatArray, tube: float) -> FloatArray:
-        """Which bound every row belongs to with a residual r (n,): at an end of its interval, or at the kink. (n,)."""
-        if not self.kinked:
-            return np.where(r > self.sign * tube, self.high, self.low)
-        width = self.tube + tube
-        return np.where(r > width, self.high, np.where(r < -width, self.low, 0.0))
-
     def violation(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
         """How far some rows, which are at a bound, are on the wrong side: (r,)."""
         r, here = self.level[rows] - u[rows] - edges.b, beta[rows]

@@ -75,14 +75,13 @@ class Effort:
         tol: float,
         start: FloatArray | None = None,
         u: FloatArray | None = None,
-        fixed: FloatArray | None = None,
     ) -> LoopResult:
         """The working-set loop within what is left. What it takes is described there."""
         limit = SETTINGS.per_row * problem.n + SETTINGS.besides
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
         result = working_set_loop(
-            problem, data, tol, start=start, u=u, fixed=fixed, most=limit, clock=self.clock, verbose=self.verbose
+            problem, data, tol, start=start, u=u, most=limit, clock=self.clock, verbose=self.verbose
         )
         self.shortened |= self.seconds is not None and not result.finished and result.iterations < limit
         self.iterations += result.iterations

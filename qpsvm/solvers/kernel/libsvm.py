@@ -5,20 +5,6 @@
     (KLOOP.2)  any other box is one of those around its middle m, where there is no kink:  β = m + β′, t′ = t − Km,  and
                Σβ′ = e − Σm by one more row that K knows nothing of, with a target beyond all others: at its bound
 
-LIBSVM's loop on a working set while rows outside are fixed at a bound.
-
-    (KREST.1)  minimise ½βᵀK_WWβ − (y − u_R)ᵀβ,  1ᵀβ = −R,  R = Σβ_j over the fixed rows,  u_R = Σ K_ij β_j over them
-
-The loop knows no linear term. It is given two more points instead, z₊ and z₋, with labels ±1:
-
-    (KREST.2)  K(z₊, i) = u_R,i / B = −K(z₋, i),  C₊ = c + max(R, 0),  C₋ = c + max(−R, 0),  B = C₊ + C₋
-    (KREST.3)  K(z, z) = −M with M so large that both rest at their bound in every solution that the loop can stop at
-
-At their bounds they add exactly u_R to every u_i, and R to the balance, so that the loop solves (KREST.1). The negative
-curvature makes the bound the only stable place for them. So it can have any linear term, and any fixed sum of β:
-
-    (KREST.4)  of (KDUAL.1) each row on its side is a row of (KREST.1), with u_R + s − (t − sε) for u_R, β − base for β
-
 A loop cannot be stopped, but it ends where no pair of rows violates its condition, and none does by a gradient that
 is not a number. So the child process that runs it on X is hurried by writing NaN into its copy of X: the next rows of
 K spoil the gradient, two entries of α are lost, and all others come back.
@@ -64,8 +50,6 @@ EVALUATION_SECONDS, FEATURE_SECONDS = 35e-9, 1e-9
 BEYOND = 100.0
 #: Where the loop begins with few rows inside, at most so many times as many support: few iterations are worth a slice.
 SUPPORTING = 2
-#: M exceeds the largest pull on z by this factor, and by so many margins.
-DEPTH, DEEPER = 2.0, 10.0
 
 #: Σ|β| is less than was allowed where it is by more than this share.
 LESS = 1e-6
@@ -145,32 +129,6 @@ def libsvm_loop(
     beta = np.where(problem.high - raw.beta <= near, problem.high, raw.beta)
     beta = np.where(beta - problem.low <= near, problem.low, beta)
     return LoopResult(problem.balanced(beta), raw.iterations, raw.finished)
-
-
-def loop_with_fixed_rows(
-    part: KernelDual, K: FloatArray, at_bound: FloatArray, tol: float, most: int | None, clock: Clock, verbose: bool
-) -> LoopResult:
-    """Solve (KREST.1), where no row has a kink; at 0, and not finished, where z₊ or z₋ is not at its bound afterwards.
-
-    Shapes: K (w, w), at_bound (w,).
-    """
-    m, sign, base, upper = part.n, part.sign, part.base, part.weight
-    target = part.level - at_bound - K @ base
-    spare, rest = float(upper.sum()) / m, part.outside - part.total + float(base.sum())
-    masses = spare + max(rest, 0.0), spare + max(-rest, 0.0)
-    reduced_gradient = sign - target
-    whole = np.empty((m + 2, m + 2))
-    whole[:m, :m] = K
-    whole[m, :m] = whole[:m, m] = reduced_gradient / sum(masses)  # (KREST.2)
-    whole[m + 1, :m] = whole[:m, m + 1] = -whole[m, :m]
-    largest = float(np.abs(reduced_gradient).max())
-    depth = DEPTH * (largest * spare * m / sum(masses) + largest + DEEPER) / min(masses)
-    whole[m:, m:] = np.diag([-depth, -depth])  # (KREST.3)
-    hinges = KernelDual.of_hinges(np.append(sign, [1.0, -1.0]), np.append(upper, masses))
-    raw = libsvm_loop(hinges, whole, most, clock, tol=tol, verbose=verbose)
-    right = np.allclose(np.abs(raw.beta[m:]), masses)
-    beta = part.balanced(raw.beta[:m] + base if right else np.zeros(m))
-    return LoopResult(beta, raw.iterations, raw.finished and bool(right))
 
 
 def _around_middle(problem: KernelDual, run: _Run, own: float) -> LoopResult:

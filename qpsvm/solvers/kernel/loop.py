@@ -4,7 +4,6 @@ Sequential minimal optimisation with second-order selection (Fan, Chen & Lin 200
 is the same to it: any ℓ, any box, tubes, one sum or the two of (KDUAL.7), and any start. `core/c/loop.h` has its
 equations. It looks at the clock and the interrupt key while it runs, and ends with the point that it has.
 
-    (KLOOP.3)  rows outside at a bound add u_R to every u:  ℓ − u_R in place of ℓ,  and Σβ = e − R
     (KLOOP.4)  where 0 is not feasible, the loop begins with the rows at their bounds whose residual ℓ − u of an even
                spread is the largest (and the smallest, where β < 0 has a sum of its own), until the sums are met
 """
@@ -23,7 +22,7 @@ from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.kernel.libsvm import LoopResult, libsvm_loop, loop_with_fixed_rows, plain
+from qpsvm.solvers.kernel.libsvm import LoopResult, libsvm_loop, plain
 from qpsvm.solvers.shared.stopping import MOST_ITERATIONS
 from qpsvm.space.kernels.functions import RBF, Linear, Polynomial
 
@@ -64,22 +63,19 @@ def working_set_loop(
     *,
     start: FloatArray | None = None,
     u: FloatArray | None = None,
-    fixed: FloatArray | None = None,
     most: int | None = None,
     clock: Clock | None = None,
     verbose: bool = False,
 ) -> LoopResult:
     """Run the loop until no pair of rows violates its condition by more than tol, or a limit is reached.
 
-    Shapes: data (n, n) float32 or float64, or samples (n, d); start (n,) with its u (n,), if that is known; fixed (n,),
-    u_R of (KLOOP.3), which u has in it.
+    Shapes: data (n, n) float32 or float64, or samples (n, d); start (n,) with its u (n,), if that is known.
     """
     clock = clock or Clock()
     if core.compiled is None:
-        return _by_libsvm(problem, data, tol, fixed, most, clock, verbose)
-    level = problem.level if fixed is None else problem.level - fixed
+        return _by_libsvm(problem, data, tol, most, clock, verbose)
     beta = _beginning(problem, data, start)
-    known, g = False, np.array(level)
+    known, g = False, np.array(problem.level)
     if u is not None and start is not None:
         moved = beta - start  # by the rounding of its sum
         rows = moved.nonzero()[0]
@@ -151,16 +147,11 @@ def _compiled(
 
 
 def _by_libsvm(
-    problem: KernelDual, data: NDArray[Any] | Samples, tol: float, fixed: FloatArray | None, most: int | None,
-    clock: Clock, verbose: bool,
-) -> LoopResult:  # fmt: skip
+    problem: KernelDual, data: NDArray[Any] | Samples, tol: float, most: int | None, clock: Clock, verbose: bool
+) -> LoopResult:
     if isinstance(data, Samples):
-        if isinstance(data.kernel, RBF) and plain(problem) and fixed is None:
+        if isinstance(data.kernel, RBF) and plain(problem):
             width = float(data.kernel.gamma)
             return libsvm_loop(problem, data.X, most, clock, gamma=width, tol=tol, verbose=verbose)
         data = data.kernel(data.X, data.X)
-    if fixed is None:
-        return libsvm_loop(problem, data, most, clock, tol=tol, verbose=verbose)
-    if problem.kinked or problem.mass is not None:
-        return libsvm_loop(replace(problem, level=problem.level - fixed), data, most, clock, tol=tol, verbose=verbose)
-    return loop_with_fixed_rows(problem, data, fixed, tol, most, clock, verbose)
+    return libsvm_loop(problem, data, most, clock, tol=tol, verbose=verbose)

@@ -53,14 +53,6 @@ from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.streamed import Streamed
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
-#: Only from this C in units of 1/κ on can nearly all rows be free.
-LARGE_PENALTY = 1.5
-#: Where they are, the effective rank (tr K)²/‖K‖², by so many rows, is at least this share of n: over few clusters the
-#: unbounded solution is as easy to find, but another one, sparse, is meant.
-SAMPLED_ROWS, RANK_SHARE = 16, 0.1
-#: Products of conjugate gradients, each of which must bring the residual below this share of the one before; and the
-#: share of their solution that must lie in the box.
-PRODUCTS, FALLS, NEARLY_ALL = 3, 0.75, 0.8
 #: Rows whose slack could change the gap by less than this share of the target stay where they are.
 NEGLIGIBLE = 1e-2
 #: ρ in units of max|s_F|/C̄, and the least in units of κ (KNEWTON.3).
@@ -262,41 +254,6 @@ def _step(
         return None
     length = min(1.0, descent / curvature) if curvature > 0 else 1.0  # (KNEWTON.4)
     return _Step(rows, d, image, length, violation, K)
-
-
-def unbounded(K: FloatArray, problem: KernelDual) -> FloatArray | None:
-    """The solution without bounds, roughly, where nearly all of it lies in the box: β (n,), feasible; else None.
-
-    Where C is large and the kernel narrow, K is close to diagonal: conjugate gradients on Kβ = t − b show within a few
-    products whether they converge and where to, and LIBSVM's loop would visit every row several times.
-    """
-    n, target = problem.n, problem.level
-    if problem.kinked or problem.total or problem.mass is not None:
-        return None
-    kappa = float(K.trace()) / n
-    if not problem.total_penalty * kappa > n * LARGE_PENALTY:
-        return None
-    sample = K[:: n // SAMPLED_ROWS + 1]
-    if float(np.add.reduce(sample * sample, axis=None)) > len(sample) * kappa * kappa / RANK_SHARE:
-        return None
-    residual = target - target.mean()  # 1ᵀβ = 0: everything happens among the vectors that sum to zero
-    beta, direction = np.zeros(n), residual
-    size = float(residual @ residual)
-    for _ in range(PRODUCTS):
-        image = K @ direction
-        image -= image.mean()
-        curvature = float(direction @ image)
-        if not curvature > 0:
-            return None
-        length = size / curvature
-        beta = beta + length * direction
-        residual = residual - length * image
-        before, size = size, float(residual @ residual)
-        if not size <= FALLS**2 * before:
-            return None
-        direction = residual + (size / before) * direction
-    inside = (beta >= problem.low) & (beta <= problem.high)
-    return problem.balanced(beta) if np.count_nonzero(inside) >= NEARLY_ALL * n else None
 
 
 def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:

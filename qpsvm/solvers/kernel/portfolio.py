@@ -1,22 +1,7 @@
-"""Kernel SVMs: the one public entry to the engines.
+"""Kernel SVMs: the one public entry.
 
-| engine   | its initial working set                                               | when                   |
-|----------|-----------------------------------------------------------------------|------------------------|
-| `start`  | those not at a bound in a point that is given                         | few are not            |
-| `gram`   | all, with the whole Gram matrix in double precision                   | n ≤ 1200, 2000 without |
-| `few`    | those that a subsample does not see far on their right side           | without the core       |
-| `band`   | a band around an estimated margin, all else at a bound                | the same               |
-| `dense`  | all: conjugate gradients on the Gram matrix in single precision       | the same, all free     |
-| `libsvm` | all: the working-set loop, with the core on blocks of rows first      | the baseline           |
-| low_rank | all: a linear machine over the rows of a pivoted factor of K          | where others stall     |
-
-`dense` takes problems without a kink, `low_rank` hinges. A novelty machine that may leave few rows outside begins with
-`few`, on those that are farthest out, unless it has few rows at all; a ν-SVR of many rows is a search for the width of
-its tube (`tube_start`).
-
-All but `dense` and `low_rank` are one loop (`working_set`): LIBSVM's loop on those rows, Newton steps on them, a look
-outside. The order in which they are tried, and the cost model that picks, are in `engines`. Equal rows with equal
-targets are made one first. What no engine could do is said in `reason`.
+What is tried in which order is in `engines`. Equal rows with equal targets are made one first. A ν-SVR of many rows is
+a search for the width of its tube (`tube_start`). What could not be done is said in `reason`.
 
 The engines measure distances in units of a margin, which is 1 for hinges. Of other machines targets, tube and β are
 divided by the spread of the targets first; for novelty, where f is compared with nothing but itself, β by its total.
@@ -27,8 +12,8 @@ divided by the spread of the targets first; for novelty, where f is compared wit
     (KTUBE.2)  so between two values of ε that lie near each other and on both sides, the point in between with
                Σ|β| = m is feasible, and nearly the solution;  its u is that combination of theirs
 
-The first ε is estimated with the rows (`nystrom`), every ε-SVR starts from the one before, and Newton steps with both
-sums fixed go on from (KTUBE.2).
+The first ε is that of a part of the rows, every ε-SVR starts from the one before, and Newton steps with both sums fixed
+go on from (KTUBE.2).
 
 Equal rows of equal label made one: tables of counts, codes and rounded measurements have many.
 
@@ -61,9 +46,7 @@ from qpsvm.solvers.kernel.dual import UNMET, DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import Engines
-from qpsvm.solvers.kernel.low_rank import LinearSolver
 from qpsvm.solvers.kernel.newton_step import EXACT_ROWS
-from qpsvm.solvers.kernel.nystrom import nystrom_estimate
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Precomputed
@@ -73,8 +56,13 @@ from qpsvm.space.kernels.functions import Precomputed
 class Settings:
     """Constants of the search."""
 
+    #: Rows that say what the first ε is, and the gap of their ν-SVR.
+    part: int = 500
+    part_gap: float = 1e-2
     #: The gap of each ε-SVR.
     gap: float = 1e-4
+    #: A point whose relative gap is below this says what the first ε is.
+    trusted_gap: float = 0.05
     #: The two sides are near each other where their Σ|β| differ by this share of m; and so many ε-SVRs at most.
     near: float = 0.03
     most: int = 10
@@ -100,10 +88,7 @@ def tube_start(
     Where no tube is needed, (KDUAL.8), β is that of ε = 0, with a smaller Σ|β|.
     """
     assert problem.mass is not None
-    estimate = None if start is not None else nystrom_estimate(blocks, problem, effort)
-    if estimate is None and start is None:
-        return None
-    tube = start.tube if estimate is None else estimate.tube  # type: ignore[union-attr]
+    tube = _tube_of_some(blocks, problem, effort) if start is None else start.tube
     below: _Tried | None = None  # Σ|β| > m
     above: _Tried | None = None
     point, tries = start, list[_Tried]()
@@ -111,7 +96,6 @@ def tube_start(
         if not 0.0 <= tube < np.inf:  # of a point with numbers beyond all floats
             return None
         engines = Engines(blocks, problem.with_tube(Edges(0.0, tube)), SETTINGS.gap, effort)
-        engines.estimate, estimate = estimate, None
         engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
         point = engines.best
         if engines.used == "none" or effort.late():
@@ -129,6 +113,17 @@ def tube_start(
             return point.beta, point.u
         tube = _next(problem, below, above, tries)
     return None if below is None or above is None else _between(below, above, problem.mass)
+
+
+def _tube_of_some(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> float:
+    """ε of the ν-SVR over a part of the rows, with their penalties raised to the sum of all."""
+    rows = np.sort(np.random.default_rng(0).permutation(problem.n)[: SETTINGS.part])
+    share = float(problem.high[rows].sum()) / float(problem.high.sum())
+    part = problem.of(rows).times(1.0 / share)
+    own = KernelBlocks(blocks.kernel, blocks.X[rows], blocks.symmetric(rows))
+    engines = Engines(own, part, SETTINGS.part_gap, effort)
+    engines.run("auto", None)
+    return engines.best.tube
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +169,8 @@ def _between(below: _Tried, above: _Tried, mass: float) -> tuple[FloatArray, Flo
 #: rows that must go for it to be worth a second set of arrays.
 TIES_FROM, WORTHWHILE = 500, 0.15
 
-Engine = Literal["auto", "gram", "band", "dense", "libsvm", "low_rank"]
-ENGINES = ("auto", "gram", "band", "dense", "libsvm", "low_rank")
+Engine = Literal["auto", "gram", "libsvm"]
+ENGINES = ("auto", "gram", "libsvm")
 
 #: Rows whose kernel values say how much f of a novelty machine varies.
 SAMPLED = 100
@@ -187,14 +182,6 @@ ALL = 1e-9
 NO_SPREAD = 1e-12
 
 
-def _engines(problem: KernelDual) -> list[str]:
-    """The engines that take a problem."""
-    able = {
-        "dense": problem.mass is None and not problem.kinked, "low_rank": problem.hinges, "band": not problem.divided,
-    }  # fmt: skip
-    return [name for name in ENGINES if able.get(name, True)]
-
-
 @dataclass(frozen=True, eq=False)
 class KernelSolution:
     """What a kernel engine returns.
@@ -204,12 +191,10 @@ class KernelSolution:
     u (n,): Kβ: in double precision where it matters, and to about seven digits in rows that lie strictly on
         their right side and contribute nothing to the gap.
     gap: Relative gap (KDUAL.4) over all rows.
-    engine: Which one found the point: of `ENGINES`, "few", "start", "equal rows" (KTIES.3), or "none" where time
-        ran out before any began.
+    engine: Which one found the point: of `ENGINES`, "start", "equal rows" (KTIES.3), or "none" where time ran out
+        before any began.
     iterations: Of LIBSVM's loop plus Newton steps.
     reason: "converged", "iteration_limit", "time_limit", "interrupted" or "numerical_error".
-    coef (n,) or None: Where `low_rank` found the point: w = Σ_j coef_j φ(x_j) stands in for Σ_i β_i φ(x_i),
-        which is near it; u is that of w, and the gap that of the pair.
     """
 
     beta: FloatArray
@@ -219,7 +204,6 @@ class KernelSolution:
     engine: str
     iterations: int
     reason: StopReason
-    coef: FloatArray | None = None
     tube: float = 0.0
 
 
@@ -233,17 +217,14 @@ def solve_kernel(
     verbose: bool = False,
     start: FloatArray | None = None,
     engine: Engine = "auto",
-    linear: LinearSolver | None = None,
     brief: bool = False,
 ) -> KernelSolution:
     """Solve (KDUAL.1) or (KDUAL.7); `brief` where others go on from what takes long.
 
     Shapes: start (n,). Raises ParameterError.
     """
-    if engine != "auto" and engine not in (names := _engines(problem)):
-        raise ParameterError(f"engine must be one of {', '.join(names)} for this machine, got {engine!r}")
-    if engine == "low_rank" and linear is None:
-        raise ParameterError("the engine low_rank needs a linear solver: linear=…, as the backend kernel_newton has")
+    if engine not in ENGINES:
+        raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     effort = Effort(time_limit, max_iter, verbose)
     with np.errstate(all="ignore"):
         rows = not isinstance(blocks.kernel, Precomputed)  # those of a matrix that was repaired are no samples
@@ -253,17 +234,14 @@ def solve_kernel(
         worth = blocks.fast and blocks.whole is None and problem.n > TIES_FROM
         ties = find_ties(blocks.X, *_labels(problem), least=WORTHWHILE) if worth else None
         if ties is None:
-            point, used, coef = _solve(blocks, problem, start, engine, tol, effort, linear, brief)
+            point, used = _solve(blocks, problem, start, engine, tol, effort, brief)
         else:
             fewer = KernelBlocks(blocks.kernel, blocks.X[ties.rows])
             start = None if start is None else ties.total(start)
-            point, used, few = _solve(fewer, _merged(problem, ties), start, engine, tol, effort, linear)
+            point, used = _solve(fewer, _merged(problem, ties), start, engine, tol, effort)
             point = replace(point, beta=_shared(ties, point.beta, problem), u=ties.spread(point.u))
-            coef = None if few is None else np.zeros(problem.n)
-            if coef is not None:
-                coef[ties.rows] = few
     steps, reason = effort.iterations + effort.newton_steps, effort.reason(point.gap <= tol)
-    return KernelSolution(point.beta + 0.0, point.b, point.u, point.gap, used, steps, reason, coef, point.tube)
+    return KernelSolution(point.beta + 0.0, point.b, point.u, point.gap, used, steps, reason, point.tube)
 
 
 def _solve(
@@ -273,17 +251,16 @@ def _solve(
     engine: str,
     tol: float,
     effort: Effort,
-    linear: LinearSolver | None,
     brief: bool = False,
-) -> tuple[DualPoint, str, FloatArray | None]:
-    """The best point, in the units of the problem, the engine that found it, and its coefficients if it has any."""
+) -> tuple[DualPoint, str]:
+    """The best point, in the units of the problem, and the engine that found it."""
     if problem.hinges:
-        engines = Engines(blocks, problem, tol, effort, linear)
+        engines = Engines(blocks, problem, tol, effort)
         engines.run(engine, None if start is None else problem.balanced(start))
-        return engines.best, engines.used, engines.coef
+        return engines.best, engines.used
     alike = not (problem.total_penalty > 0.0 and (problem.level != problem.level[0]).any())
     if alike and not (problem.total or problem.divided):
-        return problem.with_tube(Edges(0.0)).nothing(), "none", None  # β = 0, and b is what all targets are
+        return problem.with_tube(Edges(0.0)).nothing(), "none"  # β = 0, and b is what all targets are
     unit = unit_of(blocks, problem)
     middle = problem.n // 2
     whole = problem.total != 0.0 or problem.divided
@@ -303,7 +280,7 @@ def _solve(
     beta = np.where(best.beta >= scaled.high, problem.high, np.minimum(unit * best.beta, problem.high))
     beta = np.where(best.beta <= scaled.low, problem.low, np.maximum(beta, problem.low))  # at a bound stays there
     point = replace(best, beta=beta, u=unit * best.u, b=unit * best.b + shift, tube=unit * best.tube)
-    return point, engines.used, None
+    return point, engines.used
 
 
 def _with_tube(
@@ -316,13 +293,13 @@ def _with_tube(
         flat.run(engine, first)
         return flat
     known = None if first is None else engines.measured(first)
-    if engine != "auto" or problem.n <= ENGINE_SETTINGS.gram_rows or blocks.whole is not None:
+    if engine != "auto" or problem.n <= ENGINE_SETTINGS.slow_gram_rows or blocks.whole is not None:
         engines.brief = engine == "auto"
         engines.run(engine, first)
         known = engines.best
     if engines.ended() or engine != "auto":
         return engines
-    useful = known is not None and known.gap < ENGINE_SETTINGS.trusted_gap
+    useful = known is not None and known.gap < SETTINGS.trusted_gap
     found = tube_start(blocks, problem, effort, known if useful else None)
     engines.brief = False
     if found is not None and np.abs(found[0]).sum() < (1.0 - ALL) * problem.mass:

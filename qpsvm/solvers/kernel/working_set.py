@@ -1,7 +1,6 @@
-"""The one loop of the kernel engines, over a working set W: LIBSVM's loop and Newton steps, a look outside, rows join.
+"""Newton steps on a working set W, a look outside, rows join; the loop before them where W is all rows.
 
-The engines differ in their initial W (`initial_sets`) and in a `Plan` of a few numbers. Whatever W was at first, the
-answer is exact.
+Whatever W was at first (`initial_sets`), the answer is exact.
 
     (KSET.1)  W ∪ outside = all rows;  outside all are at a bound, β_i ∈ {0, C_i y_i};  u = Kβ over all rows
     (KSET.2)  r_i = s_i for rows that are at 0, −s_i for rows that are at C:  how far a row is on the wrong side
@@ -10,8 +9,7 @@ answer is exact.
 
 Of the problems of `interval`, "0 or C_i y_i" is: at an end of the interval, or at the kink.
 A row with r_i < −ε contributes exactly nothing. So its u need only be known to ε, and the kernel values of rows outside
-are in single precision. Those of W are in double precision where Newton steps are to be made on W itself. A wide W has
-them in single precision, too: LIBSVM's loop reads no more, and Newton steps are made on the rows of W near the margin.
+are in single precision. Those of W are in double precision.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin, streamed, with_room
+from qpsvm.solvers.kernel.initial_sets import InitialSet, rough_margin, streamed
 from qpsvm.solvers.kernel.newton_step import (
     EXACT_FREE,
     EXACT_ROWS,
@@ -41,10 +39,8 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 class Settings:
     """Constants of the loop. Distances are in units of the margin."""
 
-    #: Most runs of LIBSVM's loop at one tolerance, and of Newton steps, each after rows have joined.
+    #: Most rounds of Newton steps, each after rows have joined.
     rounds: int = 10
-    #: Rows on their wrong side by at most this are left to Newton steps, and so are others, where they are few.
-    slight: float = 0.01
     #: Rows on their right side by up to this join with those on the wrong one, because they are next; after LIBSVM's
     #: loop at most so many for each of those, and in all so many or as many as W has.
     lookahead: float = 0.1
@@ -59,8 +55,6 @@ SETTINGS = Settings()
 STEPS = 10
 #: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
 LOOP_TOL = 1e-3
-#: Most rows of W where LIBSVM's loop runs on it: its Gram matrix is 8·12000² = 1.2 GB.
-LARGEST = 12_000
 
 
 class WorkingSet:
@@ -69,18 +63,11 @@ class WorkingSet:
     tolerance: Of the last run of LIBSVM's loop.
     """
 
-    def __init__(
-        self, blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, effort: Effort, rough: bool = False
-    ) -> None:
-        self.blocks, self.problem, self.effort, self.rough = blocks, problem, effort, rough
+    def __init__(self, blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, effort: Effort) -> None:
+        self.blocks, self.problem, self.effort = blocks, problem, effort
         self.rows, self.beta, self.u, self._known = initial.rows, initial.beta.copy(), initial.u.copy(), initial.known
         self.whole, self.tolerance, self._joined = len(self.rows) == problem.n, np.inf, False
-        self.violation = np.zeros(problem.n) if initial.violation is None else initial.violation
         self.outside = np.empty(0, dtype=np.intp) if self.whole else self._others()
-        if rough:
-            self.K = blocks.symmetric(self.rows, rough=True)
-            self._fixed = self.u[self.rows]
-            return
         self.K = blocks.all() if self.whole else blocks.symmetric(self.rows)
         self._fixed = self._fixed_part(self.rows)
         if initial.known:
@@ -94,7 +81,7 @@ class WorkingSet:
     def _fixed_part(self, rows: IntArray) -> FloatArray:
         """Σ over the rows j at a bound of K_ij β_j for i in `rows`: what their u does not get from W. (r,)."""
         fixed = self.outside[self.beta[self.outside] != 0]
-        return self.blocks.product(fixed, self.beta[fixed], rows, self.rough)
+        return self.blocks.product(fixed, self.beta[fixed], rows)
 
     def _product(self, beta: FloatArray) -> FloatArray:
         """u of W for β of W, (w,)."""
@@ -108,83 +95,38 @@ class WorkingSet:
         scale = self.problem.point(self.beta, self.u).scale if fixed.any() and self._known else None
         return self.problem.part(self.rows, fixed, scale)
 
-    def run_loop(self, tolerance: float, again: float) -> bool:
-        """LIBSVM's loop on W; rows join, and it runs again, until few violate. False where no point is known.
-
-        `again` is the largest tolerance after rows have joined.
-        """
+    def run_loop(self, tolerance: float) -> None:
+        """The loop on W, which is all rows."""
         self.tolerance = tolerance
-        for _ in range(SETTINGS.rounds):
-            part = self._part()
-            start, u = (self.beta[self.rows], self.u[self.rows]) if self._known else (None, None)
-            fixed = None if self.whole and not self._joined else self._fixed
-            found = self.effort.loop(part, self.K, self.tolerance, start, u, fixed)
-            if not self._move(found.beta, found.u):
-                break
-            if self.whole and not self.rough:
-                break
-            self._look(part)
-            self.effort.report("loop", len(self.rows), np.inf)
-            join = self._violators()
-            if not len(join) or self.effort.over() or not self._fits(len(self.rows) + len(join)):
-                break
-            self._join(with_room(self.problem, self.rows, join, self.beta, self.violation))
-            self.tolerance = min(self.tolerance, again)
-        return self._known
-
-    def _fits(self, rows: int) -> bool:
-        return rows <= LARGEST and self.effort.affords(rows, self.blocks.width, False)
+        start, u = (self.beta, self.u) if self._known else (None, None)
+        found = self.effort.loop(self.problem, self.K, tolerance, start, u)
+        self._move(found.beta, found.u)
 
     def _move(self, beta: FloatArray, u: FloatArray | None = None) -> bool:
         """β of W, (w,), with its u if that is known, and the u of all other rows; False where time runs out."""
-        where = np.arange(self.problem.n) if self.rough and u is None else self.outside
-        if len(where):
+        if len(self.outside):
             change = beta - self.beta[self.rows]
             moved = change.nonzero()[0]
-            added = streamed(self.blocks, self.rows[moved], change[moved], where, self.effort)
+            added = streamed(self.blocks, self.rows[moved], change[moved], self.outside, self.effort)
             if added is None:
                 return False
-            self.u[where] += added
+            self.u[self.outside] += added
         self.beta[self.rows], self._known = beta, True
-        if u is not None or not self.rough:
-            self.u[self.rows] = self._product(beta) if u is None else u
+        self.u[self.rows] = self._product(beta) if u is None else u
         return True
-
-    def _look(self, part: KernelDual) -> None:
-        """(KSET.2), at the best b; of a novelty machine at that of W, because hardly any rows outside can be at U."""
-        edges = self.problem.edges(self.u) if part.share is None else part.edges(self.u[self.rows])
-        self.violation = self.problem.violation(self.beta, self.u, edges, slice(None))
 
     def _violation(self, edges: Edges) -> FloatArray:
         """(KSET.2) for the rows outside."""
         return self.problem.violation(self.beta, self.u, edges, self.outside)
 
-    def _violators(self) -> IntArray:
-        """Rows outside that join W before LIBSVM's loop runs again; none where few violate."""
-        reach = self.violation[self.outside]
-        count = int(np.count_nonzero(reach > SETTINGS.slight))
-        if count <= self._few:
-            return self.outside[:0]
-        join = (reach > -SETTINGS.lookahead).nonzero()[0]
-        return self.outside[_largest(reach, join, self._company(count))]
-
     @property
     def _few(self) -> float:
-        """Up to so many violators W stays as it is for LIBSVM's loop, and all are looked at in double precision."""
+        """Up to so many violators all are looked at in double precision."""
         return 2.0 * math.sqrt(len(self.rows))
 
     def _company(self, count: int) -> int:
         """How many rows may join where so many have to."""
         return min(int((1.0 + SETTINGS.company) * count), max(len(self.rows), SETTINGS.growth))
-
-    def near(self, target: float) -> DualPoint:
-        """Newton steps on the rows that the loop may have left on the wrong side by its tolerance."""
-        point = self.problem.point(self.beta, self.u)
-        initial = at_point(point, self.tolerance)
-        rows, late = len(initial.rows), self.effort.late()
-        if late or not 0 < rows <= LARGEST or not self.effort.affords(rows, self.blocks.width):
-            return point
-        return WorkingSet(self.blocks, self.problem, initial, self.effort).sharpen(target)
 
     def sharpen(
         self,
@@ -247,15 +189,13 @@ class WorkingSet:
         """Take rows into W, with the β that they have."""
         w, before = len(self.rows), self.rows
         leaving = added[self.beta[added] != 0]
-        self._fixed = self._fixed - self.blocks.product(leaving, self.beta[leaving], before, self.rough)
-        self.K = self.blocks.grown(self.K, before, added, self.rough)
+        self._fixed = self._fixed - self.blocks.product(leaving, self.beta[leaving], before)
+        self.K = self.blocks.grown(self.K, before, added)
         self.rows = np.append(before, added)
         self.outside = self._others()
         self.whole, self._joined = not len(self.outside), True
         self._fixed = np.append(self._fixed, self._fixed_part(added))
-        if not self.rough:
-            beta = self.beta[self.rows]
-            self.u[added] = self.K[w:] @ beta + self._fixed[w:]
+        self.u[added] = self.K[w:] @ self.beta[self.rows] + self._fixed[w:]
 
 
 def _largest(reach: FloatArray, rows: IntArray, most: int) -> IntArray:
@@ -276,33 +216,20 @@ class Stage:
     crowd: int = LARGEST_FREE_SET
 
 
-@dataclass(frozen=True)
-class Plan:
-    """How the loop goes on from an initial working set."""
-
-    #: Each begins where the one before fell short of the target.
-    stages: tuple[Stage, ...]
-    #: K_WW in single precision.
-    rough: bool = False
-    #: The largest tolerance after rows have joined.
-    again: float = np.inf
-
-
 def solve_from(
-    blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, plan: Plan, target: float, effort: Effort
-) -> DualPoint | None:
-    """Solve over all rows, to a relative gap; None where time runs out before any point is known."""
-    W = WorkingSet(blocks, problem, initial, effort, plan.rough)
+    blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, stages: tuple[Stage, ...], target: float,
+    effort: Effort,
+) -> DualPoint | None:  # fmt: skip
+    """Solve over all rows, to a relative gap; None where time runs out before any point is known.
+
+    Each stage begins where the one before fell short of the target.
+    """
+    W = WorkingSet(blocks, problem, initial, effort)
     best = W.sharpen(target) if initial.known else None
-    for stage in plan.stages:
-        if best is not None and (best.gap <= target or effort.over()):
+    for stage in stages:
+        if best is not None and (best.gap <= target or effort.over() or problem.untubed(best)):
             break
-        if best is not None and problem.untubed(best):
-            break
-        if stage.tolerance >= W.tolerance:
-            continue
-        if not W.run_loop(stage.tolerance, plan.again):
-            break
-        point = W.near(target) if plan.rough else W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
+        W.run_loop(stage.tolerance)
+        point = W.sharpen(target, max(most_moving(problem, W.beta), stage.crowd))
         best = point if best is None or point.gap < best.gap else best
     return best

@@ -17,7 +17,6 @@ from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.libsvm import libsvm_loop
-from qpsvm.solvers.kernel.loop import working_set_loop
 from qpsvm.solvers.kernel.portfolio import solve_kernel, tube_start
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial
@@ -155,25 +154,6 @@ def test_the_loop_solves_every_kind(kind, seed, compiled, monkeypatch):
     assert gap(K, problem, found.beta) < 1e-5
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_loop_on_a_part_takes_the_others_into_account(kind):
-    """With rows outside at an end of their interval."""
-    if kind == "nu" and core.compiled is None:
-        pytest.skip("LIBSVM's ν-SVR has Σβ = 0")
-    X, t = table(80, 5)
-    problem, blocks = stated(kind, t, 5), KernelBlocks(RBF(0.4), X)
-    K = blocks.all()
-    solution = solve_kernel(blocks, problem, tol=1e-9)
-    beta = solution.beta
-    rests = ~problem.free(beta)
-    outside = np.flatnonzero(rests)[::3]
-    rows = np.setdiff1d(np.arange(80), outside)
-    fixed = K[np.ix_(rows, outside)] @ beta[outside]
-    found = working_set_loop(problem.part(rows, beta[outside]), K[np.ix_(rows, rows)], 1e-6, fixed=fixed)
-    assert found.finished
-    assert np.abs(found.beta - beta[rows]).max() < 1e-2 * float(problem.weight.max())
-
-
 # --- all together -----------------------------------------------------------------------------------------------------
 
 
@@ -191,32 +171,23 @@ def test_every_kind_is_solved(n, kind, kernel: Kernel):
 
 @pytest.mark.parametrize("kind", ["tube", "nu", "quantile", "levels"])
 def test_parts_of_many_rows_are_as_good_as_the_whole(kind):
-    """Beyond 2000 rows the Gram matrix is not made."""
+    """Beyond 2000 rows the Gram matrix is not made, unless LIBSVM's own loop does not know the problem."""
     X, t = table(2050, 4)
     problem, kernel = stated(kind, t, 0, C=1.0), RBF(0.1)
     blocks = KernelBlocks(kernel, X)
     solution = solve_kernel(blocks, problem, tol=TOL)
     assert solution.reason == "converged"
-    assert blocks.whole is None
+    assert blocks.whole is None or (core.compiled is None and kind in ("quantile", "levels"))
     assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
 
 
 @pytest.mark.parametrize("share", [0.005, 0.03])
-def test_few_outliers_are_found_by_a_growing_part(share):
+def test_few_outliers_are_found(share):
     X, t = table(700, 6)
     problem, kernel = stated("one class", t, 0, share=share), RBF(0.5)
     solution = solve_kernel(KernelBlocks(kernel, X), problem, tol=TOL)
-    assert (solution.reason, solution.engine) == ("converged", "few")
+    assert solution.reason == "converged"
     assert gap(kernel(X, X), problem, solution.beta) <= 2 * TOL
-
-
-def test_few_outliers_of_few_rows_are_found_in_the_whole():
-    # a growing part would cost more than the matrix, which the certificate makes anyhow
-    X, t = table(500)
-    problem = stated("one class", t, share=0.02)
-    found = solve_kernel(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
-    assert found.engine == "gram"
-    assert gap(RBF(0.5)(X, X), problem, found.beta) <= TOL
 
 
 def test_a_nu_svr_with_few_rows_outside_is_solved():
@@ -225,15 +196,6 @@ def test_a_nu_svr_with_few_rows_outside_is_solved():
     found = solve_kernel(KernelBlocks(RBF(0.5), X), problem, tol=TOL)
     assert found.reason == "converged"
     assert gap(RBF(0.5)(X, X), problem, found.beta) <= TOL
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_few_rows_that_move_are_solved_to_rounding(seed):
-    # else polishing would begin all over again
-    X, t = table(700, seed)
-    problem = stated("one class", t, share=0.05)
-    found = solve_kernel(KernelBlocks(RBF(0.1), X), problem, tol=1e-3)
-    assert gap(RBF(0.1)(X, X), problem, found.beta) <= 1e-10
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -260,7 +222,7 @@ def test_a_start_from_a_neighbour_leads_to_the_same(kind):
 
 
 @pytest.mark.parametrize("kind", ["quantile", "levels", "no tube"])
-@pytest.mark.parametrize("engine", ["libsvm", "band", "gram"])
+@pytest.mark.parametrize("engine", ["libsvm", "gram"])
 def test_every_engine_takes_what_the_loop_cannot_evaluate_by_itself(kind, engine):
     """LIBSVM's loop over samples once took quantiles for a Gram matrix."""
     X, t = table(300, 5)
@@ -268,24 +230,6 @@ def test_every_engine_takes_what_the_loop_cannot_evaluate_by_itself(kind, engine
     solution = solve_kernel(blocks, problem, tol=TOL, engine=engine)
     assert solution.reason == "converged"
     assert gap(RBF(0.3)(X, X), problem, solution.beta) <= 2 * TOL
-
-
-@pytest.mark.parametrize("kind", ["quantile", "no tube"])
-def test_nearly_all_rows_free_need_no_loop(kind):
-    X, t = table(500, 6, 8)
-    problem = stated(kind, t, 0, C=300.0)
-    solution = solve_kernel(KernelBlocks(RBF(1.0), X), problem, tol=TOL)
-    assert solution.iterations <= 8
-    assert gap(RBF(1.0)(X, X), problem, solution.beta) <= 2 * TOL
-
-
-@pytest.mark.parametrize("kind", ["quantile", "no tube", "one class", "levels"])
-def test_conjugate_gradients_take_all_without_a_kink(kind):
-    X, t = table(400, 7, 8)
-    problem = stated(kind, t, 0, C=300.0)
-    solution = solve_kernel(KernelBlocks(RBF(1.0), X), problem, tol=TOL, engine="dense")
-    assert solution.reason == "converged"
-    assert gap(RBF(1.0)(X, X), problem, solution.beta) <= 2 * TOL
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -299,12 +243,6 @@ def test_limits_are_kept_and_leave_a_feasible_point(kind):
     for beta in (late.beta, few.beta):
         assert (beta >= problem.low).all()
         assert (beta <= problem.high).all()
-
-
-def test_engines_of_other_machines_are_refused():
-    X, t = table(20)
-    with pytest.raises(qpsvm.ParameterError, match="engine must be one of auto, gram, band, libsvm"):
-        solve_kernel(KernelBlocks(RBF(1.0), X), stated("tube", t), engine="low_rank")
 
 
 # --- as backends ------------------------------------------------------------------------------------------------------
