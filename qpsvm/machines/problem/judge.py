@@ -20,7 +20,7 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.certify import certify
 from qpsvm.bounds.class_space import ClassAccuracy, ClassSpace
-from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, MANY_ROWS, POLISHED, TEACHING_ROWS, polish
+from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, POLISHED, TEACHING_ROWS, polish
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.bounds.restoration import Restoration
 from qpsvm.bounds.rounding_bound import Counting
@@ -36,8 +36,6 @@ LOST_TO_ROUNDING = (
     "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f, and of w and b "
     "themselves, may cost as much as the rest of it; centre and scale the features, or lower C"
 )
-#: Polishing to rounding takes a factorisation of the free rows: cheap for so few of them, or `FEW_ROWS` in all.
-FEW_FREE = 150
 #: Of many rows, α without the traces of rows at a bound may have so much of the gap that was asked for.
 SWEPT = 0.1
 #: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
@@ -102,19 +100,14 @@ def with_rounding_bound(
 def polished(
     problem: Any, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
 ) -> Certificate:
-    """Polish to rounding where that costs little: of few rows, or few free ones; else to what was asked for.
+    """Polish to rounding where that costs little, of few rows; else to what was asked for.
 
     Whoever asks for less than the default gets just that: far from the exact split, polishing would cost more than a
     solver that is asked for more.
     """
     judge, comm = problem.judge, problem.comm
     svm, space, n, alpha = judge.svm, judge.space, comm.count(judge.svm.m), certificate.alpha
-    cheap = n <= FEW_ROWS
-    if TEACHING_ROWS < n <= MANY_ROWS and (n > FEW_ROWS or space.is_linear):  # whose solver took less than a factor
-        most = np.minimum(svm.upper, comm.max(float(alpha.max(initial=0.0)))) if svm.curved else svm.upper
-        inside = np.minimum(alpha, svm.upper - alpha) > CLEAR * most  # interior points leave all of them inside
-        cheap = comm.count(int(np.count_nonzero(inside))) <= FEW_FREE
-    enough = FINISHED if n <= TEACHING_ROWS or (cheap and tol <= GOOD) else tol
+    enough = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
     if not certificate.gap <= enough:
         if judge.counting.vanishing(certificate) is not None:  # there is nothing to polish
             return certificate

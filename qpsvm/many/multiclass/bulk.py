@@ -56,7 +56,7 @@ from qpsvm.space.kernels.space import FeatureSpace
 EPS = float(np.finfo(float).eps)
 #: Rows of a machine up to which this road is the shorter one: with a linear kernel, with another, and of such a one of
 #: many pairs. Beyond, `qpsvm.solve` looks at fewer kernel values, and at fewer rows.
-LARGEST_LINEAR, LARGEST, LARGEST_OF_MANY = 600, 1200, 4000
+LARGEST_LINEAR, LARGEST, LARGEST_OF_MANY = 600, 1200, 1500
 #: With a linear kernel, interior points take some 12 d² products a row, and this road d with each other row:
 #: up to so many times d rows it is the shorter one.
 LARGEST_WIDTHS = 10

@@ -1,6 +1,7 @@
 """From a start or nothing to a point: Newton steps from a start, the Gram matrix of few rows, the loop over many.
 
-A start is tried first, where few rows are not at a bound. Up to so many rows the whole Gram matrix is made, and its
+A start is tried first, where few rows are not at a bound. (Not where the Gram matrix of few rows is there, as along a
+path: there a loop from 0 is sooner, .5 to .9 of the time.) Up to so many rows the whole Gram matrix is made, and its
 exact split is looked for. Beyond, the working-set loop runs over all rows, on blocks of them first (`baseline`).
 
 In milliseconds, with the compiled core: medians of 5, RBF, five features, labels by the first and noise; one core.
@@ -29,9 +30,6 @@ from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin
 from qpsvm.solvers.kernel.newton_step import (
     EXACT_ROWS,
     bordered_point,
-    most_moving,
-    moving_rows,
-    newton_polish,
     product,
 )
 from qpsvm.solvers.kernel.working_set import STEPS, Stage, WorkingSet, solve_from
@@ -61,10 +59,6 @@ class Settings:
     start_reach: float = 0.005
     last_rows: int = 5000
     last_steps: int = 30
-    #: Where the whole Gram matrix is there, as along a path, they are made on all rows where few move (`most_moving`):
-    #: else LIBSVM's loop is sooner. Until the gap is this share of the target: what is left of it grows from point to
-    #: point.
-    path_aim: float = 0.01
     #: The gap of a point of the right split is rounding, of one and another size.
     exact: float = 1e-11
     #: The gap of the loop's point from which on the hulls of a ν-SVM seem to meet: at an optimum of 0 it is 1.
@@ -100,13 +94,16 @@ class Engines:
 
         `start`: β (n,), feasible, with its u (n,) where that is known, if only roughly.
         """
-        self._known, problem = u, self.problem
-        if start is not None and self._from_start(start):
-            return
+        self._known, problem, K = u, self.problem, self.blocks.whole
         finds_tube = problem.mass is not None and problem.kinked
         slow = finds_tube or core.compiled is None
         few = problem.n <= (SETTINGS.slow_gram_rows if slow else SETTINGS.gram_rows)
-        if engine == "gram" or (engine == "auto" and (few or self.blocks.whole is not None)):
+        if start is not None and few and K is not None and not problem.kinked:
+            if self.keep("start", problem.point(start, product(K, start, np.flatnonzero(start)))):
+                return
+        elif start is not None and self._from_start(start):
+            return
+        if engine == "gram" or (engine == "auto" and (few or K is not None)):
             self.whole_gram()
         else:
             WholeLoop(self).run()
@@ -163,8 +160,6 @@ class Engines:
 
     def _from_start(self, beta: FloatArray) -> bool:
         """A feasible β, and Newton steps from it where few rows are not at a bound and the steps gain."""
-        if self.blocks.whole is not None:
-            return self._along_path(self.blocks.whole, beta)
         point, most = self.measured(beta), int(SETTINGS.start_share * self.problem.n)
         most = most if point.gap < SETTINGS.useful else 0
         if self.problem.mass is not None:  # no band with a tube of its own
@@ -172,18 +167,6 @@ class Engines:
                 return self.ended()
             return self._newton(self.best, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
         return self._newton(point, rough_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
-
-    def _along_path(self, K: FloatArray, beta: FloatArray) -> bool:
-        """A feasible β, and Newton steps from it where not many more rows move than it has free ones."""
-        problem, effort = self.problem, self.effort
-        point = problem.point(beta, product(K, beta, np.flatnonzero(beta)))
-        few = 0 < len(moving_rows(problem, point, self.target)) <= most_moving(problem, beta)
-        if self.keep("start", point) or not few:
-            return self.best.gap <= self.target
-        aim = SETTINGS.path_aim * self.target
-        polished = newton_polish(K, problem, beta, aim, STEPS, point.u, effort.late, patient=False)
-        effort.newton_steps += polished.steps
-        return self.keep("start", polished.point)
 
     def _newton(self, point: DualPoint, reach: float, most: int, steps: int = STEPS, gain: float = np.inf) -> bool:
         """Newton steps from a start, on its rows that are at no bound or within reach, where they are not too many."""

@@ -56,9 +56,8 @@ from qpsvm.space.kernels.functions import Precomputed
 class Settings:
     """Constants of the search."""
 
-    #: Rows that say what the first ε is, and the gap of their ν-SVR.
+    #: Rows that say what the first ε is.
     part: int = 500
-    part_gap: float = 1e-2
     #: The gap of each ε-SVR.
     gap: float = 1e-4
     #: A point whose relative gap is below this says what the first ε is.
@@ -88,7 +87,7 @@ def tube_start(
     Where no tube is needed, (KDUAL.8), β is that of ε = 0, with a smaller Σ|β|.
     """
     assert problem.mass is not None
-    tube = _tube_of_some(blocks, problem, effort) if start is None else start.tube
+    tube = _first_tube(blocks, problem, effort) if start is None else start.tube
     below: _Tried | None = None  # Σ|β| > m
     above: _Tried | None = None
     point, tries = start, list[_Tried]()
@@ -115,15 +114,15 @@ def tube_start(
     return None if below is None or above is None else _between(below, above, problem.mass)
 
 
-def _tube_of_some(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> float:
-    """ε of the ν-SVR over a part of the rows, with their penalties raised to the sum of all."""
+def _first_tube(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> float:
+    """ε of f = 0; of many rows that of a part of them, with their penalties raised to the sum of all."""
+    if problem.n <= SETTINGS.part:
+        return problem.edges(np.zeros(problem.n)).tube
     rows = np.sort(np.random.default_rng(0).permutation(problem.n)[: SETTINGS.part])
     share = float(problem.high[rows].sum()) / float(problem.high.sum())
-    part = problem.of(rows).times(1.0 / share)
-    own = KernelBlocks(blocks.kernel, blocks.X[rows], blocks.symmetric(rows))
-    engines = Engines(own, part, SETTINGS.part_gap, effort)
-    engines.run("auto", None)
-    return engines.best.tube
+    part, own = problem.of(rows).times(1.0 / share), KernelBlocks(blocks.kernel, blocks.X[rows], blocks.symmetric(rows))
+    found = tube_start(own, part, effort)
+    return part.edges(np.zeros(part.n) if found is None else found[1]).tube
 
 
 @dataclass(frozen=True, eq=False)
