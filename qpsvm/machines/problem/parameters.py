@@ -189,7 +189,7 @@ HYPERPARAMETERS = {
         "τ", "share of the targets that is to lie below f",
         within("above 0 and below 1", lambda value: 0.0 < value < 1.0),
     ),
-    "width": Hyperparameter("h", "slack up to which the penalty is its square", as_positive),
+    "width": Hyperparameter("κ", "slack up to which the penalty is its square", as_positive),
     "loss": Hyperparameter(
         "loss", "what is beyond the tube costs", lambda value, name: one_of(value, name, ("absolute", "squared"))
     ),

@@ -49,7 +49,7 @@ OPTIONS = {
 TITLES = {
     "epsilon-svr": "ε-SVR (squared), C = 1, ε = 1,",
     "quantile-svr": "C = 5, τ = 0.8",
-    "huber-hinge": "h = 0.3",
+    "huber-hinge": "κ = 0.3",
     "one-class": "ν = 0.2, kernel RBF",
     "svdd": "ν = 0.2, kernel RBF",
 }
