@@ -161,7 +161,7 @@ def judged(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
         for step in derivation.steps:
             for line, sides in zip(javascript.lines_of(step), said["terms"].get(step.tag, []), strict=True):
                 point = at if line.at is None else line.at(at)
-                if line.at is letters.weakened:  # the page has no other α than its own
+                if line.at is letters.suboptimal:  # the page has no other α than its own
                     point = letters.as_needed(at)
                 if line.when is not None and not line.when(point):
                     continue

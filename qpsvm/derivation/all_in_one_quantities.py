@@ -90,7 +90,7 @@ class AllInOneQuantities:
         left = (self.C[:, None] - self.used) / (self.dual.k - 1 if self.dual.shared else 1)
         return self.changed(alpha=np.where(self.dual.own, 0.0, left))
 
-    def weakened(self) -> Self:
+    def suboptimal(self) -> Self:
         """The same w, b and ξ with half of α, which is feasible and not optimal."""
         if self.absorbed:  # then b is made of α
             return self

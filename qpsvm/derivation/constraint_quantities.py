@@ -28,7 +28,7 @@ class ConstraintQuantities(Quantities[P]):
     problem: With `constraints`.
     """
 
-    of_w = ("left",)
+    kept_of_w = ("left",)
 
     @cached_property
     def svm(self) -> SVMDual:

@@ -114,8 +114,8 @@ class Line:
         for k in sorted(range(len(self.relations)), reverse=equal):
             first = 0 if equal else k
             of = self.told(at) if self.told else f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
-            how, telling = RELATIONS[self.relations[k]][2], None if equal else self._inside(values, scale)
-            yield self._sides(at, values[first], how, values[k + 1], of, scale, rows, telling)
+            how, preferred = RELATIONS[self.relations[k]][2], None if equal else self._inside(values, scale)
+            yield self._sides(at, values[first], how, values[k + 1], of, scale, rows, preferred)
         if self.premise is not None:
             yield from replace(self.premise, rows=self.rows, at=None).found(at)
 
@@ -129,7 +129,7 @@ class Line:
         return np.logical_and.reduce(np.broadcast_arrays(*(each > least for each in apart)))
 
     def _sides(
-        self, at: Any, one: Any, how: Relation, other: Any, of: str, scale: Any, rows: Any, telling: Any
+        self, at: Any, one: Any, how: Relation, other: Any, of: str, scale: Any, rows: Any, preferred: Any
     ) -> BothSides:
         scale = (size_of(np.atleast_1d(other)) or 1.0) if scale is None else scale
         if np.ndim(one) == np.ndim(other) == 0:
@@ -137,10 +137,10 @@ class Line:
         one, other, scale = np.broadcast_arrays(np.asarray(one, dtype=float), other, scale)
         count = len(one)
         if rows is not None:
-            one, other, scale, telling = one[rows], other[rows], scale[rows], None
+            one, other, scale, preferred = one[rows], other[rows], scale[rows], None
         return worst(
             one, how, other, of.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
-            lambda i: at.name(self.place, int(i if rows is None else rows[i]), count), telling,
+            lambda i: at.name(self.place, int(i if rows is None else rows[i]), count), preferred,
         )  # fmt: skip
 
 

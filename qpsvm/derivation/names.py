@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
 from qpsvm.derivation.constraint_quantities import ConstraintQuantities
 from qpsvm.derivation.display import HOLDS
@@ -66,17 +66,12 @@ def names_at(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantities) ->
     result = at.result
     gap = result.gap if result.status is Status.OPTIMAL else 0.0
     found = FUNCTIONS | {"tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.size, at.reach, at.level), "result": result}
-    found |= of_classes(at) if isinstance(at, AllInOneQuantities) else of_one(at)
+    found |= names_of_all_in_one(at) if isinstance(at, AllInOneQuantities) else names_of_one_function(at)
     for term in terms_of(steps):
         if term.python().isidentifier() and term.python() not in found:
             with suppress(NotMeasurable):  # then its step has no numbers
                 found[term.python()] = term.value(at)
     return found
-
-
-def dense(rows: Any) -> FloatArray:
-    """An array of rows."""
-    return np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=float)
 
 
 def features_over(kernel: Callable[[Any, Any], Any], points: FloatArray, matrix: FloatArray) -> Callable[[Any], Any]:
@@ -89,29 +84,29 @@ def features_over(kernel: Callable[[Any, Any], Any], points: FloatArray, matrix:
 
 def space_of(at: Any, more: FloatArray) -> tuple[FloatArray, Kernel, Callable[[Any], Any], FloatArray]:
     """X, K, φ, and all points at which φ is to be had: those of X, and more."""
-    X = dense(at.X)
+    X = as_dense(at.X)
     if at.is_linear:
         return X, Kernel.of(X @ X.T, X, lambda A, B: A @ B.T), np.asarray, np.vstack([X, more])
     gram = at.problem.space.gram
     matrix = np.asarray(gram @ np.eye(gram.shape[0]))[: len(X), : len(X)]
     kernel = Kernel.of(matrix, X, getattr(at, "kernel", at.problem.kernel))
-    if is_changed(at):
+    if has_given_matrix(at):
         return X, kernel, features_over(lambda *_: matrix, X, matrix), X
     points = np.vstack([X, more])
     return X, kernel, features_over(kernel.function, points, np.asarray(kernel.function(points, points))), points
 
 
-def is_changed(at: Any) -> bool:
+def has_given_matrix(at: Any) -> bool:
     """Whether the matrix is not that of a kernel function: given as it is, or changed to be positive semidefinite."""
     problem = at.problem
     return isinstance(problem.kernel, Precomputed) or problem.psd == "clip" or bool(problem.space.shift)
 
 
-def of_one(at: Quantities[Any]) -> dict[str, Any]:
+def names_of_one_function(at: Quantities[Any]) -> dict[str, Any]:
     """What is made of the samples, of a machine with one f."""
     problem, new = at.problem, at.new_samples
-    Z = dense(at.rows.Z) if isinstance(at, ConstraintQuantities) else None
-    more = [dense(each) for each in (new, Z) if each is not None]
+    Z = as_dense(at.rows.Z) if isinstance(at, ConstraintQuantities) else None
+    more = [as_dense(each) for each in (new, Z) if each is not None]
     X, K, phi, points = space_of(at, np.vstack(more) if more else np.zeros((0, at.X.shape[1])))
     if at.is_linear:
         w, w_of_alpha = at.w, at.w_of_alpha
@@ -120,10 +115,10 @@ def of_one(at: Quantities[Any]) -> dict[str, Any]:
         w = np.linalg.lstsq(phi(points), values - at.b, rcond=None)[0]
         w_of_alpha = phi(X).T @ at.all_beta[: at.svm.n]
     found: dict[str, Any] = {
-        "X": X, "x": X if new is None else dense(new), "K": K, "phi": phi, "w": w, "b": at.b, "beta": at.beta,
+        "X": X, "x": X if new is None else as_dense(new), "K": K, "phi": phi, "w": w, "b": at.b, "beta": at.beta,
         "u": at.u, "kind": at.kind, "qp": at.dual, "variables": at.dual_point, "f": lambda A: phi(A) @ w + at.b,
     }  # fmt: skip
-    if is_changed(at):
+    if has_given_matrix(at):
         found["f"] = lambda A: at.values if A is X else at.decision(A)
     if at.svm.mirrored:
         found["kind_above"], found["kind_below"] = np.split(at.kind, 2)
@@ -149,7 +144,7 @@ def of_one(at: Quantities[Any]) -> dict[str, Any]:
     return found
 
 
-def of_classes(at: AllInOneQuantities) -> dict[str, Any]:
+def names_of_all_in_one(at: AllInOneQuantities) -> dict[str, Any]:
     """What is made of the samples, of a machine with one f per class."""
     sample, rival = np.divmod(at.dual.places, at.dual.k)
     X, K, phi, _ = space_of(at, np.zeros((0, at.X.shape[1])))

@@ -91,11 +91,11 @@ class Quantities(Generic[P]):
         """The point with what α leaves of its bound, or of the largest one where nothing bounds it, in its place."""
         return self.changed(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
 
-    def weakened(self) -> Self:
+    def suboptimal(self) -> Self:
         """The same w, b and ξ with a feasible α that is not optimal: half way to the feasible one next to 0."""
         svm = self.problem.svm
         middle = 0.5 * (self.whole + feasible(svm, np.zeros(svm.m)))
-        kept = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.of_w)
+        kept = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.kept_of_w)
         other = self.changed()
         for name in [name for name in vars(other) if isinstance(getattr(type(self), name, None), cached_property)]:
             del other.__dict__[name]
@@ -103,7 +103,7 @@ class Quantities(Generic[P]):
         return other._with_multipliers(middle)
 
     #: What else is known of w.
-    of_w: tuple[str, ...] = ()
+    kept_of_w: tuple[str, ...] = ()
 
     def _with_multipliers(self, whole: FloatArray) -> Self:
         """Changed to have the multipliers that the dual is computed with."""

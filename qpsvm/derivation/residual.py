@@ -94,12 +94,12 @@ def violation(left: float | FloatArray, relation: Relation, right: float | Float
 
 def worst(
     left: FloatArray, relation: Relation, right: FloatArray | float, of: str, scale: FloatArray | float,
-    names: IntArray | Callable[[int], str] | None = None, telling: NDArray[np.bool_] | None = None,
+    names: IntArray | Callable[[int], str] | None = None, preferred: NDArray[np.bool_] | None = None,
 ) -> BothSides:  # fmt: skip
     """The sides where they differ most. Where they all agree, those of an entry that tells more.
 
     That is the largest of an equation; of an inequality the one that comes nearest to fail, among those that are
-    `telling` if there are any. Shapes: left, right (k,), scale (k,), names (k,), telling (k,).
+    `preferred` if there are any. Shapes: left, right (k,), scale (k,), names (k,), preferred (k,).
     """
     right, scale = np.broadcast_to(right, left.shape), np.broadcast_to(scale, left.shape)
     wrong = violation(left, relation, right)
@@ -110,7 +110,7 @@ def worst(
         i = int(np.abs(right).argmax())
     elif largest == 0.0:
         room = right - left if relation == "≤" else left - right
-        i = int((room if telling is None or not telling.any() else np.where(telling, room, np.inf)).argmin())
+        i = int((room if preferred is None or not preferred.any() else np.where(preferred, room, np.inf)).argmin())
     name = i if names is None else names(i) if callable(names) else int(names[i])
     return BothSides(float(left[i]), relation, float(right[i]), of.format(i=name), float(scale[i]), largest)
 

@@ -240,7 +240,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "The difference of the two values is a sum of terms, one a row, of which none is negative: that is what "
             "the library certifies with. It is measured at half of α.",
             Equation("aligned", (
-                line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&", at=lambda at: at.weakened()),
+                line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&", at=lambda at: at.suboptimal()),
             )),
             AllInOneDual.terms, general="JOINT.6",
         ),

@@ -129,9 +129,9 @@ def as_needed(at: At) -> At:
     return changed
 
 
-def weakened(at: Any) -> Any:
+def suboptimal(at: Any) -> Any:
     """The same with a feasible α that is not optimal."""
-    return as_needed(at.weakened() if at.result.status is Status.OPTIMAL else at)
+    return as_needed(at.suboptimal() if at.result.status is Status.OPTIMAL else at)
 
 
 def not_feasible(at: At) -> str:

@@ -358,9 +358,9 @@ class Argument(Formulas):
         own = times(self.unit, add(*terms, broken=r"\\ &\quad "))
         difference = add(own, self.users and total(of.PRICE * self.users.room, "j"), broken=r"\\ &\quad ")
         lines = (
-            value_of(D, "≤", P, at=of.weakened, told=values_compared),
+            value_of(D, "≤", P, at=of.suboptimal, told=values_compared),
             display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
-            value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.weakened),
+            value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.suboptimal),
         )  # fmt: skip
         return step(
             "Weak duality",

@@ -100,7 +100,6 @@ def newton_polish(
     u: FloatArray | None = None,
     stop: Callable[[], bool] = bool,
     most: int = LARGEST_FREE_SET,
-    patient: bool = True,
 ) -> Polished:
     """Improve a feasible β by proximal Newton steps until its gap is at most `target`, or they stall.
 
@@ -110,7 +109,7 @@ def newton_polish(
         u = product(K, beta, beta.nonzero()[0])
     point = best = problem.point(beta, u)
     kappa = max(float(K.trace()) / len(K), TINY)
-    sigma, reach, stiffenings, steps, largest, stiff = 1.0, 0.0, 0, 0, 0, False
+    sigma, reach, stiffenings, steps, largest = 1.0, 0.0, 0, 0, 0
     while steps < max_steps and best.gap > target and not stop():
         moving = moving_rows(problem, point, target)
         if reach:
@@ -123,23 +122,16 @@ def newton_polish(
         if step is None and reach:
             reach = 0.0
             continue
-        if step is None or step.length < SHORT_STEP:
-            if stiff and not patient:
-                break
-            if stiffenings < STIFFENINGS:
-                stiffenings, stiff = stiffenings + 1, True
-                sigma *= STIFFEN
-                continue
+        if (step is None or step.length < SHORT_STEP) and stiffenings < STIFFENINGS:
+            stiffenings += 1
+            sigma *= STIFFEN
+            continue
         if step is None:
             break
-        stiff = False
         before, point, steps = point.gap, step.taken(problem, point), steps + 1
         sigma = max(1.0, sigma / SOFTEN)
         best = point if point.gap < best.gap else best
-        stuck = point.gap > STUCK * before
-        reach = step.violation if stuck else 0.0
-        if stuck and not patient:
-            break
+        reach = step.violation if point.gap > STUCK * before else 0.0
     return Polished(best, steps, largest)
 
 

@@ -58,15 +58,12 @@ LOOP_TOL = 1e-3
 
 
 class WorkingSet:
-    """W with its Gram matrix, and the state of all rows.
-
-    tolerance: Of the last run of LIBSVM's loop.
-    """
+    """W with its Gram matrix, and the state of all rows."""
 
     def __init__(self, blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, effort: Effort) -> None:
         self.blocks, self.problem, self.effort = blocks, problem, effort
         self.rows, self.beta, self.u, self._known = initial.rows, initial.beta.copy(), initial.u.copy(), initial.known
-        self.whole, self.tolerance, self._joined = len(self.rows) == problem.n, np.inf, False
+        self.whole, self._joined = len(self.rows) == problem.n, False
         self.outside = np.empty(0, dtype=np.intp) if self.whole else self._others()
         self.K = blocks.all() if self.whole else blocks.symmetric(self.rows)
         self._fixed = self._fixed_part(self.rows)
@@ -97,7 +94,6 @@ class WorkingSet:
 
     def run_loop(self, tolerance: float) -> None:
         """The loop on W, which is all rows."""
-        self.tolerance = tolerance
         start, u = (self.beta, self.u) if self._known else (None, None)
         found = self.effort.loop(self.problem, self.K, tolerance, start, u)
         self._move(found.beta, found.u)
