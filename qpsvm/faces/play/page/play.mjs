@@ -1958,7 +1958,7 @@ function pricesView(app) {
     zero, finish, advice, mate), scroll, counted, said]);
   const height = 132, floor = 92;
   let wide = 10, first = null, room = 600;
-  const watch = new ResizeObserver(() => { room = scroll.clientWidth || room; if (app.answer) draw(app.answer); });
+  const watch = new ResizeObserver(() => { room = scroll.clientWidth || room; redraw(); });
   watch.observe(scroll);
   app.stop.signal.addEventListener("abort", () => watch.disconnect());
 
@@ -1979,7 +1979,12 @@ function pricesView(app) {
       app.partner = partner.value = "best";
     }
     first = null;
-    if (app.answer?.samples?.alpha) draw(app.answer);
+    redraw();
+  }
+
+  /** Draw the last answer again, unless samples came or went since: then the next one fits. */
+  function redraw() {
+    if (app.answer && app.asked.n === app.state.points.length) draw(app.answer);
   }
 
   function layout(n) {

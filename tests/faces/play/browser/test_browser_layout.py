@@ -91,6 +91,23 @@ def test_the_page_does_not_scroll_sideways(visit: Open) -> None:
     assert page.sideways() <= 0
 
 
+def test_bars_resized_before_the_answer_to_fewer_samples_are_not_drawn_from_the_last_one(visit: Open) -> None:
+    page = visit("#scene=clouds", width=1280)
+    unfold(page)
+    page.do(
+        lambda: page.page.evaluate(
+            """() => {
+          const select = document.querySelector("[data-control=scene]");
+          document.querySelector(".bars").closest(".scroll").style.width = "300px";
+          select.value = "outlier";
+          select.dispatchEvent(new Event("change", { bubbles: true }));
+        }"""
+        )
+    )
+    bars = page.page.locator(".bars .bar")
+    assert bars.count() == page.page.locator(".bars .bar[data-kind]").count() > 0
+
+
 def test_a_notebook_around_it_leaves_it_as_it_is(visit: Open) -> None:
     page = visit("#scene=outlier", width=1280, bypass_csp=True)
     unfold(page)
