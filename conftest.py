@@ -2,7 +2,6 @@
 
 import gc
 import importlib
-import math
 import os
 import signal
 import sys
@@ -79,12 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `auto` wait for the backends that it tries: on a busy machine it would give up and name another one.
-
-    One that is predicted to take an hour is left out all the same.
-    """
+    """Let `auto` wait for the backends that it tries: on a busy machine it would give up and name another one."""
     choice = importlib.import_module("qpsvm.solve.choice")  # `qpsvm.solve` is the function
-    monkeypatch.setattr(choice, "LEAST_BUDGET", math.inf)
     monkeypatch.setattr(choice, "FLOOR", 1000.0)
 
 

@@ -269,7 +269,7 @@ def register_backend(
     sparse : bool
         Hand a function P, G and A as CSC matrices, and not as arrays.
     auto : bool
-        Whether `backend="auto"` may take it, by its estimate. A function is estimated as CVXOPT is.
+        Whether `backend="auto"` may take it, after the methods of this library and CVXOPT.
 
     Returns
     -------

@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from qpsvm import core
+from qpsvm.backends.requirements import Size
 from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.program.costs import FEW_ROWS, Size, is_wide
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
 
@@ -203,44 +202,16 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-#: Numbers in X up to which the mean of ‖x_i‖² is asked for: where there are more, the first choice does not need it.
-MOST_REACHED = 1_000_000
-
-
 def size_of(problem: Problem) -> Size:
-    """What the cost of a problem follows from."""
+    """What the requirements for a problem follow from."""
     linear, mapped, svm = problem.space.is_linear, isinstance(problem.kernel, FeatureMap), problem.outlined
     X = problem.space.samples if mapped else problem.samples
-    n, sparse, entries, samples = len(problem.labels), X.is_sparse, X.entries, 0
+    n, entries, samples = len(problem.labels), X.entries, 0
     every, d = problem.space.samples.shape if mapped else problem.X.shape
     if svm.mix is not None:  # a row has the entries of all its samples
         n, samples = svm.mix.shape
-        entries = round(entries / every * svm.mix.nnz) if sparse else n * d
-    known = linear and entries <= MOST_REACHED and not is_wide(n, d)
-    reach = _reach(problem) if known else float("inf")
-    stakes = _stakes(problem) if linear and n <= FEW_ROWS and problem.comm.serial else 0.0
-    smooth = svm.curved and not svm.bounded
-    return Size(n, d, entries, sparse, linear, svm.all_hard, reach, stakes, svm.homogeneous, samples, smooth)
-
-
-def _reach(problem: Problem) -> float:
-    """`Size.reach`; infinite where α has no bound, or where the compiled core is missing, of all but plain hinges."""
-    svm = problem.outlined
-    free = any(not group.ridge for group in svm.groups)
-    if core.compiled is None and (free or svm.curved or not svm.plain or svm.common_level != 1.0):
-        return float("inf")
-    if not svm.bounded and not svm.curved:
-        return float("inf")
-    penalty = float(np.mean(svm.upper)) if svm.bounded else 1.0 / float(np.mean(svm.curvature))
-    return penalty * (problem.space.scale + (1.0 if svm.penalised else 0.0))
-
-
-def _stakes(problem: Problem) -> float:
-    """κ ΣC_i where α is bounded, κ Σ1/δ_i of curved losses, else 0."""
-    svm = problem.outlined
-    if not svm.bounded and not (svm.curved and bool((svm.curvature > 0.0).all())):
-        return 0.0
-    return float(np.add.reduce(svm.upper if svm.bounded else 1.0 / svm.curvature)) * problem.space.scale
+        entries = round(entries / every * svm.mix.nnz) if X.is_sparse else n * d
+    return Size(n, d, entries, linear, samples)
 
 
 def machine_traits(problem: Problem) -> Traits:

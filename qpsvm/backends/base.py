@@ -7,7 +7,6 @@ A backend knows QPs and solvers. All that it may know of a machine is the `SVMDu
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
@@ -15,8 +14,8 @@ from typing import Any, ClassVar
 from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed, traits_of
 from qpsvm.backends.contract import Compiled, Limits, built_in_version, importable, installed_version
 from qpsvm.backends.recognise import statement_of
+from qpsvm.backends.requirements import Import, Memory, Requirements, Size
 from qpsvm.base.errors import MissingExtraError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import Solver
@@ -30,8 +29,8 @@ class Contract:
     name: str
     abilities: Abilities
     loads: ClassVar[Import | None] = None
+    memory: Memory = Memory(dual=4.5, primal=19.0, copies=10.0)
     outside: bool = False
-    estimate: Callable[[Size, Form], Cost]
     options: Callable[[], frozenset[str]]
 
     def __init__(self, peers: Callable[[], Iterable[Contract]] = tuple) -> None:
@@ -40,9 +39,18 @@ class Contract:
     def __repr__(self) -> str:
         return f"<backend {self.name}: {self.abilities.in_words()}>"
 
-    def cost(self, size: Size, form: Form) -> Cost:
-        """The estimate, with what is still to be imported."""
-        return with_import(self.estimate(size, form), self.loads)
+    def requirements(self, size: Size, form: Form) -> Requirements:
+        """What it takes to begin on a form of a machine of that size, with what is still to be imported.
+
+        What looks at its clock, and so can be stopped, waits for nothing but a Gram matrix.
+        """
+        waits = size.gram_seconds if self.memory.dual else 0.0
+        if not self.abilities.polls:
+            waits += self.memory.setup(size, form)
+        held, loads = self.memory.bytes(size, form), self.loads
+        if loads is None or loads.is_made:
+            return Requirements(waits, held)
+        return Requirements(waits + loads.seconds, held, loads.bytes)
 
     def preferred_form(self, linear: bool) -> Form:
         """The form in which this solver certifies best, for a linear or another kernel: what `solve` takes unasked."""
@@ -158,6 +166,9 @@ class Backend(Contract, ABC):
         What it can do.
     loads : Import or None
         What its first use imports, where that is much.
+    memory : Memory
+        How many n × n matrices it holds, by which it is refused where there is too little memory. Unsaid, it is what
+        CVXOPT holds.
     outside : bool
         Whether it was registered, and is no part of this library: what it raises is named.
 
@@ -207,28 +218,6 @@ class Backend(Contract, ABC):
             By the names that the solver itself gives them: those of its `abilities`.
         """
         return self.abilities.options
-
-    @abstractmethod
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """What it will cost on a form of a machine of that size, its imports not counted.
-
-        Parameters
-        ----------
-        size : Size
-            Rows, features, and what else the cost depends on.
-        form : "dual" or "primal"
-            Which of the two QPs.
-
-        Returns
-        -------
-        Cost
-            Time and memory.
-        """
-
-
-def with_import(estimate: Cost, loads: Import | None) -> Cost:
-    """An estimate, with what is still to be imported."""
-    return estimate if loads is None or loads.module in sys.modules else estimate + loads.cost
 
 
 def able(wish: Wish, backends: Iterable[Contract]) -> str:

@@ -14,6 +14,7 @@ from qpsvm import backends
 from qpsvm.backends.base import Backend, refuse_unknown
 from qpsvm.backends.contract import Limits, built_in_version, stopped
 from qpsvm.backends.own.sequential_dual_ import NAME, check_memory, run
+from qpsvm.backends.requirements import Size
 from qpsvm.base.errors import UnknownOptionError, UnsupportedError, nearest
 from qpsvm.base.resources.progress import Clock, heard, held, noted, say
 from qpsvm.bounds.certificate import Certificate
@@ -21,7 +22,6 @@ from qpsvm.bounds.polish import polish
 from qpsvm.machines import JointProblem
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.reading import concluded
-from qpsvm.program.costs import Cost, Size
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.solve.choice import SHORTEST, Request, attempt, check_room, not_started
@@ -128,7 +128,7 @@ def _able(name: str) -> Backend:
 def _sequential(problem: JointProblem, request: Request, last: bool = True) -> JointResult:
     """Stages of the sequential dual method, each followed by polishing, for longer at the end if nobody follows."""
     judge, tol = problem.judge, request.tol
-    late = request.too_late(_matrix(problem))
+    late = request.too_late(_matrix_seconds(problem))
     if late is not None:
         return not_started(problem, NAME, built_in_version(), "dual", request, late)
     building = Clock()
@@ -182,11 +182,11 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
     return result
 
 
-def _matrix(problem: JointProblem) -> Cost:
-    """What the kernel matrix costs that our own method keeps whole, and that nothing can stop."""
+def _matrix_seconds(problem: JointProblem) -> float:
+    """Seconds of the kernel matrix that our own method keeps whole, and that nothing can stop."""
     space = problem.space
     n, d = space.samples.n, space.samples.d
-    return Cost(0.0, 0.0, 0.0) if space.is_linear else Size(n, d, n * d, sparse=False, linear=False).gram
+    return Size(n, d, n * d, space.is_linear).gram_seconds
 
 
 # --- general solvers ------------------------------------------------------------------------------------------------
@@ -199,20 +199,20 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
     """
     chosen: Form = form or backend.preferred_form(problem.space.is_linear)
     backend.check(request.limits(backend), request.options, any_qp=True)
-    cost = backend.cost(_size(problem, chosen), chosen)
-    check_room(problem, backend, chosen, cost)
-    late = request.too_late(cost)
+    needed = backend.requirements(_size(problem, chosen), chosen)
+    check_room(problem, backend, chosen, needed)
+    late = request.too_late(needed.seconds)
     if late is not None:
         return not_started(problem, backend.name, backend.version() or "?", chosen, request, late)
-    return attempt(problem, backend, chosen, cost, replace(request, start=None))
+    return attempt(problem, backend, chosen, needed, replace(request, start=None))
 
 
 def _size(problem: JointProblem, form: Form) -> Size:
-    """What the cost of one of the QPs follows from."""
+    """What the requirements for one of the QPs follow from."""
     dual, space = problem.joint, problem.space
     d = space.samples.d
     stored = space.samples.entries if space.is_linear else dual.n * dual.n
     entries = 2 * (dual.k - 1) * stored
     width = dual.k * (d if space.is_linear else dual.n)
     explicit = form == "primal" or space.is_linear
-    return Size(len(dual.places), width if explicit else d, entries, explicit, explicit, samples=dual.n)
+    return Size(len(dual.places), width if explicit else d, entries, explicit, dual.n)

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from qpsvm import backends
 from qpsvm.backends.abilities import machine_traits, size_of
 from qpsvm.backends.base import COMMON_OPTIONS, Backend
 from qpsvm.backends.contract import Compiled, Limits
+from qpsvm.backends.requirements import Requirements
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
 from qpsvm.base.errors import (
     DataError,
@@ -34,13 +34,12 @@ from qpsvm.data.samples import SpreadSamples
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form, check_form
-from qpsvm.program.costs import Cost
 from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.choice import Choice, Request, attempt, budget, choices, in_seconds, not_started, patience
+from qpsvm.solve.choice import Choice, Request, attempt, choices, in_seconds, not_started, patience
 
 if TYPE_CHECKING:
     from qpsvm.machines.problem.all_in_one import JointProblem
@@ -204,13 +203,12 @@ def solve(
     longer than the limit (or a second), a point with fewer support vectors is certified instead: with those whose α is
     largest.
 
-    Set-ups that cannot be stopped (factorisations, CVXPY's compilation) are not begun where an estimate says that they
-    would not end in time. "auto" then takes another backend; a named one answers with α = 0 and says so in
-    `result.message`. The limit counts neither the making of the problem nor the test whether a kernel matrix is
-    indefinite.
+    Set-ups that cannot be stopped (factorisations, CVXPY's compilation) are not begun where they would not end in time.
+    "auto" then takes another backend; a named one answers with α = 0 and says so in `result.message`. The limit counts
+    neither the making of the problem nor the test whether a kernel matrix is indefinite.
 
-    "auto" goes on to further backends only while these take, all together, at most three times as long as the first one
-    (or three seconds). That is estimated beforehand and then measured. `result.message` names what was left out.
+    "auto" goes on to further backends while these take, all together, at most three times as long as the first one (or
+    three seconds). `result.message` names what was left out.
 
     Examples
     --------
@@ -286,18 +284,11 @@ def _solved(
     if file is not None:
         states = {"keep": file.keep, "begun": file.state}
         request = replace(request, options={**request.options, **states})
-    chosen = isinstance(backend, str) and backend == "auto"  # an array is refused later, by name
-    budgeted = chosen and problem.space.is_linear and problem.comm.serial and not request.asks
-    return _best(problem, _choices(problem, backend, form, request), request, budgeted)
+    return _best(problem, _choices(problem, backend, form, request), request)
 
 
-def _best(
-    problem: Problem, turns: Iterator[tuple[Backend, Form, Cost]], request: Request, budgeted: bool = False
-) -> SVMResult:
+def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Requirements]], request: Request) -> SVMResult:
     """The best of the choices' results: of the first that can start, and of its followers while they are in proportion.
-
-    With `budgeted` the first is dropped where it falls behind its estimate (`budget`), and has another turn, without a
-    limit, where no follower does better.
 
     Raises UnsupportedError, TooLargeError.
     """
@@ -307,21 +298,19 @@ def _best(
     late: tuple[Backend, Form, str] | None = None
     left_out: list[str] = []
     waiting_helps = False
-    dropped: list[tuple[Backend, Form, Cost]] = []
-    for chosen, wanted, estimate in chain(turns, dropped):
-        again = bool(dropped) and chosen is dropped[0][0]
-        why = request.too_late(estimate)
+    for chosen, wanted, needed in turns:
+        why = request.too_late(needed.seconds)
         if why is not None:
             late = late or (chosen, wanted, why)
             continue
-        if left is not None and estimate.seconds > left and not again:
-            why = f"about {in_seconds(estimate.seconds)}"
+        if left is not None and needed.seconds >= left:
+            why = f"about {in_seconds(needed.seconds)} to set it up" if left > 0.0 else "no time left"
             left_out.append(f"{Choice(chosen.name, wanted)} ({why})")
             waiting_helps = True
             continue
-        turn = Clock(budget(estimate) if left is None and budgeted else None if again else left)
+        turn = Clock(left)
         try:
-            result = attempt(problem, chosen, wanted, estimate, request, turn)
+            result = attempt(problem, chosen, wanted, needed, request, turn)
         except UnsupportedError as error:
             refused = refused or error  # it takes other machines
             continue
@@ -333,8 +322,6 @@ def _best(
             refused = error
             left_out.append(f"{Choice(chosen.name, wanted)} (memory)")
             continue
-        if left is None and turn.stopped() == "time_limit":
-            dropped.append((chosen, wanted, estimate))
         left = patience(turn.seconds) if left is None else left - turn.seconds
         best = result if best is None or result.gap < best.gap else best
         if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
@@ -353,8 +340,8 @@ def _best(
 
 def _choices(
     problem: Problem, backend: str, form: Form | None, request: Request
-) -> Iterator[tuple[Backend, Form, Cost]]:
-    """The backends and forms to try, in order, with what each will cost; more than one only where the library chooses.
+) -> Iterator[tuple[Backend, Form, Requirements]]:
+    """The backends and forms to try, in order, with what each needs; more than one only where the library chooses.
 
     What a named backend cannot do is an error here, before anything is built; of the library's own choices, those that
     cannot keep the request are passed over. They are looked at one at a time, because to ask a solver's package for its
@@ -366,6 +353,7 @@ def _choices(
     named = not (isinstance(backend, str) and backend == "auto")
     refused: QPSVMError | None = None
     found = False
+    size, traits = size_of(problem), machine_traits(problem)
     candidates: Iterable[Choice] = [Choice(backend)] if named else choices(problem)
     if not named and heard(request.verbose):
         candidates = list(candidates)
@@ -376,17 +364,14 @@ def _choices(
             continue
         preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(linear)
         wanted = form or choice.form or preferred
-        reason, estimate = None, choice.cost
-        if estimate is None or wanted != (choice.form or chosen.preferred_form(linear)):  # not judged yet
-            size = size_of(problem)
-            reason, estimate = chosen.refuse(machine_traits(problem), size.rows, wanted), chosen.cost(size, wanted)
+        reason, needed = chosen.refuse(traits, size.rows, wanted), chosen.requirements(size, wanted)
         can_stop = request.time_limit is None or chosen.abilities.grants("time_limit")
         try:
             if reason:
                 raise UnsupportedError(reason)
             if named and request.start is not None and not request.begins(chosen, wanted):
                 raise chosen.cannot_begin(wanted)
-            late = can_stop and request.too_late(estimate) is not None  # it will not be started
+            late = can_stop and request.too_late(needed.seconds) is not None  # it will not be started
             if request.asks and (named or not late):  # its options are asked of its package
                 chosen.check(request.limits(chosen), request.options)
         except (UnsupportedError, UnknownOptionError) as error:
@@ -394,7 +379,7 @@ def _choices(
             continue
         chosen.require()
         found = True
-        yield chosen, wanted, estimate
+        yield chosen, wanted, needed
     if found or refused is None:
         return
     if not named and isinstance(refused, UnknownOptionError):

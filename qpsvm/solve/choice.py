@@ -1,13 +1,15 @@
-"""Which backend `auto` takes, by what each can do and will cost; and its turn at a problem, within the limits.
+"""Which backend `auto` takes, by one rule; and a backend's turn at a problem, within the limits.
 
-The choice is among the installed backends that take a problem's traits and are not there for study. The cheapest by its
-own estimate comes first. The others follow, the cheaper ones first: they take over where a backend cannot keep the
-limits asked for, or where the certificate says no. The constants of the estimates are medians of measurements, and only
-their ratios matter. Where the estimates do not say what is best, a `Place` does, with the reason.
+| machine                                 | first                | then                                 |
+|-----------------------------------------|----------------------|--------------------------------------|
+| linear, few rows, or more features      | kernel_newton        | augmented_lagrangian, interior_point |
+| linear, small                           | interior_point       | augmented_lagrangian, kernel_newton  |
+| linear                                  | augmented_lagrangian | interior_point, kernel_newton        |
+| another kernel                          | kernel_newton        | interior_point                       |
 
-For linear machines the first is the cheapest of `augmented_lagrangian` (passes over the samples), `interior_point`
-(factorisations of d × d), `kernel_newton` and `cvxopt` (the Gram matrix). With a kernel it is `kernel_newton`, or
-`libsvm` for a ν-SVM; the methods that factor the Gram matrix follow.
+What does not take a machine, as it says itself, is passed over, and so is what is not installed. CVXOPT, registered
+backends and CVXPY follow, which share no code with these. A follower has its turn where the one before it could not
+keep the limits asked for, or where the certificate said no.
 
 One backend's turn: whether it may start; then compile, solve, unscale, interpret.
 
@@ -26,17 +28,18 @@ that is an error. What follows the solver has its bounds too:
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from typing import Any, Literal, cast
+from typing import Any, cast
+
+import numpy as np
 
 from qpsvm import backends
-from qpsvm.backends.abilities import Traits, machine_traits, size_of
-from qpsvm.backends.base import Backend, with_import
+from qpsvm.backends.abilities import machine_traits, size_of
+from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Limits, on_dual
+from qpsvm.backends.requirements import Requirements, Size
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
 from qpsvm.base.resources.limits import LITTLE, address_space, available_memory, in_words
@@ -45,20 +48,23 @@ from qpsvm.bounds.polish import FEW_ROWS as POLISHED_ROWS
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form
-from qpsvm.program.costs import Cost, Size
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.exchange import R
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.result.svm_result import SVMResult
 
-#: Rows up to which exact methods take the dense dual.
-DENSE_ROWS = 4000
+#: A linear machine has few rows up to so many, unless Σ_i C_i K_ii is larger than this: then most of them are free or
+#: change sides, and their Gram matrix is singular. Wide ones have at most so many rows, and as many features.
+FEW_ROWS, FEW_STAKES, WIDE_ROWS = 300, 8000.0, 1000
+#: It is small up to so many rows and n d², what an interior point multiplies an iteration: some 30 ms, whatever C is.
+SMALL_ROWS, SMALL_SYSTEM = 2000, 3e7
+#: Rows up to which CVXOPT, which nothing can stop, has a turn: on the dual some 3 s, on the primal of a kernel as long.
+DUAL_ROWS, PRIMAL_ROWS = 2000, 400
+#: Rows of a kernel machine up to which CVXPY has one.
+CVXPY_ROWS = 4000
 #: So many times as long as the first choice took may all its followers take together, and as the solver took its
 #: polishing, unlimited; what it took counts as at least so many seconds.
 PATIENCE, FLOOR = 3.0, 1.0
-#: So many times its estimate has the first choice for a linear machine before the next has its turn; at least seconds,
-#: because on a busy machine a clock says little of less.
-BUDGET, LEAST_BUDGET = 20.0, 2.0
 #: The tolerances asked of a solver that can tighten, one after the other, until the certificate is satisfied.
 LADDER = (1e-6, 1e-9)
 #: Ends that leave no room for another try.
@@ -75,168 +81,77 @@ LEAST_SPACE = 1.5e8
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend, the form it is wanted in (None: the one it prefers), and the estimate, where there is one.
+    """A backend's turn.
 
-    The estimate counts no imports; `cost` does, those that are still to be made.
+    form: Which of the two QPs; None for the one that it prefers.
+    most: Rows up to which it has a turn.
     """
 
     backend: str
     form: Form | None = None
-    estimate: Cost | None = None
+    most: float = math.inf
 
-    @cached_property
+    @property
     def chosen(self) -> Backend:
         """The backend itself."""
         return backends.get(self.backend)
 
-    @property
-    def cost(self) -> Cost | None:
-        """The estimate, with what is still to be imported."""
-        return None if self.estimate is None else with_import(self.estimate, self.chosen.loads)
-
-    @property
-    def seconds(self) -> float:
-        """The estimate; 0 where there is none."""
-        return 0.0 if self.estimate is None else self.estimate.seconds
-
     def __str__(self) -> str:
-        form = "" if self.form is None else f" on the {self.form} form"
-        cost = "" if self.cost is None else f" (about {self.cost.seconds:.2g} s)"
-        return f"{self.backend}{form}{cost}"
+        return self.backend if self.form is None else f"{self.backend} on the {self.form} form"
 
-
-@dataclass(frozen=True)
-class Place:
-    """What `auto` is told of a backend, beside its estimate.
-
-    form: The form to take it in, where that is not the one it prefers.
-    least, most: Rows from which and up to which it is taken.
-    order: Its turn: by its estimate; in the order of the list, whatever those listed cost; or after all others.
-    unless: It gets no turn where this other backend takes the problem.
-    """
-
-    backend: str
-    form: Form | None = None
-    least: float = 0.0
-    most: float = float("inf")
-    order: str = "estimate"
-    unless: str = ""
-
-
-#: Linear machines.
-LINEAR = (
-    # Beyond so many rows the others need no n × n matrix, and are done before it is made.
-    Place("cvxopt", "dual", most=DENSE_ROWS),
-    # Its estimate does not count what modelling costs where there are many features; it is the second opinion.
-    Place("cvxpy", order="last"),
-    # CVXPY hands over to it; alone it is there for who names it.
-    Place("clarabel", most=0.0),
-    # First-order methods, and loops over single α: where C is large they take a thousand times their estimate.
-    Place("osqp", most=0.0),
-    Place("libsvm", most=0.0),
-    Place("liblinear", most=0.0),
-)
-#: Machines with another kernel.
-KERNEL = (
-    # kernel_newton begins with the same loop, and finishes.
-    Place("libsvm", unless="kernel_newton"),
-    # Exact, and independent of the first choice; the primal is dearer, but ends well where the dual is degenerate.
-    Place("cvxopt", "dual", most=DENSE_ROWS, order="listed"),
-    Place("cvxopt", "primal", most=DENSE_ROWS, order="listed"),
-    # As good, but of the same house; of many rows it comes first, because it can be stopped.
-    Place("interior_point", order="listed"),
-    Place("cvxpy", most=DENSE_ROWS, order="last"),
-    Place("clarabel", most=0.0),
-    Place("osqp", least=DENSE_ROWS + 1, order="last"),
-)
-
-#: Machines with another kernel whose rows are combinations of samples, as pairs are: there may be many times as many.
-COMBINED = (
-    # In the coordinates of the samples, n × n, rows cost no more than samples of a linear machine.
-    Place("interior_point", "primal"),
-    Place("cvxopt", "dual", most=DENSE_ROWS, order="listed"),
-    Place("cvxopt", "primal", most=DENSE_ROWS, order="listed"),
-    Place("cvxpy", "primal", most=DENSE_ROWS, order="last"),
-    Place("clarabel", most=0.0),
-    Place("osqp", "primal", order="last"),
-)
-
-#: The backends of this library.
-OURS = tuple(backends.REGISTRY)
-#: Which of these a machine has.
-Which = Literal["linear", "kernel", "combined"]
-PLACES: dict[Which, tuple[Place, ...]] = {"linear": LINEAR, "kernel": KERNEL, "combined": COMBINED}
+    def takes(self, problem: Problem, size: Size) -> bool:
+        """Whether it is installed, not for study, and takes the machine."""
+        if size.rows > self.most or (self.backend not in backends.REGISTRY and self.backend not in backends.OUTSIDE):
+            return False
+        can, form = self.chosen.abilities, self.form or self.chosen.preferred_form(size.linear)
+        return not can.study and can.takes(machine_traits(problem), size.rows, form) and bool(self.chosen.version())
 
 
 def choices(problem: Problem) -> Iterator[Choice]:
-    """The installed backends that take a problem, the first choice first; each is looked at when it is asked for."""
-    size, traits = size_of(problem), machine_traits(problem)
-    which: Which = "linear" if size.linear else "combined" if size.samples else "kernel"
-    told = (which, traits, _coarse(size))
-    names = (*backends.REGISTRY, *(name for name in backends.OUTSIDE if name in backends.FOR_AUTO))
-    order = _kept_order(*told) if names == OURS else _order(*told, names)  # theirs may say anything
-    return (choice for choice in order if choice.chosen.version() is not None)
+    """The backends that take a problem, the first choice first; each is looked at when it is asked for."""
+    size = size_of(problem)
+    outside = [Choice(name) for name in backends.OUTSIDE if name in backends.FOR_AUTO]
+    order = _linear(problem, size, outside) if size.linear else _kernel(size, outside)
+    return (choice for choice in order if choice.takes(problem, size))
 
 
-def _order(which: Which, traits: Traits, size: Size, names: tuple[str, ...] = OURS) -> tuple[Choice, ...]:
-    """What takes a machine, in order, of the backends of these names, installed or not."""
-    places = PLACES[which]
-    given = {place.backend for place in places}
-    by_order = {order: [p for p in places if p.order == order] for order in ("estimate", "listed", "last")}
-    by_order["estimate"] += [Place(name) for name in names if name not in given]
-    ranked, listed, last = (
-        [choice for place in by_order[order] if (choice := _choice(place, names, traits, size)) is not None]
-        for order in by_order
-    )
-    return (*_woven(sorted(ranked, key=lambda choice: choice.seconds), listed), *last)
+def _linear(problem: Problem, size: Size, outside: list[Choice]) -> list[Choice]:
+    """The order for a linear machine."""
+    newton, interior, augmented = map(Choice, ("kernel_newton", "interior_point", "augmented_lagrangian"))
+    n, d = size.rows, size.features
+    few = n <= FEW_ROWS and _stakes(problem) <= FEW_STAKES
+    wide = n <= d and (n <= WIDE_ROWS or not augmented.takes(problem, size))
+    if few or wide:
+        ours = [newton, augmented, interior]
+    elif n <= SMALL_ROWS and n * d**2 <= SMALL_SYSTEM:
+        ours = [interior, augmented, newton]
+    else:
+        ours = [augmented, interior, newton]
+    return [*ours, Choice("cvxopt", "dual", DUAL_ROWS), *outside, Choice("cvxpy")]
 
 
-#: `_order` of our own backends, whose estimates stay the same.
-_kept_order = lru_cache(maxsize=1024)(_order)
+def _kernel(size: Size, outside: list[Choice]) -> list[Choice]:
+    """The order for another kernel; of rows that are combinations of samples, as pairs are, the primal is smaller."""
+    smaller: Form | None = "primal" if size.samples else None
+    exact = [Choice("cvxopt", "dual", DUAL_ROWS), Choice("cvxopt", "primal", PRIMAL_ROWS)]
+    ours = [Choice("kernel_newton"), Choice("interior_point", smaller)]
+    return [*ours, *exact, *outside, Choice("cvxpy", smaller, CVXPY_ROWS)]
 
 
-def _coarse(size: Size) -> Size:
-    """The size with what is of data, and of no shape, in whole powers of 2: estimates are no better than that."""
-    if not size.linear:
-        return size
-    reach, stakes = (
-        math.ldexp(1.0, round(math.log2(value))) if 0.0 < value < math.inf else value
-        for value in (size.reach, size.stakes)
-    )
-    return size._replace(reach=reach, stakes=stakes)
+def _stakes(problem: Problem) -> float:
+    """Σ C_i times the mean of K_ii, or Σ 1/δ_i of curved losses: a number without a unit.
 
-
-def _choice(place: Place, names: tuple[str, ...], traits: Traits, size: Size) -> Choice | None:
-    """The turn of a backend at its place, or None where it does not get one."""
-    if place.backend not in names or not place.least <= size.rows <= place.most:
-        return None
-    backend = backends.get(place.backend)
-    can, form = backend.abilities, place.form or backend.preferred_form(size.linear)
-    if can.study or not can.takes(traits, size.rows, form):
-        return None
-    if place.unless in backends.REGISTRY and backends.get(place.unless).abilities.takes(traits, size.rows, "dual"):
-        return None
-    return Choice(place.backend, place.form, backend.estimate(size, form))
-
-
-def _woven(ranked: Iterable[Choice], listed: Iterable[Choice]) -> Iterator[Choice]:
-    """The two sequences merged: a ranked choice comes before the first listed one that costs more."""
-    waiting = deque(ranked)
-    for choice in listed:
-        while waiting and waiting[0].seconds <= choice.seconds:
-            yield waiting.popleft()
-        yield choice
-    yield from waiting
+    0 where α has no bound, and where its total is given, as in a ν-SVM: there C says little of it.
+    """
+    svm = problem.outlined
+    if svm.homogeneous or (not svm.bounded and not (svm.curved and bool((svm.curvature > 0.0).all()))):
+        return 0.0
+    return float(np.add.reduce(svm.upper if svm.bounded else 1.0 / svm.curvature)) * problem.space.scale
 
 
 def patience(seconds: float) -> float:
     """Seconds that what follows may take, after a solver or a choice that took so many."""
     return PATIENCE * max(seconds, FLOOR)
-
-
-def budget(estimate: Cost) -> float:
-    """Seconds that a first choice may take before it counts as wrong."""
-    return max(BUDGET * estimate.seconds, LEAST_BUDGET)
 
 
 def in_seconds(seconds: float) -> str:
@@ -288,11 +203,11 @@ class Request:
         limited = self.time_limit is not None or self.max_iter is not None or bool(self.options) or not self.polish
         return limited or result.status in STOPPED_BY_USER
 
-    def too_late(self, estimate: Cost) -> str | None:
-        """Why a backend with that set-up, which nothing can stop, may not start any more; None where it may."""
-        if estimate.setup < self.clock.left:
+    def too_late(self, setup: float) -> str | None:
+        """Why a backend with a set-up of so many seconds may not start any more; None where it may."""
+        if setup < self.clock.left:
             return None
-        return "the time was over" if self.clock.left <= 0 else f"its set-up alone takes {in_seconds(estimate.setup)}"
+        return "the time was over" if self.clock.left <= 0 else f"its set-up alone takes {in_seconds(setup)}"
 
     @property
     def certifying(self) -> float:
@@ -309,18 +224,23 @@ class Request:
 
 
 def attempt(
-    problem: Machine[R], backend: Backend, form: Form, estimate: Cost, request: Request, allowed: Clock | None = None
+    problem: Machine[R],
+    backend: Backend,
+    form: Form,
+    needed: Requirements,
+    request: Request,
+    allowed: Clock | None = None,
 ) -> R:
     """Compile, solve, unscale and interpret; again at tighter tolerances while the certificate says no.
 
     Raises TooLargeError, UnsupportedError.
     """
-    check_room(problem, backend, form, estimate)
+    check_room(problem, backend, form, needed)
     allowed = allowed or Clock()
     try:
         with Pulse(request.verbose, _setting_up(problem, backend, form)) as pulse:
-            if estimate.setup > EVERY:  # some hold the interpreter's lock, and then nothing prints
-                said = f"{backend.name} may print nothing for {in_seconds(estimate.setup)}, while it sets up"
+            if needed.seconds > EVERY:  # some hold the interpreter's lock, and then nothing prints
+                said = f"{backend.name} may print nothing for {in_seconds(needed.seconds)}, while it sets up"
                 say(said, request.verbose)
             return _attempt(problem, backend, form, request, allowed, pulse)
     except TooLargeError:
@@ -397,15 +317,15 @@ def not_started(problem: Machine[R], name: str, version: str, form: Form, reques
     return cast("R", replace(result, form=form, message=f"{result.message} {said}".strip()))
 
 
-def check_room(problem: Machine[R], backend: Backend, form: Form, estimate: Cost) -> None:
+def check_room(problem: Machine[R], backend: Backend, form: Form, requirements: Requirements) -> None:
     """Check that there is as much memory as a backend will need: without it, compiled code may end the process.
 
     Raises TooLargeError.
     """
     limited = address_space() < float("inf")
-    if estimate.bytes < LITTLE and not limited:
+    if requirements.bytes < LITTLE and not limited:
         return
-    needed, there = estimate.bytes + (estimate.mapped if limited else 0.0), available_memory()
+    needed, there = requirements.bytes + (requirements.mapped if limited else 0.0), available_memory()
     needed = max(needed, LEAST_SPACE) if limited else needed
     if needed > there:
         short = f"needs about {in_words(needed)} of memory, and {in_words(there)} are available"

@@ -1,5 +1,4 @@
-"""`auto` follows what backends say of themselves: engines registered for a test claim costs, and are ranked by them,
-left out, handed over from, or refused before they start."""
+"""`auto` goes by one rule; engines that do as a test tells them are handed over from, left out, or refused."""
 
 from __future__ import annotations
 
@@ -18,16 +17,27 @@ from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, solve
 from qpsvm.backends.abilities import ALL, ANYTHING, Abilities, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData
+from qpsvm.backends.requirements import Import, Memory, Requirements, Size
 from qpsvm.machines import Problem
-from qpsvm.program.costs import Cost, Import
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.solve import choice
-from qpsvm.solve.choice import DENSE_ROWS, Choice, check_room, choices
+from qpsvm.solve.choice import (
+    CVXPY_ROWS,
+    DUAL_ROWS,
+    FEW_ROWS,
+    PRIMAL_ROWS,
+    SMALL_ROWS,
+    WIDE_ROWS,
+    Choice,
+    check_room,
+    choices,
+)
 
 X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
 pytestmark = pytest.mark.usefixtures("unhurried")
-#: More than any machine has.
-HUGE = 1e18
+#: More than any machine has, in n × n matrices and in bytes.
+MANY, HUGE = 1e12, 1e18
+CALL = sys.modules["qpsvm.solve.call"]
 
 
 class FakeCompiled(Compiled):
@@ -44,11 +54,12 @@ class FakeCompiled(Compiled):
 
 
 class Fake(Backend):
-    """An engine that takes anything and does nothing; what it claims is set by a test."""
+    """An engine that takes anything and finds nothing; what it needs is set by a test."""
 
     name = "fake"
     abilities = Abilities("any QP", dual=ALL, primal=ALL)
-    claims = Cost(0.0, 0.0, 0.0)
+    memory = Memory(0.0, 0.0)
+    setup = 0.0
     sleeps = 0.0
     compiled = 0
 
@@ -59,8 +70,8 @@ class Fake(Backend):
     def options(self) -> frozenset[str]:
         return frozenset()
 
-    def estimate(self, size: Any, form: Any) -> Cost:  # noqa: ARG002
-        return self.claims
+    def requirements(self, size: Any, form: Any) -> Requirements:
+        return replace(super().requirements(size, form), seconds=self.setup)
 
     def compile(self, qp: qpsvm.QP) -> Compiled:
         self.compiled += 1
@@ -83,120 +94,113 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
     backends._made.cache_clear()  # what a test has set goes with them
 
 
-def only(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Nothing else is registered."""
-    monkeypatch.setattr(backends, "REGISTRY", {name: backends.REGISTRY[name] for name in names})
+def in_order(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """`auto` takes these, in this order."""
+    monkeypatch.setattr(CALL, "choices", lambda _: [Choice(name) for name in names])
 
 
 def csvm() -> CSVM:
     return CSVM(X, Y, 1.0, RBF(0.2))
 
 
-# --- the rank ---------------------------------------------------------------------------------------------------------
+def samples(n: int, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    return np.random.default_rng(0).normal(size=(n, d)), np.arange(n) % 2
 
 
-@pytest.mark.parametrize("problem", [CSVM(X, Y), csvm(), NuSVM(X, Y, 0.3, "rbf"), HardMargin(X, Y)], ids=repr)
-def test_a_new_engine_is_ranked_by_what_it_claims(fakes, problem):
-    quick, fake = fakes
-    before = [str(each) for each in choices(problem) if each.backend not in ("quick", "fake")]
-    quick.claims, fake.claims = Cost(0.0, 0.0, 0.0), Cost(0.0, 1e6, 0.0)
-    order = [each.backend for each in choices(problem)]
-    assert order[0] == "quick"
-    dearer = order[order.index("fake") + 1 :]
-    assert set(dearer) <= {"cvxpy", "osqp"}, "after everything but what is placed last"
-    assert [str(each) for each in choices(problem) if each.backend not in ("quick", "fake")] == before
+def order(problem: Problem) -> list[str]:
+    return [str(choice) for choice in choices(problem)]
 
 
-def test_what_an_engine_cannot_take_is_not_in_the_order(fakes, monkeypatch):
-    quick, fake = fakes
-    monkeypatch.setattr(Quick, "abilities", Abilities("a ν-SVM", dual=(Machines(ANYTHING - {"level 1"}),), because="."))
-    monkeypatch.setattr(Fake, "abilities", replace(Fake.abilities, study=True))
-    names = [each.backend for each in choices(csvm())]
-    assert not {"quick", "fake"} & set(names)
-    assert next(choices(NuSVM(X, Y, 0.3, RBF(0.2)))).backend == "quick"
-    assert solve(csvm()).status == "optimal"
-    assert not quick.compiled
-    assert not fake.compiled
+# --- the rule ---------------------------------------------------------------------------------------------------------
+
+FEW, SMALL, MANY_ROWS = samples(FEW_ROWS), samples(FEW_ROWS + 1), samples(SMALL_ROWS + 1)
+NEWTON, AUGMENTED, INTERIOR = "kernel_newton", "augmented_lagrangian", "interior_point"
 
 
-@pytest.mark.parametrize("n", [100, 5000])
-def test_linear_machines_are_ranked_by_estimates_and_cvxpy_is_last(n):
-    rng = np.random.default_rng(0)
-    order = list(choices(CSVM(rng.normal(size=(n, 5)), np.arange(n) % 2)))
-    seconds = [each.seconds for each in order]
-    assert order[-1].backend == "cvxpy"
-    assert seconds[:-1] == sorted(seconds[:-1])
-    assert ("cvxopt" in {each.backend for each in order}) == (n <= DENSE_ROWS)
+@pytest.mark.parametrize(("problem", "ours"), [
+    (CSVM(*FEW), [NEWTON, AUGMENTED, INTERIOR]), (CSVM(*MANY_ROWS), [AUGMENTED, INTERIOR, NEWTON]),
+    (CSVM(*SMALL), [INTERIOR, AUGMENTED, NEWTON]), (CSVM(*samples(1000, 200)), [AUGMENTED, INTERIOR, NEWTON]),
+    (CSVM(*FEW, C=1e4), [INTERIOR, AUGMENTED, NEWTON]), (CSVM(FEW[0] * 100, FEW[1]), [INTERIOR, AUGMENTED, NEWTON]),
+    (CSVM(*samples(400, 400)), [NEWTON, AUGMENTED, INTERIOR]),
+    (CSVM(*samples(WIDE_ROWS + 1, WIDE_ROWS + 1)), [AUGMENTED, INTERIOR, NEWTON]),
+    (NuSVM(*FEW, 0.3), [NEWTON, INTERIOR]), (NuSVM(*MANY_ROWS, 0.3), [INTERIOR, NEWTON]),
+    (NuSVM(*samples(WIDE_ROWS + 1, WIDE_ROWS + 1), 0.3), [NEWTON, INTERIOR]),
+    (HardMargin(*FEW), [NEWTON, INTERIOR]), (HardMargin(*MANY_ROWS), [INTERIOR, NEWTON]),
+], ids=repr)  # fmt: skip
+def test_linear_machines(problem, ours):
+    last = ["cvxpy"] if len(problem.y) > DUAL_ROWS else ["cvxopt on the dual form", "cvxpy"]
+    assert order(problem) == [*ours, *last]
 
 
-def test_with_a_kernel_the_list_is_kept_whatever_it_costs():
-    few, many = (samples(n) for n in (100, DENSE_ROWS + 1))
-    newton = ["kernel_newton"]
-    for kind, first, then in ((CSVM, newton, newton), (NuSVM, newton, newton), (PrimalHinge, [], [])):
-        extra = {"intercept": "penalised"} if kind is PrimalHinge else {}
-        small = [(each.backend, each.form) for each in choices(kind(*few, kernel="rbf", **extra))]
-        listed = [("cvxopt", "dual"), ("cvxopt", "primal"), ("interior_point", None), ("cvxpy", None)]
-        assert small == [*((name, None) for name in first), *listed]
-        large = [each.backend for each in choices(kind(*many, kernel="rbf", **extra))]
-        assert large == [*then, "interior_point", "osqp"]
+def test_machines_of_another_kernel():
+    for kind in (CSVM, NuSVM):
+        for n in (PRIMAL_ROWS, DUAL_ROWS, DUAL_ROWS + 1, CVXPY_ROWS + 1):
+            exact = ["cvxopt on the dual form"] * (n <= DUAL_ROWS) + ["cvxopt on the primal form"] * (n <= PRIMAL_ROWS)
+            assert order(kind(*samples(n), kernel="rbf")) == [NEWTON, INTERIOR, *exact, *["cvxpy"] * (n <= CVXPY_ROWS)]
+    penalised = PrimalHinge(*FEW, kernel="rbf", intercept="penalised")
+    assert order(penalised)[0] == INTERIOR
+    pairs = qpsvm.Ranking(FEW[0][:30], np.arange(30) % 5, kernel="rbf")
+    assert order(pairs)[0] == "interior_point on the primal form"
 
 
-def samples(n: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    return rng.normal(size=(n, 2)), np.arange(n) % 2
+def test_a_registered_backend_comes_after_our_own_and_before_cvxpy():
+    for problem in (CSVM(*FEW), csvm()):
+        with qpsvm.register_backend("mine", Fake, auto=True):
+            names = [choice.backend for choice in choices(problem)]
+            assert names[-2:] == ["mine", "cvxpy"]
+        with qpsvm.register_backend("mine", Fake):
+            assert "mine" not in [choice.backend for choice in choices(problem)]
 
 
-def test_two_orders_are_woven():
-    def made(*seconds: float) -> list[Choice]:
-        return [Choice(f"{each:g}", None, Cost(0.0, each, 0.0)) for each in seconds]
-
-    woven = choice._woven(made(1.0, 2.0, 9.0), made(5.0, 3.0, 7.0))
-    assert [each.backend for each in woven] == ["1", "2", "5", "3", "7", "9"]
-    assert [each.backend for each in choice._woven(made(1.0), [])] == ["1"]
+def test_what_takes_no_such_machine_is_for_study_or_absent_has_no_turn(monkeypatch):
+    monkeypatch.setattr(Fake, "abilities", Abilities("a ν-SVM", dual=(Machines(ANYTHING - {"level 1"}),), because="."))
+    with qpsvm.register_backend("mine", Fake, auto=True):
+        assert "mine" not in order(csvm())
+        assert "mine" in order(NuSVM(X, Y, 0.3, RBF(0.2)))
+        monkeypatch.setattr(Fake, "abilities", replace(Fake.abilities, study=True))
+        assert "mine" not in order(NuSVM(X, Y, 0.3, RBF(0.2)))
+    monkeypatch.setattr(type(backends.get("cvxopt")), "version", lambda _: None)
+    assert not [name for name in order(csvm()) if name.startswith("cvxopt")]
 
 
 # --- handing over -----------------------------------------------------------------------------------------------------
 
 
-def test_an_engine_that_claims_little_comes_first_and_hands_over(fakes):
+def test_an_engine_that_finds_nothing_hands_over(fakes, monkeypatch):
     quick, fake = fakes
-    quick.sleeps, fake.claims = 0.1, Cost(0.0, 1e6, 0.0)
+    quick.sleeps = 0.1
+    in_order(monkeypatch, "quick", "kernel_newton", "fake")
     result = solve(csvm())
     assert quick.compiled == 1
     assert (result.backend, result.status) == ("kernel_newton", "optimal")
     assert not fake.compiled
 
 
-def test_an_engine_that_claims_too_much_is_left_out_and_said(fakes, monkeypatch):
+def test_a_follower_whose_set_up_is_too_long_is_left_out_and_said(fakes, monkeypatch):
     quick, fake = fakes
-    fake.claims, fake.sleeps = Cost(0.0, 3600.0, 0.0), 60.0
-    only(monkeypatch, "quick", "fake")
+    fake.setup, fake.sleeps = 3600.0, 60.0
+    in_order(monkeypatch, "quick", "fake")
     result = solve(csvm(), check=False)
     assert quick.compiled == 1
     assert not fake.compiled
     assert (result.backend, result.status) == ("quick", "inaccurate")
-    assert "Not tried: fake on the dual form (about 60 minutes); name one" in result.message
+    assert "Not tried: fake (about 60 minutes to set it up); name one" in result.message.replace(
+        " on the dual form", ""
+    )
     only_one = solve(csvm(), "quick", check=False)
     assert "Not tried" not in only_one.message
-
-
-def test_what_is_in_proportion_is_tried_after_what_is_not(fakes, monkeypatch):
-    _, fake = fakes
-    fake.claims = Cost(0.0, 3600.0, 0.0)
-    only(monkeypatch, "quick", "fake", "cvxpy")
+    in_order(monkeypatch, "quick", "fake", "cvxpy")
     result = solve(csvm(), check=False)
     assert not fake.compiled
-    assert result.backend == "cvxpy"
-    assert result.status == "optimal"
+    assert (result.backend, result.status) == ("cvxpy", "optimal")
 
 
-def test_a_follower_that_takes_longer_than_it_claimed_is_stopped_and_nothing_follows(fakes, monkeypatch):
+def test_a_follower_that_takes_too_long_is_stopped_and_nothing_follows(fakes, monkeypatch):
     quick, fake = fakes
     monkeypatch.setattr(choice, "FLOOR", 0.05)
     allowed = choice.PATIENCE * 0.05
-    fake.claims, fake.sleeps = Cost(0.0, 1e-3, 0.0), 60.0
-    quick.claims = Cost(0.0, 0.0, 0.0)
-    only(monkeypatch, "quick", "fake", "cvxpy")
+    fake.sleeps = 60.0
+    in_order(monkeypatch, "quick", "fake", "cvxpy")
     began = time.monotonic()
     result = solve(csvm(), check=False)
     took = time.monotonic() - began
@@ -214,7 +218,7 @@ def test_a_follower_that_takes_longer_than_it_claimed_is_stopped_and_nothing_fol
 
 def test_an_engine_whose_set_up_is_too_long_is_not_started(fakes):
     _, fake = fakes
-    fake.claims = Cost(100.0, 100.0, 0.0)
+    fake.setup = 100.0
     result = solve(csvm(), "fake", time_limit=50.0, check=False)
     assert not fake.compiled
     assert result.status == "time_limit"
@@ -224,20 +228,17 @@ def test_an_engine_whose_set_up_is_too_long_is_not_started(fakes):
 
 def test_an_engine_of_huge_memory_is_refused_before_it_starts(fakes, monkeypatch):
     quick, fake = fakes
-    quick.claims = Cost(0.0, 0.0, HUGE)
+    quick.memory = Memory(MANY, MANY)
     problem = csvm()
     with pytest.raises(qpsvm.TooLargeError, match=r"quick needs about .* GiB of memory, and"):
         solve(problem, "quick")
     assert problem.space.gram.nbytes == 0
-    fake.claims = Cost(0.0, 1.0, 0.0)
-    assert solve(problem).backend == "kernel_newton"
-    fake.claims = Cost(0.0, 1e-3, 0.0)
-    only(monkeypatch, "quick", "fake")
+    in_order(monkeypatch, "quick", "fake")
     said = solve(csvm(), check=False).message
     assert "Not tried: quick on the dual form (memory)." in said
     assert "to wait for it" not in said
     assert fake.compiled == 1
-    only(monkeypatch, "quick")
+    in_order(monkeypatch, "quick")
     with pytest.raises(qpsvm.TooLargeError, match="quick needs"):
         solve(problem)
     assert not quick.compiled
@@ -246,13 +247,11 @@ def test_an_engine_of_huge_memory_is_refused_before_it_starts(fakes, monkeypatch
 def test_memory_is_asked_for_once(monkeypatch):
     asked: list[str] = []
 
-    def counted(problem: Any, backend: Any, form: Any, estimate: Any) -> None:
+    def counted(problem: Any, backend: Any, form: Any, needed: Any) -> None:
         asked.append(backend.name)
-        check_room(problem, backend, form, estimate)
+        check_room(problem, backend, form, needed)
 
     monkeypatch.setattr(choice, "check_room", counted)
-    if hasattr(sys.modules["qpsvm.solve.call"], "check_room"):
-        monkeypatch.setattr(sys.modules["qpsvm.solve.call"], "check_room", counted)
     solve(csvm())
     solve(csvm(), "cvxopt")
     assert asked == ["kernel_newton", "cvxopt"]
@@ -260,12 +259,34 @@ def test_memory_is_asked_for_once(monkeypatch):
 
 def test_what_an_import_maps_counts_where_address_space_is_limited(fakes, monkeypatch):
     quick, _ = fakes
+    size = choice.size_of(csvm())
     quick.loads = Import("no_such_package", HUGE, 2.0)
-    cost = quick.cost(choice.size_of(csvm()), "dual")
-    assert (cost.setup, cost.seconds, cost.bytes, cost.mapped) == (2.0, 2.0, 0.0, HUGE)
-    check_room(csvm(), quick, "dual", cost)
+    needed = Backend.requirements(quick, size, "dual")
+    assert needed.seconds >= 2.0
+    assert (needed.bytes, needed.mapped) == (0.0, HUGE)
+    check_room(csvm(), quick, "dual", needed)
     monkeypatch.setattr(choice, "address_space", lambda: 1e9)
     with pytest.raises(qpsvm.TooLargeError):
-        check_room(csvm(), quick, "dual", cost)
+        check_room(csvm(), quick, "dual", needed)
     quick.loads = Import("numpy", HUGE)
-    check_room(csvm(), quick, "dual", quick.cost(choice.size_of(csvm()), "dual"))
+    check_room(csvm(), quick, "dual", Backend.requirements(quick, size, "dual"))
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("n", [100, 5000])
+def test_every_backend_says_what_it_needs(kernel, n):
+    size = choice.size_of(CSVM(*samples(n, 10), kernel=kernel))
+    for backend in backends.everyone():
+        for form in backend.abilities.forms:
+            needed = backend.requirements(size, form)
+            assert 0 <= needed.seconds < np.inf
+            assert 0 <= needed.bytes < np.inf
+
+
+def test_sparse_rows_of_many_columns_are_not_refused_for_a_matrix_of_the_columns():
+    """10⁵ columns squared are 75 GiB, and nobody makes them: Newton steps there are on the free rows."""
+    text = Size(10**6, 10**5, 4 * 10**7, linear=True)
+    rows = 8.0 * (text.entries + text.rows)
+    assert backends.get(AUGMENTED).requirements(text, "dual").bytes < 2.0 * rows
+    narrow = text._replace(features=1000)
+    assert backends.get(AUGMENTED).requirements(narrow, "dual").bytes >= 8.0 * narrow.features**2

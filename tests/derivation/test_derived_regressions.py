@@ -43,7 +43,7 @@ MODULES = {qpsvm.EpsilonSVR: epsilon_svr, qpsvm.NuSVR: nu_svr, qpsvm.QuantileSVR
 @cache
 def solved(name: str, kernel: str, weights: bool = False) -> tuple[Any, SVMResult]:
     problem = MACHINES[name](kernel=KERNELS[kernel], sample_weight=WEIGHT if weights else None)
-    result = qpsvm.solve(problem, tol=1e-13, check=False)
+    result = qpsvm.solve(problem, "cvxopt", tol=1e-13, check=False)
     return problem, replace(result, status=qpsvm.Status.OPTIMAL)
 
 

@@ -8,22 +8,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import ALL, Abilities, Form
+from qpsvm.backends.abilities import ALL, Abilities
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData
 from qpsvm.backends.external.cvxopt_ import box_rows
 from qpsvm.backends.external.osqp_ import upper_triangle
-from qpsvm.program.costs import Cost, General, Import, Matrices, Rows, Size
+from qpsvm.backends.requirements import Import, Memory
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.space.operators import LowRank
 
 #: Its own tolerance, of the gap and of the residuals; a larger one leads to points that polishing cannot use.
 FINE = 1e-8
-PRICES = General(
-    dual=Matrices(4e-7, 0.0, 1.2e-8, 10.0), primal=Matrices(4e-7, 6e-10, 1.2e-8, 14.0),
-    rows=Rows((4e-7, 6.5e-9), (5e-6, 1e-7), 30.0),
-)  # fmt: skip
 
 #: Clarabel's statuses by name.
 STATUS = {
@@ -53,16 +49,13 @@ class ClarabelBackend(Backend):
         package="clarabel",
     )  # fmt: skip
     loads = Import("clarabel", 1e8)
+    memory = Memory(dual=10.0, primal=14.0, copies=30.0)
 
     def options(self) -> frozenset[str]:
         """The names of Clarabel's settings."""
         import clarabel
 
         return frozenset(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_")) - {"default"}
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """A sparse factorisation an iteration; of a dense P it is slow."""
-        return PRICES.cost(size, form)
 
     def compile(self, qp: QP) -> ClarabelCompiled:
         """P (upper triangle, CSC), q, A, b, cones: A's rows in the zero cone; G's and the bounds' in the nonnegative.

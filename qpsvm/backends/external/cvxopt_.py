@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import ALL, Abilities, Form
+from qpsvm.backends.abilities import ALL, Abilities
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
+from qpsvm.backends.requirements import Import, Memory
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import ParameterError
-from qpsvm.program.costs import PRODUCT_SECONDS, Cost, General, Import, Matrices, Rows, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.solvers.interior_point.systems import FactoredNewton, as_columns
@@ -125,12 +125,6 @@ MAX_ITERATIONS = 100
 #: What the solver raises when it breaks down; it has no status for that.
 BREAKDOWNS = (ValueError, ArithmeticError, ZeroDivisionError)
 
-PRICES = General(
-    dual=Matrices(6e-8, 4e-11, 3.5e-10, 4.5), primal=Matrices(6e-8, 4e-9, 3.5e-8, 19.0),
-    rows=Rows((1e-7, 1e-9), (3e-6, 2e-8), 10.0),
-)  # fmt: skip
-#: Seconds of the dense dual of a linear machine: of a call, and times n³.
-CALL, CUBE = 3e-3, 4e-10
 
 OPTIONS = frozenset(("abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"))
 STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}
@@ -146,14 +140,7 @@ class CvxoptBackend(Backend):
         options=OPTIONS,  # the documented ones, and `kktsolver`
     )  # fmt: skip
     loads = Import("cvxopt", 5e8)
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """An iteration factors an n × n matrix; a large dual of low rank keeps its factor."""
-        structured = form == "dual" and size.low_rank and size.rows >= STRUCTURED_ROWS
-        found = PRICES.rows.cost(size) if structured else PRICES.matrices(size, form)
-        if form == "primal" or not size.linear:
-            return found
-        return found.lasting(CALL + CUBE * size.rows**3 + size.rows * PRODUCT_SECONDS * size.weighed)
+    memory = Memory(dual=4.5, primal=19.0, copies=10.0)
 
     def compile(self, qp: QP) -> CvxoptCompiled:
         """P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""

@@ -8,22 +8,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import ALL, Abilities, Form
+from qpsvm.backends.abilities import ALL, Abilities
 from qpsvm.backends.base import Backend, refuse_unknown
 from qpsvm.backends.contract import Compiled, Limits, installed_version
+from qpsvm.backends.requirements import Import, Memory
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.base.resources.captured_output import capture_output
-from qpsvm.program.costs import Cost, General, Import, Matrices, Rows, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.space.operators import Diagonal
 
 DEFAULT_SOLVER = "CLARABEL"
-PRICES = General(
-    dual=Matrices(5e-7, 2.5e-10, 9e-10, 18.0), primal=Matrices(5e-7, 1.8e-9, 1e-8, 20.0),
-    rows=Rows((1.4e-6, 1e-8), (3e-6, 1e-7), 40.0),
-)  # fmt: skip
 
 #: Every status that CVXPY names.
 STATUS = {
@@ -63,10 +59,7 @@ class CvxpyBackend(Backend):
         package="cvxpy",
     )  # fmt: skip
     loads = Import("cvxpy", 1.2e9, seconds=1.0)
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """Modelling, and an iteration factors."""
-        return PRICES.cost(size, form)
+    memory = Memory(dual=18.0, primal=20.0, copies=40.0)
 
     def options(self) -> frozenset[str]:
         """`solver`, and the settings of the default solver."""

@@ -6,19 +6,19 @@ Its answer is looked at: whether it has the right shapes. Whether it is right, t
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import ALL, Abilities, Form, Wish
+from qpsvm.backends.abilities import ALL, Abilities, Wish
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterTypeError, SolverError
-from qpsvm.program.costs import Cost, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.space.operators import Diagonal, Operator
@@ -43,6 +43,7 @@ class FunctionBackend(Backend):
         named = keywords_of(function)
         limits: tuple[Wish, ...] = ("max_iter", "time_limit")
         self.passed = frozenset(named) & frozenset(SHARED)
+        self.memory = self.memory if sparse else self.memory._replace(copies=math.inf)
         self.settings = frozenset(named) - frozenset(SHARED)
         self.abilities = Abilities(
             needs=f"any QP{'' if sparse else ', dense'}; registered from outside", dual=ALL, primal=ALL, any_qp=True,
@@ -53,12 +54,6 @@ class FunctionBackend(Backend):
     def options(self) -> frozenset[str]:
         """Its keywords but those that all backends share."""
         return self.settings
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """That of CVXOPT, for want of a better: a factorisation of the whole matrix an iteration."""
-        from qpsvm.backends.external.cvxopt_ import PRICES
-
-        return PRICES.cost(size, form) if self.sparse else PRICES.matrices(size, form)
 
     def compile(self, qp: QP) -> FunctionCompiled:
         """P, q, G, h, A, b, lb, ub."""

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import Abilities, Form, Machines
+from qpsvm.backends.abilities import Abilities, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, ended
 from qpsvm.backends.own.augmented_lagrangian_ import LOSSES
 from qpsvm.backends.own.kernel_newton_ import LIBSVM_IMPORT
 from qpsvm.backends.own.views import LinearRows, linear_rows
+from qpsvm.backends.requirements import Import, Memory
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
-from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.solvers.linear import coordinate
@@ -36,8 +36,6 @@ DEFAULT_EPS = 1e-4
 TUBE_SHARE = 0.01
 #: Passes where no limit is given: on tables whose features are scaled alike it ends within a thousand.
 PASSES = 10_000
-#: Passes of an ordinary run, and the seconds of a call, for the estimate.
-USUAL_PASSES, CALL = 200.0, 5e-4
 
 
 class LiblinearBackend(Backend):
@@ -52,12 +50,7 @@ class LiblinearBackend(Backend):
         options=frozenset({"eps"}),  # its tolerance for the largest violation
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """Passes over the rows; its loop runs in slices, so that it can be stopped from the beginning."""
-        del form
-        seconds = coordinate.NUMBER_SECONDS * (size.entries + 2 * size.rows) + coordinate.ROW_SECONDS * size.rows
-        return Cost(0.0, CALL + USUAL_PASSES * seconds, coordinate.NUMBER_BYTES * (size.entries + 3 * size.rows))
+    memory = Memory(dual=0.0, primal=0.0, copies=coordinate.NUMBER_BYTES / 8)
 
     def compile(self, qp: QP) -> LiblinearCompiled:
         """X, the target, sample weights that carry C, and whether there is an intercept."""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import Abilities, Form, Machines
+from qpsvm.backends.abilities import Abilities, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import (
     DEFAULT_TOLERANCE,
@@ -27,16 +27,14 @@ from qpsvm.backends.contract import (
 from qpsvm.backends.own.kernel_newton_ import (
     INTERVALS,
     LIBSVM_IMPORT,
-    LINEAR_INTERVALS,
     MARGINS,
     Intervals,
     interval_blocks,
     kernel_samples,
-    loop_cost,
 )
+from qpsvm.backends.requirements import Import, Memory
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.progress import Clock
-from qpsvm.program.costs import Cost, Import, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver
 from qpsvm.program.svm_dual import Statement, SVMDual
@@ -45,6 +43,8 @@ from qpsvm.solvers.shared.stopping import run_sliced
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.space.operators import LowRank
 
+#: Rows of a regression or a one-class machine up to which its loop takes the whole Gram matrix.
+INTERVAL_ROWS = 1000
 #: LIBSVM's own tolerance, for the largest violation.
 DEFAULT_EPS = 1e-3
 #: A ν-SVM, and any machine of a given sum, is solved to this share of the tolerance: its objective is small, so that a
@@ -72,18 +72,14 @@ class LibsvmBackend(Backend):
         needs="dual of a machine with bounds and a free intercept; the peer to compare with",
         dual=(
             Machines(MARGINS - {"unbounded"}), Machines(NU), Machines(INTERVALS - {"linear"}),
-            Machines(INTERVALS, LINEAR_INTERVALS),
+            Machines(INTERVALS, INTERVAL_ROWS),
         ),
         because="it solves the dual", polls=True,
         package="scikit-learn",
         options=frozenset({"eps", "cache_size", "shrinking"}),  # `eps`: its tolerance for the largest violation
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """Kernel values as they are needed; its loop runs in slices, so that it can be stopped from the beginning."""
-        del form
-        return loop_cost(size)
+    memory = Memory(dual=0.0, primal=0.0, copies=1.0)
 
     def compile(self, qp: QP) -> LibsvmCompiled | LoopCompiled:
         """X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""

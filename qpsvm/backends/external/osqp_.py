@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import ALL, Abilities, Form
+from qpsvm.backends.abilities import ALL, Abilities
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
+from qpsvm.backends.requirements import Import, Memory
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.captured_output import capture_output
-from qpsvm.program.costs import Cost, General, Import, Matrices, Rows, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status, gradient
 from qpsvm.space.operators import Diagonal, LowRank, Operator
@@ -24,10 +24,6 @@ DEFAULTS = {"eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4000, "time_limit": 1e
 SETTINGS_REFUSED = "2"
 #: Iteration limit where a tolerance is asked for and no limit is given: OSQP's own, 4000, is too few for small ones.
 MAX_ITERATIONS = 20_000
-PRICES = General(
-    dual=Matrices(1.5e-7, 2.5e-10, 1.5e-9, 6.0), primal=Matrices(1.5e-7, 6e-10, 4e-9, 10.0),
-    rows=Rows((2e-7, 6.5e-9), (1.2e-4, 6.5e-9), 20.0),
-)  # fmt: skip
 
 #: OSQP's status numbers; the arrays beside a status are trusted only where this says there is a point.
 STATUS = {
@@ -55,16 +51,13 @@ class OsqpBackend(Backend):
         starts=True, linear_form="primal", package="osqp",
     )  # fmt: skip
     loads = Import("osqp", 3e8)
+    memory = Memory(dual=6.0, primal=10.0, copies=20.0)
 
     def options(self) -> frozenset[str]:
         """The names of OSQP's settings."""
         import osqp
 
         return frozenset(name for name in dir(osqp.OSQP().ext.OSQPSettings) if not name.startswith("_"))
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """One factorisation, and many cheap iterations."""
-        return PRICES.cost(size, form)
 
     def compile(self, qp: QP) -> OsqpCompiled:
         """P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from qpsvm import core
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.backends.own.views import LinearRows, best_intercept, linear_rows
+from qpsvm.backends.requirements import Requirements, Size
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.program.costs import FACTORED_COLUMNS, Cost, Rows, Size, descent_seconds, is_wide, newton_seconds
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.solvers.linear.coordinate import is_loaded
-from qpsvm.solvers.linear.descent import most_reach
 from qpsvm.solvers.linear.settings import SETTINGS
 
 #: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
 #: α, the loss bends; a row that may not be violated is no loss.
 LOSSES = ANYTHING - {"kernel", "balance and total", "one row", "other rows"}
 BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
-#: A pass over the samples before the first step, and no copy of them.
-PASSES = Rows((1e-9, 0.0), (1e-9, 0.0), 1.0)
-#: Without the compiled core coordinate descent goes first up to so many numbers: seconds of a call, and of its passes a
-#: number.
-COORDINATE_NUMBERS = SETTINGS.coordinate_numbers
-COORDINATE_CALL, COORDINATE_PASSES = 8e-4, 5e-8
 
 
 class AugmentedLagrangianBackend(Backend):
@@ -46,17 +37,12 @@ class AugmentedLagrangianBackend(Backend):
         options=frozenset({"engine", "keep", "begun"}),
     )  # fmt: skip
 
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """Passes over the samples, and Newton steps on the few rows that are free."""
+    def requirements(self, size: Size, form: Form) -> Requirements:
+        """Rows, and the matrix that is factored: of the columns, or of free rows where columns are many."""
         del form
-        shape = size.rows, size.features, size.entries
-        seconds = newton_seconds(*shape, size.smooth, size.sparse)
-        words = size.sparse and size.features > FACTORED_COLUMNS  # where LIBLINEAR goes first without the core
-        if core.compiled is not None or (words and is_wide(size.rows, size.features)):
-            seconds = min(seconds, descent_seconds(*shape, size.reach))
-        elif size.reach <= most_reach(size.rows) and size.entries <= COORDINATE_NUMBERS and is_loaded():
-            return PASSES.cost(size).lasting(COORDINATE_CALL + COORDINATE_PASSES * size.entries)
-        return replace(PASSES.cost(size).lasting(seconds), bytes=_bytes(size))
+        k = min(size.rows, size.features)
+        side = k if k <= SETTINGS.direct_columns else min(k, SETTINGS.pool_rows)
+        return Requirements(0.0, 8.0 * (size.entries + size.rows + side**2))
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
         """Rows, signs, losses and the intercept of the machine that the QP is the dual of: X is not copied."""
@@ -97,13 +83,6 @@ class AugmentedLagrangianCompiled(Compiled):
         if rows.intercept == "free":
             return w, best_intercept(svm, w, rows.factor), alpha
         return w, rows.source.comm.sum(float(beta.sum())) if rows.intercept else 0.0, alpha
-
-
-def _bytes(size: Size) -> float:
-    """Vectors over the rows, and the matrix that is factored: of the columns, or where these are many of free rows."""
-    k = min(size.rows, size.features)
-    side = k if k <= SETTINGS.direct_columns else min(k, SETTINGS.pool_rows)
-    return float(8 * (PASSES.count * (size.entries + size.rows) + side**2))
 
 
 def _with_states(settings: dict[str, Any]) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ALL, Abilities, Form
+from qpsvm.backends.abilities import ALL, Abilities
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData, own_settings
+from qpsvm.backends.requirements import Memory
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.program.costs import Cost, General, Matrices, Rows, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.space.operators import Diagonal
@@ -23,12 +23,6 @@ SHARE = 0.1
 DEFAULT_TOLERANCE = 1e-8
 #: Below this, rounding stops it and not its own rule.
 FINEST = 1e-12
-PRICES = General(
-    dual=Matrices(1.5e-8, 3e-11, 2e-10, 7.5), primal=Matrices(1.5e-8, 2e-10, 1.5e-9, 13.0),
-    rows=Rows((2e-7, 3e-10), (4e-8, 6e-10), 4.0),
-)  # fmt: skip
-#: Linear machines: seconds of a call, and of a row; iterations; seconds of one for a number in X, and those times d.
-CALL, ROW, ITERATIONS, PASS, FACTOR = 2e-3, 8e-7, 20.0, 2e-9, 3e-11
 
 
 class InteriorPointBackend(Backend):
@@ -39,13 +33,7 @@ class InteriorPointBackend(Backend):
         needs="the dual and the primal of every machine; it uses low rank, box and slacks", dual=ALL, primal=ALL,
         polls=True,
     )  # fmt: skip
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """An iteration factors: n × n, or d × d with more rows than features."""
-        found, d = PRICES.cost(size, form), size.features
-        if not size.linear:
-            return found
-        return found.lasting(CALL + ROW * size.rows + ITERATIONS * size.rows * d * (PASS + FACTOR * d))
+    memory = Memory(dual=7.5, primal=13.0, copies=4.0)
 
     def compile(self, qp: QP) -> Compiled:
         """P (an operator), q, A, b, lb, ub; or, for a QP with inequality rows, the soft rows that it consists of."""

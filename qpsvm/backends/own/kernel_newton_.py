@@ -21,19 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm import core
 from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
+from qpsvm.backends.requirements import Import, Memory, Requirements, Size
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
-from qpsvm.program.costs import FEW_ROWS, PRODUCT_SECONDS, VALUE_SECONDS, Cost, Import, Size
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.program.svm_dual import Group, SVMDual
-from qpsvm.solvers.kernel.dual import NARROW, KernelDual
+from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import KernelGram
@@ -62,31 +61,13 @@ CURVED = ANYTHING - {
     "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
     "several α a sample",
 }  # fmt: skip
-#: Rows of a machine with curvature up to which its Gram matrix is made, and of a linear one of any such kind: of few
-#: features its matrix is singular, and others see the features.
-LARGEST_CURVED, LINEAR_INTERVALS = 4000, 1000
-#: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included; and the most that it caches
-#: of a Gram matrix, without a look whether they are there.
-LIBSVM_IMPORT, LIBSVM_CACHE = 4e8, 2e8
-#: Rows up to which the whole Gram matrix is kept.
-GRAM_ROWS = 2000
-#: Samples for each feature from which on linear classes overlap and the Gram matrix is singular; how many times as
-#: long its steps then take. LIBSVM's loop finds the split of few rows for next to nothing all the same, up to these
-#: stakes.
-CROWDED, CROWDED_FACTOR, MODEST = 2.5, 10.0, 8000.0
-#: Seconds of a call, and of its steps times n²; of a ν-SVM.
-CALL, SQUARE, NU_SQUARE = 4e-4, 2e-8, 7e-9
-#: The same with the compiled loop, where the rows are not crowded.
-QUICK_CALL, QUICK_SQUARE = 1e-4, 4e-9
-#: Products with the samples that finding the few rows takes that support a linear hard margin of few features.
-PASSES = 30.0
+#: Rows of a machine with curvature up to which its Gram matrix is made, and of a linear one.
+LARGEST_CURVED, LINEAR_CURVED = 4000, 1000
+#: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included.
+LIBSVM_IMPORT = 4e8
 #: The tolerance of interior points, as a share of that asked for: α alone certifies less well than the pair. The
 #: shortest time that they are handed.
 INSIDE_SHARE, SHORTEST = 1e-2, 1e-9
-#: Bytes a pair of rows of a linear machine: the Gram matrix, and what is made of parts of it.
-PAIR_BYTES = 20.0
-
-
 #: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
 SHARED = 1e-15
 #: An interval is so much wider than (IVAL.5) asks for.
@@ -101,31 +82,19 @@ class KernelNewtonBackend(Backend):
         needs="dual of a machine with a free intercept, kernel or (few rows) linear; fast",
         dual=(
             Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
-            Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LINEAR_INTERVALS),
-            Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_INTERVALS),
+            Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LARGEST_GRAM),
+            Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_CURVED),
         ),
         because="it reads kernel and samples off the dual", starts=True, polls=True,
         options=frozenset({"engine"}),  # auto, gram or libsvm.
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
+    memory = Memory(dual=2.5, primal=2.5)  # of a linear machine
 
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """The Gram matrix of a linear machine. Of another, parts of it: it can stop between two of them."""
-        del form
-        n = size.rows
-        if not size.linear:
-            return loop_cost(size)
-        product = n * PRODUCT_SECONDS * size.weighed
-        gram = n * n * VALUE_SECONDS + product
-        if size.hard and size.features <= NARROW and not size.sparse:  # a few products with the samples
-            return Cost(0.0, 0.0, PAIR_BYTES * n**2).lasting(CALL + PASSES * size.weighed * PRODUCT_SECONDS)
-        if size.homogeneous:
-            return Cost(gram, gram, PAIR_BYTES * n**2).lasting(CALL + NU_SQUARE * n * n + product)
-        crowded = n > CROWDED * size.features and (n > FEW_ROWS or size.stakes > MODEST)
-        if core.compiled is not None and not crowded:
-            return Cost(gram, gram, PAIR_BYTES * n**2).lasting(QUICK_CALL + QUICK_SQUARE * n * n + product)
-        seconds = (CROWDED_FACTOR if crowded else 1.0) * (CALL + SQUARE * n * n + product)
-        return Cost(gram, gram, PAIR_BYTES * n**2).lasting(seconds)
+    def requirements(self, size: Size, form: Form) -> Requirements:
+        """The Gram matrix of a linear machine, and what is made of parts of it; of another kernel, parts alone."""
+        needed = super().requirements(size, form)
+        return needed if size.linear else replace(needed, seconds=0.0, bytes=0.0)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
         """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
@@ -272,12 +241,6 @@ def mean_curvature(svm: SVMDual) -> float:
     """The mean of K_ii; 1 where that is nothing."""
     kappa = svm.gram.mean_diagonal()
     return kappa if kappa > LEAST_CURVATURE else 1.0
-
-
-def loop_cost(size: Size) -> Cost:
-    """Of LIBSVM's loop and what is built on it: kernel values as they are needed, and a cache of them."""
-    n = size.rows
-    return Cost(0.0, size.gram_seconds, 16.0 * min(n, GRAM_ROWS) ** 2 + min(8.0 * n**2, LIBSVM_CACHE))
 
 
 def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArray | None]:

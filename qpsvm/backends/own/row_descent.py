@@ -9,10 +9,10 @@ import scipy.sparse as sp
 
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.program.costs import newton_seconds
 from qpsvm.program.losses import Loss
 from qpsvm.solvers.linear.coordinate import numbers_of
 from qpsvm.solvers.linear.descent import GOALS, Run, table_of
+from qpsvm.solvers.linear.effort import newton_seconds, pass_seconds
 from qpsvm.solvers.linear.row_problem import RowLosses, balanced
 from qpsvm.solvers.linear.working_set import is_large
 from qpsvm.solvers.shared.stopping import Budget
@@ -61,3 +61,6 @@ class RowDescent:
         found = self._run.descent()
         self.alpha = balanced(found.alpha, self._y, self._losses) if self._free else found.alpha
         self.b, self.done, self.iterations = found.b, found.finished, self._budget.steps
+
+
+__all__ = ["RowDescent", "Rows", "descends", "pass_seconds"]

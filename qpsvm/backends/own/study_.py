@@ -12,21 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
+from qpsvm.backends.abilities import ANYTHING, Abilities, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData, own_settings
+from qpsvm.backends.requirements import Memory
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.machines.problem import forms
-from qpsvm.program.costs import Cost, Matrices, Rows, Size
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.space.operators import Diagonal
-
-#: Products with the samples.
-ASCENT_PASSES = Rows((3e-8, 0.0), (2e-5, 0.0), 1.0)
-#: Products with P before the first step and in all, and rows up to which P is kept for them.
-FIRST_PRODUCTS, PRODUCTS, KEPT_ROWS = 15.0, 100.0, 10_000
 
 
 class DualAscentBackend(Backend):
@@ -39,15 +34,7 @@ class DualAscentBackend(Backend):
         starts=True, polls=True, study=True,
         options=frozenset({"step", "accelerated"}),  # a fixed step, and momentum
     )  # fmt: skip
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """Products with P, over and over; made anew each time where P cannot be kept."""
-        del form
-        if size.linear:
-            return ASCENT_PASSES.cost(size)
-        kept = size.rows <= KEPT_ROWS
-        streamed = size.gram_seconds * (1.0 if kept else FIRST_PRODUCTS)
-        return Cost(streamed, PRODUCTS * streamed, 8.0 * size.rows**2 if kept else 0.0)
+    memory = Memory(dual=1.0, primal=1.0, copies=1.0)
 
     def compile(self, qp: QP) -> DualAscentCompiled:
         """P (an operator), q, A, b, lb, ub: nothing is copied."""
@@ -69,8 +56,6 @@ class DualAscentCompiled(Compiled):
 
 #: Its workspace is about ten dense n × n matrices and an iteration costs O(n³).
 MOST_VARIABLES = 2000
-#: Its dense matrices, of a dual and of a primal.
-DUAL, PRIMAL = Matrices(1e-7, 1.4e-9, 3e-8, 12.5), Matrices(1e-7, 1.2e-8, 2.4e-7, 100.0)
 
 
 class SlsqpBackend(Backend):
@@ -83,11 +68,7 @@ class SlsqpBackend(Backend):
         study=True, package="scipy",
         options=frozenset({"ftol"}),  # its absolute tolerance of the objective
     )  # fmt: skip
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """An iteration factors a dense matrix of all variables and rows."""
-        found = (DUAL if form == "dual" else PRIMAL).cost(size.rows)
-        return found if size.linear else found + size.gram
+    memory = Memory(dual=12.5, primal=100.0)
 
     def compile(self, qp: QP) -> SlsqpCompiled:
         """P, q, G, h, A, b, lb, ub, all dense."""
@@ -117,8 +98,6 @@ class SlsqpCompiled(Compiled):
 
 #: Whose primals it takes: those with a slack for each α.
 SLACKS = ANYTHING - {"unbounded", "partly bounded", "curved", "partly curved"}
-#: Its passes over the coordinates of K = LLᵀ, and over the samples of a linear machine.
-COORDINATES, PASSES = Matrices(1.5e-8, 1.3e-10, 1.3e-10, 5.5), Rows((2.5e-7, 0.0), (2.5e-5, 0.0), 5.0)
 
 
 class SubgradientBackend(Backend):
@@ -132,11 +111,7 @@ class SubgradientBackend(Backend):
         # The constant step of the published method, in the units of the QP compiled, which `solve` scales.
         options=frozenset({"learning_rate"}),
     )  # fmt: skip
-
-    def estimate(self, size: Size, form: Form) -> Cost:
-        """Passes over the rows; with a kernel over its coordinates, which are made first."""
-        del form
-        return PASSES.cost(size) if size.linear else COORDINATES.cost(size.rows) + size.gram
+    memory = Memory(dual=5.5, primal=5.5, copies=5.0)
 
     def compile(self, qp: QP) -> SubgradientCompiled:
         """M, h, c, d, q of ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊: what is left when the slacks are eliminated."""

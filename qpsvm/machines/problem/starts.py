@@ -24,10 +24,10 @@ from qpsvm.base.errors import DataError
 from qpsvm.bounds.repair import feasible, feasible_start
 from qpsvm.data.rows import as_row_source
 from qpsvm.data.samples import Samples
-from qpsvm.program.costs import FEATURE_SECONDS, VALUE_SECONDS
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.gram import kernel_seconds
 from qpsvm.space.kernels.space import FeatureSpace
 
 
@@ -54,7 +54,7 @@ def certificate_seconds(space: FeatureSpace, alpha: FloatArray) -> float:
 def _row_seconds(space: FeatureSpace) -> float:
     """Seconds of the kernel values of one support vector."""
     n, d = space.samples.shape
-    return float(n * (VALUE_SECONDS + FEATURE_SECONDS * d))
+    return kernel_seconds(n, d)
 
 
 def _largest(alpha: FloatArray, y: FloatArray, most: int) -> FloatArray:

@@ -19,8 +19,8 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from qpsvm import core
+from qpsvm.backends.own.row_descent import pass_seconds
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.program.costs import NUMBER, ROW
 from qpsvm.program.losses import Loss
 
 #: Steps, of which ten are usual; and halvings of one.
@@ -103,7 +103,7 @@ def pays(X: Matrix) -> bool:
     if not sp.issparse(X):
         return bool(d <= FEW_COLUMNS)
     step = PAIR * X.nnz * (X.nnz / max(n, 1)) + CUBE * float(d) ** 3
-    return bool(step <= PASSES * NUMBER * (X.nnz + ROW * n))
+    return bool(step <= PASSES * pass_seconds(n, X.nnz))
 
 
 def newton(

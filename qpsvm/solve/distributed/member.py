@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from qpsvm.backends import RESUMABLE, get
 from qpsvm.backends.contract import built_in_version
+from qpsvm.backends.requirements import Requirements
 from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, QPSVMError
@@ -32,7 +33,6 @@ from qpsvm.base.resources.progress import Clock, for_another
 from qpsvm.data.rows.memory import ChunkRows
 from qpsvm.data.samples import Samples, coded, weighed_by_class
 from qpsvm.machines.problem.replaced import Outline
-from qpsvm.program.costs import Cost
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.choice import Request, attempt
@@ -258,7 +258,7 @@ def solve_share(
 
 def _certified(problem: Any, request: Request) -> SVMResult:
     """The result; of a sharper solve where the first one is not satisfactory, from where that ended."""
-    backend, nothing = get(RESUMABLE), Cost(0.0, 0.0, 0.0)
+    backend, nothing = get(RESUMABLE), Requirements(0.0, 0.0)
     best: SVMResult = attempt(problem, backend, "dual", nothing, request)
     aim = request.tol
     for _ in range(TRIES):

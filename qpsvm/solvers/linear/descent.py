@@ -28,7 +28,6 @@ from qpsvm.base.arrays.frozen import repeated, total
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.base.resources.progress import Clock
-from qpsvm.program.costs import NUMBER, descent_seconds, is_wide, newton_seconds
 from qpsvm.program.losses import Loss, PerRow
 from qpsvm.solvers.linear.coordinate import (
     Descent,
@@ -39,6 +38,7 @@ from qpsvm.solvers.linear.coordinate import (
     numbers_of,
     task_of,
 )
+from qpsvm.solvers.linear.effort import NUMBER, descent_seconds, is_wide, newton_seconds
 from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, mean, separated
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.working_set import is_large

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qpsvm.program.costs import FACTORED_COLUMNS
+from qpsvm.solvers.linear.effort import FACTORED_COLUMNS
 
 
 @dataclass(frozen=True)

@@ -98,9 +98,6 @@ class Broken(Backend):
     def options(self):
         return frozenset()
 
-    def estimate(self, size, form):
-        return backends.get("slsqp").estimate(size, form)
-
 
 def test_a_backend_that_breaks_down_is_a_row(monkeypatch):
     monkeypatch.setitem(backends.REGISTRY, "broken", (__name__, "Broken"))

@@ -13,10 +13,8 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm import core
 from qpsvm.backends import get
-from qpsvm.backends.abilities import size_of
 from qpsvm.base.resources.communicator import SERIAL, crossing
 from qpsvm.data.rows import as_row_source
-from qpsvm.solve.choice import choices
 from qpsvm.solvers.linear import coordinate
 from qpsvm.solvers.linear import descent as coordinate_start
 from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, lengthened, passes
@@ -295,18 +293,6 @@ def test_with_a_start_there_are_newton_steps_only():
     assert first.engine == "coordinate"
     again = solve_linear(wide, y, 1.1, intercept="penalised", start=(first.w, first.b, first.alpha))
     assert (again.reason, again.engine) == ("converged", "newton")
-
-
-@pytest.mark.usefixtures("unhurried")
-def test_auto_counts_on_it_for_a_small_table_with_a_small_c():
-    assert compiled_train() is not None
-    random = np.random.default_rng(0)
-    X, y = random.standard_normal((800, 10)), np.where(np.arange(800) % 2, 1.0, -1.0)
-    small = problem_of(X, y, 0.005, "penalised")
-    assert size_of(small).reach == pytest.approx(0.005 * ((X * X).sum(axis=1).mean() + 1.0))
-    assert next(choices(small)).backend == "augmented_lagrangian"
-    assert next(choices(problem_of(X, y, 100.0, "penalised"))).backend == "interior_point"
-    assert "coordinate" in qpsvm.solve(small).solver.status
 
 
 def test_the_backend_needs_scikit_learn_and_nothing_is_imported_before():

@@ -1,0 +1,109 @@
+"""What a backend needs before it can begin: memory, and the seconds of a set-up that nothing can stop.
+
+| over                  | n × n matrices                      | rows of samples (linear kernels)         |
+|-----------------------|-------------------------------------|------------------------------------------|
+| bytes                 | 8 m n²                              | 8 (c (z + n) + k²),  k = min(n, d)       |
+| seconds of the set-up | of K, and s₂ n² + s₃ n³             | z (r₁ + r₂ k)                            |
+
+n rows, d features, z entries that are not zero. A backend says m and c, `Memory`, which are measured; the seconds are
+the same for all: those of OSQP and CVXPY, measured on one core. They decide what is begun at all under a time limit, so
+that a factor of two does not matter. What looks at its clock needs no set-up but the Gram matrix.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from qpsvm.space.kernels.gram import kernel_seconds
+
+Form = Literal["dual", "primal"]
+#: s₂ and s₃: a dense matrix becomes a sparse one, and is factored as such (QDLDL).
+SQUARE, CUBE = 1.5e-7, 2.5e-10
+#: r₁ and r₂: the same of rows.
+ENTRY, COLUMN = 2e-7, 6.5e-9
+
+
+class Size(NamedTuple):
+    """n rows of d features, with entries that are not zero; whether the kernel is linear.
+
+    `samples`: of how many samples the rows are combinations, as pairs are; 0 where each row is a sample.
+    """
+
+    rows: int
+    features: int
+    entries: int
+    linear: bool
+    samples: int = 0
+
+    @property
+    def gram_seconds(self) -> float:
+        """Seconds of all kernel values; 0 of a linear machine, whose matrix nobody needs."""
+        n = self.samples or self.rows
+        return 0.0 if self.linear else kernel_seconds(n * n, self.features)
+
+
+class Memory(NamedTuple):
+    """How many n × n matrices a backend holds at a time on either form; and how many copies of a linear machine's rows.
+
+    copies: inf where it makes the Gram matrix of a linear machine, too.
+    """
+
+    dual: float
+    primal: float
+    copies: float = math.inf
+
+    def bytes(self, size: Size, form: Form) -> float:
+        """The most that it holds, besides what there is already."""
+        n, matrices = size.rows, self.dual if form == "dual" else self.primal
+        if self.uses_rows(size, form):
+            return 8.0 * (self.copies * (size.entries + n) + min(n, size.features) ** 2)
+        if size.samples and form == "primal":  # in the coordinates L of K = LLᵀ, (samples, samples)
+            k = size.samples
+            return 8.0 * (matrices * k**2 + (0.0 if math.isinf(self.copies) else self.copies) * (k + 1) * n)
+        return 8.0 * matrices * n**2
+
+    def uses_rows(self, size: Size, form: Form) -> bool:
+        """Whether it keeps samples, and no n × n matrix: linear primals, and duals of more rows than features."""
+        narrow = form == "primal" or 2 * size.features < size.rows
+        return size.linear and narrow and not math.isinf(self.copies)
+
+    def setup(self, size: Size, form: Form) -> float:
+        """Seconds of a set-up that nothing can stop, the Gram matrix not counted."""
+        if self.uses_rows(size, form):
+            return size.entries * (ENTRY + COLUMN * min(size.rows, size.features))
+        n = size.samples if size.samples and form == "primal" else size.rows
+        return SQUARE * n**2 + CUBE * n**3
+
+
+@dataclass(frozen=True)
+class Import:
+    """A module that the first use of a backend imports, the bytes that it maps, and its seconds where they matter."""
+
+    module: str
+    bytes: float
+    seconds: float = 0.0
+
+    @property
+    def is_made(self) -> bool:
+        """Whether it is imported already."""
+        return self.module in sys.modules
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What it takes to begin.
+
+    seconds: Until the solver first looks at its clock.
+    bytes: Memory at the most, besides what there is already.
+    mapped: Bytes of address space that its imports take, besides; they count only where that is limited.
+    """
+
+    seconds: float
+    bytes: float
+    mapped: float = 0.0
+
+
+__all__ = ["Import", "Memory", "Requirements", "Size"]
