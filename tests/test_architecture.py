@@ -56,7 +56,7 @@ LATE = ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "sklearn", "matplotlib", "
         "latex2mathml", "threadpoolctl", "pyarrow", "dask", "distributed",
         "starlette", "uvicorn", "websockets", "anywidget", "traitlets")  # fmt: skip
 #: Rooms of ours that a first solve of samples in memory does without, and so is not made to wait for.
-UNUSED = ("faces", "many", "derivation", "estimators", "solve.distributed", "solve.checkpointing",
+UNUSED = ("faces", "many", "derivation", "estimators", 
           "solve.all_in_one_attempt", "result.saving", "data.files")  # fmt: skip
 #: Names of `qpsvm` that are no part of `from qpsvm import *`: they need more, or are packages.
 BESIDE = {"Playground", "derivation", "estimators", "patch_sklearn", "unpatch_sklearn"}

@@ -2,12 +2,9 @@
 
     python -m benchmarks.large make --folder DIR --rows 1e7             # tables, written by blocks; not committed
     python -m benchmarks.large measure --folder DIR --rows 1e6 --rows 1e7   # seconds, memory, passes, gap, bytes sent
-    python -m benchmarks.large network --folder DIR --rows 1e5          # the cost model against slow networks
-    python -m benchmarks.large check large-lines.jsonl                  # and against the lines
     python -m benchmarks.large tables large-lines.jsonl                 # Markdown, from the lines alone
 
 `data` writes the tables, `entrants` says who solves them, `apart` runs each of them in a process of its own, which
 `weigh` weighs, `passes` counts how often the rows are read. `spark` minimises as Spark's LinearSVC does, `cluster`
-starts workers and reads their counters. `model` is the cost model of the documentation, `network` and `check` hold it
-against workers whose messages are slow, and against the record. `tables` knows nothing but lines.
+starts workers, and counts graphs and bytes. `tables` knows nothing but lines.
 """

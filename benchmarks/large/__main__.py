@@ -11,16 +11,14 @@ from typing import Any
 
 from benchmarks import lines
 from benchmarks.large.apart import apart
-from benchmarks.large.check import check, probe
 from benchmarks.large.data import COLUMNS, DENSE, Kind, Table
 from benchmarks.large.entrants import ENTRANTS
-from benchmarks.large.network import checked
 from benchmarks.large.tables import tables
 
 SUITE = "large"
 LINES = Path("large-lines.jsonl")
 #: What is measured again and again, and of which the median counts.
-MEDIANS = ("seconds", "opening", "memory", "disk", "sent")
+MEDIANS = ("seconds", "opening", "memory", "disk", "down", "up")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,23 +37,17 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument("--repeats", type=int, default=1, help="of which the median counts")
     measure.add_argument("--threads", type=int, default=1, help="of BLAS, and so of ours; workers have one each")
     measure.set_defaults(command=_measure)
-    network = commands.add_parser("network", help="the cost model held against processes whose messages are slow")
-    network.set_defaults(command=_network)
-    for command in (make, measure, network):
+    for command in (make, measure):
         command.add_argument("--folder", type=Path, required=True, help="where the tables are")
         command.add_argument("--kind", choices=(*DENSE, "text"), default="gauss")
         command.add_argument("--rows", type=float, action="append", required=True, help="may be repeated")
         command.add_argument("--columns", type=int, default=COLUMNS, help=f"of a dense table (default {COLUMNS})")
         command.add_argument("--dtype", choices=("float32", "float64"), default="float64")
-    for command in (measure, network):
-        command.add_argument("-C", "--C", type=float, default=1.0)
-        command.add_argument("--lines", type=Path, default=LINES, help=f"the record, appended to (default {LINES})")
+    measure.add_argument("-C", "--C", type=float, default=1.0)
+    measure.add_argument("--lines", type=Path, default=LINES, help=f"the record, appended to (default {LINES})")
     shown = commands.add_parser("tables", help="Markdown from the lines alone")
     shown.add_argument("lines", type=Path, nargs="*", default=[LINES])
     shown.set_defaults(command=_tables)
-    held = commands.add_parser("check", help="the cost model held against the lines: constants from this machine")
-    held.add_argument("lines", type=Path, nargs="*", default=[LINES])
-    held.set_defaults(command=_check)
     return parser
 
 
@@ -111,23 +103,8 @@ def _median(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {**ran[-1], **medians}
 
 
-def _network(options: argparse.Namespace) -> int:
-    machine = lines.this_machine()
-    lines.append(options.lines, machine)
-    head = {"kind": "run", "machine": machine["id"], "suite": f"{SUITE}:network", "solver": "cluster"}
-    for table in _tables_of(options):
-        for found in checked(table, options.C):
-            lines.append(options.lines, {**head, **found})
-    return _tables(argparse.Namespace(lines=[options.lines]))
-
-
 def _tables(options: argparse.Namespace) -> int:
     print(tables(lines.read(options.lines)))
-    return 0
-
-
-def _check(options: argparse.Namespace) -> int:
-    print(check(lines.read(options.lines), probe()))
     return 0
 
 

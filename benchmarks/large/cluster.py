@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,8 +11,8 @@ import numpy as np
 
 import qpsvm
 from benchmarks.large.data import Table
-from benchmarks.large.model import ENVELOPE
 from benchmarks.large.weigh import weighed
+from qpsvm.data.sources.dask_rows import DaskRows
 
 #: Workers, one thread each: as many as the machine that the figures are from has cores.
 WORKERS = 2
@@ -22,10 +20,6 @@ WORKERS = 2
 PARTS = 4
 #: Rows and columns of the machine that is solved before the clock is started.
 WARM_ROWS, WARM_COLUMNS = 2000, 3
-#: Seconds in which the sizes of what the workers say now and then, without a solve, are counted.
-IDLE_SECONDS = 2.0
-#: Seconds by which a loop of events may oversleep.
-COARSE = 2e-3
 
 
 @contextmanager
@@ -70,27 +64,45 @@ def _labels(block: Any, path: str, block_info: Any = None) -> Any:
 
 
 def on_cluster(table: Table, C: float, tol: float) -> dict[str, Any]:
-    """Solve what two workers hold: seconds, memory of all processes beyond what they hold before, bytes they sent."""
+    """Solve what two workers hold.
+
+    Seconds, memory of all processes beyond what they hold before, graphs, and the bytes that workers and this process
+    have written.
+    """
     from benchmarks.large.entrants import facts_of
 
-    with cluster() as client:
+    with cluster() as client, counted_graphs() as graphs:
         X, y = spread(table, client)
         warm_up(tol)
         client.run(counting)
-        time.sleep(IDLE_SECONDS)
-        idle = sum(sent for _, _, sent in client.run(counts).values()) / IDLE_SECONDS
-        client.run(counting)
+        counting()
+        graphs.clear()
         with weighed() as peak:
             start = time.perf_counter()
             result = qpsvm.solve(qpsvm.CSVM(X, y, C), tol=tol, check=False)
             seconds = time.perf_counter() - start
-        found = list(client.run(counts).values())
+        down, up = sum(client.run(written).values()), written()
         facts = facts_of(result)
-    asked, said, sent = (sum(column) for column in zip(*found, strict=True))
     return {
-        "seconds": seconds, "memory": peak.bytes, "sent": max(0.0, sent - idle * seconds), "idle": idle,
-        "messages": asked, "spoken": said, **facts,
+        "seconds": seconds, "memory": peak.bytes, "graphs": len(graphs), "tasks": sum(graphs), "down": down, "up": up,
+        **facts,
     }  # fmt: skip
+
+
+@contextmanager
+def counted_graphs() -> Iterator[list[int]]:
+    """The tasks of each graph that is computed."""
+    computed, found = DaskRows._computed, list[int]()
+
+    def counted(self: DaskRows, calls: Sequence[Any]) -> list[Any]:
+        found.append(len(calls))
+        return computed(self, calls)
+
+    DaskRows._computed = counted  # type: ignore[method-assign]
+    try:
+        yield found
+    finally:
+        DaskRows._computed = computed  # type: ignore[method-assign]
 
 
 def warm_up(tol: float) -> None:
@@ -103,48 +115,23 @@ def warm_up(tol: float) -> None:
     qpsvm.solve(qpsvm.CSVM(da.from_array(X, (half, WARM_COLUMNS)), da.from_array(y, half)), tol=tol, check=False)
 
 
-def counting(latency: float = 0.0, link: float = math.inf) -> None:
-    """On a worker: count from now on what its connections write; of sums, messages and bytes besides.
-
-    With a latency in seconds, or a link of so many bytes a second, what members say of sums is late: see `network`.
-    """
+def counting() -> None:
+    """Count from now on what the connections of this process write."""
     from distributed.comm.tcp import TCP
 
-    written = getattr(TCP, "own_write", TCP.write)
-    TCP.own_write, TCP.counts = written, [0, 0, 0]
-    link_is_free = asyncio.Lock()
+    own = getattr(TCP, "own_write", TCP.write)
+    TCP.own_write, TCP.counted = own, 0
 
     async def write(self: Any, message: Any, *more: Any, **options: Any) -> Any:
-        kind = message.get("kind") if isinstance(message, dict) else None
-        if kind in ("ask", "told"):
-            length = len(message["values"]) + ENVELOPE
-            if link < math.inf:
-                async with link_is_free:  # one message of a process after the other
-                    await _waited(length / link)
-            if latency:
-                await _waited(latency)
-        sent = await written(self, message, *more, **options)
-        TCP.counts[2] += sent
-        if kind == "ask":
-            TCP.counts[0] += 1
-            TCP.counts[1] += sent
+        sent = await own(self, message, *more, **options)
+        TCP.counted += sent
         return sent
 
     TCP.write = write
 
 
-async def _waited(seconds: float) -> None:
-    """Exactly so long: loops of events sleep up to some milliseconds more, which would be most of a short latency."""
-    end = time.perf_counter() + seconds
-    if seconds > COARSE:
-        await asyncio.sleep(seconds - COARSE)
-    while time.perf_counter() < end:
-        await asyncio.sleep(0.0)
-
-
-def counts() -> tuple[int, int, int]:
-    """On a worker: sums that it has asked for over the wire, the bytes of these messages, and all bytes sent."""
+def written() -> int:
+    """The bytes that they have written."""
     from distributed.comm.tcp import TCP
 
-    asked, said, sent = TCP.counts
-    return asked, said, sent
+    return int(TCP.counted)

@@ -1,4 +1,4 @@
-"""The record of large tables as Markdown: who took how long, how time grows, what a cluster sends, and the model."""
+"""The record of large tables as Markdown: who took how long, how time grows, what a cluster sends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from benchmarks.summary import exponent
-from benchmarks.tables import digits, gap, markdown, ratio
+from benchmarks.tables import digits, gap, markdown
 
 Line = dict[str, Any]
 GIBIBYTE = 2**30
@@ -56,36 +56,19 @@ def growth(lines: Sequence[Line]) -> str:
 
 
 def traffic(lines: Sequence[Line]) -> str:
-    """Bytes that two workers and their scheduler have sent in a solve, by Dask's count of what it wrote."""
+    """Graphs of a solve, their tasks, and the bytes that workers and the client have written, by Dask's own count."""
     rows = [
-        [
-            run["task"], digits(run["sent"] / 1000), run["iterations"],
-            digits(run["sent"] / run["iterations"]), _number(run.get("messages")),
-        ]
+        [run["task"], run["graphs"], run["tasks"], digits(run["down"] / 1e6), digits(run["up"] / 1e6)]
         for run in lines
-        if run["suite"] == "large" and run["outcome"] == "ran" and "sent" in run
-    ]  # fmt: skip
-    return markdown(["table", "kB in all", "iterations", "bytes an iteration", "sums"], rows) if rows else ""
-
-
-def network(lines: Sequence[Line]) -> str:
-    """Seconds on slow networks, beside those that the model predicts."""
-    rows = [
-        [
-            run["task"], run["messages"], digits(run["spoken"] / 1000), digits(run["seconds"]),
-            digits(run["predicted"]), ratio(run["seconds"] / run["predicted"]),
-        ]
-        for run in lines
-        if run["suite"] == "large:network"
-    ]  # fmt: skip
-    return markdown(["network", "sums", "kB each way", "seconds", "predicted", "ratio"], rows) if rows else ""
+        if run["suite"] == "large" and run["outcome"] == "ran" and "graphs" in run
+    ]
+    return markdown(["table", "graphs", "tasks", "MB from the workers", "MB to them"], rows) if rows else ""
 
 
 TABLES: dict[str, Callable[[Sequence[Line]], str]] = {
     "Seconds, memory and gaps": seconds,
     "Growth": growth,
     "What a cluster sends": traffic,
-    "The cost model and slow networks": network,
 }
 
 

@@ -53,8 +53,6 @@ FOR_AUTO: set[str] = set()
 LOCK = RLock()
 #: The group of entry points; and what a name may be: something that a user types, and a message quotes.
 GROUP, NAME = "qpsvm.backends", re.compile(r"[A-Za-z_][\w.-]*")
-#: The one backend that runs on a communicator, and whose runs have a state of few numbers from which they can go on.
-RESUMABLE = "augmented_lagrangian"
 
 
 def get(name: str) -> Backend:
@@ -370,6 +368,6 @@ def _remove(name: str, only: Backend | None = None) -> None:
 
 
 __all__ = [
-    "REGISTRY", "RESUMABLE", "Backend", "Compiled", "Registered", "everyone", "get", "names", "register_backend",
+    "REGISTRY", "Backend", "Compiled", "Registered", "everyone", "get", "names", "register_backend",
     "unregister_backend",
 ]  # fmt: skip

@@ -205,17 +205,13 @@ class SolverError(QPSVMError, RuntimeError):
 class ClusterError(SolverError):
     """A Dask cluster could not go on with a solve: it has lost workers, or the scheduler.
 
-    Its `state` is the last one that was noted, and `checkpoint` the file that a solve may go on from, or None.
-
     Examples
     --------
     >>> import qpsvm
-    >>> qpsvm.ClusterError("all workers of the Dask cluster are gone").checkpoint
+    >>> raise qpsvm.ClusterError("all workers of the Dask cluster are gone")
+    Traceback (most recent call last):
+    qpsvm.ClusterError: all workers of the Dask cluster are gone
     """
-
-    def __init__(self, message: str, state: dict[str, Any] | None = None, checkpoint: str | None = None) -> None:
-        self.message, self.state, self.checkpoint = message, state, checkpoint
-        super().__init__(message)
 
 
 class _ProvableError(QPSVMError):

@@ -6,13 +6,13 @@ Letters: X (n, d) samples, y (n,) labels, s (n,) sample weights.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, feature_names, raw_array
-from qpsvm.base.arrays.frozen import common_value, freeze_parts, frozen, made, read_only, remembered, repeated
+from qpsvm.base.arrays.frozen import common_value, freeze_parts, frozen, read_only, remembered, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
@@ -27,15 +27,12 @@ from qpsvm.data.labels import (
     places_of,
     shares_of,
     sorted_labels,
-    two_of,
     weighed,
     weighed_by_class,
 )
-from qpsvm.data.rows import ArrayRows, RowSource, SomeRows, as_row_source
+from qpsvm.data.rows import ArrayRows, RowSource, as_row_source
 from qpsvm.data.rows.memory import Seal
-
-if TYPE_CHECKING:
-    from qpsvm.data.sources.dask_rows import DaskRows
+from qpsvm.data.rows.transformed import select
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,15 +140,7 @@ class Samples:
         """The features of the samples that take part: (k, d)."""
         if self.takes_all:
             return self.X
-        return SomeRows(self.X, self.rows) if isinstance(self.X, RowSource) else frozen(self.X[self.rows])
-
-    def fingerprint(self) -> str:
-        """A number that tells these samples from others, whatever their order and storage: 32 hexadecimal digits."""
-        from qpsvm.data.sources.fingerprint import fingerprint
-
-        weight = None if common_value(self.weight) == 1.0 else self.weight
-        target = None if common_value(self.target) is not None else self.target
-        return fingerprint(as_row_source(self.X), target, weight)
+        return select(self.X, self.rows) if isinstance(self.X, RowSource) else frozen(self.X[self.rows])
 
     def gathered(self) -> Samples:
         """The same samples with all features in memory, as one array."""
@@ -181,112 +170,6 @@ class Samples:
         return vector
 
 
-class SpreadSamples(Samples):
-    """Samples of a Dask collection: what is known of them without bringing them here, and the rest when asked for.
-
-    X (n, d)
-    factors (k,) or None: What `class_weight` makes of the weight of each class.
-    """
-
-    X: DaskRows
-    factors: FloatArray | None
-
-    @remembered
-    def target(self) -> FloatArray:
-        """Of all samples, here: (n,)."""
-        target = self.X.target
-        return coded(self.X.gathered(target), self.classes) if target else repeated(1.0, self.n)
-
-    @remembered
-    def weight(self) -> FloatArray:
-        """The weights of all samples, here: (n,)."""
-        weight = self.X.weight
-        s = repeated(1.0, self.n) if weight is None else self.X.gathered(weight).astype(np.float64)
-        return s if self.factors is None else weighed_by_class(s, self.target, self.factors)
-
-    def fingerprint(self) -> str:
-        """That of the same samples in one place, made where they are."""
-        import dask
-
-        from qpsvm.data.sources.fingerprint import of_lanes
-
-        whole, nothing = self.X, [None] * len(self.X.features)
-        parts = zip(whole.features, whole.target or nothing, whole.weight or nothing, strict=True)
-        told = (whole.is_sparse, self.classes, self.factors)
-        lanes = dask.compute(*[dask.delayed(_lanes_of_part, pure=False)(*part, *told) for part in parts])
-        return of_lanes(np.concatenate(lanes), whole.n, whole.d)
-
-    @property
-    def n(self) -> int:
-        return self.X.n
-
-    @property
-    def class_counts(self) -> tuple[int, int]:
-        assert self.classes is not None
-        counts = self.X.by_label("counts")
-        first, second = self.classes.tolist()
-        return int(counts[first]), int(counts[second])
-
-    @property
-    def ends(self) -> tuple[float, float] | None:
-        low, high = min(part.low for part in self.X.facts), max(part.high for part in self.X.facts)
-        return (low, high) if low < high else None
-
-    @remembered
-    def takes_all(self) -> bool:
-        return not any(part.idle for part in self.X.facts)
-
-
-def _lanes_of_part(
-    X: Any, y: Any, weight: Any, sparse: bool, classes: NDArray[Any] | None, factors: FloatArray | None
-) -> NDArray[np.uint64]:
-    """What one partition adds to a fingerprint, (2,)."""
-    from qpsvm.data.sources.dask_rows import as_float
-    from qpsvm.data.sources.fingerprint import lanes_of
-
-    target = None if y is None else coded(np.asarray(y), classes)
-    if factors is not None and target is not None:
-        weight = weighed_by_class(np.ones(len(target)) if weight is None else np.asarray(weight), target, factors)
-    return lanes_of(as_row_source(as_float(X, sparse)), target, weight)
-
-
-def _spread_classes(X: Any, y: Any, sample_weight: Any, class_weight: ClassWeight) -> SpreadSamples:
-    """`two_classes` of a Dask collection."""
-    from qpsvm.data.sources.dask_rows import DaskRows
-
-    rows = DaskRows(X, y, sample_weight)
-    masses = rows.by_label("masses")
-    try:
-        labels = np.array(sorted(masses))
-    except TypeError:
-        raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
-    if any(part.rows and part.labels is None for part in rows.facts):
-        raise DataError("y must have exactly two classes; a partition has more than a thousand different values")
-    classes = two_of(labels)
-    mass = np.array([masses[label] for label in classes.tolist()])
-    if not mass.all():
-        raise DataError(f"sample_weight is zero in the whole class {shown(classes.tolist()[int(mass.argmin())])}")
-    factors = None if class_weight is None else weighed(mass, np.arange(2), classes, class_weight) / mass
-    return made(SpreadSamples, X=rows, classes=classes, feature_names=rows.feature_names, factors=factors)
-
-
-def _spread_numbers(X: Any, t: Any, sample_weight: Any, name: str) -> SpreadSamples:
-    """`numbers` of a Dask collection, and `unlabelled` where there is no target."""
-    from qpsvm.data.sources.dask_rows import DaskRows
-
-    rows = DaskRows(X, t, sample_weight)
-    if t is not None and not all(part.numbers for part in rows.facts):
-        raise DataTypeError(
-            f"{name} holds text where numbers are needed; machines of two classes, as CSVM, take labels"
-        )
-    largest = max(max(abs(part.low), abs(part.high)) for part in rows.facts if part.rows) if t is not None else 0.0
-    if not largest < LARGEST_VALUE:
-        raise DataError(f"{name} has an entry so large that its square overflows; divide {name} by a constant")
-    if not any(part.heaviest > 0.0 for part in rows.facts):
-        raise DataError("sample_weight is zero in every row; at least one positive weight is needed")
-    return made(SpreadSamples, X=rows, classes=None, feature_names=rows.feature_names, factors=None)
-
-
 def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
     """Checked features, (n, d), and what the columns are called; a source of rows has checked its own."""
     if isinstance(X, RowSource):
@@ -308,8 +191,6 @@ def two_classes(
 ) -> Samples:
     """Check samples of two classes. Shapes: X (n, d), y (n,), sample_weight (n,)."""
     X, y, sample_weight = stored(X, y, sample_weight)
-    if not isinstance(X, np.ndarray) and is_dask(X):
-        return _spread_classes(X, y, sample_weight, class_weight)
     matrix, names = features(X)
     target, classes = as_labels(given(y), matrix.shape[0])
     weight = as_weights(sample_weight, target)
@@ -321,8 +202,6 @@ def two_classes(
 def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
     """Check samples with a number each. Shapes: X (n, d), t (n,), sample_weight (n,)."""
     X, t, sample_weight = stored(X, t, sample_weight, name)
-    if is_dask(X):
-        return _spread_numbers(X, t, sample_weight, name)
     matrix, names = features(X)
     raw = raw_array(given(t, name), name)
     if raw.ndim != 1:
@@ -346,8 +225,6 @@ def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None,
 def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
     """Check samples with no target. Shapes: X (n, d), sample_weight (n,). Raises DataError, DataTypeError."""
     X, _, sample_weight = stored(X, None, sample_weight)
-    if is_dask(X):
-        return _spread_numbers(X, None, sample_weight, "t")
     matrix, names = features(X)
     weight = checked_weights(sample_weight, matrix.shape[0])
     return Samples(matrix, repeated(1.0, len(weight)), weight, None, names)
@@ -369,6 +246,8 @@ def several_classes(
     """
     X, y, sample_weight = stored(X, y, sample_weight)
     matrix, names = features(X)
+    if isinstance(matrix, RowSource) and matrix.is_remote:  # its solver looks at one sample after the other
+        matrix = matrix.matrix()
     n = matrix.shape[0]
     labels, classes = sorted_labels(given(y), n)
     if len(classes) < 2:
@@ -396,7 +275,7 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
         X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
         y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
     elif not in_memory and is_dask(X):
-        return _of_frame(X, y, sample_weight)
+        X, y, sample_weight = _of_collection(X, y, sample_weight)
     else:
         for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
             if isinstance(given, str):
@@ -417,19 +296,23 @@ def _own(source: RowSource, what: str, given: Any) -> Any:
     return own if given is None and isinstance(own, np.ndarray) else given
 
 
-def _of_frame(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-    """A Dask collection without those of its columns that are named as target or weights; and these columns."""
+def _of_collection(X: Any, y: Any, sample_weight: Any) -> tuple[RowSource, Any, Any]:
+    """The rows of a Dask collection, and its target and weights here, which may be columns of a frame, by name."""
+    from qpsvm.data.sources.dask_rows import dask_rows
+
     named = [given for given in (y, sample_weight) if isinstance(given, str)]
     names = list(getattr(X, "columns", ()))
     for column in named:
         if column not in names:
             raise UnknownOptionError(f"X has no column {column!r}; {nearest(column, map(str, names))}")
     rest = X[[name for name in names if name not in named]] if named else X
-    return (rest, *(X[given] if isinstance(given, str) else given for given in (y, sample_weight)))
+    given = [X[column] if isinstance(column, str) else column for column in (y, sample_weight)]
+    rows, (target, weight) = dask_rows(rest, *given)
+    return rows, target, weight
 
 
 __all__ = [
-    "ClassWeight", "Samples", "SpreadSamples", "as_labels", "checked_weights", "coded", "features", "numbers",
+    "ClassWeight", "Samples", "as_labels", "checked_weights", "coded", "features", "numbers",
     "original_labels", "several_classes", "shares_of", "sorted_labels", "stored", "two_classes", "unlabelled",
     "weighed_by_class",
 ]  # fmt: skip

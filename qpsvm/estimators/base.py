@@ -32,7 +32,7 @@ from qpsvm.base.errors import (
     nearest,
 )
 from qpsvm.data.kinds import is_table
-from qpsvm.data.samples import SpreadSamples, stored
+from qpsvm.data.samples import stored
 from qpsvm.estimators.parameters import (
     NO_LIMIT,
     PARAMETERS,
@@ -360,10 +360,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _solved(self, problem: Problem) -> SVMResult:
         """The certified result of one problem. Raises QPSVMError."""
-        spread = isinstance(problem.samples, SpreadSamples)
-        result = self._certified(problem, None if spread else self._start(problem))
-        if not spread:
-            result = without_noise(problem, result, float(self.tol))
+        result = self._certified(problem, self._start(problem))
+        result = without_noise(problem, result, float(self.tol))
         self._judge([result.status], np.array([result.gap]), result.message, result.caveats)
         return result
 

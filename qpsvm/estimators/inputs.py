@@ -31,7 +31,6 @@ from qpsvm.data.labels import refuse_missing, two_numbers
 from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import stored
 from qpsvm.data.sources import open_rows
-from qpsvm.data.sources.dask_rows import DaskRows
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.space.kernels.kernel import variance_of
 
@@ -412,20 +411,3 @@ def in_memory_only(estimator: Any, X: Any) -> None:
             f"{type(estimator).__name__} keeps support vectors, which would have to be brought here: take LinearSVC or "
             "LinearSVR for a Dask collection, or qpsvm.solve for another machine with a linear kernel"
         )
-
-
-def rows_of(estimator: Any, X: Any, y: Any, sample_weight: Any) -> DaskRows:
-    """The rows of a fit, looked at once where they are; the estimator learns their columns."""
-    _check_given(y)
-    rows = DaskRows(X, y, sample_weight)
-    learn_columns(estimator, rows)
-    return rows
-
-
-def classes_of(rows: DaskRows) -> NDArray[Any]:
-    """The labels in sort order: (k,). Raises DataError."""
-    if any(part.rows and part.labels is None for part in rows.facts):
-        raise DataError("y has more than a thousand different values, which are no labels: take LinearSVR")
-    classes = np.unique(np.concatenate([part.labels for part in rows.facts if part.labels is not None]))
-    _check_classes(classes)
-    return classes

@@ -53,6 +53,7 @@ class KernelMachine(Estimator):
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """The same; a user's function takes samples of any kind, text among them, as they are."""
+        inputs.in_memory_only(self, X)
         return (X, y, sample_weight) if self._by_function else super()._opened(X, y, sample_weight)
 
     @property
@@ -67,7 +68,6 @@ class KernelMachine(Estimator):
 
     def _training(self, X: Any) -> tuple[Any, Kernel]:
         """Samples for a problem, and the kernel with numbers; of a user's function, their kernel matrix."""
-        inputs.in_memory_only(self, X)
         self._given, self._kept_dtype = None, np.dtype(np.float64)
         source = X if isinstance(X, RowSource) else None
         if source is not None and not self._is_linear:

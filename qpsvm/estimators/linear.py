@@ -35,8 +35,8 @@ from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.left_out import dense_rows
 from qpsvm.estimators.parameters import PARAMETERS, Parameter, one_of
 from qpsvm.estimators.probabilities import ProbableClassifier
-from qpsvm.estimators.several import ALL_IN_ONE, labels_at
-from qpsvm.machines import EpsilonSVR, Problem
+from qpsvm.estimators.several import labels_at
+from qpsvm.machines import EpsilonSVR
 from qpsvm.many.multiclass.regression import by_itself, solve_regression, solves_regression
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept
@@ -83,7 +83,7 @@ class LinearMachine(Estimator):
             return X, "free", 0.0
         if self.intercept_scaling == 1:
             return X, "penalised", 0.0
-        if isinstance(X, RowSource) or is_dask(X):
+        if isinstance(X, RowSource):
             raise UnsupportedError(
                 f"intercept_scaling={self.intercept_scaling:g} needs samples in memory: take 1 or None for samples "
                 "that are stored"
@@ -194,9 +194,6 @@ class LinearSVC(GrowingClassifier, ProbableClassifier, LinearClassifierMixin, Sp
             )
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        if is_dask(X):
-            self._fit_spread(X, y, sample_weight)
-            return
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
         matrix = inputs.dense_if_small(inputs.training_samples(self, X), linear=True)
         codes, weight = self._labelled(y, matrix.shape[0], sample_weight, True)
@@ -211,36 +208,6 @@ class LinearSVC(GrowingClassifier, ProbableClassifier, LinearClassifierMixin, Sp
 
     def _model(self) -> AnyModel:
         return self._likely(super()._model())
-
-    def _fit_spread(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """The same over a Dask collection: one machine after the other, each where the rows are."""
-        if self._wants_probabilities:
-            raise UnsupportedError("each sample is left out, which needs them in memory, not in a Dask collection")
-        rows = inputs.rows_of(self, X, y, sample_weight)
-        self._calibration = self._left_out = None
-        classes = self.classes_ = inputs.classes_of(rows)
-        several = len(classes) > 2
-        if several and (self.multi_class in ALL_IN_ONE or self.class_weight is not None):
-            what = "class_weight" if self.class_weight is not None else f"multi_class={self.multi_class!r}"
-            raise UnsupportedError(f"{what} of {len(classes)} classes needs samples in memory, not a Dask collection")
-        posed, intercept, _ = self._posed(X)
-        kind: Any = Problem.machines[LOSSES[self.loss]]
-        results, factors = [], None
-        for target in [y == label for label in classes.tolist()] if several else [y]:
-            problem = kind(
-                posed, target, self.C, sample_weight=sample_weight, intercept=intercept, constraints=self.constraints,
-                class_weight=self.class_weight,
-            )  # fmt: skip
-            factors = getattr(problem.samples, "factors", None)
-            results.append(self._certified(problem, None))
-        self.class_weight_ = np.ones(len(classes)) if factors is None else factors
-        caveats = [caveat for each in results for caveat in each.caveats]
-        self._judge([each.status for each in results], [each.gap for each in results], results[0].message, caveats)
-        self.__dict__.pop("_solution", None)
-        self.results_ = results
-        self.coef_ = np.array([each.w for each in results])
-        self.intercept_ = np.array([each.b for each in results])
-        self.n_iter_ = int(self._iterations(max(each.iterations or 0 for each in results)))
 
     def decision_function(self, X: Any) -> Any:
         """The decision values of samples.
@@ -305,13 +272,9 @@ class LinearSVR(Growing, IntervalRegressor, StoredScore, RegressorMixin, LinearM
             )
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        if is_dask(X):
-            inputs.rows_of(self, X, y, sample_weight)
-            matrix, target, weight = X, y, sample_weight
-        else:
-            matrix = inputs.dense_if_small(inputs.training_samples(self, X), linear=True)
-            n = matrix.shape[0]
-            target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
+        matrix = inputs.dense_if_small(inputs.training_samples(self, X), linear=True)
+        n = matrix.shape[0]
+        target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
         posed, intercept, s = self._posed(matrix)
         problem = EpsilonSVR(
             posed, target, self.C, self.epsilon, TUBES[self.loss], sample_weight=weight, intercept=intercept,

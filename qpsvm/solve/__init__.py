@@ -1,1 +1,1 @@
-"""The one call that walks from a problem to a certified result: choice, attempts, checkpoints, clusters."""
+"""The one call that walks from a problem to a certified result: choice and attempts."""

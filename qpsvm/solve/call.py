@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -30,7 +29,6 @@ from qpsvm.base.errors import (
 )
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.progress import Clock, heard, say
-from qpsvm.data.samples import SpreadSamples
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.machine import Machine
 from qpsvm.machines.problem.parameters import Form, check_form
@@ -43,7 +41,6 @@ from qpsvm.solve.choice import Choice, Request, attempt, choices, in_seconds, no
 
 if TYPE_CHECKING:
     from qpsvm.machines.problem.all_in_one import JointProblem
-    from qpsvm.solve.checkpointing import Checkpoint
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
@@ -120,7 +117,6 @@ def solve(
     time_limit: float | None = None,
     max_iter: int | None = None,
     start: SVMResult | JointResult | ArrayLike | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> R:
     """Solve a support vector machine and certify the answer.
@@ -156,9 +152,6 @@ def solve(
         Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α; for machines that
         learn several classes in one program a `JointResult`, or an array of shape (n, k). It changes the
         time and not the answer; backends that the library chooses itself use it where they can.
-    checkpoint : str or path-like, optional
-        A file in which a linear machine keeps where its solve is, a few numbers a column; one that was interrupted, or
-        killed, goes on from there. It is refused for other data and other parameters.
     **options
         The solver's own settings, by their own names.
 
@@ -233,10 +226,6 @@ def solve(
     as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # checks them
     clock = Clock(time_limit)
-    if checkpoint is not None and isinstance(problem, Machine):
-        from qpsvm.solve.checkpointing import backend_of
-
-        backend = backend_of(problem, backend)
     for name, flag in {"polish": polish, "check": check, "verbose": verbose}.items():
         as_flag(flag, name)
     begin = None if start is None or isinstance(problem, QP) else cast("Any", problem).start(start)
@@ -244,7 +233,7 @@ def solve(
     if isinstance(problem, QP):
         from qpsvm.solve.program import solve_program
 
-        return cast("R", solve_program(problem, backend, request, start, check, (form, checkpoint)))
+        return cast("R", solve_program(problem, backend, request, start, check, form))
     with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
         try:
             problem.samples.watched.begin()
@@ -253,13 +242,8 @@ def solve(
                 from qpsvm.solve.all_in_one_attempt import solve_joint
 
                 result = solve_joint(cast("JointProblem", problem), backend, form, request)
-            elif checkpoint is None:
-                result = _solved(problem, backend, form, request)
             else:
-                from qpsvm.solve.checkpointing import kept
-
-                with kept(problem, checkpoint, request.verbose) as file:
-                    result = _solved(problem, backend, form, request, file)
+                result = _best(problem, _choices(problem, backend, form, request), request)
         except TooLargeError:
             raise
         except MemoryError as error:
@@ -270,21 +254,6 @@ def solve(
     if check:
         _check(result, request, backend)
     return cast("R", result)
-
-
-def _solved(
-    problem: Problem, backend: str, form: Form | None, request: Request, file: Checkpoint | None = None
-) -> SVMResult:
-    """The result: of the workers that hold the samples, where they can, or of this process."""
-    if isinstance(problem.samples, SpreadSamples):
-        from qpsvm.solve.distributed.solving import on_members, solve_spread
-
-        if on_members(problem, backend, form, request):
-            return solve_spread(problem, request, *(() if file is None else (file.keep, file.state)))
-    if file is not None:
-        states = {"keep": file.keep, "begun": file.state}
-        request = replace(request, options={**request.options, **states})
-    return _best(problem, _choices(problem, backend, form, request), request)
 
 
 def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Requirements]], request: Request) -> SVMResult:

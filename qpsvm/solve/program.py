@@ -35,6 +35,7 @@ from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.rays import Ray, find_ray
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction, reduce
 from qpsvm.bounds.program.sides import Program
+from qpsvm.machines.problem.parameters import Form
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.svm_dual import Statement
@@ -52,15 +53,10 @@ SHARE, FINEST = 1e-3, 1e-10
 DECIDED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
 
-def solve_program(
-    qp: QP, backend: str, request: Request, start: Any, check: bool, machines: tuple[Any, ...]
-) -> QPResult:
-    """The best verdict of the backends in turn: of the first that proves its point, or of one that is named.
-
-    `machines` are options that a QP does not have: a form and a checkpoint.
-    """
-    if machines != (None, None):
-        raise UnsupportedError("form= and checkpoint= belong to machines: a QP is solved as it stands")
+def solve_program(qp: QP, backend: str, request: Request, start: Any, check: bool, form: Form | None) -> QPResult:
+    """The best verdict of the backends in turn: of the first that proves its point, or of one that is named."""
+    if form is not None:
+        raise UnsupportedError("form= belongs to machines: a QP is solved as it stands")
     request = replace(request, start=None if start is None else as_finite_vector(start, "start", qp.n))
     with np.errstate(all="ignore"), one_thread():
         result = _Judge(qp, request).solve(backend)

@@ -1,4 +1,4 @@
-"""Large tables, tiny here: every entrant reads them and is certified, what is measured is there, the model adds up."""
+"""Large tables, tiny here: every entrant reads them and is certified, what is measured is there."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ pytest.importorskip("pyarrow", reason="Parquet needs the extra arrow")
 import qpsvm
 from benchmarks import lines
 from benchmarks.large import __main__ as large
-from benchmarks.large.check import FRESH, Probe, check, probe
 from benchmarks.large.data import Table
 from benchmarks.large.entrants import ENTRANTS
-from benchmarks.large.model import Machines, Work, cost, said
 from benchmarks.large.passes import counted
 from benchmarks.large.spark import minimised
 from benchmarks.large.tables import tables
@@ -72,38 +70,6 @@ def test_spark_s_objective_is_ours(table):
     value = 0.5 * found.w @ found.w + slack.sum()
     assert exact.dual * (1 - 1e-9) <= value <= exact.primal * 1.05
     assert passes.whole >= found.passes
-
-
-def test_the_model_is_linear_in_rows_and_charges_messages_to_several_processes_only():
-    work = Work(10**6, 20, 10.0, 40, 1e4, 0.5, 250, said(20, 40, 30, 100, 10))
-    one = Machines(1, 1e10, 1e10, 1e-3, 1e8, 1e-3, 1e-7)
-    alone, more = cost(work, one), cost(Work(**{**vars(work), "n": 10**7}), one)
-    assert more.rows == pytest.approx(10 * alone.rows)
-    assert alone.waiting == alone.sending == 0.0
-    comm = cost(work, Machines(**{**vars(one), "count": 4}))
-    assert comm.rows == pytest.approx(alone.rows / 4)
-    assert comm.waiting == pytest.approx(250 * 3e-3)
-    assert comm.sending == pytest.approx(6 * work.said / 1e8)
-
-
-def test_the_check_predicts_what_follows_the_model_exactly():
-    here, v, o = Probe(1e10, 1e10), 2e-7, 1e-3
-
-    def run(solver, n, messages=0):
-        work = Work(n, 34, 7.0, 45, 1e4, FRESH, messages, 0.0)
-        on = Machines(2 if messages else 1, here.bandwidth, here.flops, 0.0, float("inf"), o, v)
-        return {
-            "suite": "large", "outcome": "ran", "threads": 1, "solver": solver, "task": f"{n} rows", "iterations": 45,
-            "facts": {"n": n, "d": 34}, "seconds": cost(work, on).seconds, "passes": 7, "gathers": 10, "gathered": 1e5,
-            "messages": messages, "spoken": 0,
-        }  # fmt: skip
-
-    runs = [run("map", n) for n in (10**5, 10**6, 10**7)] + [run("cluster", n, 240) for n in (10**5, 10**7)]
-    page = check(runs, here)
-    assert "v = 200 ns, o = 1.00 ms" in page
-    assert page.count("| 1.0 |") + page.count("   1.0 |") == 5
-    assert check(runs[:1], here) == ""
-    assert probe(4000, 400).bandwidth > 0.0
 
 
 def test_entrants_fit_their_tables(table):

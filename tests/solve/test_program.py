@@ -128,7 +128,7 @@ def test_numbers_that_prove_nothing_prove_nothing():
 
 def test_wrong_input_is_named():
     qp = qpsvm.QP(**PLANE)
-    with pytest.raises(qpsvm.UnsupportedError, match="belong to machines"):
+    with pytest.raises(qpsvm.UnsupportedError, match="belongs to machines"):
         qpsvm.solve(qp, form="dual")
     with pytest.raises(qpsvm.UnknownOptionError, match="osqp"):
         qpsvm.solve(qp, "ospq")

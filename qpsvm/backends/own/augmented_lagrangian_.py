@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -32,9 +31,7 @@ class AugmentedLagrangianBackend(Backend):
         needs="dual of a linear machine without an equality but that of its intercept, any n; fast",
         dual=(Machines(BOUNDED), Machines(BENT)), because="it reads the samples off the dual's factor", starts=True,
         polls=True,
-        # The engine that goes first: auto, coordinate or newton; what is called now and then with the run's state, a
-        # mapping of few numbers; and such a state to go on from.
-        options=frozenset({"engine", "keep", "begun"}),
+        options=frozenset({"engine"}),  # the one that goes first: auto, coordinate or newton
     )  # fmt: skip
 
     def requirements(self, size: Size, form: Form) -> Requirements:
@@ -64,7 +61,6 @@ class AugmentedLagrangianCompiled(Compiled):
         settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
         if limits.max_iter is not None:  # Newton steps are what a user counts, unless passes are asked for by name
             settings.setdefault("engine", "newton")
-        _with_states(settings)
         start, total = self._start(limits.start), self.rows.total
         answer = solve_linear(data.X, data.y, data.C, intercept=data.intercept, total=total, start=start, **settings)
         w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
@@ -83,13 +79,3 @@ class AugmentedLagrangianCompiled(Compiled):
         if rows.intercept == "free":
             return w, best_intercept(svm, w, rows.factor), alpha
         return w, rows.source.comm.sum(float(beta.sum())) if rows.intercept else 0.0, alpha
-
-
-def _with_states(settings: dict[str, Any]) -> None:
-    """States as the solver has them, in place of mappings."""
-    from qpsvm.solvers.linear.solve import State
-
-    if settings.get("begun") is not None:
-        settings["begun"] = State(**settings["begun"])
-    if (keep := settings.get("keep")) is not None:
-        settings["keep"] = lambda state: keep(asdict(state))

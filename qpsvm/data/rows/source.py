@@ -2,9 +2,10 @@
 
     (SOURCE.1)  Xw,  Xᵀβ = Σ_B X_Bᵀβ_B,  X_JᵀDX_J = Σ_B …,  ‖x_i‖²,  Σ_i x_i,  X_J    over the blocks B of rows
 
-Each is a sum or a sequence over blocks. They are written once, in `RowSource`, for an array in memory (one block, so
-that a product is one call of the BLAS) and for rows that are made as they are needed. Operators, certificates and
-linear solvers use these and nothing else; only the rows of a working set, or the support vectors, are ever gathered.
+Each is a sum or a sequence over blocks. They are written once, in `RowSource`, by one primitive, `each`: for an array
+in memory (one block, so that a product is one call of the BLAS), for rows that are made as they are needed, and for
+rows on a cluster, to which a task travels. Operators, certificates and linear solvers use these and nothing else; only
+the rows of a working set, or the support vectors, are ever gathered.
 
 Where several processes have some rows each, the sums are those of all of them, (TEAM.1); what is called `own_…` is
 this member's part of one, for those who put several sums into one message.
@@ -14,7 +15,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import TypeAlias, TypeVar
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,7 +25,8 @@ from qpsvm.base.arrays.frozen import Abstract, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.limits import check_memory
-from qpsvm.base.resources.workers import in_tiles, parts_of
+from qpsvm.base.resources.workers import in_tiles, parts_of, strips
+from qpsvm.data.rows import tasks
 from qpsvm.data.rows.blocks import ALL, READ_SECONDS, Block, Moments, Places, added
 
 T = TypeVar("T")
@@ -32,8 +35,27 @@ T = TypeVar("T")
 PASSES = 3.0
 #: Takes a range of rows and X w there (k,), its own to change; answers with weights β (k,), or None for 0.
 Visitor: TypeAlias = Callable[[slice, FloatArray], FloatArray | None]
+#: Rows that the visitor of a fused pass is handed at a time, where they are elsewhere: 1 MB of margins.
+VISITED = 1 << 17
+#: A function of a block, of places in it where some of its rows are meant, and of what belongs to these rows.
+Task: TypeAlias = Callable[..., Any]
 #: Rows of a block as (block, their places in it, their places among those asked for).
 Found: TypeAlias = tuple[Block, Places, Places]
+
+
+class RowMap(Protocol):
+    """What makes features of rows."""
+
+    @property
+    def width(self) -> int:
+        """r, how many features it makes."""
+
+    def features(self, X: Matrix) -> FloatArray:
+        """φ(x_i) for the rows of X (k, d): (k, r), a new array."""
+
+    @property
+    def row_seconds(self) -> float:
+        """What the features of one row take one core, roughly."""
 
 
 class RowSource(metaclass=Abstract):
@@ -51,10 +73,44 @@ class RowSource(metaclass=Abstract):
     is_sparse: bool
     comm: Communicator = SERIAL
     feature_names: tuple[str, ...] | None = None
+    #: What has made the rows of others, where that is so.
+    row_map: RowMap | None = None
+    #: Whether the rows are elsewhere, so that one look at them takes long, whatever it looks at.
+    is_remote: bool = False
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
         """All rows, in order, in blocks; as often as it is asked for."""
+
+    def each(
+        self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
+    ) -> Iterator[tuple[Places, Any]]:
+        """What a task makes of each block, in their order, with which rows these are.
+
+        Parameters
+        ----------
+        task : callable
+            See `tasks`. One that can be pickled, because it goes where the rows are.
+        *along : ndarray of shape (n, …), or (j, …) beside `rows`
+            What belongs to rows: a task is given its own part.
+        rows : ndarray of shape (j,), optional
+            Which rows are meant, in any order. A task is then given their places in the block, and what comes with its
+            answer are their places in `rows`.
+        add : bool
+            Whether answers, tuples of arrays, may be added up before they come, where that is less to send.
+        """
+        del add
+        if rows is None:
+            for block in self.blocks():
+                yield block.rows, task(block, *(values[block.rows] for values in along))
+            return
+        for block, at, where in self.holding(rows):
+            yield where, task(block, at, *(values[where] for values in along))
+
+    def total(self, task: Task, *along: FloatArray, shapes: tuple[tuple[int, ...], ...], rows: IntArray | None = None,
+              add: bool = False) -> list[FloatArray]:  # fmt: skip
+        """The sum of what a task makes of each block: arrays of these shapes."""
+        return added((found for _, found in self.each(task, *along, rows=rows, add=add)), *shapes)
 
     @property
     @abstractmethod
@@ -98,20 +154,21 @@ class RowSource(metaclass=Abstract):
 
     def margins(self, w: FloatArray) -> FloatArray:
         """X w for w (d,) or (d, r): (n,) or (n, r), a new array."""
-        return self._filled(lambda block: block.margins(w), w.shape[1:])
+        return self._filled(partial(tasks.margins, w=w), w.shape[1:])
 
     def squared_norms(self) -> FloatArray:
         """‖x_i‖²: (n,)."""
-        return self._filled(lambda block: block.squared_norms())
+        return self._filled(tasks.squared_norms)
 
-    def _filled(self, values: Callable[[Block], FloatArray], shape: tuple[int, ...] = ()) -> FloatArray:
+    def _filled(self, task: Task, shape: tuple[int, ...] = ()) -> FloatArray:
         """What is made of each row, block by block into one array; of one block as it is."""
         out: FloatArray | None = None
-        for block in self.blocks():
-            if block.n == self.n:
-                return values(block)
+        for rows, values in self.each(task):
+            if len(values) == self.n:
+                found: FloatArray = values
+                return found
             out = np.empty((self.n, *shape)) if out is None else out
-            out[block.rows] = values(block)
+            out[rows] = values
         return np.empty((self.n, *shape)) if out is None else out
 
     # --- sums over the rows, of all members ---
@@ -148,7 +205,7 @@ class RowSource(metaclass=Abstract):
 
     def means(self) -> FloatArray:
         """The means of the columns: (d,)."""
-        sums, n = self.comm.sums(*added(((block.column_sums(),) for block in self.blocks()), (self.d,)), self.n)
+        sums, n = self.comm.sums(*self.total(tasks.column_sums, shapes=((self.d,),)), self.n)
         means: FloatArray = sums / n
         return means
 
@@ -159,32 +216,43 @@ class RowSource(metaclass=Abstract):
     @remembered
     def longest_row(self) -> int:
         """The most numbers that one row stores: the terms of a product with it."""
-        return int(self.comm.max(max((block.longest_row for block in self.blocks()), default=0)))
+        return int(self.comm.max(max((longest for _, longest in self.each(tasks.longest_row)), default=0)))
 
     # --- this member's part of them ---
 
     def own_weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """This member's part of `weights`."""
         shape = (self.d, *beta.shape[1:])
-        if rows is None:
-            return added(((block.weights(beta[block.rows]),) for block in self.blocks()), shape)[0]
-        return added(((block.weights(beta[where], at),) for block, at, where in self.holding(rows)), shape)[0]
+        task = tasks.weights if rows is None else tasks.weights_of_some
+        return self.total(task, beta, rows=rows, shapes=(shape,))[0]
 
     def own_scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
-        """This member's part of `scan`."""
+        """This member's part of `scan`: where rows are elsewhere, X w comes here, and β goes there."""
+        if self.is_remote:
+            m, beta, any_weight = self.margins(w), np.zeros(self.n), False
+            for some in strips(self.n, VISITED):
+                found = visit(some, m[some])
+                if found is not None:
+                    beta[some], any_weight = found, True
+            return self.own_weights(beta) if any_weight else np.zeros(self.d)
         return added(((_scanned(block, w, visit),) for block in self.blocks()), (self.d,))[0]
 
     def own_moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """This member's part of `moments`."""
-        parts = (block.moments(at, None if scale is None else scale[where]) for block, at, where in self.holding(rows))
-        S, s = added(parts, (self.d, self.d), (self.d,))
+        along = () if scale is None else (scale,)
+        shapes = (self.d, self.d), (self.d,)
+        S, s = self.total(tasks.moments, *along, rows=rows, shapes=shapes, add=True)
         return S, s
 
     def own_column_squares(self) -> FloatArray:
         """This member's part of `column_squares`."""
-        return added(((block.column_squares(),) for block in self.blocks()), (self.d,))[0]
+        return self.total(tasks.column_squares, shapes=((self.d,),))[0]
 
-    # --- some rows, gathered ---
+    # --- some rows ---
+
+    def kept(self, task: Task, index: IntArray | None = None) -> RowSource:
+        """The rows that a task makes of these, or of some, ascending: kept where they are, which is elsewhere."""
+        raise NotImplementedError(f"{type(self).__name__} keeps nothing elsewhere")
 
     def take(self, rows: IntArray | slice) -> Matrix:
         """X_J, (j, d), dense or sparse, for J = rows (j,) from 0 to n − 1, in a new array; or for a slice."""
@@ -192,17 +260,16 @@ class RowSource(metaclass=Abstract):
             if self.whole is not None:
                 return self.whole[rows]
             rows = np.arange(self.n)[rows]
-        holding = self.holding(rows)
+        parts = ((part, where) for where, part in self.each(tasks.take, rows=rows))
         if not self.is_sparse:
             out: FloatArray | None = None
-            for block, at, where in holding:
-                part = block.take(at)
+            for part, where in parts:
                 if len(part) == len(rows) and isinstance(where, slice):
-                    return part
+                    return np.asarray(part)
                 out = np.empty((len(rows), self.d)) if out is None else out
                 out[where] = part
             return np.empty((0, self.d)) if out is None else out
-        found = [(block.take(at), where) for block, at, where in holding]
+        found = list(parts)
         if len(found) == 1 and isinstance(found[0][1], slice):
             return found[0][0]
         if not found:
@@ -228,7 +295,7 @@ class RowSource(metaclass=Abstract):
             return self.whole
         if not self.is_sparse:
             check_memory(self.n, self.d, "the samples as one array", "Take a solver that goes by blocks of rows")
-        parts = [block.matrix for block in self.blocks()]
+        parts = [part for _, part in self.each(tasks.take)]
         if self.is_sparse:
             return sp.vstack(parts, format="csr") if parts else sp.csr_array((0, self.d))
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.d)), *parts])

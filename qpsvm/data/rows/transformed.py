@@ -16,8 +16,9 @@ the same numbers to the last bit, whoever asks for them. A certificate is one of
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,35 +27,43 @@ from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import MEMORY_SHARE, available_memory
 from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, Places, SparseBlock, rows_at_a_time, with_ones
-from qpsvm.data.rows.memory import as_block
-from qpsvm.data.rows.source import Found, RowSource
+from qpsvm.data.rows.blocks import Block, DenseBlock, Moments, Places, SparseBlock, rows_at_a_time, with_ones
+from qpsvm.data.rows.memory import as_block, as_row_source
+from qpsvm.data.rows.source import Found, RowMap, RowSource, Task
+from qpsvm.data.rows.tasks import Then, take
 
+#: Bytes of some rows that come here from elsewhere, rather than that they are kept there.
+BROUGHT = 1e9
 #: Tiles that are made at a time, where the features are not kept: enough for several threads.
 TILES_AT_A_TIME = 16
 
 
 class Derived(RowSource):
-    """Rows of another source, each block as `made` makes it: as many rows, with as many numbers stored.
+    """Rows of another source, each block as a transform makes it: as many rows, with as many numbers stored.
 
     source: What they are made from; it is not copied.
+    transform: Makes a block of one; it can be pickled, because it goes where the rows are.
     d: The columns, where they are not those of the source.
     """
 
-    def __init__(self, source: RowSource, d: int | None = None) -> None:
-        self.source, self.comm, self.is_sparse = source, source.comm, source.is_sparse
-        self.n, self.d = source.n, source.d if d is None else d
-
-    def made(self, block: Block) -> Block:
-        """What a block of the source becomes."""
-        raise NotImplementedError
+    def __init__(self, source: RowSource, transform: Callable[[Block], Block], d: int | None = None) -> None:
+        self.source, self.transform, self.comm, self.is_sparse = source, transform, source.comm, source.is_sparse
+        self.n, self.d, self.is_remote = source.n, source.d if d is None else d, source.is_remote
 
     def blocks(self) -> Iterator[Block]:
-        return map(self.made, self.source.blocks())
+        return map(self.transform, self.source.blocks())
+
+    def each(
+        self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
+    ) -> Iterator[tuple[Places, Any]]:
+        return self.source.each(Then(self.transform, task), *along, rows=rows, add=add)
 
     def holding(self, rows: IntArray) -> Iterator[Found]:
         for block, at, where in self.source.holding(rows):
-            yield self.made(block), at, where
+            yield self.transform(block), at, where
+
+    def kept(self, task: Task, index: IntArray | None = None) -> RowSource:
+        return self.source.kept(Then(self.transform, task), index)
 
     @property
     def entries(self) -> int:
@@ -78,6 +87,34 @@ def shifted(block: Block, mean: FloatArray, scale: FloatArray | None = None) -> 
     return Block(block.n, block.d, block.rows.start, made)
 
 
+@dataclass(frozen=True)
+class Shift:
+    """`shifted`, as a transform."""
+
+    mean: FloatArray
+    scale: FloatArray | None = None
+
+    def __call__(self, block: Block) -> Block:
+        return shifted(block, self.mean, self.scale)
+
+
+@dataclass(frozen=True)
+class Divide:
+    """The rows of a sparse block with their columns divided, in a copy of their numbers. scale: (d,)."""
+
+    scale: FloatArray
+
+    def __call__(self, block: Block) -> Block:
+        return SparseBlock(divided(block.matrix, self.scale), block.rows.start)
+
+
+def lengthened(block: Block) -> Block:
+    """The rows (x_i, 1) of a block."""
+    if isinstance(block, SparseBlock):
+        return SparseBlock(with_ones(block.matrix), block.rows.start)
+    return Block(block.n, block.d + 1, block.rows.start, lambda at: with_ones(block.take(at)))
+
+
 class Centred(Derived):
     """The rows x_i − μ, as exact as a centred copy: μ is subtracted from a few rows at a time, which then multiply.
 
@@ -87,34 +124,26 @@ class Centred(Derived):
     """
 
     def __init__(self, source: RowSource, origin: FloatArray) -> None:
-        super().__init__(source)
+        super().__init__(source, Shift(origin))
         self.origin, self.is_sparse = origin, False
-
-    def made(self, block: Block) -> Block:
-        return shifted(block, self.origin)
 
 
 class WithOnes(Derived):
     """The rows (x_i, 1): an intercept as the weight of one more feature, without a copy of the others."""
 
     def __init__(self, source: RowSource) -> None:
-        super().__init__(source, source.d + 1)
-
-    def made(self, block: Block) -> Block:
-        if self.is_sparse:
-            return SparseBlock(with_ones(block.matrix), block.rows.start)
-        return Block(block.n, self.d, block.rows.start, lambda at: with_ones(block.take(at)))
+        super().__init__(source, lengthened, source.d + 1)
 
 
-class SomeRows(Derived):
+class SomeRows(RowSource):
     """Some rows of a source, gathered anew from each block in every pass: for more of them than should be kept.
 
     index (k,): Which rows; ascending, at least one.
     """
 
     def __init__(self, source: RowSource, index: IntArray) -> None:
-        super().__init__(source)
-        self.index, self.n = index, len(index)
+        self.source, self.index, self.n, self.d = source, index, len(index), source.d
+        self.comm, self.is_sparse = source.comm, source.is_sparse
 
     def blocks(self) -> Iterator[Block]:
         start = 0
@@ -133,6 +162,18 @@ class SomeRows(Derived):
     @property
     def nbytes(self) -> int:
         return self.source.nbytes + self.index.nbytes
+
+
+def select(source: RowSource, index: IntArray) -> RowSource:
+    """Some rows of a source, ascending, at least one: (k, d).
+
+    Of rows elsewhere they come here where they are few enough, and else are gathered, and kept, where they are.
+    """
+    if not source.is_remote:
+        return SomeRows(source, index)
+    if 8.0 * source.entries * len(index) <= BROUGHT * source.n:
+        return as_row_source(source.take(index))
+    return source.kept(take, index)
 
 
 class Stacked(RowSource):
@@ -182,6 +223,10 @@ class Tiled(Stacked):
     def squared_norms(self) -> FloatArray:
         return np.tile(self.source.squared_norms(), self.times)
 
+    def own_moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
+        """Those of the rows of the source, some of them twice."""
+        return self.source.own_moments(rows % self.source.n, scale)
+
     def own_weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Xᵀ of the sum of the parts of β."""
         if rows is not None:
@@ -193,19 +238,23 @@ class Tiled(Stacked):
         return self.source.take(index % self.source.n)
 
 
-class RowMap(Protocol):
-    """What makes features of rows."""
+@dataclass(frozen=True)
+class Features:
+    """The features of rows of a block: (k, r)."""
 
-    @property
-    def width(self) -> int:
-        """r, how many features it makes."""
+    row_map: RowMap
 
-    def features(self, X: Matrix) -> FloatArray:
-        """φ(x_i) for the rows of X (k, d): (k, r), a new array."""
+    def __call__(self, block: Block, at: Places) -> FloatArray:
+        return self.row_map.features(block.take(at))
 
-    @property
-    def row_seconds(self) -> float:
-        """What the features of one row take one core, roughly."""
+
+def map_rows(source: RowSource, row_map: RowMap) -> RowSource:
+    """The rows φ(x_i) that a map makes; of rows elsewhere they are made and kept there."""
+    if not source.is_remote:
+        return Mapped(source, row_map)
+    made = source.kept(Features(row_map))
+    made.row_map = row_map
+    return made
 
 
 class Mapped(RowSource):
@@ -217,6 +266,7 @@ class Mapped(RowSource):
     """
 
     is_sparse = False
+    row_map: RowMap
 
     def __init__(self, source: RowSource, row_map: RowMap, keep: bool | None = None) -> None:
         self.source, self.row_map = source, row_map
@@ -295,16 +345,10 @@ class Standardised(Derived):
     """
 
     def __init__(self, source: RowSource, mean: FloatArray, scale: FloatArray) -> None:
-        super().__init__(source)
+        super().__init__(source, Divide(scale) if source.is_sparse else Shift(mean, scale))
         self.scale, self.mean = scale, np.zeros_like(mean) if source.is_sparse else mean
         self.feature_names = source.feature_names
         self.target, self.weight = getattr(source, "target", None), getattr(source, "weight", None)
-
-    def made(self, block: Block) -> Block:
-        """Dense rows are standardised a tile at a time; sparse ones in a copy of their numbers."""
-        if not self.is_sparse:
-            return shifted(block, self.mean, self.scale)
-        return SparseBlock(divided(block.matrix, self.scale), block.rows.start)
 
     def where(self, row: int) -> str:
         """A row in words, where the source has some for it."""

@@ -1,42 +1,60 @@
-"""Rows that are a Dask collection: held by a cluster, or by whatever scheduler Dask has, a partition at a time.
+"""Rows that are a Dask collection: held by a cluster, or by whatever scheduler Dask has, in partitions.
+
+    (DASK.1)  a product with all rows is one graph: a task for each partition, where that is, and sums of the answers
+    (DASK.2)  vectors over the rows belong to this process; those that travel are packed, (PACK.1)
 
 The collection is persisted once, where a cluster holds it or it fits into this process's memory; one pass over the
-partitions, where they are, then finds out what is known of each: its rows, what is wrong with them, and what their
-targets and weights add up to. Only that comes here. What looks at the rows afterwards asks for one partition after the
-other, or runs on the cluster (`distributed`).
+partitions then finds out what is known of each. A task (`RowSource.each`) goes to the partitions; what derives rows
+from rows is put in front of it. Partitions that are lost with a worker are made again by Dask, and nothing begins anew:
+all that a task needs besides is in its own graph. A small table comes here in one graph, and is an array from then on.
 """
 
 from __future__ import annotations
 
 import concurrent.futures
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE
-from qpsvm.base.arrays.rounding import first_rounded
-from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ClusterError, DataError, DataTypeError
 from qpsvm.base.resources.limits import MEMORY_SHARE, available_memory
 from qpsvm.data.kinds import is_dask
-from qpsvm.data.labels import places_of, sorted_labels
-from qpsvm.data.rows.blocks import Block
+from qpsvm.data.rows.blocks import ALL, Block, Places, added
 from qpsvm.data.rows.memory import as_block
-from qpsvm.data.rows.source import RowSource
+from qpsvm.data.rows.source import Found, RowSource, Task
 from qpsvm.data.sources.batches import check_values
+from qpsvm.data.sources.packed import pack, unpacked
+
+#: Bytes of a table that comes here as a whole.
+SMALL_TABLE = 64e6
+#: Answers that one task adds up, where they are added on the cluster.
+FAN = 8
+#: Rows up to which those that were taken last are kept, because they are often asked for twice.
+KEPT_ROWS = 20_000
+#: How often Dask tries a task again; seconds without any worker after which it is said that all are gone.
+RETRIES, PATIENCE = 3, 60.0
 
 
 @contextmanager
 def cluster_faults() -> Iterator[None]:
-    """Say in our own words that the scheduler is gone, that futures were lost, or that a partition ends its worker."""
+    """Say in our own words that the scheduler is gone, that futures were lost, or that a partition ends its worker.
+
+    Vectors are meant to travel, and labels may be text: Dask does not warn of either.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            for said in ("Sending large graph", "Dask currently has limited support for converting pandas"):
+                warnings.filterwarnings("ignore", message=said, category=UserWarning)
+            yield
     except KeyError as error:
         key = error.args[0] if error.args else None
         if not (isinstance(key, tuple) and key and isinstance(key[0], str)):  # of a partition that nobody holds
@@ -79,153 +97,179 @@ def _kinds() -> tuple[type[BaseException], ...]:
     return concurrent.futures.CancelledError, CancelledError, CommClosedError, KilledWorker, closed
 
 
-#: Different values of a target in one partition that are counted: with more, it is a number and no label.
-LABELS = 1000
-
-
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What is known of one partition: rows, columns, entries, what is wrong, and what targets and weights add up to.
-
-    `labels` are the different values of the target, None where there are more than `LABELS`, `counts` and `masses` how
-    often and with which weight each occurs; `low` and `high` are the ends of a target of numbers; `heaviest` and `idle`
-    the largest weight, and how many are 0.
-    """
+    """What is known of one partition: rows, columns, numbers stored, the most in a row, and what is wrong with it."""
 
     rows: int
     columns: int
     entries: int
     sparse: bool
+    longest: int = 0
     fault: str | None = None
-    labels: NDArray[Any] | None = None
-    counts: NDArray[Any] | None = None
-    masses: NDArray[Any] | None = None
-    low: float = np.inf
-    high: float = -np.inf
-    numbers: bool = True
-    heaviest: float = 0.0
-    idle: int = 0
 
 
-def facts_of(X: Any, y: Any = None, weight: Any = None, names: Sequence[str] | None = None) -> Facts:
-    """What is known of one partition, found where it is. Shapes: X (k, d), y, weight (k,) or None."""
+def facts_of(X: Any, names: Sequence[str] | None = None) -> Facts:
+    """What is known of one partition (k, d), found where it is."""
     shape = getattr(X, "shape", ())
     if len(shape) != 2:
-        return Facts(0, 0, 0, False, f" has shape {shape} where rows and columns are needed")
+        return Facts(0, 0, 0, False, fault=f" has shape {shape} where rows and columns are needed")
     k, d = (int(size) for size in shape)
     sparse = bool(sp.issparse(X))
+    longest = int(np.diff(sp.csr_array(X).indptr).max(initial=0)) if sparse else d
     known: dict[str, Any] = {"rows": k, "columns": d, "entries": int(X.nnz) if sparse else k * d, "sparse": sparse}
-    for name, vector in (("target", y), ("weight", weight)):
-        if vector is not None and np.shape(vector) != (k,):
-            return Facts(**known, fault=f" has {k} rows and a {name} of shape {np.shape(vector)}")
     if X.dtype.kind not in "biuf":
         return Facts(**known, fault=f" has entries of type {X.dtype}; samples must be numbers")
     try:
         check_values(sp.csr_array(X) if sparse else X, lambda row: f"row {row}", names)
-        labels, classes = (None, None) if y is None or not k else sorted_labels(y, k)
     except DataError as error:
         return Facts(**known, fault=f": {error}")
-    if not k:
-        return Facts(**known)
-    s = np.ones(k) if weight is None else np.asarray(weight, dtype=np.float64)
-    place = None if weight is None else first_rounded(np.asarray(weight))
-    if place is not None:
-        return Facts(**known, fault=f" has a weight in row {place} that no double is equal to")
-    wrong = np.flatnonzero(~(np.isfinite(s) & (s >= 0.0) & (s < LARGEST_VALUE)))
-    if len(wrong):
-        return Facts(**known, fault=f" has the weight {s[wrong[0]]:g} in row {wrong[0]}: it must be finite and ≥ 0")
-    known |= {"heaviest": float(s.max()), "idle": int(np.count_nonzero(s == 0.0))}
-    if labels is None or classes is None:
-        return Facts(**known)
-    known["numbers"] = labels.dtype.kind in "biuf"
-    if known["numbers"]:
-        known |= {"low": float(classes[0]), "high": float(classes[-1])}
-    if len(classes) > LABELS:
-        return Facts(**known)
-    places = places_of(labels, classes)
-    counts, masses = (np.bincount(places, each, minlength=len(classes)) for each in (None, s))
-    return Facts(**known, labels=classes, counts=counts, masses=masses)
+    return Facts(**known, longest=longest)
 
 
 class DaskRows(RowSource):
-    """The rows of a Dask array or data frame, with the targets and weights that belong to them.
+    """The rows of a Dask array or data frame.
 
+    parts: The partitions, as Dask has them.
     facts: One for each partition.
-    features, target, weight or None: The partitions.
+    held: The collection that they are of, because a cluster forgets what nobody holds.
     """
 
-    @cluster_faults()
-    def __init__(self, X: Any, y: Any = None, weight: Any = None) -> None:
-        import dask
+    def __init__(
+        self, parts: Sequence[Any], facts: Sequence[Facts], held: Any, names: tuple[str, ...] | None = None
+    ) -> None:
+        self.parts, self.facts, self.held, self.feature_names = list(parts), tuple(facts), held, names
+        self.ends = np.concatenate([[0], np.cumsum([part.rows for part in facts])]).astype(np.intp)
+        self.n, self.d = int(self.ends[-1]), next((part.columns for part in facts if part.rows), 0)
+        self.is_sparse = any(part.sparse for part in facts)
+        self.is_remote = 8.0 * self.entries > SMALL_TABLE
+        self._last: tuple[IntArray, Matrix] | None = None
 
-        self.feature_names = _column_names(X)
-        parts = [_as_array(X, "X", 2)]
-        vectors = [(name, part) for name, part in (("y", y), ("sample_weight", weight)) if part is not None]
-        if np.isnan(_lengths(parts[0])).any() and any(_cut_otherwise(vector, parts[0]) for _, vector in vectors):
-            parts[0] = _sized(parts[0])
-        parts += [_aligned(vector, name, _lengths(parts[0])) for name, vector in vectors]
-        if self._fits(parts[0]):
-            parts = list(dask.persist(*parts))
-        self.collection, self.vectors = parts[0], parts[1:]  # held, because a cluster forgets what nobody holds
-        rest = iter(self.vectors)
-        self.features: list[Any] = [block.ravel()[0] for block in parts[0].to_delayed()]
-        self.target = None if y is None else list(next(rest).to_delayed().ravel())
-        self.weight = None if weight is None else list(next(rest).to_delayed().ravel())
-        nothing = [None] * len(self.features)
-        each = zip(self.features, self.target or nothing, self.weight or nothing, strict=True)
-        look, names = dask.delayed(facts_of, pure=False), self.feature_names
-        self.facts: tuple[Facts, ...] = dask.compute(*[look(*part, names) for part in each])
-        self._check()
-        self.n, self.d = sum(part.rows for part in self.facts), self.facts[0].columns
-        self.is_sparse = any(part.sparse for part in self.facts)
+    # --- one graph ---
 
-    def _check(self) -> None:
-        """That the partitions are parts of one table. Raises DataError, DataTypeError."""
-        width = next((part.columns for part in self.facts if part.rows), 0)
-        for k, part in enumerate(self.facts):
-            if part.fault is not None:
-                raise (DataTypeError if "type" in part.fault else DataError)(f"partition {k} of X{part.fault}")
-            if part.rows and part.columns != width:
-                raise DataError(f"partition {k} of X has {part.columns} columns, the ones before it {width}")
-        if not width:
-            raise DataError("X is empty: at least one row and one column are needed")
-
-    def by_label(self, what: str) -> dict[Any, float]:
-        """How often each label occurs in all partitions, or with which weight."""
-        found: dict[Any, float] = {}
-        for part in self.facts:
-            if part.labels is not None:
-                for label, amount in zip(part.labels.tolist(), getattr(part, what).tolist(), strict=True):
-                    found[label] = found.get(label, 0) + amount
-        return found
-
-    @staticmethod
-    def _fits(X: Any) -> bool:
-        """Whether the collection is to be persisted: a cluster holds it, or it takes little enough of this memory."""
-        if on_cluster():
-            return True
-        size = float(X.nbytes)  # NaN where the number of rows is not known
-        return not np.isfinite(size) or size < MEMORY_SHARE * available_memory()
-
-    @property
-    def starts(self) -> list[int]:
-        """The first row of each partition."""
-        return [0, *np.cumsum([part.rows for part in self.facts])[:-1].tolist()]
-
-    def blocks(self) -> Iterator[Block]:
-        """The partitions, one after the other, each brought here."""
-        for start, part, facts in zip(self.starts, self.features, self.facts, strict=True):
-            if facts.rows:
-                with cluster_faults():
-                    found = part.compute()
-                yield as_block(as_float(found, self.is_sparse), start)
-
-    def gathered(self, parts: Sequence[Any]) -> NDArray[Any]:
-        """A vector over the rows, (n,), from its partitions."""
+    def _computed(self, calls: Sequence[Any]) -> list[Any]:
+        """The answers of tasks: Dask's, where they have been computed."""
         import dask
 
         with cluster_faults():
-            return np.concatenate(dask.compute(*parts))
+            if not on_cluster():
+                return list(dask.compute(*calls, optimize_graph=False))
+            from distributed import default_client
+
+            client = default_client()
+            futures = client.compute(list(calls), retries=RETRIES, optimize_graph=False)
+            found: list[Any] | None = None
+            try:
+                _wait(client, futures)
+                found = list(client.gather(futures, direct=True))
+            finally:
+                if found is None:  # Ctrl-C, or an error of another task
+                    client.cancel(futures)
+            return found
+
+    def each(
+        self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
+    ) -> Iterator[tuple[Places, Any]]:
+        whole = self.whole
+        if whole is not None:
+            block = as_block(whole)
+            if rows is None:
+                yield ALL, task(block, *along)
+            else:
+                yield ALL, task(block, rows, *along)
+            return
+        import dask
+
+        run = dask.delayed(_run, pure=False)
+        calls, places = [], list[Places]()
+        for k, at, where in self._cut(rows):
+            some = () if rows is None else (at,)
+            given = [pack(values[where]) for values in along]
+            calls.append(run(self.parts[k], self.is_sparse, task, *some, *given))
+            places.append(where)
+        if add:
+            join = dask.delayed(_add, pure=False)
+            while len(calls) > 1:
+                calls = [join(*calls[i : i + FAN]) for i in range(0, len(calls), FAN)]
+            places = places[:1]
+        answers = self._computed(calls) if calls else []
+        yield from zip(places, map(_own, answers), strict=True)
+
+    def _cut(self, rows: IntArray | None) -> Iterator[tuple[int, Places, Places]]:
+        """The partitions that rows lie in, all or some (j,) in any order, with their places there and among these."""
+        if rows is None:
+            for k, (start, stop) in enumerate(pairwise(self.ends.tolist())):
+                if stop > start:
+                    yield k, ALL, slice(start, stop)
+            return
+        order = None if bool((rows[1:] >= rows[:-1]).all()) else np.argsort(rows, kind="stable")
+        ascending = rows if order is None else rows[order]
+        for k, (first, end) in enumerate(pairwise(np.searchsorted(ascending, self.ends).tolist())):
+            if end > first:
+                at = ascending[first:end] - self.ends[k]
+                yield k, at, slice(first, end) if order is None else order[first:end]
+
+    @remembered
+    def whole(self) -> Matrix | None:
+        """The rows as one array here, where they are few numbers: then every product is one call of the BLAS."""
+        if self.is_remote:
+            return None
+        found = self._computed(self.parts)
+        rows = [as_float(part, self.is_sparse) for part, facts in zip(found, self.facts, strict=True) if facts.rows]
+        whole: Matrix = sp.vstack(rows, format="csr") if self.is_sparse else np.concatenate(rows)
+        return whole
+
+    # --- what is kept ---
+
+    @remembered
+    def longest_row(self) -> int:
+        return max(part.longest for part in self.facts)
+
+    @remembered
+    def _sums(self) -> list[FloatArray]:
+        """Xᵀ1 and the diagonal of XᵀX: both are asked for of every table."""
+        return self.total(_sums_of, shapes=((self.d,), (self.d,)))
+
+    def means(self) -> FloatArray:
+        means: FloatArray = self._sums[0] / self.n
+        return means
+
+    def own_column_squares(self) -> FloatArray:
+        return self._sums[1].copy()
+
+    def take(self, rows: IntArray | slice) -> Matrix:
+        index = np.arange(self.n)[rows] if isinstance(rows, slice) else rows
+        if self._last is not None and np.array_equal(self._last[0], index):
+            return self._last[1].copy()
+        found = super().take(index)
+        if len(index) <= KEPT_ROWS:
+            self._last = index.copy(), found.copy()
+        return found
+
+    def kept(self, task: Task, index: IntArray | None = None) -> DaskRows:
+        """Rows that a task makes of some of each partition, kept where these are."""
+        import dask
+
+        run, look = dask.delayed(_run, pure=False), dask.delayed(facts_of, pure=False)
+        with cluster_faults():
+            made = [run(self.parts[k], self.is_sparse, task, at) for k, at, _ in self._cut(index)]
+            kept = list(dask.persist(*made, optimize_graph=False))
+        return DaskRows(kept, self._computed([look(part) for part in kept]), kept)
+
+    # --- as any source ---
+
+    def blocks(self) -> Iterator[Block]:
+        """The partitions, one after the other, each brought here: for what goes through the rows itself."""
+        if self.whole is not None:
+            yield as_block(self.whole)
+            return
+        for part, start, facts in zip(self.parts, self.ends.tolist(), self.facts, strict=False):
+            if facts.rows:
+                yield as_block(as_float(self._computed([part])[0], self.is_sparse), start)
+
+    def holding(self, rows: IntArray) -> Iterator[Found]:
+        """Of each partition the rows that are meant, brought here together."""
+        yield as_block(self.take(rows)), ALL, ALL
 
     @property
     def entries(self) -> int:
@@ -235,6 +279,86 @@ class DaskRows(RowSource):
     def nbytes(self) -> int:
         """None of this process's own."""
         return 0
+
+
+def dask_rows(X: Any, *vectors: Any) -> tuple[DaskRows, list[Any]]:
+    """The rows of a collection, (n, d), and vectors over them: arrays, (n,), where they were collections, too.
+
+    What belongs together is computed together, and persisted: a file is read once. Raises DataError, DataTypeError,
+    ClusterError.
+    """
+    import dask
+
+    names = _column_names(X)
+    look = dask.delayed(facts_of, pure=False)
+    with cluster_faults():
+        arrays = [_as_array(X), *map(_as_vector, filter(is_dask, vectors))]
+        if _fits(arrays[0]):
+            arrays = list(dask.persist(*arrays))
+        parts = [block.ravel()[0] for block in arrays[0].to_delayed()]
+        *facts, gathered = dask.compute(*[look(part, names) for part in parts], arrays[1:])
+    _check(facts)
+    found = map(np.asarray, gathered)
+    return DaskRows(parts, facts, arrays[0], names), [next(found) if is_dask(vector) else vector for vector in vectors]
+
+
+def _check(facts: Sequence[Facts]) -> None:
+    """That the partitions are parts of one table. Raises DataError, DataTypeError."""
+    width = next((part.columns for part in facts if part.rows), 0)
+    for k, part in enumerate(facts):
+        if part.fault is not None:
+            raise (DataTypeError if "type" in part.fault else DataError)(f"partition {k} of X{part.fault}")
+        if part.rows and part.columns != width:
+            raise DataError(f"partition {k} of X has {part.columns} columns, the ones before it {width}")
+    if not width:
+        raise DataError("X is empty: at least one row and one column are needed")
+
+
+def _fits(X: Any) -> bool:
+    """Whether the collection is to be persisted: a cluster holds it, or it takes little enough of this memory."""
+    if on_cluster():
+        return True
+    size = float(X.nbytes)  # NaN where the number of rows is not known
+    return not np.isfinite(size) or size < MEMORY_SHARE * available_memory()
+
+
+def _wait(client: Any, futures: Sequence[Any]) -> None:
+    """Wait for futures as long as there are workers. Raises ClusterError."""
+    from distributed import wait
+
+    while True:
+        try:
+            wait(futures, timeout=PATIENCE)
+            return
+        except TimeoutError:
+            if not client.scheduler_info()["workers"]:
+                raise ClusterError(f"all workers of the Dask cluster have been gone for {PATIENCE:g} s") from None
+
+
+# --- where the partitions are ---
+
+
+def _run(part: Any, sparse: bool, task: Task, *given: Any) -> Any:
+    """What a task makes of a partition."""
+    X = sp.csr_array(part, dtype=np.float64) if sparse else np.asarray(part)
+    return task(as_block(X), *map(unpacked, given))
+
+
+def _add(*answers: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+    """The sums of several answers, in their order."""
+    first = tuple(array.copy() for array in answers[0])
+    return tuple(added([first, *answers[1:]]))
+
+
+def _own(answer: Any) -> Any:
+    """An answer whose arrays may be written to: what a cluster has sent may not."""
+    if isinstance(answer, tuple):
+        return tuple(map(_own, answer))
+    return answer.copy() if isinstance(answer, np.ndarray) and not answer.flags.writeable else answer
+
+
+def _sums_of(block: Block) -> tuple[FloatArray, FloatArray]:
+    return block.column_sums(), block.column_squares()
 
 
 def as_float(X: Any, sparse: bool) -> Matrix:
@@ -263,55 +387,23 @@ def _column_names(X: Any) -> tuple[str, ...] | None:
     return tuple(names) if all(isinstance(name, str) for name in names) and len(set(names)) == len(names) else None
 
 
-def _as_array(values: Any, name: str, ndim: int) -> Any:
+def _as_array(X: Any) -> Any:
     """A Dask array of a Dask collection, with all columns in one chunk. Raises DataError, DataTypeError."""
-    array = values.to_dask_array() if hasattr(values, "to_dask_array") else values
+    array = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     if not hasattr(array, "to_delayed") or not hasattr(array, "ndim"):
-        raise DataTypeError(f"{name} must be a Dask array or data frame, got {type(values).__name__}")
-    if ndim == 1 and array.ndim == 2 and array.shape[1] == 1:
+        raise DataTypeError(f"X must be a Dask array or data frame, got {type(X).__name__}")
+    if array.ndim != 2:
+        raise DataError(f"X must have 2 dimensions, got {array.ndim}")
+    if array.dtype is not None and array.dtype.kind not in "biufO":
+        raise DataTypeError(f"X has entries of type {array.dtype}; samples must be numbers")
+    return array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
+
+
+def _as_vector(values: Any) -> Any:
+    """An array of one dimension; of two, the one column. Raises DataError."""
+    array = values.to_dask_array() if hasattr(values, "to_dask_array") else values
+    if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    if array.ndim != ndim:
-        raise DataError(f"{name} must have {ndim} dimensions, got {array.ndim}")
-    if ndim == 2 and array.dtype is not None and array.dtype.kind not in "biufO":
-        raise DataTypeError(f"{name} has entries of type {array.dtype}; samples must be numbers")
-    return array.rechunk({1: -1}) if ndim == 2 and len(array.chunks[1]) > 1 else array
-
-
-def _lengths(X: Any) -> tuple[float, ...]:
-    """Rows of each chunk, (k,); NaN where they are not known."""
-    return tuple(float(size) for size in X.chunks[0])
-
-
-def _cut_otherwise(vector: Any, X: Any) -> bool:
-    """Whether a vector is not cut as X, whose chunks are of sizes that are not known, must be."""
-    return not is_dask(vector) or _as_array(vector, "y", 1).numblocks[0] != X.numblocks[0]
-
-
-def _sized(array: Any) -> Any:
-    """The array with sizes of its chunks that are known, which takes a look at all of them."""
-    known = array.copy()  # what is found out is written into the object
-    return known.compute_chunk_sizes()
-
-
-def _aligned(values: Any, name: str, lengths: tuple[float, ...]) -> Any:
-    """A vector with an entry for each row, cut as X is; of sizes that are not known where both are."""
-    import dask.array as da
-
-    known = not np.isnan(lengths).any()
-    if is_dask(values):
-        vector = _as_array(values, name, 1)
-        own = _lengths(vector)
-        if known and np.isnan(own).any() and len(own) != len(lengths):
-            vector = _sized(vector)
-            own = _lengths(vector)
-        if not known or np.isnan(own).any():
-            return vector  # each partition is compared with that of X
-        if sum(own) != sum(lengths):
-            raise DataError(f"{name} has {int(sum(own))} entries but X has {int(sum(lengths))} rows")
-        return vector if own == lengths else vector.rechunk((tuple(int(size) for size in lengths),))
-    array = np.asarray(values)
     if array.ndim != 1:
-        raise DataError(f"{name} must be one-dimensional, got shape {array.shape}")
-    if len(array) != sum(lengths):
-        raise DataError(f"{name} has {len(array)} entries but X has {int(sum(lengths))} rows")
-    return da.from_array(array, chunks=(tuple(int(size) for size in lengths),))
+        raise DataError(f"target and weights must have one dimension, got {array.ndim}")
+    return array

@@ -20,7 +20,8 @@ from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
 from qpsvm.data.files import Raw, StandardInput, Table, explained, read_table
 from qpsvm.data.files.sheet import whole
-from qpsvm.data.rows import RowSource, SomeRows
+from qpsvm.data.rows import RowSource
+from qpsvm.data.rows.transformed import select
 from qpsvm.faces.cli.data_files import Given, as_stored, in_words, moments_of, read_stored, standardised_by
 from qpsvm.faces.cli.lists import BALANCED
 from qpsvm.faces.cli.options import VARIANTS, Learnt, missing_of, problem_of, target_of
@@ -139,7 +140,7 @@ def rows_of(X: Any, rows: IntArray) -> Any:
     """Some rows of samples, which stay where they are stored where they are not in memory; in ascending order."""
     if not isinstance(X, RowSource):
         return X[rows]
-    return X if len(rows) == X.n else SomeRows(X, rows)
+    return X if len(rows) == X.n else select(X, rows)
 
 
 def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = False) -> Sample:

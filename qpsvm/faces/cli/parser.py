@@ -107,7 +107,6 @@ def make_parser() -> Parser:
     group = solving.add_argument_group("solve on several machines, or in several sittings")
     what = "a Dask cluster whose workers read the files: tcp://host:port, local:N for N workers here, or threads"
     group.add_argument("--scheduler", type=name, metavar="ADDRESS", help=what)
-    _file(group, "--checkpoint", "keep the state of the solve here, and go on from it")
     add_problem(solving)
     add_multi_class(solving)
     add_solver(solving)

@@ -44,7 +44,6 @@ SHOWN_MACHINES = 10
 #: Options of `solve` that belong to one machine, and why; a program of several classes has the first.
 OF_ONE = {
     "proof": "a proof is of one program", "bounds": "bounds are of one decision function",
-    "checkpoint": "a checkpoint is of one linear machine",
 }  # fmt: skip
 
 

@@ -17,7 +17,8 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
 from qpsvm.base.html import Cell, table
 from qpsvm.base.resources.communicator import Communicator
-from qpsvm.data.rows import Mapped, RowSource, as_row_source
+from qpsvm.data.rows import RowSource, as_row_source
+from qpsvm.data.rows.transformed import map_rows
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.linear_constraints import UserRows, as_list, computed_rows, textbook_rows
 from qpsvm.machines.problem.parameters import Form, as_intercept, check_form, checked, described, in_words, one_of
@@ -267,7 +268,7 @@ class Machine(Solvable[R], metaclass=Abstract):
                 raise UnsupportedError("constraints and a penalised intercept take a positive semidefinite kernel")
             return space
         if self.mapped and isinstance(self.kernel, FeatureMap):
-            X = Mapped(as_row_source(X), self.kernel)  # (MAP.1)
+            X = map_rows(as_row_source(X), self.kernel)  # (MAP.1)
         return FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
 
     @remembered

@@ -16,7 +16,8 @@ import numpy as np
 from qpsvm.base.arrays.frozen import bare, common_value, frozen, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.data.rows import RowSource, SomeRows
+from qpsvm.data.rows import RowSource
+from qpsvm.data.rows.transformed import select
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.space.kernels.functions import Kernel, Precomputed, as_kernel
@@ -105,7 +106,7 @@ def restricted(problem: Any, rows: IntArray) -> Any:
     if getattr(getattr(problem, "outlined", None), "mix", None) is not None:
         raise UnsupportedError(f"{type(problem).__name__} keeps pairs of samples, which some of them would tear apart")
     chosen = rows if problem.takes_all else problem.rows[rows]
-    X: Matrix = SomeRows(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]
+    X: Matrix = select(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]
     target = samples.target[chosen]
     if isinstance(problem.kernel, Precomputed):
         X = np.ascontiguousarray(X[:, chosen])

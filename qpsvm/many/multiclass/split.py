@@ -19,7 +19,8 @@ from qpsvm import machines as problems
 from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
-from qpsvm.data.rows import RowSource, SomeRows
+from qpsvm.data.rows import RowSource
+from qpsvm.data.rows.transformed import select
 from qpsvm.data.samples import checked_weights
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.replaced import of_rows
@@ -79,7 +80,7 @@ class Split:
         """Some of the samples, or all as they are."""
         if len(rows) == self.n and not self.sorted:
             return self.X
-        return SomeRows(self.X, rows) if isinstance(self.X, RowSource) else self.X[rows]
+        return select(self.X, rows) if isinstance(self.X, RowSource) else self.X[rows]
 
     @property
     def k(self) -> int:

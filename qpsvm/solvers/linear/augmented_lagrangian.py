@@ -87,8 +87,6 @@ class AugmentedLagrangian:
             best = point if best is None or better else best
             if best.relative_gap <= goal:
                 return best, "converged"
-            if self._stage == "rows" and self._budget.keep is not None:
-                self._budget.keep(point.W, 0.0, sigma, point.relative_gap, self._stage)
             reason = self._budget.spent()
             if reason is None and (stalled >= SETTINGS.patience or not np.isfinite(point.gap)):
                 reason = "numerical_error"

@@ -21,8 +21,9 @@ import numpy as np
 
 from qpsvm.base.arrays.checks import short_indices
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.data.rows import Centred, RowSource, SomeRows, as_row_source
+from qpsvm.data.rows import Centred, RowSource, as_row_source
 from qpsvm.data.rows.source import Visitor, in_order
+from qpsvm.data.rows.transformed import select
 
 #: Above this share of the rows one pass over all of them is cheaper than gathering the selected ones.
 GATHER_SHARE = 0.3
@@ -134,7 +135,7 @@ class SignedRows:
     def select(self, index: IntArray) -> SignedRows:
         """The rows J = index (k,), ascending: gathered in memory, centred there; or, of a source beyond it, if few."""
         many = self.source.whole is None and not self.gathers_cheaply(len(index))
-        part = SomeRows(self._centred, index) if many else as_row_source(self._centred.take(index), self.comm)
+        part = select(self._centred, index) if many else as_row_source(self._centred.take(index), self.comm)
         return SignedRows(part, self.y[index], self.unit)
 
     def selections(self, indices: Sequence[IntArray]) -> list[SignedRows]:

@@ -31,7 +31,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_real
+from qpsvm.base.arrays.checks import as_finite_vector, as_real
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import ParameterError
 from qpsvm.base.resources.progress import say_progress
@@ -41,47 +41,13 @@ from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.descent import as_start, coordinate_point, goes_first, is_cheap
 from qpsvm.solvers.linear.row_problem import SAMPLE, Point, RowLosses, RowProblem, Start, mean_over
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
-from qpsvm.solvers.linear.working_set import Estimate, is_large, solve_large
+from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 #: A pair that is good to the usual tolerance is made good to rounding where that is cheap, in so many steps.
 USUAL, FINE, FEW_STEPS = 1e-6, 1e-18, 5
 #: How far w may be from Σ α_i y_i x_i, as a share of its length.
 STATIONARY = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """Where a run was after an outer step over all rows, or after a round of bands.
-
-    w (d,)
-    b: In the caller's coordinates.
-    tau: How far from a kink the next band reaches; 0 in a run over all rows.
-    sigma: The penalty of the next outer step.
-    gap: The relative gap as the run estimates it; infinite where it has not looked at all rows yet.
-    stage: "subsample", "band" or "rows".
-    """
-
-    w: FloatArray
-    b: float
-    tau: float
-    sigma: float
-    gap: float
-    stage: str
-
-    def checked(self, width: int) -> State:
-        """The same, if a run over rows of so many columns can begin with it.
-
-        Raises DataError, ParameterError.
-        """
-        w, b = as_finite_vector(self.w, "w of the state", width), as_real(self.b, "b of the state")
-        if not max(float(np.abs(w).max(initial=0.0)), abs(b)) < LARGEST_VALUE:
-            raise ParameterError("a state to go on from has numbers whose squares overflow; begin anew")
-        if not (0.0 < self.sigma < np.inf and 0.0 <= self.tau < np.inf):
-            raise ParameterError(
-                f"a state to go on from has sigma > 0 and tau >= 0, got {self.sigma!r} and {self.tau!r}; begin anew"
-            )
-        return State(w, b, float(self.tau), float(self.sigma), float(self.gap), self.stage)
 
 
 @dataclass(frozen=True)
@@ -191,8 +157,6 @@ def solve_linear(
     verbose: bool = False,
     start: tuple[FloatArray, float, FloatArray] | None = None,
     engine: Engine = "auto",
-    begun: State | None = None,
-    keep: Callable[[State], None] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> LinearSolution:
     """Solve (LIN.1).
@@ -224,16 +188,10 @@ def solve_linear(
             first = _first(problem, intercept)
         frame = _Frame(mean, narrow, origin, intercept is not None)
         first = first if start is None else _given(problem, start, frame)
-        _listen(budget, rows, frame, keep, progress)
-        if begun is not None:
-            begun = begun.checked(source.d)
-            first = replace(first, W=frame.inner(begun.w, begun.b), sigma=begun.sigma)
-            band = Estimate(first.W, begun.tau) if begun.tau else None
-            point, reason, used = _by_newton(problem, first, tol, budget, band, bands=begun.tau > 0.0)
-        else:
-            wished = engine == "auto" and start is None and comm.serial
-            by_coordinates = (engine == "coordinate" and comm.serial) or (wished and goes_first(problem))
-            point, reason, used = _run(problem, first, tol, budget, by_coordinates)
+        _listen(budget, rows, progress)
+        wished = engine == "auto" and start is None and comm.serial
+        by_coordinates = (engine == "coordinate" and comm.serial) or (wished and goes_first(problem))
+        point, reason, used = _run(problem, first, tol, budget, by_coordinates)
     w, b = frame.outer(point.W)
     return LinearSolution(w, b, point.alpha, budget.steps, reason, used, point.relative_gap)
 
@@ -315,12 +273,10 @@ def _finished(problem: RowProblem, found: Point, budget: Budget, to_rounding: bo
     return fine if fine.relative_gap < found.relative_gap else found
 
 
-def _by_newton(
-    problem: RowProblem, first: Start, tol: float, budget: Budget, band: Estimate | None = None, bands: bool = True
-) -> tuple[Point, StopReason, str]:
-    """The same, by Newton steps alone: with `bands`, where the rows are many, from the W and τ of one if given."""
-    if bands and is_large(problem.rows.total, problem.rows.d):
-        return *solve_large(problem, first, tol, budget, band), "newton"
+def _by_newton(problem: RowProblem, first: Start, tol: float, budget: Budget) -> tuple[Point, StopReason, str]:
+    """The same, by Newton steps alone: on bands of rows where these are many."""
+    if is_large(problem.rows.total, problem.rows.d):
+        return *solve_large(problem, first, tol, budget), "newton"
     return *AugmentedLagrangian(problem, first, budget).run(tol), "newton"
 
 
@@ -356,17 +312,9 @@ class _Frame:
         return w, float(W[-1]) - (0.0 if self.mean is None else float(self.mean @ w)) + self.origin
 
 
-def _listen(
-    budget: Budget,
-    rows: SignedRows,
-    frame: _Frame,
-    keep: Callable[[State], None] | None,
-    progress: Callable[[Progress], None] | None,
-) -> None:
-    """Let the caller hear of the run, in the caller's coordinates."""
+def _listen(budget: Budget, rows: SignedRows, progress: Callable[[Progress], None] | None) -> None:
+    """Let the caller hear of the run."""
     total = rows.total
-    if keep is not None:
-        budget.keep = lambda W, tau, sigma, gap, stage: keep(State(*frame.outer(W), tau, sigma, gap, stage))
 
     def tell(stage: str, gap: float) -> None:
         say_progress(stage, gap, rows.passes, total)

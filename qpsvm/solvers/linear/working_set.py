@@ -142,23 +142,17 @@ def is_large(n: int, d: int) -> bool:
     return n >= SETTINGS.rows_per_sample * sample_size(n, d)
 
 
-def solve_large(
-    problem: RowProblem, first: Start, goal: float, budget: Budget, begun: Estimate | None = None
-) -> tuple[Point, StopReason]:
+def solve_large(problem: RowProblem, first: Start, goal: float, budget: Budget) -> tuple[Point, StopReason]:
     """Solve (ALM.1) to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
-
-    Where the W and τ of a band are given, from them.
 
     Where a bound is infinite, far rows do not come to rest: all are taken, from the W of the subsamples.
     """
     multiplier = first.multiplier
     if problem.losses.endless:
         if multiplier is None:
-            first = replace(first, W=(begun or estimate(problem, first, budget)).W)
+            first = replace(first, W=estimate(problem, first, budget).W)
         return AugmentedLagrangian(problem, first, budget).run(goal)
-    guess = begun
-    if guess is None:
-        guess = estimate(problem, first, budget) if multiplier is None else nearby(problem, first.W, multiplier)
+    guess = estimate(problem, first, budget) if multiplier is None else nearby(problem, first.W, multiplier)
     bands = _Bands(problem, guess, goal, budget)
     return bands.solve() or AugmentedLagrangian(problem, bands.state, budget).run(goal)
 
@@ -207,7 +201,6 @@ class _Bands:
     def solve(self) -> tuple[Point, StopReason] | None:
         """Rounds of (WORK.1) to (WORK.3); None where the plain method should take over."""
         self._begin()
-        self._offer(self._W, np.inf, "subsample")
         goal = self._goal
         for _ in range(SETTINGS.patience):
             self._gather()
@@ -261,14 +254,12 @@ class _Bands:
             inner, reason = run.run(goal, certify=False, patient=False)
             check = self._check(part, inner)
             if self._best is not None and self._best.relative_gap <= self._goal:
-                self._offer(inner.W, check.relative_gap, "band")
                 return "converged", goal
             if self._budget.spent():
                 return self._budget.spent(), goal
             if reason == "numerical_error":
                 return None, self._widened(goal)
             following = self._next_band(check, inner)
-            self._offer(inner.W, check.relative_gap, "band")
             limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
             count = self._comm.count(int(np.count_nonzero(following)))
             if limited_by_band or count < SETTINGS.much_smaller * self._size:
@@ -278,11 +269,6 @@ class _Bands:
             goal = SETTINGS.reduction * min(goal, check.band_gap)
             if goal < EPS:
                 return None, self._widened(goal)
-
-    def _offer(self, W: FloatArray, gap: float, stage: str) -> None:
-        """What may be kept: from W and τ `_begin` makes all the rest."""
-        if self._budget.keep is not None:
-            self._budget.keep(W, max(self._tau, float(np.finfo(float).tiny)), self._sigma, gap, stage)
 
     def _check(self, part: RowProblem, inner: Point) -> _Check:
         """(WORK.2) for the solution on the band, and where that is small enough its certificate."""

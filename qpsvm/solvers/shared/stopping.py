@@ -36,7 +36,6 @@ StopReason: TypeAlias = Literal[
 ]
 
 #: Takes W (d + 1,), τ, σ, the relative gap and the stage of a run.
-Keep: TypeAlias = Callable[[FloatArray, float, float, float, str], None]
 #: Takes the stage and the relative gap.
 Tell: TypeAlias = Callable[[str, float], None]
 
@@ -46,7 +45,6 @@ class Budget:
 
     talks: Whether anybody reads the lines that are reported.
     steps: Steps made: whoever makes one counts it here.
-    keep: Takes what may be kept of the run, after each of its rounds: W, τ, σ, gap and stage.
     tell: Takes stage and gap of each report.
     """
 
@@ -63,7 +61,6 @@ class Budget:
         self.talks = heard(verbose, logging.DEBUG) and comm.rank == 0
         self.clock, self.comm = Clock(time_limit), comm
         self._agreed: Literal["time_limit", "interrupted"] | None = None
-        self.keep: Keep | None = None
         self.tell: Tell | None = None
 
     def spent(self, coming: float = 0.0) -> StopReason | None:

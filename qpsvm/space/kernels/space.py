@@ -25,7 +25,7 @@ from qpsvm.base.arrays.rounding import UNIT, dot
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, IndefiniteKernelError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
-from qpsvm.data.rows import Centred, Mapped, RowSource, WithOnes, as_row_source
+from qpsvm.data.rows import Centred, RowSource, WithOnes, as_row_source
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import OWN, RBF, Kernel, Linear, Precomputed
@@ -80,7 +80,8 @@ class FeatureSpace:
         self, kernel: Kernel, X: Matrix | RowSource, intercept: Intercept, psd: PSDRule, affine: bool = False
     ) -> None:
         self.kernel = kernel
-        self.is_linear = isinstance(kernel, Linear) or (isinstance(X, Mapped) and isinstance(kernel, FeatureMap))
+        mapped = isinstance(X, RowSource) and X.row_map is not None
+        self.is_linear = isinstance(kernel, Linear) or (mapped and isinstance(kernel, FeatureMap))
         self.samples = as_row_source(X)
         self.intercept = intercept
         self.psd = psd

@@ -200,7 +200,6 @@ WRONG = {
     "proof": (["solve", "--proof", "x.json"], "--variant crammer-singer or weston-watkins"),
     "bounds": (["solve", "--bounds"], "--positive setosa"),
     "bounds of all": (["solve", "--bounds", "--variant", "crammer-singer"], "another --variant"),
-    "checkpoint": (["solve", "--checkpoint", "state"], "--positive setosa"),
     "leave one out": (["leave-one-out"], "--positive setosa"),
     "in one": (["leave-one-out", "--variant", "crammer-singer"], "take cross-validate"),
     "exact": (["path", "--exact", "--variant", "crammer-singer", "--C", "1,2"], "leave --exact out"),

@@ -142,7 +142,6 @@ def test_what_cannot_be_done_in_blocks_is_said(capsys, folder):
         ((folder / "all.libsvm", "--stream", "--target", "y"), "leave out --target"),
         (("-", "--stream"), "standard input"),
         ((folder / "all.feather", folder / "all.csv", *TARGET), "is a csv file"),
-        ((parts, *TARGET, "--cv", "3", "--checkpoint", folder / "c"), "--checkpoint"),
         ((parts, *TARGET, "--scheduler", "somewhere"), "tcp://"),
         ((parts, *TARGET, "--scheduler", "threads", "--cv", "3"), "--cv"),
     ):

@@ -47,7 +47,6 @@ def run(options: argparse.Namespace) -> int:
     settle(options)
     _check(options)
     require_writable(options.save)
-    require_writable(options.checkpoint)
     require_writable(options.proof)
     if options.scheduler is not None:
         return _on_cluster(options)
@@ -133,8 +132,6 @@ def _check(options: argparse.Namespace) -> None:
         raise ParameterError("--seed is of the rows that --test-size or --cv draws: leave it out, or name one of them")
     if options.axes is not None and options.plot is None:
         raise ParameterError("--axes is of the picture that --plot draws: name its file, or leave --axes out")
-    if options.checkpoint is not None and options.cv is not None:
-        raise ParameterError("--checkpoint is of one solve, and --cv asks for several: leave one of them out")
     if options.bounds and options.scheduler is not None:
         raise ParameterError("--bounds needs the samples here: leave it out, or --scheduler")
     check_probability(options)
@@ -146,10 +143,8 @@ def solved(problem: Any, options: argparse.Namespace) -> Any:
     if isinstance(problem, SeveralClasses):
         return problem.solve()
     stored = isinstance(problem.X, RowSource)
-    checkpoint = getattr(options, "checkpoint", None)
-    kept: dict[str, Any] = {} if checkpoint is None else {"checkpoint": checkpoint}
     with Ticker(f"solving over {problem.n} rows", options.verbose) if stored else nullcontext():
-        result = solve(problem, options.backend, options.form, **settings(options), **kept)
+        result = solve(problem, options.backend, options.form, **settings(options))
     if result.error is not None:
         raise _proven(result.error)
     return result

@@ -1,1 +1,0 @@
-"""Solves whose rows are spread over the workers of a Dask cluster."""
