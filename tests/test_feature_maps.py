@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from communicators import together
-from shared import member
 from sklearn import kernel_approximation
 
 import qpsvm
@@ -27,10 +25,8 @@ from qpsvm import (
     SquaredHinge,
 )
 from qpsvm.base.errors import ParameterError, UnsupportedError
-from qpsvm.data.rows import ChunkRows, Mapped, Stacked, as_row_source
+from qpsvm.data.rows import Mapped, Stacked, as_row_source
 from qpsvm.data.rows import transformed as mapped
-from qpsvm.space.kernels.feature_map import sampled_rows
-from qpsvm.space.kernels.functions import gamma_of
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(300, 3))
@@ -103,53 +99,6 @@ def test_features_made_in_each_pass_are_the_same_numbers(name, monkeypatch):
     whole = qpsvm.solve(CSVM(X, Y, C=2.0, kernel=row_map))
     assert streamed.status == "optimal"
     assert max(streamed.dual, whole.dual) <= min(streamed.primal, whole.primal) * (1 + 1e-12)
-
-
-def test_a_team_makes_the_same_map():
-    """γ, landmarks and measured error; one member has no rows, and one a single row."""
-    cuts = [0, 1, 120]
-
-    def program(comm):
-        parts = [X] if comm.serial else [part for part in [np.split(X, cuts)[comm.rank]] if len(part)]
-        source = ChunkRows(parts, comm, 3)
-        fits = [MAPS[name].resolve(source) for name in MAPS]
-        return gamma_of("scale", source), sampled_rows(source, 7, 3)[0], fits
-
-    (gamma, rows, fits), *_ = together(1, program)
-    assert gamma == pytest.approx(1.0 / (3 * X.var()), rel=1e-14)
-    for other_gamma, other_rows, others in together(4, program):
-        assert other_gamma == pytest.approx(gamma, rel=1e-14)
-        np.testing.assert_array_equal(other_rows, rows)
-        for one, other in zip(fits, others, strict=True):
-            np.testing.assert_allclose(other.features(X[:9]), one.features(X[:9]), atol=1e-6)
-            assert other.fit.error == pytest.approx(one.fit.error, abs=1e-8)
-
-
-@pytest.mark.parametrize("members", [2, 3])
-@pytest.mark.parametrize("name", MAPS)
-def test_members_train_on_the_features_as_they_are(name, members, monkeypatch):
-    """What one process finds, whatever is estimated of a sample of the rows; and the features that are kept stay."""
-    monkeypatch.setattr("qpsvm.solvers.linear.signed_rows.OFFSET_SAMPLE", 40)
-    monkeypatch.setattr("qpsvm.space.kernels.space.BLOCK_NUMBERS", 1)  # so many rows are not centred in a copy
-    monkeypatch.setattr("qpsvm.space.kernels.space.SMALL_OFFSET", np.inf)
-    whole = CSVM(X, Y, C=2.0, kernel=MAPS[name])
-    parts = np.array_split(np.arange(len(X)), members)
-
-    def program(comm):
-        part = member(whole, parts[comm.rank], comm)
-        result = qpsvm.solve(part, backend="augmented_lagrangian")
-        return result.status, result.primal, result.alpha, part.space.samples.whole
-
-    found = together(members, program)
-    Z = whole.kernel.features(X)
-    for (status, primal, _, kept), rows in zip(found, parts, strict=True):
-        assert status == "optimal"
-        assert primal == found[0][1]
-        np.testing.assert_allclose(kept, Z[rows], rtol=0.0, atol=1e-12)
-    judged = whole.at(np.concatenate([alpha for _, _, alpha, _ in found]))
-    assert judged.status == "optimal"
-    assert abs(judged.dual - found[0][1]) <= 2e-6 * judged.primal
-    assert judged.verify().gap <= 1e-5
 
 
 EXACT = {

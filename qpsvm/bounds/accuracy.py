@@ -40,7 +40,6 @@ from qpsvm.base.arrays.rounding import (
     gamma,
     length_above,
     lengths_above,
-    sum_in_two,
     two_sum,
 )
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
@@ -72,7 +71,7 @@ class Accuracy:
     """How exactly f is known over the rows of a feature space."""
 
     def __init__(self, space: FeatureSpace) -> None:
-        self.space, self.comm = space, space.samples.comm
+        self.space = space
         self._sized: tuple[FloatArray | None, tuple[float, int]] = None, (0.0, 0)
 
     @remembered
@@ -85,7 +84,7 @@ class Accuracy:
         """ρ of (ACC.1), (n,), from above; None where they are computed only where they are needed."""
         space, kernel = self.space, self.space.kernel
         if space.is_linear:
-            many = self.comm.count(space.rows.entries) > MANY_ENTRIES
+            many = space.rows.entries > MANY_ENTRIES
             return None if many else self._norms(space.rows.squared_norms())
         n = space.n
         if not space.is_plain or not isinstance(kernel, BOUNDED):  # what was taken from K or added to it was rounded
@@ -111,17 +110,16 @@ class Accuracy:
         """A bound on every ρ_i."""
         if self._sizes is not None:
             common = common_value(self._sizes)
-            return self.comm.max(float(self._sizes.max(initial=0.0)) if common is None else common)
+            return float(self._sizes.max(initial=0.0)) if common is None else common
         rows = self.space.rows
-        return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(self.comm.count(rows.entries)))
+        return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))
 
     @property
     def norm(self) -> float:
         """A bound on √Σρ_i²."""
         if self._sizes is None:
             return self.largest
-        norm = length_above(self._sizes)
-        return norm if self.comm.serial else length_above(self.comm.allgather(np.array([norm])))
+        return length_above(self._sizes)
 
     def sizes(self, rows: IntArray) -> FloatArray:
         """ρ_i of some rows: (r,)."""
@@ -185,12 +183,9 @@ class Accuracy:
     def weight_radius(self, beta: FloatArray) -> float:
         """How far Σβ_i z_i may be from what was computed, in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
         length, count, n = length_above(beta), int(np.count_nonzero(beta)), len(beta)
-        if not self.comm.serial:
-            length = length_above(self.comm.allgather(np.array([length])))
-            count, n = self.comm.sums(count, n + 4)
         size = length * self.norm
         if self._sizes is not None:
-            size = min(size, self.comm.sum(float(np.abs(beta) @ self._sizes)))
+            size = min(size, float(np.abs(beta) @ self._sizes))
         return gamma(count + 4) * size * (1.0 + gamma(n + 4))
 
     def sharp_weights(self, beta: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, FloatArray] | None:
@@ -200,7 +195,7 @@ class Accuracy:
         """
         support = beta.nonzero()[0]
         parts_of = [beta[support]] if rest is None else [beta[support], rest[support]]
-        if self.comm.count(len(parts_of) * len(support)) * self.space.samples.d > AFFORDABLE:
+        if len(parts_of) * len(support) * self.space.samples.d > AFFORDABLE:
             return None
         X, weights = self.space.samples.take(support), np.concatenate(parts_of)
         columns = max(AT_A_TIME // max(len(weights), 1), 1)
@@ -208,9 +203,7 @@ class Accuracy:
         for j in range(0, X.shape[1], columns):
             block = np.ascontiguousarray(as_dense(X[:, j : j + columns]).T)
             found.append(dots_in_two(block if rest is None else np.hstack([block, block]), weights))
-        high, low, radii = (np.concatenate([part[k] for part in found]) for k in range(3))
-        if not self.comm.serial:
-            high, low, radii = sum_in_two(self.comm.allgather(np.array([[high, low, radii]])))
+        high, radii = (np.concatenate([part[k] for part in found]) for k in (0, 2))
         return high, radii + UNIT * np.abs(high)
 
     def sharp_values(
@@ -234,7 +227,7 @@ class Accuracy:
         if w is not None:
             weights = np.concatenate([w, [b, -1.0]])
             step = max(AT_A_TIME // len(weights), 1)
-            if self.comm.max(len(rows)) * len(weights) > AFFORDABLE:
+            if len(rows) * len(weights) > AFFORDABLE:
                 return None
             starts = range(0, len(rows), step)
             parts = [self._sharp_linear(rows[i : i + step], weights, levels[i : i + step]) for i in starts]
@@ -259,7 +252,7 @@ class Accuracy:
 
         Shapes: rows (r,), centre (d,) → values, radii (r,).
         """
-        if 2 * self.comm.max(len(rows)) * len(centre) > AFFORDABLE:
+        if 2 * len(rows) * len(centre) > AFFORDABLE:
             return None
         step = max(AT_A_TIME // (2 * len(centre) + 1), 1)
         parts = []

@@ -228,7 +228,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Gap:
-    """The gap's parts: bound of P − D, of the objective's size from below, and this member's rows that contribute."""
+    """The gap's parts: bound of P − D, of the objective's size from below, and the rows that contribute."""
 
     difference: float
     size: float
@@ -301,7 +301,6 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
             np.minimum(t, 0.0, out=t, where=svm.hard[part])
         losses += float(loss(t, C, svm.curvature[part]).sum())
         terms += float(gap_term(a, t, C, svm.curvature[part]).sum())  # (CERT.1)
-    terms, losses = svm.comm.sums(terms, losses)
     return terms, losses
 
 

@@ -42,14 +42,14 @@ def certify(
     slopes = penalised_multipliers(svm, a)
     moved = None
     if w is None and space.is_linear and not scales and np.isfinite(a).all():
-        moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), svm.comm.sum(float(svm.level @ a))
+        moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), float(svm.level @ a)
     own, points = levels.primal_points(space, beta, w, enough == math.inf, moved)
     if scales:
         norm2, total = 2.0 * own, float(svm.level @ a)
         stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (SCALE.2)
         points = map(partial(PrimalPoint.times, factor=stretch), points)
         a, beta, own = a * stretch, beta * stretch, own * stretch * stretch
-    curvature = 0.5 * svm.comm.sum(float(svm.curvature @ (a * a))) if svm.curved else 0.0
+    curvature = 0.5 * float(svm.curvature @ (a * a)) if svm.curved else 0.0
     best: Measured | None = None
     for point in points:
         for measured in (restored or _measure)(svm, a, point, slopes, own + curvature):
@@ -84,10 +84,10 @@ def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificat
         found = {group.multiplier: b for group in svm.groups}, {}, 0.0, 0.0
     elif not svm.all_hard:
         found = lowest_levels(svm, alpha, point.u)
-    cost = own + 0.5 * svm.comm.sum(float(svm.curvature @ (alpha * alpha)))
+    cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
     cost += sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised)
     at = certificate_of(space, svm, alpha, beta, _measured(svm, point, 0.0, *found, slopes, cost), cost)
-    return replace(at, dual=svm.unit * (svm.comm.sum(float(svm.level @ alpha)) - cost), gap=math.inf)
+    return replace(at, dual=svm.unit * (float(svm.level @ alpha) - cost), gap=math.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ def penalised_multipliers(svm: SVMDual, a: FloatArray) -> dict[str, float]:
     """(E_gᵀα − e_g)/R_g of each penalised group, (CERT.2), by the name of its multiplier: b = yᵀα of an intercept."""
     slopes = {}
     for group in svm.penalised:
-        surplus = svm.comm.sum(float(group.column @ a)) - group.total
+        surplus = float(group.column @ a) - group.total
         slopes[group.multiplier] = surplus / group.ridge  # (CERT.2), (PHINGE.5), (PHINGE.12)
     return slopes
 
@@ -136,9 +136,7 @@ def _measure(
     if growth or not found[3] > 0.0 or not svm.scalable or svm.curved or not svm.bounded:
         return [_measured(svm, point, growth, *found, slopes, dual_cost)]
     first = _measured(svm, point, 0.0, *found, slopes, dual_cost)
-    if not found[3] < ALL_BUT_SEPARATED * svm.comm.sum(float(np.add.reduce(svm.upper))) * float(
-        svm.common_level or 1.0
-    ):
+    if not found[3] < ALL_BUT_SEPARATED * float(np.add.reduce(svm.upper)) * float(svm.common_level or 1.0):
         return [first]  # the loss is at most the deepest slack times ΣU
     multipliers, intervals = found[0], found[1]
     depth = _deepest(svm, point.u, multipliers)
@@ -184,7 +182,7 @@ def _deepest(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> f
         float(np.min(values, where=plus, initial=np.inf)) + b,
         -float(np.max(values, where=~plus, initial=-np.inf)) - b,
     )
-    return 1.0 - svm.comm.min(inner) / float(svm.common_level or 1.0)
+    return 1.0 - inner / float(svm.common_level or 1.0)
 
 
 Levels = tuple[Mapping[str, float], Intervals, float, float]
@@ -224,7 +222,7 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
     best: tuple[dict[str, float], float, float] | None = None
     inner = cast("list[float]", averages)
     if None not in averages and svm.hard is None:
-        size = 2.0 * point.half_norm if svm.homogeneous else abs(svm.comm.sum(float(svm.level @ a)))
+        size = 2.0 * point.half_norm if svm.homogeneous else abs(float(svm.level @ a))
         averaged = at(inner)
         if prefer_average(0.0, moved(averaged), size):  # no μ has a gap below zero: there is nothing to compare with
             best = averaged
@@ -233,9 +231,7 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
             best = averaged if prefer_average(moved(quantile), moved(averaged), size) else quantile
     if best is None:
         best = at([middle(*ends) for ends in known])
-    if svm.penalised and not svm.comm.any(
-        bool(a.any())
-    ):  # of α = 0 the multiplier is 0, which (LEVEL.2) finds but for rounding
+    if svm.penalised and not bool(a.any()):  # of α = 0 the multiplier is 0, which (LEVEL.2) finds but for rounding
         least = at([0.0] * len(known))
         best = least if moved(least) < moved(best) else best
     return best[0], _intervals(svm, known, best[0]), best[1], best[2]
@@ -297,7 +293,7 @@ def certificate_of(
     dual = -dual_cost if svm.homogeneous else best.primal - best.difference
     primal = best.primal
     if not math.isfinite(primal):
-        dual = svm.comm.sum(float(svm.level @ a)) - dual_cost
+        dual = float(svm.level @ a) - dual_cost
     return made(
         Certificate, svm=svm, alpha=a, yf=yf, b=plane.b, **moved,
         b_interval=(min(low + shift, plane.b), max(high + shift, plane.b)), intervals=every,

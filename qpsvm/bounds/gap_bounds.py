@@ -44,9 +44,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import common_value, remembered
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, dot, gamma, length_above, two_product
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, bounded_total, dot, gamma, length_above, two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import BLOCK, Certificate, Gap, multiplier, weighs
 from qpsvm.bounds.screening import entry_by_entry, row_radii
@@ -71,11 +70,6 @@ class Bounds:
         self.accuracy, self.svm, self.equal = accuracy, svm, equal
         self.homogeneous = svm.homogeneous and any(group.total for group in svm.groups)
         self._remembered: tuple[Certificate | None, float] = None, 0.0
-        self.comm = svm.comm
-        self._more = 0.0 if self.comm.serial else gamma(self.comm.size + 4)  # what adding up over the members may cost
-        if not self.comm.serial:  # asked of everybody now: what follows is not the same for every member's rows
-            _ = accuracy.largest, accuracy.kappa(np.zeros(0), np.zeros(0)), svm.mirrored, svm.hard
-            _ = svm.curved, self._scaled
 
     def slack(self, point: Certificate, rows: IntArray | slice) -> tuple[FloatArray, FloatArray]:
         """t and r of (COUNT.3) at some rows: (r,) each."""
@@ -186,8 +180,7 @@ class Bounds:
             terms *= 1.0 + gamma(len(a) + 16)
         else:  # each row by a radius of its own
             terms = self.terms(point, rows, *self.slack(point, rows))
-        terms, losses, n = self.comm.sums(terms + wide * FEW, losses, len(a))
-        terms *= 1.0 + self._more
+        terms, n = terms + wide * FEW, len(a)
         distance, moved = self._repair(point, off, (t, r) if 0 < len(a) <= step and self.svm.users is None else None)
         difference = 0.5 * distance * distance + terms + moved
         weight, penalties = self._weight_below(point), 0.0
@@ -198,7 +191,7 @@ class Bounds:
         if self.homogeneous:
             half = 0.5 * max(weight - distance, 0.0) ** 2
             return Gap(difference * FEW, half / FEW, rows)
-        losses *= (1.0 - gamma(n + 8)) * (1.0 - self._more)
+        losses *= 1.0 - gamma(n + 8)
         if self.accuracy.space.affine and point.w is not None:  # ½R², where ½‖w‖² and μ may cancel
             size = max(self.half_square(point) - point.level_radius, 0.0) + losses
             return Gap(difference * FEW, size / FEW, rows)
@@ -240,8 +233,8 @@ class Bounds:
     def apart(self, point: Certificate, group: Group) -> tuple[float, float]:
         """How far a penalised multiplier may be from that of α, (CERT.2), and its size from below."""
         mu, products = multiplier(point, group), point.alpha * group.column
-        slope, error = total_over(products, self.comm, -group.total)
-        error += 0.0 if self._units(group.column) else 2.0 * UNIT * self.comm.sum(float(np.abs(products).sum()))
+        slope, error = bounded_total(products, -group.total)
+        error += 0.0 if self._units(group.column) else 2.0 * UNIT * float(np.abs(products).sum())
         apart = abs(mu - slope / group.ridge) + 4.0 * UNIT * abs(mu) + error / group.ridge + point.level_radius
         return apart * FEW, max(abs(mu) - point.level_radius, 0.0)
 
@@ -250,7 +243,7 @@ class Bounds:
         if column is self.svm.sign:
             return True
         size = np.abs(column)
-        return self.comm.all(bool(((size == 1.0) | (size == 0.0)).all()))
+        return bool(((size == 1.0) | (size == 0.0)).all())
 
     def _idle(self, point: Certificate, rows: IntArray) -> bool:
         """Whether w is exactly 0, and every product with α or its room is one with 0, so that none has underflowed.
@@ -259,7 +252,7 @@ class Bounds:
         """
         t, r = self.slack(point, rows)
         nothing = (t == 0.0) & (r == 0.0) | (point.alpha[rows] == 0.0) & (t + r <= 0.0)
-        return not weighs(point) and self.comm.all(bool(nothing.all()))
+        return not weighs(point) and bool(nothing.all())
 
     def _of_blocks(self, point: Certificate, rows: IntArray | slice, t: FloatArray, r: FloatArray) -> FloatArray:
         """(COUNT.3) of the blocks that some rows (r,) make up, (LOSS.5): (B,)."""
@@ -267,7 +260,7 @@ class Bounds:
         return block_terms(point.alpha[rows], t - r, t + r, svm.upper[rows], svm.curvature[rows], svm.block)
 
     def losses(self, rows: slice, t: FloatArray) -> float:
-        """Σψ over some rows of this member, for t (r,) from below; 0 for rows that nothing may fall short of."""
+        """Σψ over some rows, for t (r,) from below; 0 for rows that nothing may fall short of."""
         svm = self.svm
         if svm.block > 1:
             upper, curvature = svm.upper[rows][:: svm.block], svm.curvature[rows][:: svm.block]
@@ -280,7 +273,7 @@ class Bounds:
         return float(values.sum() if svm.hard is None else values[~svm.hard[rows]].sum())
 
     def terms(self, point: Certificate, rows: IntArray, t: FloatArray, r: FloatArray) -> float:
-        """Σ of (COUNT.3) over some rows (r,) of this member, for their t and radius.
+        """Σ of (COUNT.3) over some rows (r,), for their t and radius.
 
         Infinite where a hard row may fall short.
         """
@@ -305,8 +298,7 @@ class Bounds:
         self, point: Certificate, off: FloatArray | None = None, slack: tuple[FloatArray, FloatArray] | None = None
     ) -> tuple[float, float]:
         """(COUNT.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg; t and r (m,) where known."""
-        comm = self.comm
-        terms = comm.count(len(point.coef)) + (0 if point.w is None else len(point.w))
+        terms = len(point.coef) + (0 if point.w is None else len(point.w))
         distance = point.offset * (1.0 + gamma(terms + 8))
         moved = 0.0
         if point.w is not None:
@@ -328,16 +320,16 @@ class Bounds:
             spread = None  # it is part of that radius
         if self.svm.rows is not None or spread is not None:
             moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
-            distance += comm.sum(moving) * max(point.factor, 1.0) * FEW
+            distance += moving * max(point.factor, 1.0) * FEW
         distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW  # (COUNT.6), (COUNT.7)
         if self.svm.classes is not None:  # repaired exactly, or not at all
-            sums = [total_over(beta, comm) for beta in self.svm.beta(point.alpha).reshape(self.svm.classes.k, -1)]
+            sums = [bounded_total(beta) for beta in self.svm.beta(point.alpha).reshape(self.svm.classes.k, -1)]
             broken = any(net or off for net, off in sums) and self.svm.classes.intercept == "free"
             return (math.inf if broken else distance), moved
         beyond = None if off is None else np.maximum((point.alpha - self.svm.upper) + off, 0.0)
         if beyond is not None:
             rows = beyond.nonzero()[0]
-            distance += comm.sum(float(beyond[rows] @ self.row_sizes(rows))) * max(point.factor, 1.0) * FEW
+            distance += float(beyond[rows] @ self.row_sizes(rows)) * max(point.factor, 1.0) * FEW
         for part in self.svm.parts:
             if not part.ridge:
                 apart, grown = self._surplus(point, part, beyond, slack)
@@ -353,7 +345,7 @@ class Bounds:
                 return None
             return min(float((self.svm.upper_radius / self.svm.upper).max()) * FEW, 1.0)  # (COUNT.7)
         theta = max((group.radius / abs(group.total) for group in self.svm.groups if group.total), default=0.0) * FEW
-        return theta if theta or self.comm.any(self.svm.upper_radius is not None) else None
+        return theta if theta or self.svm.upper_radius is not None else None
 
     def _off(self, point: Certificate) -> FloatArray | None:
         """θα + u of (COUNT.6): (m,)."""
@@ -371,15 +363,15 @@ class Bounds:
         The row is the one nearest to its margin of those with room for twice the surplus. A user's row may be of
         several parts; of the only one, it can take it.
         """
-        column, comm, svm = part.column, self.comm, self.svm
+        column, svm = part.column, self.svm
         products, error = column * point.alpha, 0.0
         if part.rows is None and not self._units(column):
             products, low = two_product(column, point.alpha)
             tiny = (products == 0.0) | (np.abs(products) < NEXT_TO_NOTHING)
-            error = UNDERFLOW * comm.count(int(np.count_nonzero(tiny & (point.alpha > 0.0) & (column != 0.0))))
+            error = UNDERFLOW * int(np.count_nonzero(tiny & (point.alpha > 0.0) & (column != 0.0)))
             products = np.concatenate([products, low])
-        excess, off = total_over(products, comm, -part.total)
-        off += 0.0 if beyond is None else comm.sum(float(beyond @ np.abs(column)))
+        excess, off = bounded_total(products, -part.total)
+        off += 0.0 if beyond is None else float(beyond @ np.abs(column))
         bound = (abs(excess) + off + error) * FEW
         if bound == 0.0:
             return 0.0, 0.0
@@ -398,14 +390,13 @@ class Bounds:
                 slacks = np.abs(point.margin[able] - point.yf[able])
                 nearest = int(np.argmin(slacks))
                 own = [0.0, float(slacks[nearest]), *self._moving(point, int(able[nearest]), bound, takers, slack)]
-            told = own if comm.serial else min(comm.allgather(np.array([own])).tolist())
             if sign == 0.0:
-                if told[0] == 0.0:
-                    return told[2], told[3]
+                if own[0] == 0.0:
+                    return own[2], own[3]
                 continue
-            if told[0] != 0.0:
+            if own[0] != 0.0:
                 break
-            size, reach = max(size, told[2]), max(reach, told[3])
+            size, reach = max(size, own[2]), max(reach, own[3])
         else:
             return size, reach
         # At the largest ν all are at their bounds a_i = s_i/Σs, which are rounded: nothing else has to give.
@@ -413,8 +404,8 @@ class Bounds:
         own, k = [0.0, 0.0, 0.0], int(np.argmax(upper)) if len(upper) else -1
         if k >= 0 and takers[k]:
             own = [float(upper[k]), *self._moving(point, k, bound, takers, slack)]
-        n = comm.count(len(column))
-        top, size, reach = max(comm.allgather(np.array([own])).tolist(), key=lambda told: told[0])
+        n = len(column)
+        top, size, reach = own
         return (size, reach) if 2.0 * bound <= gamma(n + 4) * top * n else (math.inf, math.inf)
 
     def _moving(

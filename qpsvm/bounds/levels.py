@@ -21,9 +21,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from qpsvm.base.arrays.frozen import common_value, total
+from qpsvm.base.arrays.quantiles import crossing, quantile_interval
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.communicator import SERIAL, Communicator, crossing, quantile_interval
 from qpsvm.bounds.certificate import PrimalPoint, kernel_point
 from qpsvm.bounds.points import DIRECT_VALUES, point_beside, span_of, spanned_points
 from qpsvm.program.svm_dual import Part, SVMDual
@@ -31,8 +31,6 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 #: Bounds that cross by no more than this share of their size are one: rounding.
 TOUCHING = 1e-14
-#: Of more knots than this, the members of a communicator tell each other so many to find the next one to look at.
-KNOTS, SAMPLED = 2048, 255
 
 
 def primal_points(
@@ -98,7 +96,7 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
     hard = None if dual.hard is None else part.of(dual.hard)
     if hard is None:
         weights = upper if part.rows is not None or column is dual.sign else None
-        return _soft_interval(points, column, upper, curvature, part, dual.comm, weights)
+        return _soft_interval(points, column, upper, curvature, part, weights)
     low = float(np.max(points, where=hard & (column > 0), initial=-np.inf))
     high = float(np.min(points, where=hard & (column < 0), initial=np.inf))
     if low > high:
@@ -109,7 +107,7 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
     if not soft.any() and not part.ridge:  # eθ alone
         return (high if part.total < 0.0 else low), (low if part.total > 0.0 else high)
     curved = None if curvature is None else curvature[soft]
-    first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part, dual.comm)
+    first, last = _soft_interval(points[soft], column[soft], upper[soft], curved, part)
     return min(max(first, low), high), max(min(last, high), low)
 
 
@@ -119,13 +117,12 @@ def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) ->
     free = ((a > 0) & (a < upper)).nonzero()[0]  # (LEVEL.5), (CSVM.12), (PHINGE.12): those with 0 < α < C
     if part.column is not dual.sign and part.rows is None:
         free = free[part.column[free] != 0.0]
-    if dual.comm.serial and not len(free):
+    if not len(free):
         return None
     values = points[free]
     if dual.curved:
         values = values - part.of(dual.curvature)[free] * a[free] / part.of(part.column)[free]
-    added, count = dual.comm.sums(float(np.add.reduce(values)), len(free))
-    return float(added) / count if count else None  # (LEVEL.5), (CSVM.12), (PHINGE.12)
+    return float(np.add.reduce(values)) / len(free)  # (LEVEL.5), (CSVM.12), (PHINGE.12)
 
 
 def _soft_interval(
@@ -134,48 +131,43 @@ def _soft_interval(
     upper: FloatArray,
     curvature: FloatArray | None,
     part: Part,
-    comm: Communicator,
     weights: FloatArray | None = None,
 ) -> tuple[float, float]:
     """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece.
 
     `weights` are U|c|, where these are known.
     """
-    if curvature is not None and comm.any(bool((curvature > 0.0).any())):
-        pieces = Pieces(points, column, upper, curvature, part.total, part.ridge, comm)
+    if curvature is not None and bool((curvature > 0.0).any()):
+        pieces = Pieces(points, column, upper, curvature, part.total, part.ridge)
         first, last = pieces.first(), -pieces.mirrored().first()
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
     if weights is None:
         weights = upper if _all_units(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
-        low, high = quantile_interval(-points, weights, part.total, comm)  # (LEVEL.3), (NUSVM.13)
+        low, high = quantile_interval(-points, weights, part.total)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
-    rising, common = column > 0, common_value(weights) if comm.serial else None
-    level = comm.sum(total(weights, rising)) - part.total
+    rising, common = column > 0, common_value(weights)
+    level = total(weights, rising) - part.total
     if part.ridge:
-        found = crossing(points, weights, level, comm, ridge=part.ridge)
+        found = crossing(points, weights, level, ridge=part.ridge)
         return found, found
-    if part.total > 0.0 and comm.all(bool(rising.all())):  # the sum of all weights is known up to rounding
-        top, weight = _largest(points, weights, comm) if common is None or part.total < common else (math.nan, common)
+    if part.total > 0.0 and bool(rising.all()):  # the sum of all weights is known up to rounding
+        top, weight = _largest(points, weights) if common is None or part.total < common else (math.nan, common)
         if part.total < weight:  # however far below that rounding: it alone is short of θ
             return top, top
-        if abs(level) <= 4.0 * comm.count(len(points)) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)
-            return -math.inf, comm.min(float(points.min(initial=math.inf)))
-    if part.total and not 0.0 <= level <= comm.sum(float(weights.sum())):  # only hard rows can hold θ
+        if abs(level) <= 4.0 * len(points) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)
+            return -math.inf, float(points.min(initial=math.inf))
+    if part.total and not 0.0 <= level <= float(weights.sum()):  # only hard rows can hold θ
         end = math.copysign(math.inf, level)
         return end, end
-    low, high = quantile_interval(points, weights, level, comm)  # (LEVEL.3), (ONE.12), (SVDD.13)
+    low, high = quantile_interval(points, weights, level)  # (LEVEL.3), (ONE.12), (SVDD.13)
     return (low if level else -math.inf), high
 
 
-def _largest(points: FloatArray, weights: FloatArray, comm: Communicator) -> tuple[float, float]:
-    """The largest point of all members, and its weight; of several, that of the first."""
-    own = np.zeros((0, 2))
-    if len(points):
-        top = int(np.argmax(points))
-        own = np.array([[points[top], weights[top]]])
-    told = comm.allgather(own)
-    return tuple(told[int(np.argmax(told[:, 0]))].tolist())
+def _largest(points: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """The largest point, and its weight; of several, that of the first."""
+    top = int(np.argmax(points))
+    return float(points[top]), float(weights[top])
 
 
 def _all_units(column: FloatArray) -> bool:
@@ -193,17 +185,16 @@ class Pieces:
         curvature: FloatArray,
         e: float,
         ridge: float,
-        comm: Communicator = SERIAL,
     ) -> None:
         known = column != 0.0
         self.points, self.column, self.upper = points[known], column[known], upper[known]
-        self.curvature, self.e, self.ridge, self.comm = curvature[known], e, ridge, comm
+        self.curvature, self.e, self.ridge = curvature[known], e, ridge
         self.jumps = self.curvature == 0.0
-        self._some, self.count = bool(self.jumps.any()), comm.count(len(self.points))
+        self._some, self.count = bool(self.jumps.any()), len(self.points)
 
     def mirrored(self) -> Pieces:
         """The same in −θ."""
-        return Pieces(-self.points, -self.column, self.upper, self.curvature, -self.e, self.ridge, self.comm)
+        return Pieces(-self.points, -self.column, self.upper, self.curvature, -self.e, self.ridge)
 
     def slope(self, theta: float, right: bool) -> float:
         """h′ at a knot θ, from the right or from the left where it jumps; 0 where it is no more than its rounding.
@@ -219,15 +210,15 @@ class Pieces:
             inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
             a = np.where(self.jumps, np.where(inside, self.upper, 0.0), a)
         moved = self.ridge * theta
-        own, size = self.comm.sums(float(self.column @ a), float(np.abs(self.column) @ a))
-        value = self.e + moved - float(own)
-        return 0.0 if abs(value) <= gamma(self.count + 4) * (abs(self.e) + abs(moved) + float(size)) else value
+        value = self.e + moved - float(self.column @ a)
+        size = abs(self.e) + abs(moved) + float(np.abs(self.column) @ a)
+        return 0.0 if abs(value) <= gamma(self.count + 4) * size else value
 
     def first(self) -> float:
         """The smallest θ from which on h′ ≥ 0; −∞ or ∞ where all are, or none is."""
         with np.errstate(invalid="ignore"):
             ends = self.points - np.where(self.curvature > 0.0, self.curvature * self.upper, 0.0) / self.column
-        knots = np.unique(self._near(np.concatenate([self.points, ends[np.isfinite(ends)]])))
+        knots = np.unique(np.concatenate([self.points, ends[np.isfinite(ends)]]))
         low, high = -1, len(knots)  # h′ < 0 to the right of knot `low`, h′ ≥ 0 to the right of knot `high`
         while high - low > 1:
             middle_knot = (low + high) // 2
@@ -243,31 +234,10 @@ class Pieces:
             return min(max(left + (right - left) * (-below / (above - below)), left), right)
         return self._outside(float(knots[0]), -1.0) if low < 0 else self._outside(float(knots[-1]), 1.0)
 
-    def _near(self, knots: FloatArray) -> FloatArray:
-        """Those of all members' knots that the smallest such θ may lie between; all of them where nobody else has any.
-
-        By bisection, at the median of a joined sample of those that are left.
-        """
-        comm = self.comm
-        if comm.serial:
-            return knots
-        ends: list[float] = []  # the nearest knots looked at on either side, if any
-        low, high = -math.inf, math.inf
-        while (count := comm.count(len(knots))) > KNOTS:
-            sample = np.sort(comm.allgather(knots[:: -(-count // SAMPLED)]))
-            at = float(sample[len(sample) // 2])
-            if self.slope(at, right=True) >= 0.0:
-                high = at
-            else:
-                low = at
-            ends = [end for end in (low, high) if math.isfinite(end)]
-            knots = knots[(knots > low) & (knots < high)]
-        return np.concatenate([comm.allgather(knots), ends])
-
     def _outside(self, knot: float, side: float) -> float:
         """`first` to the left of all knots or to the right, where h′ is linear."""
         endless = np.isinf(self.upper) & (side * self.column < 0.0)
-        steepness = self.ridge + self.comm.sum(float((self.column[endless] ** 2 / self.curvature[endless]).sum()))
+        steepness = self.ridge + float((self.column[endless] ** 2 / self.curvature[endless]).sum())
         value = self.slope(knot, right=side > 0)
         if side < 0 and (value < 0.0 or (value == 0.0 and steepness > 0.0)):
             return knot

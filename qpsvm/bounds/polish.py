@@ -80,8 +80,6 @@ def polish(
 
     By so many step lengths at most.
     """
-    if not svm.comm.serial:  # a split is of all rows at once
-        return start
     best, n = start, len(start.alpha)
     some, tries, most = _patience(n, start.gap)
     patience = Patience(clock or Clock(), each, most)

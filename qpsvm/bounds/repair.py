@@ -30,8 +30,8 @@ from dataclasses import replace
 import numpy as np
 
 from qpsvm.base.arrays.frozen import common_value, times
+from qpsvm.base.arrays.rounding import bounded_total
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.communicator import SERIAL, Communicator, total_over
 from qpsvm.bounds import all_in_one_repair
 from qpsvm.bounds.all_in_one_repair import LARGEST
 from qpsvm.program.svm_dual import Part, SVMDual, Users
@@ -39,8 +39,6 @@ from qpsvm.program.svm_dual import Part, SVMDual, Users
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
 ROUNDINGS = 8
-#: How often a bracket of τ is halved at most: of floats of one sign and any size, seven times as often would do.
-HALVINGS = 300
 #: The largest share of an α that may be taken from it for the sake of the last bit, and from how many.
 SMALL, CARRIERS = 1e-9, 4
 
@@ -59,12 +57,12 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     if not equalities:
         return boxed(alpha, dual.upper)
     if (part := equalities[0]).rows is None:
-        return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part.total, dual.comm, part.column)
+        return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part.total, part.column)
     a = boxed(alpha, dual.upper)
     for part in equalities:
         upper, rows = part.of(dual.upper), part.places
-        near = capped_simplex(alpha[rows], upper, part.total, dual.comm, a[rows])
-        a[rows] = _exactly(near, upper, part.total, dual.comm)
+        near = capped_simplex(alpha[rows], upper, part.total, a[rows])
+        a[rows] = _exactly(near, upper, part.total)
     return a
 
 
@@ -111,47 +109,43 @@ def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     if len(equalities) != 1 or equalities[0].rows is not None or dual.users is not None:
         return feasible(dual, alpha)
     column, near = equalities[0].column, boxed(alpha, dual.upper)
-    surplus = dual.comm.sum(float(near @ column)) - equalities[0].total
+    surplus = float(near @ column) - equalities[0].total
     fall = column * surplus > 0.0
     room = np.where((near > 0.0) & (near < dual.upper), np.where(fall, near, dual.upper - near), 0.0)
-    most = dual.comm.sum(float(room @ np.abs(column)))
+    most = float(room @ np.abs(column))
     if np.isfinite(most) and 0.0 < abs(surplus) < most:  # (REPAIR.4)
         near += np.where(fall, -room, room) * (abs(surplus) / most)
     return feasible(dual, near)
 
 
 def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:
-    comm = dual.comm
     if part.total == 0.0:
-        return balanced(alpha, part.column, dual.upper, comm=comm)
-    if part.total > 0.0 and comm.all(bool((part.column > 0).all())):
-        return _raised(alpha, part.column, dual.upper, part.total, comm)
-    if part.total < 0.0 and comm.all(bool((part.column < 0).all())):
-        return _raised(alpha, -part.column, dual.upper, -part.total, comm)
-    return balanced(alpha, part.column, dual.upper, part.total, comm)
+        return balanced(alpha, part.column, dual.upper)
+    if part.total > 0.0 and bool((part.column > 0).all()):
+        return _raised(alpha, part.column, dual.upper, part.total)
+    if part.total < 0.0 and bool((part.column < 0).all()):
+        return _raised(alpha, -part.column, dual.upper, -part.total)
+    return balanced(alpha, part.column, dual.upper, part.total)
 
 
-def _raised(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float, comm: Communicator) -> FloatArray:
+def _raised(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float) -> FloatArray:
     """The nearest α in the box with Σ c α = mass, for c > 0: (m,) each; nearest in cα."""
-    scaled = capped_simplex(alpha * column, upper * column, mass, comm)
+    scaled = capped_simplex(alpha * column, upper * column, mass)
     return np.asarray(np.minimum(scaled / column, upper))
 
 
-def balanced(
-    alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0, comm: Communicator = SERIAL
-) -> FloatArray:
+def balanced(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0) -> FloatArray:
     """The nearest cheap point of {0 ≤ α ≤ U, Σ c α = e}: clip, then scale the heavier side down. All (m,)."""
     clipped = boxed(alpha, upper)
-    products, whole, count = comm.sums(float(clipped @ column), float(np.add.reduce(clipped)), len(clipped))
+    products, whole, count = float(clipped @ column), float(np.add.reduce(clipped)), len(clipped)
     surplus = products - mass
     heavier = 0.5 * (whole + abs(surplus))
     if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(count) * heavier:
         return clipped  # the rounding of the sums
     plus = column > 0
     weighted = clipped * column
-    in_plus, in_minus = comm.sums(
-        float(np.add.reduce(weighted, where=plus)), -float(np.add.reduce(weighted, where=~plus))
-    )
+    in_plus = float(np.add.reduce(weighted, where=plus))
+    in_minus = -float(np.add.reduce(weighted, where=~plus))
     if in_plus - mass > in_minus:
         heavy, light, share, size = plus, column < 0, in_minus + mass, in_plus
     else:
@@ -160,16 +154,14 @@ def balanced(
         np.multiply(clipped, share / size, out=clipped, where=heavy)
         return clipped
     clipped[heavy] = 0.0
-    clipped[light] = _raised(clipped[light], np.abs(column[light]), upper[light], abs(mass), comm)
+    clipped[light] = _raised(clipped[light], np.abs(column[light]), upper[light], abs(mass))
     return clipped
 
 
-def _exactly(
-    alpha: FloatArray, upper: FloatArray, total: float, comm: Communicator, column: FloatArray | None = None
-) -> FloatArray:
+def _exactly(alpha: FloatArray, upper: FloatArray, total: float, column: FloatArray | None = None) -> FloatArray:
     """(REPAIR.9) for one part, in place: α, U and the column c, 1 where it is None, (m,) each."""
     products = alpha if column is None else column * alpha
-    surplus = total_over(products, comm, *((-total,) if total else ()))[0]
+    surplus = bounded_total(products, *((-total,) if total else ()))[0]
     if surplus == 0.0:
         return alpha
     rows = ((alpha > 0.0) & (alpha < upper)).nonzero()[0]
@@ -178,22 +170,16 @@ def _exactly(
     a, most = alpha[rows], upper[rows]
     for _ in range(CARRIERS):
         k = _finest(a, most, abs(surplus))
-        offer: list[list[float]] = []
-        if k >= 0:
-            sign, value = 1.0 if column is None else float(column[rows[k]]), float(a[k])
-            moved = value - sign * surplus
-            taken = moved - value
-            left = sign * ((value - (moved - taken)) - (sign * surplus + taken))  # (ROUND.2)
-            offer = [[value, comm.rank, left]]
-        offers = offer if comm.serial else comm.allgather(np.array(offer).reshape(-1, 3)).tolist()
-        if not offers:
+        if k < 0:
             break
-        _, rank, rest = min(offers)
-        if rank == comm.rank:
-            alpha[rows[k]] = a[k] = moved
-        if rest == 0.0:
+        sign, value = 1.0 if column is None else float(column[rows[k]]), float(a[k])
+        moved = value - sign * surplus
+        taken = moved - value
+        left = sign * ((value - (moved - taken)) - (sign * surplus + taken))  # (ROUND.2)
+        alpha[rows[k]] = a[k] = moved
+        if left == 0.0:
             break
-        surplus = -rest
+        surplus = -left
     return alpha
 
 
@@ -219,9 +205,7 @@ def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
     return clipped
 
 
-def capped_simplex(
-    a: FloatArray, caps: FloatArray, mass: float, comm: Communicator = SERIAL, near: FloatArray | None = None
-) -> FloatArray:
+def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, near: FloatArray | None = None) -> FloatArray:
     """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
 
     Shapes: a, caps (m,) → (m,); `near` is `boxed` a, where that is known: it may come back.
@@ -231,16 +215,16 @@ def capped_simplex(
     Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984). It is
     summed from the top, where it is 0, and relative to the largest a: a mass far below all entries keeps its digits.
     """
-    if mass >= comm.sum(float(np.add.reduce(caps))):
+    if mass >= float(np.add.reduce(caps)):
         return caps.copy()
     near = boxed(a, caps) if near is None else near
-    if _adds_up(near, mass, comm):
+    if _adds_up(near, mass):
         return near
-    a = a - comm.max(float(a.max(initial=-math.inf)))
-    tau = _threshold(a, caps, mass) if comm.serial else _threshold_of_all(a, caps, mass, comm)
+    a = a - float(a.max(initial=-math.inf))
+    tau = _threshold(a, caps, mass)
     x: FloatArray = np.clip(a - tau, 0.0, caps)
-    settled = _evened(_snapped(x, caps, mass), caps, mass, comm)
-    return settled if _adds_up(settled, mass, comm) else _filled(_evened(x, caps, mass, comm), caps, mass, comm)
+    settled = _evened(_snapped(x, caps, mass), caps, mass)
+    return settled if _adds_up(settled, mass) else _filled(_evened(x, caps, mass), caps, mass)
 
 
 def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
@@ -256,32 +240,9 @@ def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
     return float(breaks[k] - ((mass - values[k]) / slope if slope > 0 else 0.0))
 
 
-def _threshold_of_all(a: FloatArray, caps: FloatArray, mass: float, comm: Communicator) -> float:
-    """The same over processes: Newton's method on the sum, which falls in τ, and bisection where that is of no help."""
-    # at the lower end every cap is reached, or one entry without a cap has the mass
-    low = comm.min(float((a - np.where(caps < np.inf, caps, mass)).min(initial=0.0)))
-    high = tau = 0.0
-    width = math.inf
-    for _ in range(HALVINGS):
-        x = a - tau
-        inside = (x >= 0.0) & (x < caps)
-        missing, slope = comm.sums(float(np.clip(x, 0.0, caps).sum()), int(np.count_nonzero(inside)))
-        missing = mass - missing
-        low, high = (low, tau) if missing > 0.0 else (tau, high)
-        nearer = tau - missing / slope if slope else math.nan
-        if missing == 0.0 or nearer == tau:
-            return tau
-        wide, width = high - low > 0.5 * width, high - low
-        tau = nearer if low < nearer < high and not wide else low + 0.5 * width
-        if not low < tau < high:
-            return low
-    return tau
-
-
-def _adds_up(x: FloatArray, mass: float, comm: Communicator) -> bool:
+def _adds_up(x: FloatArray, mass: float) -> bool:
     """Whether Σx = mass up to the rounding of the sum, x (m,)."""
-    added, count = comm.sums(float(x.sum()), len(x))
-    return bool(abs(added - mass) <= ROUNDINGS * EPS * math.sqrt(count) * mass)
+    return bool(abs(float(x.sum()) - mass) <= ROUNDINGS * EPS * math.sqrt(len(x)) * mass)
 
 
 def _snapped(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
@@ -294,27 +255,27 @@ def _snapped(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     return np.where(at_zero & ~full, 0.0, np.where(full & ~at_zero, caps, x))
 
 
-def _evened(x: FloatArray, caps: FloatArray, mass: float, comm: Communicator) -> FloatArray:
+def _evened(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     """x with what its sum lacks of the mass taken up by the entries strictly inside: (m,) each, x changed.
 
     In proportion to their room, so that a small one keeps its digits.
     """
     inside = (x > 0) & (x < caps)
-    if comm.serial and not inside.any():
+    if not inside.any():
         return x
     free, most = x[inside], caps[inside]
     room = np.minimum(free, most - free)
-    added, able = comm.sums(float(x.sum()), float(room.sum()))
+    added, able = float(x.sum()), float(room.sum())
     if able > 0.0:
         x[inside] = np.clip(free + room * ((mass - added) / able), 0.0, most)
     return x
 
 
-def _filled(x: FloatArray, caps: FloatArray, mass: float, comm: Communicator) -> FloatArray:
+def _filled(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     """x of [0, caps] with Σx = mass, scaled to that where τ lost it beside entries that are far larger: (m,) each."""
     room = np.minimum(caps, mass) - x
-    sum_of_x, able, count = comm.sums(float(x.sum()), float(room.sum()), len(x))
-    if abs(sum_of_x - mass) <= ROUNDINGS * EPS * count * mass:
+    sum_of_x, able = float(x.sum()), float(room.sum())
+    if abs(sum_of_x - mass) <= ROUNDINGS * EPS * len(x) * mass:
         return x
     if sum_of_x > mass:
         return np.asarray(x * (mass / sum_of_x))

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import common_value
-from qpsvm.base.arrays.rounding import FEW, UNIT, dot, length_above
+from qpsvm.base.arrays.rounding import FEW, UNIT, bounded_total, dot, length_above
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, multiplier
 from qpsvm.bounds.class_space import ClassAccuracy, placed
@@ -38,8 +37,6 @@ WIDE = 0.1
 TRIES = 3
 #: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in twice the precision.
 HOPELESS = 0.5
-#: So many slacks of each member of a communicator say what the median is that b is moved by.
-SAMPLED = 255
 
 
 class Counting:
@@ -51,13 +48,13 @@ class Counting:
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
         self.accuracy, self.svm, self.space = accuracy, svm, accuracy.space
         self.bounds = Bounds(accuracy, svm, equal)
-        self.homogeneous, self.comm = self.bounds.homogeneous, svm.comm
+        self.homogeneous = self.bounds.homogeneous
         intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
         self.raises = intercept is not None and intercept.total > 0.0 and not svm.margins and intercept.ridge == 0.0
-        self.raises = self.raises and self.comm.all(bool((svm.sign > 0.0).all()))
+        self.raises = self.raises and bool((svm.sign > 0.0).all())
         others = svm.margins  # whether a wider tube does, at a price
         self.widens = len(others) == 1 and others[0].total > 0.0
-        self.widens = self.widens and self.comm.all(svm.m == 0 or common_value(others[0].column) == 1.0)
+        self.widens = self.widens and (svm.m == 0 or common_value(others[0].column) == 1.0)
 
     def with_rounding_bound(
         self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True
@@ -65,7 +62,7 @@ class Counting:
         """The same point, or one beside it, with `gap` a bound that counts all rounding."""
         if not math.isfinite(certificate.gap):
             return certificate
-        with_rounding_bound = self._bettered(certificate, tol, lambda: self.comm.broadcast(patient()))
+        with_rounding_bound = self._bettered(certificate, tol, patient)
         if self.homogeneous and with_rounding_bound.rho > 0.0:
             with_rounding_bound = self._valued(with_rounding_bound)
         elif self.space.affine and with_rounding_bound.w is not None and with_rounding_bound.primal:
@@ -79,7 +76,7 @@ class Counting:
         """The point whose value is 0, (VANISH.1), where w(α) is hardly anything; None where it is more."""
         if not self.homogeneous:
             return None
-        size = self.comm.sum(self.accuracy.size(point.coef)[0])
+        size = self.accuracy.size(point.coef)[0]
         hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= HARDLY * size
         return Vanishing(self.bounds).nothing(point) if hardly else None
 
@@ -93,10 +90,10 @@ class Counting:
         if rows is None or not math.isfinite(point.gap):
             return point.gap
         t = self.bounds.slack(point, rows)[0]
-        terms = self.comm.sum(self.bounds.terms(point, rows, t, np.zeros_like(t)))
+        terms = self.bounds.terms(point, rows, t, np.zeros_like(t))
         difference = 0.5 * point.offset * point.offset + terms
         for group in self.svm.penalised:
-            slope = (total_over(point.alpha * group.column, self.comm)[0] - group.total) / group.ridge
+            slope = (bounded_total(point.alpha * group.column)[0] - group.total) / group.ridge
             apart = multiplier(point, group) - slope
             difference += 0.5 * group.ridge * apart * apart
         size = self.bounds.total_gap(point).size if math.isnan(point.size) else point.size
@@ -183,7 +180,7 @@ class Counting:
             return self._grown(point, rows)
         if self.homogeneous:
             several = len(point.margin) > 0 and common_value(point.margin) is None
-            if self.comm.any(several) or "rho" not in point.multipliers:
+            if several or "rho" not in point.multipliers:
                 return point
         elif not (svm.scalable or svm.stretchable):
             return point
@@ -194,7 +191,7 @@ class Counting:
         near = (t + r > 0.0) & (t + r < PUSHABLE * level)
         if hard is not None and (svm.curved or not svm.scalable):  # the others may fall short
             near &= hard[rows]
-        if not self.comm.any(bool(near.any())):
+        if not near.any():
             return point
         if self.homogeneous:
             rho = (point.rho - self._most((t + r)[near])) * (1.0 - 4.0 * UNIT)
@@ -214,8 +211,8 @@ class Counting:
         return self._valued(shifted_point) if shifted_point.gap < point.gap else point
 
     def _most(self, values: FloatArray) -> float:
-        """The largest of all members' numbers."""
-        return self.comm.max(float(values.max(initial=-math.inf)))
+        """The largest."""
+        return float(values.max(initial=-math.inf))
 
     def _grown(self, point: Certificate, rows: IntArray) -> Certificate:
         """b, or the tube, grown until the rows that all but reach their level are beyond it, radius included.
@@ -227,8 +224,8 @@ class Counting:
         if self.raises:
             most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
-        near &= t + r < PUSHABLE * max(most, self.comm.max(float(np.abs(point.short).max(initial=0.0))))
-        if not self.comm.any(bool(near.any())):
+        near &= t + r < PUSHABLE * max(most, float(np.abs(point.short).max(initial=0.0)))
+        if not near.any():
             return point
         name = "" if self.raises else self.svm.margins[0].multiplier
         size = abs(point.level) if self.raises else np.abs(self.svm.level[rows]) + abs(point.multipliers[name])
@@ -257,7 +254,7 @@ class Counting:
     def _sharpened(self, point: Certificate) -> Certificate | None:
         """The rows that contribute in twice the precision, and b moved to their margin; None where that is too much."""
         rows = point.contributing
-        if rows is None or not self.comm.any(len(rows) > 0):
+        if rows is None or not len(rows):
             return None
         if (
             point.explicit is not None
@@ -282,7 +279,7 @@ class Counting:
         if self.space.computed_intercept != "free" or self.homogeneous or self.svm.classes is not None:
             return self._valued(evaluated)
         inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
-        if self.comm.any(len(inside) > 0):
+        if len(inside):
             missing = self.bounds.slack(evaluated, inside)[0] - self.svm.curvature[inside] * point.alpha[inside]
             slack = self.svm.sign[inside] * missing  # in f
             u = self.svm.sign * evaluated.yf - evaluated.level
@@ -293,9 +290,7 @@ class Counting:
         return self._valued(evaluated)
 
     def _median(self, values: FloatArray) -> float:
-        """The median of all members' numbers; of many, that of some."""
-        if not self.comm.serial:
-            values = self.comm.allgather(values[:: len(values) // SAMPLED + 1])
+        """The median."""
         return float(np.median(values))
 
     def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
@@ -350,7 +345,7 @@ class Counting:
             return point
         own, radii = found
         if self.space.origin is not None:  # Σβ is not quite 0: the surplus is repaired on a row, over `rows`
-            surplus, error = total_over(beta, self.comm)
+            surplus, error = bounded_total(beta)
             own = own - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
         radius = length_above(radii) * FEW
@@ -375,7 +370,7 @@ class Counting:
         half_norm = point.half_norm
         if point.w is None and point.slack is not None and point.explicit is None:  # of values that have more digits
             values = point.alpha * (point.yf - point.level * self.svm.sign)
-            half_norm = 0.5 * point.factor * self.comm.sum(float(values.sum()))  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
+            half_norm = 0.5 * point.factor * float(values.sum())  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
         if self.homogeneous:
             if self.svm.curved or self.svm.penalised:
                 return point
@@ -384,14 +379,14 @@ class Counting:
                 return point
             if point.gap > WIDE:
                 slack = point.short if point.slack is None else point.slack
-                primal = half_norm + self.comm.sum(self.bounds.losses(slice(None), slack))
+                primal = half_norm + self.bounds.losses(slice(None), slack)
                 primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
                 return point.changed(primal=point.unit * primal)
             near = point.offset <= NEAR * norm
             lower = -0.5 * (norm + point.offset) ** 2 if near else point.dual / point.unit
             return point.changed(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
         slack = point.short if point.slack is None else point.slack
-        losses = self.comm.sum(self.bounds.losses(slice(None), slack))
+        losses = self.bounds.losses(slice(None), slack)
         if self.space.affine and point.w is not None:
             primal = self.bounds.half_square(point) + losses
         else:

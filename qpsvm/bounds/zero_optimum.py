@@ -21,10 +21,9 @@ import math
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import gamma
+from qpsvm.base.arrays.rounding import bounded_total, gamma
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, as_dense
-from qpsvm.base.resources.communicator import total_over
 from qpsvm.bounds import levels
 from qpsvm.bounds.accuracy import AFFORDABLE
 from qpsvm.bounds.certificate import Certificate
@@ -38,7 +37,6 @@ class Vanishing:
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.accuracy, self.space, self.svm = bounds, bounds.accuracy, bounds.accuracy.space, bounds.svm
-        self.comm = bounds.comm
 
     def nothing(self, point: Certificate) -> Certificate | None:
         """The point whose value is 0, beside an α that shows that no other is below; None where there is none.
@@ -85,17 +83,16 @@ class Vanishing:
         if isinstance(self.space.kernel, Precomputed):  # rows of K, of which all entries are the same
             same, dense = bool((self.space.X[0, 0] == self.space.X).all()), None
         else:
-            dense = None if self.comm.count(samples.entries) > AFFORDABLE else as_dense(samples.matrix())
+            dense = None if samples.entries > AFFORDABLE else as_dense(samples.matrix())
             same = dense is not None and self._same(dense)
         if not same or self.space.shift or not self.space.is_plain:
             return None
-        level = self.comm.max(float(self.svm.level.max(initial=-math.inf)))
+        level = float(self.svm.level.max(initial=-math.inf))
         at = np.full(self.svm.m, level)
-        w = None if dense is None or point.w is None else self.space.over_rows(self.comm.allgather(dense[:1])[0])
+        w = None if dense is None or point.w is None else self.space.over_rows(dense[:1][0])
         mu = 0.0 - level if w is None else -0.5 * float(w @ w)
         coef = np.zeros_like(point.coef)
-        largest = self.comm.allgather(np.array([point.alpha.max(initial=-1.0)]))
-        if int(np.argmax(largest)) == self.comm.rank:
+        if len(point.alpha):
             coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
         return point.changed(
             w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
@@ -116,15 +113,15 @@ class Vanishing:
         found = self.accuracy.sharp_weights(beta)
         if found is None:
             return None
-        support, comm = np.flatnonzero(beta), self.comm
-        part, terms = self.space.samples.take(support), comm.count(len(support))
+        support = np.flatnonzero(beta)
+        part, terms = self.space.samples.take(support), len(support)
         if self.svm.intercept is None or self.svm.intercept.total:
             own = np.ones(len(support)) if self.svm.users is None else support < self.svm.users.own.n
-            return self._rounding(found[0], found[1], comm.sum(abs(part).T @ (own * np.abs(beta[support]))), terms)
-        mean = comm.sum(np.asarray(part.sum(axis=0)).ravel()) / max(terms, 1)  # of no rows, where β = 0
-        own = found[0] - mean * total_over(beta, comm)[0]
+            return self._rounding(found[0], found[1], (abs(part).T @ (own * np.abs(beta[support]))), terms)
+        mean = np.asarray(part.sum(axis=0)).ravel() / max(terms, 1)  # of no rows, where β = 0
+        own = found[0] - mean * bounded_total(beta)[0]
         means = (mean, self.space.samples.means())  # of all rows, where that is nearer
-        size = np.min([comm.sum(np.abs(as_dense(part) - at).T @ np.abs(beta[support])) for at in means], axis=0)
+        size = np.min([(np.abs(as_dense(part) - at).T @ np.abs(beta[support])) for at in means], axis=0)
         return self._rounding(own, found[1], size, terms)
 
     @staticmethod
@@ -141,28 +138,27 @@ class Vanishing:
         α itself where there are many free rows, or where the correction would leave the box.
         """
         alpha, upper = point.alpha, self.svm.upper
-        free, comm = np.flatnonzero((alpha > 0.0) & (alpha < upper)), self.comm
+        free = np.flatnonzero((alpha > 0.0) & (alpha < upper))
         exact = self.accuracy.sharp_weights(self.svm.beta(alpha))
-        if exact is None or not 0 < comm.count(len(free)) * self.space.samples.d <= AFFORDABLE // 100:
+        if exact is None or not 0 < len(free) * self.space.samples.d <= AFFORDABLE // 100:
             return alpha
         Z = as_dense(self.space.samples.take(self.svm.samples_of(free))) * self.svm.sign[free][:, None]
         columns = np.concatenate([Z.T, *(part.column[free][None, :] for part in self.svm.parts)])
-        surpluses = [total_over(part.column * alpha, self.comm, -part.total)[0] for part in self.svm.parts]
+        surpluses = [bounded_total(part.column * alpha, -part.total)[0] for part in self.svm.parts]
         held = np.concatenate([exact[0], surpluses])
-        before = int(comm.allgather(np.array([len(free)]))[: comm.rank].sum())
-        step = np.linalg.lstsq(comm.allgather(columns.T).T, -held, rcond=None)[0][before : before + len(free)]
+        step = np.linalg.lstsq(columns, -held, rcond=None)[0]
         moved = alpha.copy()
         moved[free] += step
-        return moved if comm.all(bool(((moved >= 0.0) & (moved <= upper)).all())) else alpha
+        return moved if bool(((moved >= 0.0) & (moved <= upper)).all()) else alpha
 
     def _equal_rows(self, beta: FloatArray) -> tuple[float, float] | None:
         """The squares of (VANISH.5) and of Σ α_i ‖φ(x_i)‖; None unless the first is the rounding of the second."""
         support = np.flatnonzero(beta)
         part, some = self.space.samples.take(support), beta[support]
         alike = self.space.is_plain and not self.space.shift  # of a precomputed kernel, rows of K
-        if self.comm.count(part.shape[0]) * part.shape[1] > AFFORDABLE:
+        if part.shape[0] * part.shape[1] > AFFORDABLE:
             return None
-        if not (alike and self.comm.serial):  # of one sample nothing is left, whatever was done to K
+        if not alike:  # of one sample nothing is left, whatever was done to K
             known = alike or not isinstance(self.space.kernel, Precomputed)
             return (0.0, 0.0) if known and self._same(as_dense(part)) else None
         ties = find_ties(part)
@@ -172,5 +168,5 @@ class Vanishing:
         return (own**2, spread**2) if own <= gamma(len(support) + 2) * spread else None
 
     def _same(self, dense: FloatArray) -> bool:
-        """Whether all rows (k, d) of all members are one and the same, to the last bit."""
-        return self.comm.all(bool((dense == self.comm.allgather(dense[:1])[:1]).all()))
+        """Whether all rows (k, d) are one and the same, to the last bit."""
+        return bool((dense == dense[:1][:1]).all())

@@ -17,7 +17,6 @@ from qpsvm.base.arrays.rounding import refuse_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
-from qpsvm.base.resources.communicator import SERIAL, Communicator
 
 #: Factors of the weights by class: one for a label, or "balanced".
 ClassWeight = Mapping[Any, float] | Literal["balanced"] | None
@@ -68,11 +67,8 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
     return weight * factors[codes]
 
 
-def shares_of(weights: FloatArray, comm: Communicator = SERIAL) -> FloatArray:
-    """s/Σs, (n,): the sum is that of all members of a communicator."""
-    if not comm.serial:
-        value, whole = common_value(weights), comm.sum(float(weights.sum()))
-        return weights / whole if value is None else repeated(value / whole, len(weights))
+def shares_of(weights: FloatArray) -> FloatArray:
+    """s/Σs: (n,)."""
     if common_value(weights) is not None:
         return repeated(1.0 / len(weights), len(weights))
     return weights / float(weights.sum())

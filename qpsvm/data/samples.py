@@ -16,7 +16,6 @@ from qpsvm.base.arrays.frozen import common_value, freeze_parts, frozen, read_on
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
-from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.data.kinds import is_column, is_dask, is_stored, is_table
 from qpsvm.data.labels import (
     ClassWeight,
@@ -119,11 +118,6 @@ class Samples:
         if common_value(self.target) is not None:
             return None
         return float(self.target.min()), float(self.target.max())
-
-    @property
-    def comm(self) -> Communicator:
-        """Whoever has the other samples."""
-        return SERIAL if type(self.X) is np.ndarray or not isinstance(self.X, RowSource) else self.X.comm
 
     @property
     def is_sparse(self) -> bool:

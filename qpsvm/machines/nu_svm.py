@@ -45,7 +45,6 @@ from qpsvm.base.arrays.exactly import floats, sum_of
 from qpsvm.base.arrays.frozen import common_value, remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
-from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import ClassWeight, two_classes
 from qpsvm.machines.c_svm import CSVM
@@ -125,8 +124,8 @@ class NuSVM(Problem):
         nu = as_positive(nu, "nu")
         if nu > 1:
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
-        comm, nu_max = self.samples.comm, float(self._largest)
-        if nu > nu_max * (1 + 1e-12 + comm.count(self.n) * np.finfo(float).eps):
+        nu_max = float(self._largest)
+        if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):
             raise with_sums(InfeasibleNuError(nu, nu_max), self)
         self.nu = min(nu, nu_max)
         self.nu_max = nu_max
@@ -134,7 +133,7 @@ class NuSVM(Problem):
     @remembered
     def _largest(self) -> Fraction:
         """ν_max."""
-        return largest_nu(self.sample_weight, self.y, self.samples.comm)
+        return largest_nu(self.sample_weight, self.y)
 
     def _record(self) -> Record:
         s, whole = self.taking_part(self.sample_weight), total_weight(self.samples)
@@ -156,7 +155,7 @@ class NuSVM(Problem):
         ndarray, shape (n,)
             In the same proportions.
         """
-        return alpha * (self.nu / max(self.samples.comm.sum(float(alpha.sum())), np.finfo(float).tiny))
+        return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
 
     def _note(self, certificate: Certificate) -> str:
         note = super()._note(certificate)
@@ -208,13 +207,10 @@ class NuSVM(Problem):
         return twin
 
 
-def largest_nu(s: FloatArray, y: FloatArray, comm: Communicator = SERIAL) -> Fraction:
+def largest_nu(s: FloatArray, y: FloatArray) -> Fraction:
     """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all processes; exactly where there is one."""
-    if common_value(s) is not None and comm.serial:
+    if common_value(s) is not None:
         positive = int(np.count_nonzero(y > 0))
         return Fraction(2 * min(positive, len(y) - positive), len(y))
-    if comm.serial:
-        above, below = sum_of(s[y > 0]), sum_of(s[y < 0])
-    else:
-        above, below = (Fraction(float(each)) for each in comm.sums(float(s[y > 0].sum()), float(s[y < 0].sum())))
+    above, below = sum_of(s[y > 0]), sum_of(s[y < 0])
     return 2 * min(above, below) / (above + below)  # (NUSVM.16)

@@ -44,7 +44,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.exactly import as_floats, joined, total_of
+from qpsvm.base.arrays.exactly import joined, total_of
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import numbers
@@ -136,8 +136,8 @@ class NuSVR(Regression):
         return {"epsilon": epsilon}, found
 
     def _record(self) -> Record:
-        C, comm = active_penalties(self.C, self.samples), self.samples.comm
-        mass = Fraction(self.nu) * (total_of(C) if comm.serial else Fraction(comm.sum(float(as_floats(C).sum()))))
+        C = active_penalties(self.C, self.samples)
+        mass = Fraction(self.nu) * (total_of(C))
         width = Equality("nu", "epsilon", 1.0, mass, "1ᵀα⁺ + 1ᵀα⁻ = ν ΣC_i")  # (NUSVR.6)
         return self._two_sided(0.0, joined(C, C), groups=(width,))  # (NUSVR.2), (NUSVR.11)
 

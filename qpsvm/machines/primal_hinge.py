@@ -113,7 +113,7 @@ class PrimalHinge(Problem):
     def shares(self) -> FloatArray:
         """Shares s_i/Σs of the rows that take part."""
         s = self.taking_part(self.sample_weight)
-        return shares_of(s, self.samples.comm)
+        return shares_of(s)
 
     @property
     def title(self) -> str:

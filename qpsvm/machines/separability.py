@@ -345,7 +345,7 @@ def _measured(space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: fl
     """The weights with their distance, measured over all rows: in the coordinates of w, else by the Gram matrix."""
     n = len(y)
     u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
-    if space.is_linear and space.samples.is_sparse and space.samples.comm.serial:
+    if space.is_linear and space.samples.is_sparse:
         w, squares = _by_parts(space, beta)
         distance = float(np.linalg.norm(w))
     elif space.is_linear:

@@ -27,7 +27,6 @@ from qpsvm.base.arrays.exactly import Exactly, above, as_floats, exactly, invers
 from qpsvm.base.arrays.frozen import repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError
-from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
 from qpsvm.space.kernels.gram import Intercept
@@ -86,7 +85,7 @@ class Record:
             return values
         return repeated(values, len(self.sign)) if isinstance(values, float) else as_floats(self.vector(values))
 
-    def dual(self, gram: Operator, kept: Intercept, comm: Communicator = SERIAL) -> SVMDual:
+    def dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         """(RECORD.3): the dual over a Gram matrix, with the intercept kept apart as said. Raises ParameterError."""
         level, upper, curvature = map(self.floats, (self.level, self.upper, self.curvature))
         if isinstance(self.curvature, Exactly) and not np.isfinite(curvature).all():
@@ -100,7 +99,7 @@ class Record:
         return SVMDual(
             gram=gram, sign=self.sign, level=level, upper=upper, curvature=curvature,
             groups=self.columns(kept), rows=self.rows, unit=1.0 if self.unit == 1 else nearest_float(self.unit),
-            mix=self.mix, comm=comm,
+            mix=self.mix,
             level_radius=np.abs(off) if off is not None and off.any() else None,
             upper_radius=radii(self.upper, upper) if isinstance(self.upper, Exactly) else None,
         )  # fmt: skip

@@ -19,7 +19,6 @@ from qpsvm.base.arrays.rounding import ROUNDED, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.base.resources.communicator import Communicator
 from qpsvm.space.operators import Operator
 
 #: Samples up to which the rows of a regression are kept from machine to machine.
@@ -92,7 +91,6 @@ class RowsOfSamples:
     rows: IntArray | None
     mix: sp.csr_array | None
     classes: Any
-    comm: Communicator
 
     @property
     def m(self) -> int:
@@ -112,10 +110,10 @@ class RowsOfSamples:
     @remembered
     def mirrored(self) -> bool:
         """Whether every sample has two rows of opposite signs, first all with s = 1, then all with s = −1."""
-        return self.rows is not None and self.comm.all(self._mirrored(self.rows))
+        return self.rows is not None and self._mirrored(self.rows)
 
     def _mirrored(self, rows: IntArray) -> bool:
-        """Whether that is true of the rows of this member."""
+        """Whether that is true of these rows."""
         if self.m != 2 * self.n:
             return False
         n = self.n

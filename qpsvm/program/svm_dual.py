@@ -45,7 +45,6 @@ from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.rows import Group, Part, RowsOfSamples, first_distinct, intercept_group, inverse
 from qpsvm.space.operators import Operator, gathered, mixed, shifted
@@ -101,14 +100,6 @@ class SVMDual(RowsOfSamples):
         How many consecutive rows share a slack, and U, (DUAL.10).
     classes : AllInOneDual or None
         Of which pairs of a sample and a rival class the rows are; `gram` and `mix` are over pairs of class and sample.
-    comm : Communicator
-        Whoever has the other samples, with their rows of the dual. Vectors are this member's own; totals, and what is
-        said of all rows or of any, is the same for all members.
-
-    Raises
-    ------
-    UnsupportedError
-        A communicator of several, and rows that are of several samples, or a user's.
 
     See Also
     --------
@@ -142,17 +133,12 @@ class SVMDual(RowsOfSamples):
     users: Users | None = None
     block: int = 1
     classes: AllInOneDual | None = None
-    comm: Communicator = SERIAL
 
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())
-        if not self.comm.serial and (self.mix is not None or self.users is not None):
-            what = "rows that combine samples, as pairs do," if self.mix is not None else "constraints"
-            raise UnsupportedError(f"{what} need all samples in one process; solve this machine without a communicator")
 
     def __repr__(self) -> str:
-        hidden = ("comm",) if self.comm.serial else ()
-        shown = {name: getattr(self, name) for name in self.__dataclass_fields__ if name not in hidden}
+        shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return outline("SVMDual", **shown)
 
     def over(self, gram: Operator) -> SVMDual:
@@ -193,27 +179,16 @@ class SVMDual(RowsOfSamples):
     def curved(self) -> bool:
         """Whether any δ is positive."""
         value = common_value(self.curvature)
-        return self.comm.any(bool((self.curvature > 0.0).any()) if value is None else value > 0.0)
+        return bool((self.curvature > 0.0).any()) if value is None else value > 0.0
 
     @remembered
     def hard(self) -> NDArray[np.bool_] | None:
-        """The hard rows, which nothing may violate, U = ∞ and δ = 0, as a mask (m,); None where there are none.
-
-        Raises
-        ------
-        UnsupportedError
-            There are some, and a communicator of several.
-        """
+        """The hard rows, which nothing may violate, U = ∞ and δ = 0, as a mask (m,); None where there are none."""
         value = common_value(self.upper)
         mask: NDArray[np.bool_] | None = None
         if value is None or not value < np.inf:
             mask = np.isinf(self.upper) & (self.curvature == 0.0)
-        mask = mask if mask is not None and mask.any() else None
-        if not self.comm.serial and self.comm.any(mask is not None):
-            raise UnsupportedError(
-                "a hard margin needs all samples in one process; take a CSVM with a large C, or one process"
-            )
-        return mask
+        return mask if mask is not None and mask.any() else None
 
     @remembered
     def all_hard(self) -> bool:
@@ -224,15 +199,12 @@ class SVMDual(RowsOfSamples):
     def bounded(self) -> bool:
         """Whether every U is finite."""
         value = common_value(self.upper)
-        return self.comm.all(bool(np.isfinite(self.upper).all()) if value is None else value < np.inf)
+        return bool(np.isfinite(self.upper).all()) if value is None else value < np.inf
 
     @remembered
     def common_level(self) -> float | None:
         """The level ℓ where it is one number for all rows."""
         value = common_value(self.level)
-        if not self.comm.serial:
-            low = self.comm.min(float(self.level.min(initial=np.inf)))
-            return low if low == self.comm.max(float(self.level.max(initial=-np.inf))) else None
         if value is None and len(self.level) and (self.level == self.level[0]).all():
             return float(self.level[0])
         return value
@@ -299,16 +271,14 @@ class SVMDual(RowsOfSamples):
     @remembered
     def _distinct(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
         """The first, the second, … distinct row of E, (q, q), and the rows that have it: masks (m,)."""
-        beside = common_value(self.groups[1].column) if self.comm.serial and len(self.groups) == 2 else None
+        beside = common_value(self.groups[1].column) if len(self.groups) == 2 else None
         if beside and self.groups[0] is self.intercept and not self.penalised:  # (±1, c) of a ν-machine
             first = self.sign == self.sign[0]
             if not first.all():
                 return np.array([[self.sign[0], beside], [-self.sign[0], beside]]), [first, ~first]
         E = np.column_stack([group.column for group in self.groups])
-        known, q = E, len(self.groups)
-        if not self.comm.serial:  # more than q of one member say as much as all of them
-            known = self.comm.allgather(E[first_distinct(E, q + 1)])
-        first = known[first_distinct(known, q + 1)]
+        q = len(self.groups)
+        first = E[first_distinct(E, q + 1)]
         if len(first) != q or self.penalised:
             names = ", ".join(group.name for group in self.groups)
             raise UnsupportedError(f"the groups {names} share rows in a way that is not supported")

@@ -72,8 +72,6 @@ def _vanishes(problem: Any, certificate: Any) -> bool:
     """Whether w is 0, or nothing but the rounding of its own length: in a feature space it has no entries."""
     if certificate.w is not None:
         return not certificate.w.any()
-    if not problem.comm.serial:
-        return False
     coef = certificate.coef
     if common_value(coef) is None and not coef.any():
         return True

@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 
 import qpsvm
 from qpsvm.base.arrays.frozen import repeated, total
+from qpsvm.base.arrays.quantiles import quantile_interval
 from qpsvm.base.arrays.rounding import relative_gap
-from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds.certificate import (
     gap_sums,
     gap_terms,

@@ -78,4 +78,4 @@ class AugmentedLagrangianCompiled(Compiled):
         w = rows.source.weights(beta)
         if rows.intercept == "free":
             return w, best_intercept(svm, w, rows.factor), alpha
-        return w, rows.source.comm.sum(float(beta.sum())) if rows.intercept else 0.0, alpha
+        return w, float(beta.sum()) if rows.intercept else 0.0, alpha

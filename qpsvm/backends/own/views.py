@@ -75,13 +75,13 @@ def linear_rows(svm: SVMDual) -> LinearRows:
     if intercept is None and isinstance(source, WithOnes):  # the weight of a feature of ones
         source, intercept = source.source, "penalised"
     losses = fold or RowLosses(per_row(svm.upper), per_row(svm.level), curvature=per_row(svm.curvature))
-    factor = svm.comm.max(_unit_of(svm)) if svm.groups else 1.0
+    factor = _unit_of(svm) if svm.groups else 1.0
     total = svm.groups[0].total / factor if svm.groups else 0.0
     return LinearRows(source, sign, losses, intercept, fold is not None, total, factor)
 
 
 def _unit_of(svm: SVMDual) -> float:
-    """`LinearRows.factor` as the first of these rows says; −∞ where a member of a communicator has none."""
+    """`LinearRows.factor` as the first of these rows says."""
     return float(svm.groups[0].column[0] * svm.sign[0]) if svm.m else -np.inf
 
 
@@ -107,14 +107,13 @@ def folded(svm: SVMDual) -> RowLosses | None:
         return None
     n = svm.n
     width = -0.5 * (svm.level[:n] + svm.level[n:])
-    comm = svm.comm
-    high, low = comm.max(float(width.max(initial=-np.inf))), comm.min(float(width.min(initial=np.inf)))
+    high, low = float(width.max(initial=-np.inf)), float(width.min(initial=np.inf))
     same = common_value(svm.curvature) is not None or not (svm.curvature[:n] != svm.curvature[n:]).any()
-    if high - low <= SAME * comm.max(float(np.abs(svm.level).max(initial=0.0))):  # t − ε and −t − ε are rounded
-        width = repeated(max(middle_of(width) if comm.serial else 0.5 * (low + high), 0.0), n)
+    if high - low <= SAME * float(np.abs(svm.level).max(initial=0.0)):  # t − ε and −t − ε are rounded
+        width = repeated(max(middle_of(width), 0.0), n)
     elif low < 0.0:
         return None
-    if not comm.all(bool(same)):
+    if not same:
         return None
     target = 0.5 * (svm.level[:n] - svm.level[n:])
     upper, lower, bend = per_row(svm.upper[:n]), per_row(-svm.upper[n:]), per_row(svm.curvature[:n])

@@ -208,19 +208,11 @@ def exact_sum(values: list[float]) -> float:
         return math.nan
 
 
-def total(values: FloatArray, *added: float) -> tuple[float, float]:
+def bounded_total(values: FloatArray, *added: float) -> tuple[float, float]:
     """The sum of a vector (n,) and more numbers, and how far it may be off. A long vector is added in chunks first."""
     terms, spread = _added_first(values)
     s = exact_sum([*terms, *added] if added else terms)
     return s, UNIT * abs(s) + spread
-
-
-def total_in_two(values: FloatArray) -> tuple[float, float, float]:
-    """As `total`, but the sum is one of two doubles, the first of which is the sum rounded."""
-    terms, spread = _added_first(values)
-    high = exact_sum(terms)
-    low = exact_sum([*terms, -high])
-    return high, low, UNIT * abs(low) + spread
 
 
 def _added_first(values: FloatArray) -> tuple[list[float], float]:

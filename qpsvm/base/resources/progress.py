@@ -27,8 +27,6 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, Literal
 
 from qpsvm.base.errors import ParameterError
@@ -44,28 +42,9 @@ class _Key:
     pressed = False
 
 
-#: Whether somebody who waits for this thread has pressed the key.
-_elsewhere = threading.local()
-
-
 def noted() -> bool:
-    """Whether the key has been pressed since the run of this thread began: here, or where its result is waited for."""
-    if getattr(_elsewhere, "pressed", False):
-        return True
+    """Whether the key has been pressed since the run of this thread began."""
     return _Key.held and _Key.pressed and threading.current_thread() is threading.main_thread()
-
-
-@contextmanager
-def for_another() -> Iterator[Callable[[], None]]:
-    """A run of this thread for somebody elsewhere, whose key counts as the thread's own: call it when it is pressed."""
-
-    def press() -> None:
-        _elsewhere.pressed = True
-
-    try:
-        yield press
-    finally:
-        _elsewhere.pressed = False
 
 
 class held:

@@ -36,7 +36,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.exactly import below
 from qpsvm.base.arrays.frozen import remembered
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, dot, gamma, total
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, bounded_total, dot, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.program.convexity import Convexity
 from qpsvm.bounds.program.faces import Face
@@ -254,7 +254,7 @@ class Program:
         off += 0.5 * (rounding + float(np.abs(at.u) @ half.radius)) + loss
         rows, rounding = dot(np.concatenate([self.h, self.b]), np.concatenate([at.z, at.y]))
         constant = 0.0 if rows_only else self.qp.r
-        value, summed = total(np.array([constant, -0.5 * square, -rows, terms]))
+        value, summed = bounded_total(np.array([constant, -0.5 * square, -rows, terms]))
         value -= (off + rounding + summed) * FEW + 2.0**-52 * abs(value)
         return Lower(value, at.y, at.z, c.value, "", rests, share)
 
@@ -450,7 +450,7 @@ class Program:
                 terms = np.where(better, free, terms)
         if not np.isfinite(terms).all():
             return -math.inf, 0.0
-        value, rounding = total(terms)
+        value, rounding = bounded_total(terms)
         return value, rounding + 16.0 * 2.0**-53 * float(sizes.sum()) + len(terms) * UNDERFLOW
 
     def upper(self, x: FloatArray, inside: FloatArray | Face | None, share: float = 0.0) -> Upper:
@@ -516,6 +516,6 @@ class Program:
             more, slope = 1.0 + gamma(len(moved) + 4), float(curved.plus(exactly(self.qp.q)).size[moved].sum())
             trace = float(np.abs(self.qp.P.diagonal()).sum())
             off += more * (reach * slope + 0.5 * trace * len(moved) * reach * reach)
-        value, rounding = total(np.array([0.5 * square, linear, self.qp.r]))
+        value, rounding = bounded_total(np.array([0.5 * square, linear, self.qp.r]))
         off += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
         return value + off * FEW

@@ -6,7 +6,7 @@ copy of it.
 """
 
 from qpsvm.data.rows.blocks import Block, DenseBlock, SparseBlock
-from qpsvm.data.rows.memory import ArrayRows, ChunkRows, as_block, as_row_source
+from qpsvm.data.rows.memory import ArrayRows, as_block, as_row_source
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.transformed import (
     Centred,
@@ -20,6 +20,6 @@ from qpsvm.data.rows.transformed import (
 )  # fmt: skip
 
 __all__ = [
-    "ArrayRows", "Block", "Centred", "ChunkRows", "DenseBlock", "Mapped", "RowSource", "SomeRows", "SparseBlock",
+    "ArrayRows", "Block", "Centred", "DenseBlock", "Mapped", "RowSource", "SomeRows", "SparseBlock",
     "Stacked", "Standardised", "Tiled", "WithOnes", "as_block", "as_row_source", "standardised",
 ]  # fmt: skip

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import is_ours, parts_of_array, read_only
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.errors import DataError
-from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.workers import in_tiles, strips
 from qpsvm.data.rows.blocks import ALL, Block, DenseBlock, SparseBlock
 from qpsvm.data.rows.source import RowSource
@@ -102,11 +101,9 @@ class ArrayRows(RowSource):
     """The rows of an array, by reference.
 
     X (n, d): Dense in C or F order; sparse without duplicate entries.
-    comm: Whoever has the other rows.
     """
 
-    def __init__(self, X: Matrix, comm: Communicator = SERIAL) -> None:
-        self.comm = comm
+    def __init__(self, X: Matrix) -> None:
         self.is_sparse = not isinstance(X, np.ndarray)
         self.d = int(X.shape[1])
         self._hold([X])
@@ -126,8 +123,8 @@ class ArrayRows(RowSource):
 
     def sum_of_squares(self) -> float:
         if self.is_sparse:
-            return self.comm.sum(float(sum(part.data @ part.data for part in self._parts)))
-        one = len(self._parts) == 1 and self.comm.serial
+            return float(sum(part.data @ part.data for part in self._parts))
+        one = len(self._parts) == 1
         if not one or self._parts[0].dtype != np.float64:  # squares of other numbers overflow, or are rounded
             return super().sum_of_squares()
         values = self._parts[0].ravel(order="K")
@@ -142,42 +139,13 @@ class ArrayRows(RowSource):
         return sum(part.nbytes for held in self._parts for part in parts_of_array(held))
 
 
-class ChunkRows(ArrayRows):
-    """The rows of several arrays in memory, one behind the other, by reference: what a member of a communicator has.
-
-    Numbers other than float64 are converted a tile at a time, in each pass. There may be no array at all, or arrays
-    without rows. Every member of the communicator makes one at the same time.
-
-    chunks (k, d): Of the same width; all are taken as sparse where any is, on any member. Sparse ones that are
-        not compressed rows of float64 without duplicates are converted, which takes a copy.
-    comm: Whoever has the other rows.
-    width: d, where no member has an array that says so.
-    """
-
-    def __init__(self, chunks: Sequence[Matrix], comm: Communicator = SERIAL, width: int | None = None) -> None:
-        self.comm = comm
-        own = [(int(chunk.shape[1]), int(sp.issparse(chunk))) for chunk in chunks]
-        own += [] if width is None else [(width, 0)]
-        told = comm.allgather(np.array(own, dtype=np.intp).reshape(-1, 2))
-        widths = np.unique(told[:, 0])
-        if len(widths) != 1:
-            found = " and ".join(str(size) for size in widths.tolist()) or "no"
-            raise DataError(f"the arrays of rows have {found} columns; they must all have the same number")
-        self.d, self.is_sparse = int(widths[0]), bool(told[:, 1].any())
-        self._hold([_compressed(chunk) if self.is_sparse else chunk for chunk in chunks if chunk.shape[0]])
-
-    @property
-    def whole(self) -> None:
-        """None even of one array: members have one or several, and decide alike."""
-
-
-def as_row_source(X: Any, comm: Communicator = SERIAL) -> RowSource:
+def as_row_source(X: Any) -> RowSource:
     """A source of the rows of X: X itself if it is one. Shapes: X (n, d)."""
     if isinstance(X, RowSource):
         return X
     if isinstance(X, np.ndarray) or not sp.issparse(X):
-        return ArrayRows(np.asarray(X, dtype=np.float64), comm)
-    return ArrayRows(_compressed(X, columns=True), comm)
+        return ArrayRows(np.asarray(X, dtype=np.float64))
+    return ArrayRows(_compressed(X, columns=True))
 
 
 def _compressed(X: Any, columns: bool = False) -> Matrix:

@@ -6,9 +6,6 @@ Each is a sum or a sequence over blocks. They are written once, in `RowSource`, 
 in memory (one block, so that a product is one call of the BLAS), for rows that are made as they are needed, and for
 rows on a cluster, to which a task travels. Operators, certificates and linear solvers use these and nothing else; only
 the rows of a working set, or the support vectors, are ever gathered.
-
-Where several processes have some rows each, the sums are those of all of them, (TEAM.1); what is called `own_…` is
-this member's part of one, for those who put several sums into one message.
 """
 
 from __future__ import annotations
@@ -23,7 +20,6 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.frozen import Abstract, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.base.resources.workers import in_tiles, parts_of, strips
 from qpsvm.data.rows import tasks
@@ -63,15 +59,12 @@ class RowSource(metaclass=Abstract):
 
     n, d: Rows and columns.
     is_sparse: Whether the blocks are.
-    comm: Whoever has the other rows. `n`, indices and vectors over the rows are this member's own; sums over
-        the rows, and what is the largest among them, are those of all members.
     feature_names or None: What the columns are called, where that is known.
     """
 
     n: int
     d: int
     is_sparse: bool
-    comm: Communicator = SERIAL
     feature_names: tuple[str, ...] | None = None
     #: What has made the rows of others, where that is so.
     row_map: RowMap | None = None
@@ -171,33 +164,7 @@ class RowSource(metaclass=Abstract):
             out[rows] = values
         return np.empty((self.n, *shape)) if out is None else out
 
-    # --- sums over the rows, of all members ---
-
-    @remembered
-    def total_rows(self) -> int:
-        """Rows of all members."""
-        return self.comm.count(self.n)
-
-    @remembered
-    def total_entries(self) -> int:
-        """Numbers stored by all members."""
-        return self.comm.count(self.entries)
-
-    def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
-        """Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
-        return self.comm.sum(self.own_weights(beta, rows))
-
-    def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
-        """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block.
-
-        The visitor may be called for several blocks at once, in any order. It asks the communicator nothing.
-        """
-        return self.comm.sum(self.own_scan(w, visit))
-
-    def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
-        """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
-        S, s = self.comm.sums(*self.own_moments(rows, scale))
-        return S, s
+    # --- sums over the rows ---
 
     def sum_of_squares(self) -> float:
         """Σ ‖x_i‖²."""
@@ -205,47 +172,43 @@ class RowSource(metaclass=Abstract):
 
     def means(self) -> FloatArray:
         """The means of the columns: (d,)."""
-        sums, n = self.comm.sums(*self.total(tasks.column_sums, shapes=((self.d,),)), self.n)
-        means: FloatArray = sums / n
+        means: FloatArray = self.total(tasks.column_sums, shapes=((self.d,),))[0] / self.n
         return means
-
-    def column_squares(self) -> FloatArray:
-        """The diagonal of XᵀX: (d,)."""
-        return self.comm.sum(self.own_column_squares())
 
     @remembered
     def longest_row(self) -> int:
         """The most numbers that one row stores: the terms of a product with it."""
-        return int(self.comm.max(max((longest for _, longest in self.each(tasks.longest_row)), default=0)))
+        return int(max((longest for _, longest in self.each(tasks.longest_row)), default=0))
 
-    # --- this member's part of them ---
-
-    def own_weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
-        """This member's part of `weights`."""
+    def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
+        """Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
         shape = (self.d, *beta.shape[1:])
         task = tasks.weights if rows is None else tasks.weights_of_some
         return self.total(task, beta, rows=rows, shapes=(shape,))[0]
 
-    def own_scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
-        """This member's part of `scan`: where rows are elsewhere, X w comes here, and β goes there."""
+    def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
+        """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block.
+
+        The visitor may be called for several blocks at once, in any order. Of rows elsewhere, X w comes here first.
+        """
         if self.is_remote:
             m, beta, any_weight = self.margins(w), np.zeros(self.n), False
             for some in strips(self.n, VISITED):
                 found = visit(some, m[some])
                 if found is not None:
                     beta[some], any_weight = found, True
-            return self.own_weights(beta) if any_weight else np.zeros(self.d)
+            return self.weights(beta) if any_weight else np.zeros(self.d)
         return added(((_scanned(block, w, visit),) for block in self.blocks()), (self.d,))[0]
 
-    def own_moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
-        """This member's part of `moments`."""
+    def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
+        """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
         along = () if scale is None else (scale,)
         shapes = (self.d, self.d), (self.d,)
         S, s = self.total(tasks.moments, *along, rows=rows, shapes=shapes, add=True)
         return S, s
 
-    def own_column_squares(self) -> FloatArray:
-        """This member's part of `column_squares`."""
+    def column_squares(self) -> FloatArray:
+        """The diagonal of XᵀX: (d,)."""
         return self.total(tasks.column_squares, shapes=((self.d,),))[0]
 
     # --- some rows ---

@@ -47,7 +47,7 @@ class Derived(RowSource):
     """
 
     def __init__(self, source: RowSource, transform: Callable[[Block], Block], d: int | None = None) -> None:
-        self.source, self.transform, self.comm, self.is_sparse = source, transform, source.comm, source.is_sparse
+        self.source, self.transform, self.is_sparse = source, transform, source.is_sparse
         self.n, self.d, self.is_remote = source.n, source.d if d is None else d, source.is_remote
 
     def blocks(self) -> Iterator[Block]:
@@ -143,7 +143,7 @@ class SomeRows(RowSource):
 
     def __init__(self, source: RowSource, index: IntArray) -> None:
         self.source, self.index, self.n, self.d = source, index, len(index), source.d
-        self.comm, self.is_sparse = source.comm, source.is_sparse
+        self.is_sparse = source.is_sparse
 
     def blocks(self) -> Iterator[Block]:
         start = 0
@@ -179,13 +179,13 @@ def select(source: RowSource, index: IntArray) -> RowSource:
 class Stacked(RowSource):
     """The rows of the first source, then those of the second, and so on, without a copy of any.
 
-    sources: Of the same width, all dense or all sparse; of one communicator.
+    sources: Of the same width, all dense or all sparse.
     """
 
     def __init__(self, sources: Sequence[RowSource]) -> None:
         self.sources, first = tuple(sources), sources[0]
         self.n, self.d = sum(source.n for source in sources), first.d
-        self.comm, self.is_sparse = first.comm, first.is_sparse
+        self.is_sparse = first.is_sparse
 
     def blocks(self) -> Iterator[Block]:
         """The blocks of each, moved to their place."""
@@ -223,15 +223,15 @@ class Tiled(Stacked):
     def squared_norms(self) -> FloatArray:
         return np.tile(self.source.squared_norms(), self.times)
 
-    def own_moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
+    def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """Those of the rows of the source, some of them twice."""
-        return self.source.own_moments(rows % self.source.n, scale)
+        return self.source.moments(rows % self.source.n, scale)
 
-    def own_weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
+    def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Xᵀ of the sum of the parts of β."""
         if rows is not None:
-            return self.source.own_weights(beta, rows % self.source.n)
-        return self.source.own_weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
+            return self.source.weights(beta, rows % self.source.n)
+        return self.source.weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
 
     def take(self, rows: IntArray | slice) -> Matrix:
         index = np.arange(self.n)[rows] if isinstance(rows, slice) else rows
@@ -270,7 +270,7 @@ class Mapped(RowSource):
 
     def __init__(self, source: RowSource, row_map: RowMap, keep: bool | None = None) -> None:
         self.source, self.row_map = source, row_map
-        self.n, self.d, self.comm = source.n, row_map.width, source.comm
+        self.n, self.d = source.n, row_map.width
         self._keep = keep
 
     @remembered
@@ -370,7 +370,7 @@ def standardised(source: RowSource) -> Standardised:
     peak = np.maximum(np.abs(low), np.abs(high))  # squares of what is divided by it stay in range
     peak[peak == 0.0] = 1.0
     mean = total / n
-    shift, squares = source.comm.sums(*_deviations(source, mean, peak))
+    shift, squares = _deviations(source, mean, peak)
     shift = (shift - zeros * (mean / peak)) / n
     squares = squares + zeros * (mean / peak) ** 2
     scale = peak * np.sqrt(np.maximum(squares / n - shift * shift, 0.0))
@@ -387,13 +387,11 @@ def _ends(source: RowSource) -> tuple[FloatArray, FloatArray, FloatArray, FloatA
         low, high = np.minimum(low, _flat(X.min(axis=0))), np.maximum(high, _flat(X.max(axis=0)))
         total += _flat(X.sum(axis=0))
         stored += np.bincount(X.indices, minlength=source.d) if sp.issparse(X) else X.shape[0]
-    ends = source.comm.allgather(np.concatenate([low, -high])[None, :]).min(axis=0)
-    total, stored, n = source.comm.sums(total, stored, float(source.n))
-    return ends[: source.d], -ends[source.d :], total, n - stored, n
+    return low, high, total, source.n - stored, float(source.n)
 
 
 def _deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The sums of (x − μ)/p and of its square over what this member stores: (d,), (d,)."""
+    """The sums of (x − μ)/p and of its square over what is stored: (d,), (d,)."""
     shift, squares = np.zeros(source.d), np.zeros(source.d)
     for X in _tiles(source):
         if sp.issparse(X):

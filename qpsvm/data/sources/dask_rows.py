@@ -74,11 +74,6 @@ def fault_of(error: BaseException) -> ClusterError:
     return ClusterError(f"{_GONE} ({type(error).__name__}: {error})")
 
 
-def is_killed(error: BaseException | None) -> bool:
-    """Whether it is Dask's error for a task during which workers died."""
-    return type(error).__name__ == "KilledWorker"
-
-
 _GONE = (
     "the Dask cluster has lost these rows, or its scheduler is gone: connect a Client anew, and make the collection "
     "and the problem again"
@@ -234,7 +229,7 @@ class DaskRows(RowSource):
         means: FloatArray = self._sums[0] / self.n
         return means
 
-    def own_column_squares(self) -> FloatArray:
+    def column_squares(self) -> FloatArray:
         return self._sums[1].copy()
 
     def take(self, rows: IntArray | slice) -> Matrix:

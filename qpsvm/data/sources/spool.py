@@ -197,7 +197,7 @@ class Decoded(StoredRows):
     @remembered
     def longest_row(self) -> int:
         """The most numbers stored in a row, which the first pass has found."""
-        return int(self.comm.max(self._longest))
+        return int(self._longest)
 
     @property
     def nbytes(self) -> int:

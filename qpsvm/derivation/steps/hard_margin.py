@@ -38,7 +38,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     """All steps, in order."""
     hull = argument(problem)
     middle = -(HALF * (LEAST + MOST))
-    mean = of.mean_over("M", of.Y - of.kernel_sum(hull.coef), lambda at: at.on_margin)
+    mean = of.mean("M", of.Y - of.kernel_sum(hull.coef), lambda at: at.on_margin)
     delta = letter(r"\delta", lambda at: (HALF * (LEAST - MOST)).value(at), "half_gap")
     norm2 = letter(r"\|w(\alpha)\|^2", "quadratic", "norm(w_of_alpha)**2")
     above, lower = norm2 / (2 * delta**2), dot(1, of.ALPHA) ** 2 / (2 * norm2)

@@ -72,7 +72,7 @@ def kernel_sum(coef: Term, x: str = "x_i") -> Term:
     )  # fmt: skip
 
 
-def mean_over(name: str, each: Term, rows: Callable[[Any], Any]) -> Term:
+def mean(name: str, each: Term, rows: Callable[[Any], Any]) -> Term:
     """The mean over a set of samples."""
     return written(
         rf"\frac{{1}}{{|{name}|}}\sum_{{i\in {name}}}\Bigl(%s\Bigr)", f"the mean of %s over {name}",

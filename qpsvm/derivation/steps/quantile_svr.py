@@ -51,7 +51,7 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     curve = argument(problem)
     loss = most(TAU * (of.T - of.F), (1 - TAU) * (of.F - of.T))
     among = line(-LOWER, "<", two.BETA, "<", UPPER, scale=largest)
-    mean = of.mean_over("M", of.T - of.U, lambda at: np.logical_or(*np.split(of.free(at), 2)))
+    mean = of.mean("M", of.T - of.U, lambda at: np.logical_or(*np.split(of.free(at), 2)))
     below_f, above_f = of.weight_where(of.T, "<", of.F, two.C), of.weight_where(of.T, ">", of.F, two.C)
     return curve.steps(
         "QSVR",

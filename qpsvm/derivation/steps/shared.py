@@ -404,7 +404,7 @@ class Argument(Formulas):
         inner = (of.Y if self.curve is None else of.Y * (1 - self.curve)) - of.kernel_sum(self.coef)
         among = line(0, "<", of.ALPHA, "<", upper) if upper else line(of.ALPHA, ">", 0)
         inside = f"(alpha > 0) & (alpha < {upper.python()}) & (kind == 1)" if upper else "(alpha > 0) & (kind > 0)"
-        mean = line(of.B, "=", of.mean_over("M", inner, of.free), given=f"M = {inside}",
+        mean = line(of.B, "=", of.mean("M", inner, of.free), given=f"M = {inside}",
                     when=Subset("not any(M)", lambda at: of.free(at).any()),
                     scale=lambda at: 1 + abs(at.b))  # fmt: skip
         quantile = letter("", of.nearest_b, "", "the weighted quantile of what it would be on each row")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.quantiles import EPS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import (
     IndefiniteKernelError,
@@ -25,7 +26,6 @@ from qpsvm.base.errors import (
     QPSVMError,
     UnsupportedError,
 )
-from qpsvm.base.resources.communicator import EPS
 from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.catalogue import MACHINES, Machine
 from qpsvm.faces.play.certain import over_values, without

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from qpsvm.base.arrays.quantiles import EPS
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.communicator import EPS
 from qpsvm.faces.play.catalogue import Machine
 from qpsvm.faces.play.moves import Move, Moves
 from qpsvm.program.solution import Status

@@ -17,7 +17,6 @@ import numpy as np
 from qpsvm.base.arrays.frozen import common_value, made, remembered, repeated
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError, ParameterError, ParameterTypeError
-from qpsvm.base.resources.communicator import Communicator
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem import reading as way
 from qpsvm.machines.problem.evidence import with_feasible_rows
@@ -277,7 +276,7 @@ class Problem(Machine[SVMResult]):
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
         """The dual over a Gram matrix of the samples that take part, with the intercept kept apart as said."""
-        return self._record().dual(gram, kept, self.samples.comm)
+        return self._record().dual(gram, kept)
 
     def _primal(self, Z: Matrix) -> QP:
         """The primal over w, b, …, for the samples Z (n, r) in explicit coordinates."""
@@ -293,13 +292,13 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
 
     Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
     """
-    largest = common_value(svm.upper) if svm.comm.serial else None
+    largest = common_value(svm.upper)
     if largest is None:
-        largest = _mean(svm.upper[np.isfinite(svm.upper)], svm.comm, np.inf)
+        largest = _mean(svm.upper[np.isfinite(svm.upper)], np.inf)
     if svm.homogeneous:
         sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
         return max(min(sizes, default=1.0), SMALLEST_UNIT)
-    bend = _mean(svm.curvature, svm.comm, 0.0) if svm.curved else 0.0
+    bend = _mean(svm.curvature, 0.0) if svm.curved else 0.0
     unit = min(level_size(svm) / (kappa + bend), largest)
     return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
 
@@ -307,13 +306,12 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
 def level_size(svm: SVMDual) -> float:
     """The size of the levels: their common value, else the largest."""
     common = svm.common_level
-    return abs(common) if common is not None else svm.comm.max(float(np.abs(svm.level).max(initial=0.0)))
+    return abs(common) if common is not None else float(np.abs(svm.level).max(initial=0.0))
 
 
-def _mean(values: FloatArray, comm: Communicator, default: float) -> float:
-    """The mean of all members' numbers; the default where there are none."""
-    added, count = comm.sums(float(values.sum()), len(values))
-    return float(added) / count if count else default
+def _mean(values: FloatArray, default: float) -> float:
+    """The mean; the default where there are no numbers."""
+    return float(values.sum()) / len(values) if len(values) else default
 
 
 def scaling(

@@ -52,7 +52,7 @@ def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) 
 
     Shapes: u, v (n,).
     """
-    known = _proven("meet", problem, u + v) if problem.comm.serial else None
+    known = _proven("meet", problem, u + v)
     if isinstance(known, Mapping):  # where other points were measured
         weights = np.array([float(known.get(number, 0)) for number in problem.rows.tolist()])
         u, v, distance = (*(np.where(problem.labels * side > 0.0, weights, 0.0) for side in (1.0, -1.0)), 0.0)
@@ -91,8 +91,7 @@ def with_feasible_rows(problem: Any, svm: SVMDual) -> SVMDual:
 
 def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
     """The error with what proves it: the sums of the weights of both classes."""
-    if problem.samples.comm.serial:
-        error._evidence = partial(_proven, "imbalance", error.nu, problem.samples)
+    error._evidence = partial(_proven, "imbalance", error.nu, problem.samples)
     return error
 
 

@@ -146,8 +146,6 @@ def _kernel(problem: Any) -> tuple[dict[str, Any], RowSource, str]:
 def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof:
     """What is proven of the numbers of a result. Raises ParameterTypeError, DataError, UnsupportedError."""
     check_result(problem.samples, result)
-    if not problem.samples.comm.serial:
-        raise UnsupportedError("a process knows its own samples only: verify(problem) where all of them are")
     check_point(problem, result)
     tol = None if tol is None else as_real(tol, "tol")
     space, held = points_and_numbers(problem, result)

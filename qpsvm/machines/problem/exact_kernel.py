@@ -37,7 +37,7 @@ from qpsvm.space.kernels.space import FeatureSpace
 def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[str, float]:
     """What is certified of the machine with the kernel itself: `exact_primal`, `exact_dual` and their relative gap."""
     kernel = problem.kernel
-    if model.w is None or not problem.comm.serial or not isinstance(kernel, PivotedCholesky):
+    if model.w is None or not isinstance(kernel, PivotedCholesky):
         return {}
     places, taken = kernel.learnt.rows, as_row_source(problem.samples.taken)
     if places is None or not len(places) or places.max() >= taken.n:

@@ -105,8 +105,8 @@ def polished(
     Whoever asks for less than the default gets just that: far from the exact split, polishing would cost more than a
     solver that is asked for more.
     """
-    judge, comm = problem.judge, problem.comm
-    svm, space, n, alpha = judge.svm, judge.space, comm.count(judge.svm.m), certificate.alpha
+    judge = problem.judge
+    svm, space, n, alpha = judge.svm, judge.space, judge.svm.m, certificate.alpha
     enough = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
     if not certificate.gap <= enough:
         if judge.counting.vanishing(certificate) is not None:  # there is nothing to polish
@@ -117,7 +117,7 @@ def polished(
         certificate = own if own.gap <= FINISHED else certificate
     if n <= FEW_ROWS:
         return swept(judge, certificate)
-    late = comm.broadcast(clock is not None and clock.stopped())
+    late = clock is not None and clock.stopped()
     if space.is_linear and not late:  # a certificate is a pass over X
         return swept(judge, certificate, max(SWEPT * tol, FINISHED))
     return certificate
@@ -177,14 +177,14 @@ def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] 
     """
     svm = certificate.svm
     kind = split(certificate.alpha, svm.upper) if kind is None else kind
-    inside, comm = (kind == 1).nonzero()[0], svm.comm
-    if not comm.any(len(inside) > 0):
+    inside = (kind == 1).nonzero()[0]
+    if not len(inside):
         return kind
     alpha, upper, margin = certificate.alpha[inside], _at(svm.upper, inside), _at(certificate.margin, inside)
     own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
     slack = certificate.yf[inside] - margin
     least = max(float(np.minimum.reduce(own, initial=math.inf)), LEAST_CURVATURE * space.scale)
-    if comm.serial and svm.bounded and not svm.curved:  # nearly always: no row is anywhere near a bound
+    if svm.bounded and not svm.curved:  # nearly always: no row is anywhere near a bound
         common = common_value(upper)
         largest = float(np.maximum.reduce(upper)) if common is None else common
         most = float(np.maximum.reduce(np.abs(slack))) * max(1.0 / least, NOTHING * largest)
@@ -203,7 +203,7 @@ def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] 
         way = np.maximum(way, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
     slack *= way
     price = SMALL * np.minimum(
-        upper, comm.max(float(certificate.alpha.max(initial=0.0)))
+        upper, float(certificate.alpha.max(initial=0.0))
     )  # of C, or of a hard margin, the largest α
     kind = kind.copy()
     at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
@@ -242,7 +242,7 @@ def swept(judge: Judge, certificate: Certificate, enough: float = FINISHED) -> C
     if svm.curved:
         full &= svm.curvature == 0.0
     at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
-    if svm.comm.all(bool((at_bounds == alpha).all())):
+    if (at_bounds == alpha).all():
         return certificate.changed(kind=kind)
     clean = judge.certify(feasible_start(svm, at_bounds))
     return clean if clean.gap <= max(certificate.gap, enough) else certificate

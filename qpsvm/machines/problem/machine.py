@@ -16,7 +16,6 @@ from qpsvm.base.arrays.frozen import PLAIN, Abstract, freeze_all, read_only, rem
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
 from qpsvm.base.html import Cell, table
-from qpsvm.base.resources.communicator import Communicator
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.rows.transformed import map_rows
 from qpsvm.data.samples import Samples
@@ -183,11 +182,6 @@ class Machine(Solvable[R], metaclass=Abstract):
     def rows(self) -> IntArray:
         """The samples that take part: those of positive weight."""
         return self.samples.rows
-
-    @property
-    def comm(self) -> Communicator:
-        """Whoever has the other samples."""
-        return self.samples.comm
 
     @property
     def takes_all(self) -> bool:

@@ -30,8 +30,6 @@ AS_GOOD, NOTHING = 1.5, 1e-13
 
 def near(problem: Any, result: Any) -> NearOptimum:
     """(OPTIMA.1) for a result of a problem. Raises ParameterTypeError, DataError, UnsupportedError."""
-    if not problem.samples.comm.serial:
-        raise UnsupportedError("a process knows its own samples only: ask where all of them are")
     classes = isinstance(result, JointResult)
     check_point(problem, result)
     mapped = isinstance(problem.kernel, FeatureMap)

@@ -281,8 +281,6 @@ def _check(problem: Any, result: Any) -> None:
     reason = ""
     if svm is None or svm.classes is not None or svm.block > 1 or svm.mix is not None:
         reason = "has rows of several classes or samples"
-    elif not problem.comm.serial:
-        reason = "has its samples in several processes"
     elif problem.constraints:
         reason = "has linear constraints"
     elif problem.diagonal:

@@ -82,7 +82,7 @@ def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
     Raises ParameterError, ParameterTypeError.
     """
     found = as_penalties(C, samples.n)
-    heaviest = samples.comm.max(_largest(samples.weight))
+    heaviest = _largest(samples.weight)
     if _largest(found) * heaviest > LARGEST_VALUE:
         raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
     return found
@@ -104,9 +104,8 @@ def active_penalties(C: FloatArray, samples: Samples) -> Exactly:
 
 
 def total_weight(samples: Samples) -> Fraction:
-    """Σs, of all members of a communicator; exactly, where there is no other."""
-    s, comm = samples.taking_part(samples.weight), samples.comm
-    return sum_of(s) if comm.serial else Fraction(comm.sum(float(s.sum())))
+    """Σs, exactly."""
+    return sum_of(samples.taking_part(samples.weight))
 
 
 def penalty_in_words(C: FloatArray) -> str:

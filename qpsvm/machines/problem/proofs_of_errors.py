@@ -88,8 +88,6 @@ def _apart(problem: Any) -> str:
 
 def hulls(problem: Any, weights: FloatArray) -> Proof:
     """What is proven of two classes, with samples that have weights, (n,). Raises UnsupportedError."""
-    if not problem.comm.serial:
-        raise UnsupportedError("a proof needs all samples in one process: solve the problem in one")
     known = _meeting(problem, weights, exactly=True)
     u, v = (known.by_number(problem, sign) for sign in (1.0, -1.0))
     labels, apart = _named(problem.samples)[::-1], _apart(problem)

@@ -238,7 +238,7 @@ def interpret(
         own = self.svm if self.svm.users is None else self.svm.users.own
         form = read_form(solution, form, own.m, self.level_rows)
         alpha, w = self.read(solution, form)
-    m = self.comm.count(self.svm.m)
+    m = self.svm.m
     enough = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
     if self.space.is_linear or certifying == np.inf:
         pass
@@ -254,7 +254,7 @@ def interpret(
     stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED) and m > FEW_ROWS
     if polished and not stopped:
         certificate = self._polished(certificate, tol, polishing, each)
-    in_time = self.comm.broadcast(not stopped and (polishing is None or not polishing.stopped()))
+    in_time = not stopped and (polishing is None or not polishing.stopped())
     certificate = with_rounding_bound(self, certificate, tol, in_time)
     certificate, status, message, error = self._judge(certificate, solution.reported, tol, polished and in_time, clock)
     found: SVMResult = self._result(

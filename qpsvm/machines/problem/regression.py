@@ -84,8 +84,8 @@ class Regression(Problem):
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
     ) -> Certificate:
         """Where the optimum is w = 0 at no price, no gap is relative to it: that point itself is the better one."""
-        t, width, comm = self.labels, self._half_width(), self.samples.comm
-        ends = (comm.min(float(t.min(initial=math.inf))), comm.max(float(t.max(initial=-math.inf))))
+        t, width = self.labels, self._half_width()
+        ends = (float(t.min(initial=math.inf)), float(t.max(initial=-math.inf)))
         reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
         if reached and not self.constraints:  # (SVR.4)
             return min(self.judge.certify(self._still), certificate, key=lambda point: point.gap)

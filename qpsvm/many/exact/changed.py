@@ -109,7 +109,7 @@ def _problem_of(result: Any) -> Any:
             f"{problem.title} is one program over several classes, which is not changed here: make the problem of the "
             "new samples"
         )
-    if not problem.samples.comm.serial or isinstance(problem.samples.X, RowSource):
+    if isinstance(problem.samples.X, RowSource):
         raise UnsupportedError("samples that are stored elsewhere are not changed here: make a problem of the new ones")
     if problem.learns == "ranks" or getattr(problem.svm, "mix", None) is not None:
         raise UnsupportedError(f"{problem.title} keeps pairs of samples: make the problem of the new ones")

@@ -182,8 +182,6 @@ def check_supported(problem: Any) -> None:
     reason = ""
     if svm is None:
         reason = "several classes are in one program"
-    elif not problem.samples.comm.serial:
-        reason = "its samples are in several processes"
     elif svm.users is not None:
         reason = "it has linear constraints"
     elif svm.mix is not None or svm.classes is not None:

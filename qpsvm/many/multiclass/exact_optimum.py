@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from qpsvm.base.arrays.quantiles import quantile_interval
 from qpsvm.base.arrays.rounding import ROUNDED
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.bounds.certificate import middle
 from qpsvm.many.multiclass.stack import Values
 

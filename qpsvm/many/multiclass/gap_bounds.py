@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma, lengths_above, total
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, bounded_total, gamma, lengths_above
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.gap_bounds import NEXT_TO_NOTHING
 from qpsvm.bounds.screening import row_radii
@@ -121,7 +121,7 @@ def surplus_of(
     roomiest = stack.largest(room)
     reach = -stack.largest(np.where(room == stack.spread(roomiest), -slack, -np.inf))
     for p in np.flatnonzero(~(roomiest > 2.0 * surplus)).tolist():
-        excess, error = total(np.append(values[stack.part(p)], -target[p]))
+        excess, error = bounded_total(np.append(values[stack.part(p)], -target[p]))
         surplus[p] = 0.0 if excess == 0.0 and error == 0.0 else np.inf
         reach[p] = 0.0
     return surplus, reach

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 
 from qpsvm.backends.contract import built_in_version
 from qpsvm.backends.own.row_descent import RowDescent, Rows, descends
+from qpsvm.base.arrays.quantiles import quantile_interval
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.bounds.certificate import middle
 from qpsvm.machines.epsilon_svr import EpsilonSVR
@@ -37,7 +37,7 @@ from qpsvm.result.svm_result import SVMResult
 def solves_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> bool:
     """Whether this road takes the problem: samples in memory that count alike, and nothing asked but a tolerance."""
     samples = problem.samples
-    if not samples.comm.serial or not problem.space.is_linear or problem.space.samples.whole is None:
+    if not problem.space.is_linear or problem.space.samples.whole is None:
         return False
     X = problem.space.samples.whole
     asked = problem.constraints or not usual(options) or options.get("time_limit") is not None

@@ -25,10 +25,6 @@ and B = 0 at every W. So σ begins where little is missing to that. In (ALM.5) 1
 of b is a bound on what restoring yᵀα = 0 may cost; `_certified` restores it and measures. All rows have α at a bound,
 or at 0, but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
 
-Over processes a step sends the gradient with all that (ALM.5) sums, the half of the Newton system, and the
-slopes of the line search: three or four messages, the longest of (d + 1)(d + 2)/2 numbers. What each member makes of
-the sums is the same but for rounding, as machines differ: all go on from the W of the first one.
-
 Sources: Li, Sun & Toh (2018), *A highly efficient semismooth Newton augmented Lagrangian method for Lasso*; Niu, Chen
 et al. (2019), *An asymptotically superlinearly convergent SsN-ALM for support vector machines*; Rockafellar (1976).
 """
@@ -62,7 +58,7 @@ class AugmentedLagrangian:
         self._outer, self._shrinks = 0, 0
         self._a = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
         self._slack = self._residuals() if start.slack is None else start.slack.copy()
-        self._alpha = self._own_reduced_gradient = self._q = np.empty(0)
+        self._alpha = self._reduced_gradient = self._q = np.empty(0)
         self._response = Response(self._losses, start.sigma)
         self._t = self._response.arguments(self._a, self._slack)
         self._residual = self._complementarity = self._dual = np.inf
@@ -116,32 +112,25 @@ class AugmentedLagrangian:
 
     def _evaluate(self) -> None:
         """Evaluate (ALM.3) and (ALM.5) at the present t."""
-        problem, losses, comm = self._problem, self._losses, self._problem.rows.comm
+        problem, losses = self._problem, self._losses
         self._answer()
-        first = self._W if comm.rank == 0 else np.zeros_like(self._W)  # members may round a step in different ways
-        self._W, reduced_gradient, mismatch, worth, signs = comm.sums(
-            first, self._own_reduced_gradient, losses.mismatch(self._alpha, self._slack), losses.worth(self._alpha),
-            self._budget.signs(),
-        )  # fmt: skip
-        self._budget.agree(signs)
+        reduced_gradient, mismatch = self._reduced_gradient, losses.mismatch(self._alpha, self._slack)
         b = float(self._W[-1])
         self._q = problem.ridge * self._W - problem.offset - reduced_gradient
         self._residual, self._complementarity, half = problem.measures(
             b, self._q, reduced_gradient + problem.offset, mismatch
         )
-        self._dual = problem.dual(worth, half)
+        self._dual = problem.dual(losses.worth(self._alpha), half)
 
     def _answer(self) -> None:
-        """α at the present t, and this member's part of Zᵀα, updated by the rows whose α has changed."""
+        """α at the present t, and Zᵀα, updated by the rows whose α has changed."""
         rows, last = self._problem.rows, self._alpha
         self._alpha = self._response.alpha(self._t)
         moved = np.flatnonzero(self._alpha != last) if len(last) else None
         if moved is None or not rows.gathers_cheaply(len(moved)):
-            self._own_reduced_gradient = rows.own_gradient(self._alpha)
+            self._reduced_gradient = rows.gradient(self._alpha)
         elif len(moved):
-            self._own_reduced_gradient = self._own_reduced_gradient + rows.own_gradient(
-                self._alpha[moved] - last[moved], moved
-            )
+            self._reduced_gradient = self._reduced_gradient + rows.gradient(self._alpha[moved] - last[moved], moved)
 
     def _newton_step(self) -> bool:
         """One step (ALM.4); False where there is no descent left in floating point."""
@@ -160,7 +149,7 @@ class AugmentedLagrangian:
         constant = float(direction @ (problem.ridge * self._W - problem.offset))
         slope = Slope(
             constant, float(direction @ weighted), self._t, change, response.steepness, losses.high, losses.low,
-            response.threshold, problem.rows.comm,
+            response.threshold,
         )  # fmt: skip
         length = find_step(slope, first)
         if not np.isfinite(length):

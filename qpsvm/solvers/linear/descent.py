@@ -25,8 +25,8 @@ import scipy.sparse as sp
 
 from qpsvm import core
 from qpsvm.base.arrays.frozen import repeated, total
+from qpsvm.base.arrays.quantiles import quantile_interval
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.resources.communicator import quantile_interval
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.losses import Loss, PerRow
 from qpsvm.solvers.linear.coordinate import (

@@ -10,10 +10,6 @@ Few columns: Cholesky of H, with a ridge in its own units so that those of the f
 and updated by the rows that entered or left J. (Where D has a number a row it is Z_JᵀDZ_J, for as long as D stays.)
 Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients, preconditioned by the diagonal of H, as exact as
 the outer step deserves.
-
-Over processes, each member makes its own part of H, or of H times a vector, as it likes; the sum is sent,
-and every member solves the same system. (NEWTON.2) needs inner products of rows of different members: there it is
-conjugate gradients.
 """
 
 from __future__ import annotations
@@ -24,9 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.communicator import Communicator
 from qpsvm.program.losses import PerRow, at
-from qpsvm.solvers.linear.row_problem import mean_over
+from qpsvm.solvers.linear.row_problem import mean
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
 from qpsvm.solvers.shared.cholesky import Cholesky
@@ -37,7 +32,7 @@ Mask = NDArray[np.bool_]
 class NewtonSystem(Protocol):
     """Solves (NEWTON.1).
 
-    free_count: |J| of the last step, over all members.
+    free_count: |J| of the last step.
     """
 
     free_count: int
@@ -51,7 +46,7 @@ class NewtonSystem(Protocol):
 
 def newton_system(rows: SignedRows, ridge: FloatArray) -> NewtonSystem:
     """The way to solve (NEWTON.1) for these rows and R = diag(ridge), (d + 1,)."""
-    if rows.d <= min(SETTINGS.direct_columns, rows.total):
+    if rows.d <= min(SETTINGS.direct_columns, rows.n):
         return CholeskyNewton(rows, ridge)
     return WideNewton(rows, ridge)
 
@@ -73,16 +68,16 @@ class CholeskyNewton:
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:  # noqa: ARG002
         """ΔW by Cholesky."""
         factor, weights = (steepness, None) if isinstance(steepness, float) else (1.0, steepness)
-        H, self.free_count = _added(self._rows.comm, factor * self._updated_gram(free, weights), free)
+        H, self.free_count = factor * self._updated_gram(free, weights), int(np.count_nonzero(free))
         diagonal = H.diagonal() + self._ridge
         if self._ridge[-1] == 0.0:
-            typical = 0.0 if diagonal[-1] > 0.0 else mean_over(steepness, self._rows.comm)
+            typical = 0.0 if diagonal[-1] > 0.0 else mean(steepness)
             diagonal[-1] += typical or SETTINGS.intercept_share * diagonal[-1]
         H.flat[:: len(q) + 1] = diagonal
         return Cholesky(H, SETTINGS.least_ridge).solve(-q)
 
     def _updated_gram(self, free: Mask, weights: FloatArray | None) -> FloatArray:
-        """This member's part of Z_JᵀZ_J, or of Z_JᵀDZ_J with the weights (n,) in D: (d + 1, d + 1)."""
+        """Z_JᵀZ_J, or of Z_JᵀDZ_J with the weights (n,) in D: (d + 1, d + 1)."""
         size = int(np.count_nonzero(free))
         if self._gram is not None and self._members is not None and self._weights is weights:
             entering = np.flatnonzero(free & ~self._members)
@@ -90,13 +85,13 @@ class CholeskyNewton:
             change = len(entering) + len(leaving)
             if change < size:
                 if len(entering):
-                    self._gram += self._rows.own_gram(entering, _some(weights, entering))
+                    self._gram += self._rows.gram(entering, _some(weights, entering))
                 if len(leaving):
-                    self._gram -= self._rows.own_gram(leaving, _some(weights, leaving))
+                    self._gram -= self._rows.gram(leaving, _some(weights, leaving))
                 self._members = free
                 return self._gram
         index = np.flatnonzero(free)
-        self._gram, self._members, self._weights = self._rows.own_gram(index, _some(weights, index)), free, weights
+        self._gram, self._members, self._weights = self._rows.gram(index, _some(weights, index)), free, weights
         return self._gram
 
 
@@ -121,10 +116,10 @@ class WideNewton:
         index = np.flatnonzero(free)
         D = at(steepness, index)
         members = self._rows.select(index)
-        self.free_count = members.total
-        if 0 < self.free_count <= self._direct_rows and self._rows.comm.serial:
+        self.free_count = members.n
+        if 0 < self.free_count <= self._direct_rows:
             return _step_by_rows(members, self._pooled(index), self._ridge, D, q)
-        step, iterations = _step_by_cg(members, self._ridge, D, mean_over(steepness, members.comm), q, W)
+        step, iterations = _step_by_cg(members, self._ridge, D, mean(steepness), q, W)
         if iterations > SETTINGS.cg_patience:
             self._direct_rows = SETTINGS.pool_rows
         return step
@@ -152,22 +147,9 @@ def _some(weights: FloatArray | None, index: IntArray) -> FloatArray | None:
 
 
 def _curved(members: SignedRows, D: PerRow, p: FloatArray) -> FloatArray:
-    """Z_JᵀDZ_J p, for J of all members: (d + 1,)."""
+    """Z_JᵀDZ_J p, (d + 1,)."""
     m = members.margins(p)
     return D * members.gradient(m) if isinstance(D, float) else members.gradient(D * m)
-
-
-def _added(comm: Communicator, S: FloatArray, free: Mask) -> tuple[FloatArray, int]:
-    """The sum of the members' symmetric matrices (d + 1, d + 1), of which a half is sent, and of their free rows."""
-    count = int(np.count_nonzero(free))
-    if comm.serial:
-        return S, count
-    upper = np.triu_indices(len(S))
-    half, total = comm.sums(S[upper], count)
-    H = np.empty_like(S)
-    H[upper] = half
-    H.T[upper] = half
-    return H, total
 
 
 def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, D: PerRow, q: FloatArray) -> FloatArray:
@@ -200,7 +182,7 @@ def _step_by_cg(
     """(NEWTON.1) by conjugate gradients, preconditioned by the diagonal of H for a typical D; and their number."""
     weights = ridge.copy()
     if ridge[-1] == 0.0:
-        weights[-1] = typical * (SETTINGS.intercept_share * members.total if members.total else 1.0)
+        weights[-1] = typical * (SETTINGS.intercept_share * members.n if members.n else 1.0)
     inverse = 1.0 / (weights + typical * members.column_squares())
     size = float(np.linalg.norm(q))
     goal = min(SETTINGS.cg_tolerance, float(np.sqrt(size / (1.0 + np.linalg.norm(W))))) * size

@@ -1,13 +1,10 @@
-"""What the linear solver asks of a loss besides: how far α moves, over the rows of a whole communicator.
+"""What the linear solver asks of a loss besides: how far α moves.
 
     (LOSSES.4)  the augmented Lagrangian asks for the a that maximises ar − φ*(a) − (a − a₀)²/2σ:
                 a = clip(S_{dε}(t), lo, hi),  t = d(a₀/σ + r),  d = 1/(1/σ + δ)
 
 A hinge has lo = ε = 0. In a regression row i is x_i itself, a_i = α⁺_i − α⁻_i, and one row does for the two of the
 dual: both see the same residual. Its levels t − ε and −t − ε are t and ε here.
-
-What is typical of them (`scale`, `jump`, …) is so of the rows of all processes, which each member has to ask
-for; sums over residuals are this member's own.
 
 The problem (ALM.1) that the linear solvers pass around, a pair of primal and dual points, and its gap (ALM.5).
 
@@ -16,16 +13,14 @@ The multipliers that the augmented Lagrangian asks for, (LOSSES.4), at one σ.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import relative_gap
-from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.communicator import SERIAL, Communicator
+from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.losses import Loss, PerRow, is_zero, soft
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import SignedRows
@@ -44,54 +39,18 @@ def mean(values: PerRow) -> float:
     return values if isinstance(values, float) else float(values.mean())
 
 
-def mean_over(values: PerRow, comm: Communicator) -> float:
-    """The mean over the rows of all members, who all have one number or all have one a row."""
-    if comm.serial or isinstance(values, float):
-        return mean(values)
-    total, count = comm.sums(float(values.sum()), len(values))
-    return float(total / count) if count else 0.0
-
-
 @dataclass(frozen=True, eq=False)
 class RowLosses(Loss):
     """A loss of every row, as the linear solver needs it.
 
     unit: What residuals are measured in, where the levels do not say.
-    comm: Whoever has the other rows.
     """
 
     unit: float | None = None
-    comm: Communicator = SERIAL
-
-    def over(self, comm: Communicator, n: int) -> RowLosses:
-        """The same losses, of n rows, as part of all: what is one number here is so on all members, or on none.
-
-        All that is decided by how they are stored is then decided in the same way by all.
-        """
-        if comm.serial:
-            return self
-        names = [field.name for field in fields(Loss)]
-        values: list[PerRow] = [getattr(self, name) for name in names]
-        numbers = [value if isinstance(value, float) else np.nan for value in values]
-        told = comm.allgather(np.array([numbers] if n else []).reshape(-1, len(names)))
-        stored: dict[str, Any] = {}
-        for k, (name, value) in enumerate(zip(names, values, strict=True)):
-            alike = len(told) > 0 and bool((told[:, k] == told[0, k]).all())
-            stored[name] = float(told[0, k]) if alike else np.full(n, value) if isinstance(value, float) else value
-        return replace(self, comm=comm, **stored)
-
-    def part(self, rows: IntArray) -> RowLosses:
-        """Those of some rows, for a problem of its own: all members' scale is taken as theirs."""
-        part = self.of(rows)
-        return part if self.comm.serial else replace(part, unit=self.scale)
 
     @remembered
     def endless(self) -> bool:
         """Whether some bound is infinite, so that far rows never come to rest at one."""
-        return self.comm.any(self._own_endless)
-
-    @remembered
-    def _own_endless(self) -> bool:
         return not (np.isfinite(self.high).all() and np.isfinite(self.low).all())
 
     @remembered
@@ -111,28 +70,24 @@ class RowLosses(Loss):
         else:
             sizes = np.abs(self._some_levels - (0.0 if self.one_sided else self.middle))
             size = float(np.median(sizes)) or float(np.mean(sizes))
-        return size or self._mean(self.tube) or 1.0
+        return size or mean(self.tube) or 1.0
 
     @remembered
     def _some_levels(self) -> FloatArray:
         """Enough of the levels to know where they are: (k,)."""
         level = np.asarray(self.level)
-        return self.comm.allgather(level[:: max(1, self.comm.count(len(level)) // SAMPLE)])
-
-    def _mean(self, values: PerRow) -> float:
-        """The mean over the rows of all members."""
-        return mean_over(values, self.comm)
+        return level[:: max(1, len(level) // SAMPLE)]
 
     @remembered
     def jump(self) -> float:
         """The mean of the finite bounds, hi or −lo: how far α goes where a row passes a kink. Infinite without any."""
-        size = self._mean(self.high) if self.one_sided else 0.5 * (self._mean(self.high) - self._mean(self.low))
+        size = mean(self.high) if self.one_sided else 0.5 * (mean(self.high) - mean(self.low))
         return size if np.isfinite(size) else np.inf
 
     @remembered
     def mean_curvature(self) -> float:
         """The mean of δ."""
-        return self._mean(self.curvature)
+        return mean(self.curvature)
 
     @remembered
     def bent(self) -> bool:
@@ -185,7 +140,7 @@ class RowLosses(Loss):
             low = np.where(a > 0.0, 0.0, self.low)
             high = np.where(a > 0.0, self.high, 0.0)
         down, up = a - low, high - a
-        if self._own_endless:
+        if self.endless:
             down, up = np.where(np.isinf(down), np.abs(a), down), np.where(np.isinf(up), np.abs(a), up)
         return np.maximum(down, 0.0) * np.maximum(up, 0.0)
 
@@ -277,7 +232,7 @@ class Start:
 class Point:
     """A pair of W (d + 1,) and α (n,), r = ℓ − ZW (n,), the values D and P − D, and the σ that belongs to them.
 
-    D and P − D are over the rows of all members, α and r over this member's.
+    D and P − D are over all rows.
     """
 
     W: FloatArray
@@ -302,13 +257,11 @@ def certified(problem: RowProblem, pair: Point, gradient: FloatArray | None = No
     if problem.free_intercept:
         alpha = balanced(alpha, problem.rows.y, problem.losses, float(problem.offset[-1]))
     if gradient is None:
-        gradient = problem.rows.own_gradient(alpha)
+        gradient = problem.rows.gradient(alpha)
     elif len(moved := np.flatnonzero(alpha != pair.alpha)):
-        gradient = gradient + problem.rows.own_gradient(alpha[moved] - pair.alpha[moved], moved)
-    reduced_gradient, mismatch, worth = problem.rows.comm.sums(
-        gradient, problem.losses.mismatch(alpha, pair.slack), problem.losses.worth(alpha)
-    )
-    reduced_gradient = reduced_gradient + problem.offset
+        gradient = gradient + problem.rows.gradient(alpha[moved] - pair.alpha[moved], moved)
+    mismatch, worth = problem.losses.mismatch(alpha, pair.slack), problem.losses.worth(alpha)
+    reduced_gradient = gradient + problem.offset
     residual, complementarity, half = problem.measures(
         float(W[-1]), problem.ridge * W - reduced_gradient, reduced_gradient, mismatch
     )
@@ -320,7 +273,7 @@ def separated(problem: RowProblem, pair: Point, gradient: FloatArray | None = No
     found = certified(problem, pair, gradient)
     if not problem.losses.hinges or problem.offset[-1]:
         return found
-    depth = problem.rows.comm.max(float(pair.slack.max(initial=-np.inf)))
+    depth = float(pair.slack.max(initial=-np.inf))
     if not found.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
         return found
     growth = (1.0 + SETTINGS.separation) / (1.0 - depth)
@@ -339,7 +292,7 @@ def balanced(alpha: FloatArray, y: FloatArray, losses: RowLosses, rest: float = 
     members = losses.of(free)
     for _ in range(BALANCINGS):
         room = members.room(alpha[free])
-        total, surplus = losses.comm.sums(float(room.sum()), float(y @ alpha))
+        total, surplus = float(room.sum()), float(y @ alpha)
         if not 0.0 < total < np.inf:
             break
         surplus += rest

@@ -8,9 +8,6 @@ with the column means μ, or near them (0 where nothing is centred), and e = 1, 
 A vector in the space of the columns is W = (w, b), (d + 1,). With a free intercept yᵀα = 0, so that Zᵀα does not depend
 on μ, and w is that of the data as they came; b belongs to x − μ. X is a `RowSource`: products with all rows take μ off
 their result, which costs nothing a row; rows that are gathered are a copy, in which it is subtracted.
-
-Where processes share the rows, n, y and vectors over the rows are this member's own, and sums are of all; `own_…` is
-this member's part of one.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from qpsvm.base.arrays.checks import short_indices
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.data.rows import Centred, RowSource, as_row_source
 from qpsvm.data.rows.source import Visitor, in_order
-from qpsvm.data.rows.transformed import select
+from qpsvm.data.rows.transformed import BROUGHT, select
 
 #: Above this share of the rows one pass over all of them is cheaper than gathering the selected ones.
 GATHER_SHARE = 0.3
@@ -42,20 +39,14 @@ class SignedRows:
     """The rows Z of (ROWS.1), or some of them.
 
     n, d: Rows and features; Z is (n, d + 1).
-    comm: Whoever has the other rows.
     passes: How often all rows have been gone through.
     """
 
     def __init__(self, source: RowSource, y: FloatArray, unit: float, mean: FloatArray | None = None) -> None:
         self.source, self.y, self.unit, self.mean = source, y, unit, mean
-        self.n, self.d, self.comm = source.n, source.d, source.comm
+        self.n, self.d = source.n, source.d
         self.passes = 0
         self._centred = source if mean is None else Centred(source, mean)
-
-    @property
-    def total(self) -> int:
-        """Rows of all members."""
-        return self.source.total_rows
 
     def margins(self, W: FloatArray) -> FloatArray:
         """Z W for W (d + 1,): (n,)."""
@@ -69,20 +60,12 @@ class SignedRows:
 
     def gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
         """Z_Jᵀ a, (d + 1,), for the rows J = index (k,) with a (k,), or for all with a (n,)."""
-        return self.comm.sum(self.own_gradient(a, index))
-
-    def own_gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
-        """This member's part of `gradient`."""
         self.passes += index is None
         beta = (self.y if index is None else self.y[index]) * a
-        return self._closed(self.source.own_weights(beta, index), float(beta.sum()))
+        return self._closed(self.source.weights(beta, index), float(beta.sum()))
 
     def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
         """One pass over the data, a block of rows at a time: Zᵀa, (d + 1,), for the weights that it answers."""
-        return self.comm.sum(self.own_scan(W, visit))
-
-    def own_scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
-        """This member's part of `scan`."""
         self.passes += 1
         shift, y = self._shift(W), self.y
         totals: dict[int, float] = {}
@@ -96,7 +79,7 @@ class SignedRows:
                 totals[block.start] = float(a.sum())
             return a
 
-        g = self.source.own_scan(W[: self.d], signed)
+        g = self.source.scan(W[: self.d], signed)
         return self._closed(g, sum(in_order(totals)))
 
     def _shift(self, W: FloatArray) -> float:
@@ -114,18 +97,14 @@ class SignedRows:
 
     def gram(self, index: IntArray, weights: FloatArray | None = None) -> FloatArray:
         """Z_JᵀDZ_J for J = index (k,) and D = diag(weights), or the identity: (d + 1, d + 1)."""
-        return self.comm.sum(self.own_gram(index, weights))
-
-    def own_gram(self, index: IntArray, weights: FloatArray | None = None) -> FloatArray:
-        """This member's part of `gram`."""
         d, S = self.d, np.empty((self.d + 1, self.d + 1))
-        S[:d, :d], sums = self._centred.own_moments(index, weights)
+        S[:d, :d], sums = self._centred.moments(index, weights)
         S[:d, d] = S[d, :d] = self.unit * sums
         S[d, d] = self.unit**2 * (len(index) if weights is None else float(weights.sum()))
         return S
 
     def kernel(self, index: IntArray, other: IntArray) -> FloatArray:
-        """Z_J Z_Lᵀ for J = index (k,) and L = other (l,), both few and of this member: (k, l)."""
+        """Z_J Z_Lᵀ for J = index (k,) and L = other (l,), both few: (k, l)."""
         K = self._centred.inner(index, other)
         K += self.unit**2
         K *= self.y[other]
@@ -134,8 +113,9 @@ class SignedRows:
 
     def select(self, index: IntArray) -> SignedRows:
         """The rows J = index (k,), ascending: gathered in memory, centred there; or, of a source beyond it, if few."""
-        many = self.source.whole is None and not self.gathers_cheaply(len(index))
-        part = select(self._centred, index) if many else as_row_source(self._centred.take(index), self.comm)
+        here = self.source.is_remote and 8.0 * len(index) * self.d <= BROUGHT  # once, and not in each step
+        many = self.source.whole is None and not self.gathers_cheaply(len(index)) and not here
+        part = select(self._centred, index) if many else as_row_source(self._centred.take(index))
         return SignedRows(part, self.y[index], self.unit)
 
     def selections(self, indices: Sequence[IntArray]) -> list[SignedRows]:
@@ -148,13 +128,13 @@ class SignedRows:
 
     def column_squares(self) -> FloatArray:
         """The diagonal of ZᵀZ: (d + 1,)."""
-        squares, n = self.comm.sums(self.source.own_column_squares(), self.n)
+        squares, n = self.source.column_squares(), self.n
         if self.mean is not None:
             squares = np.maximum(squares - n * self.mean**2, 0.0)
         return np.append(squares, self.unit**2 * n)
 
     def gathers_cheaply(self, count: int) -> bool:
-        """Whether products with `count` selected rows cost less than a pass over all of this member's."""
+        """Whether products with `count` selected rows cost less than a pass over all rows."""
         return count < GATHER_SHARE * self.n
 
 
@@ -170,7 +150,7 @@ def signed_rows(source: RowSource, y: FloatArray, unit: float, centred: bool) ->
     offset = np.abs(mean)
     if ((offset > LARGE_OFFSET * spread) & (spread > CONSTANT_SPREAD * offset)).any():
         whole = source.whole
-        near = Centred(source, mean) if whole is None else as_row_source(whole - mean, source.comm)
+        near = Centred(source, mean) if whole is None else as_row_source(whole - mean)
         return SignedRows(near, y, unit), mean
     return SignedRows(source, y, unit, mean), mean
 
@@ -180,20 +160,19 @@ def _stored_well(source: RowSource) -> RowSource:
     whole = source.whole
     if whole is None or not source.is_sparse:
         return source
-    if source.total_entries > DENSE_SHARE * source.total_rows * source.d:
-        return as_row_source(whole.toarray(), source.comm)
+    if source.entries > DENSE_SHARE * source.n * source.d:
+        return as_row_source(whole.toarray())
     short = short_indices(whole.tocsr())
-    return source if short is whole else as_row_source(short, source.comm)
+    return source if short is whole else as_row_source(short)
 
 
 def _middle(source: RowSource) -> tuple[FloatArray, FloatArray]:
     """A point in the middle of the rows, or near it, as (ROWS.1) is exact for every μ, and their spread: (d,) each."""
-    comm, stride = source.comm, max(1, source.total_rows // OFFSET_SAMPLE)
-    if source.whole is None and stride == 1 and comm.serial:  # so few rows may be read twice, but not gathered
+    stride = max(1, source.n // OFFSET_SAMPLE)
+    if source.whole is None and stride == 1:  # so few rows may be read twice, but not gathered
         mean = source.means()
         return mean, np.sqrt(Centred(source, mean).column_squares() / source.n)
     sample = source.take(slice(None, None, stride))
-    sums, count = comm.sums(sample.sum(axis=0), len(sample))
-    mean = sums / count
+    mean = sample.sum(axis=0) / len(sample)
     away = sample - mean  # a new array: the sample may be a view of rows that somebody keeps
-    return mean, np.sqrt(comm.sum(np.einsum("ij,ij->j", away, away)) / count)
+    return mean, np.sqrt(np.einsum("ij,ij->j", away, away) / len(sample))

@@ -5,14 +5,6 @@
 With a free intercept dense columns are centred inside, and so are the levels of a regression, whose y_i are 1; the
 intercept is mapped back: b = b_centred − μᵀw, and the middle of the levels is added.
 
-A source may be one of several (`RowSource.comm`). Then every member calls `solve_linear` with its own rows, y, C and α
-of the start, and all else alike: w, b, the gap and the reason are those of the whole, and the same on each.
-
-What a run of the linear solver has reached, in so few numbers that they can be kept: it goes on from there.
-
-Neither α nor the residuals are kept, which are as many as the rows. W and τ say which rows can be near a kink, and what
-α the others have (WORK.1); of a run over all rows, W and σ are enough for the next outer step.
-
 Far more columns than rows: the same machine in as many coordinates as there are rows.
 
     (WIDE.1)  X − 1μᵀ = L Qᵀ,  L (n, n),  QᵀQ = I:  w = Qv has the decision values Lv and the norm of v
@@ -39,7 +31,7 @@ from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.descent import as_start, coordinate_point, goes_first, is_cheap
-from qpsvm.solvers.linear.row_problem import SAMPLE, Point, RowLosses, RowProblem, Start, mean_over
+from qpsvm.solvers.linear.row_problem import Point, RowLosses, RowProblem, Start, mean
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
@@ -55,7 +47,7 @@ class Progress:
     """How far a run is.
 
     passes: Passes over all rows, so far.
-    rows: Rows of all members.
+    rows: How many there are.
     gap: The relative gap as estimated: of all rows, or in the stages "band" and "subsample" of some.
     seconds: Since the run began.
     """
@@ -132,7 +124,7 @@ class LinearSolution:
     reason: "converged", "iteration_limit", "time_limit" or "numerical_error" (rounding, or numbers that are not
         finite, keep the gap from falling further).
     engine: "coordinate", "newton", or "coordinate and newton": who has made steps.
-    gap: The relative gap of (w, b) and α over the rows of all members, as the run measures it.
+    gap: The relative gap of (w, b) and α over all rows, as the run measures it.
     """
 
     w: FloatArray
@@ -172,15 +164,15 @@ def solve_linear(
     with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run
         y = np.asarray(y, dtype=np.float64)
         source, unit = as_row_source(X), 0.0 if intercept is None else 1.0
-        budget, comm = Budget(max_iter, time_limit, verbose, source.comm), source.comm
+        budget = Budget(max_iter, time_limit, verbose)
         centred = intercept == "free" and not total
-        narrow = reduced(source.whole, centred) if comm.serial else None
+        narrow = reduced(source.whole, centred)
         if narrow is None:
             rows, mean = signed_rows(source, y, unit, centred)
         else:
             rows, mean = SignedRows(as_row_source(narrow.L), y, unit), narrow.mean
-        losses = (C if isinstance(C, RowLosses) else RowLosses(per_row(C))).over(comm, rows.n)
-        origin = losses.middle if centred and comm.all(bool((y > 0.0).all())) else 0.0
+        losses = C if isinstance(C, RowLosses) else RowLosses(per_row(C))
+        origin = losses.middle if centred and bool((y > 0.0).all()) else 0.0
         problem = _problem(rows, losses.shifted(origin) if origin else losses, intercept)
         if total:
             problem, first = _summed(problem, total)
@@ -189,8 +181,8 @@ def solve_linear(
         frame = _Frame(mean, narrow, origin, intercept is not None)
         first = first if start is None else _given(problem, start, frame)
         _listen(budget, rows, progress)
-        wished = engine == "auto" and start is None and comm.serial
-        by_coordinates = (engine == "coordinate" and comm.serial) or (wished and goes_first(problem))
+        wished = engine == "auto" and start is None
+        by_coordinates = engine == "coordinate" or (wished and goes_first(problem))
         point, reason, used = _run(problem, first, tol, budget, by_coordinates)
     w, b = frame.outer(point.W)
     return LinearSolution(w, b, point.alpha, budget.steps, reason, used, point.relative_gap)
@@ -208,21 +200,19 @@ def _summed(problem: RowProblem, total: float) -> tuple[RowProblem, Start]:
 
     The levels may all be 0: then what r is measured in follows from the margins that this gives.
     """
-    rows, losses, comm = problem.rows, problem.losses, problem.rows.comm
+    rows, losses = problem.rows, problem.losses
     offset = problem.offset.copy()
     offset[-1] = -total
     W, alpha = np.zeros(rows.d + 1), np.zeros(rows.n)
-    positive = comm.any(bool((rows.y[:1] > 0.0).all() and rows.n))
+    positive = bool((rows.y[:1] > 0.0).all() and rows.n)
     bound = np.broadcast_to(losses.high if (total > 0.0) == positive else losses.low, rows.n)
-    most = comm.sum(float(bound @ rows.y))
+    most = float(bound @ rows.y)
     if most and np.isfinite(most):
         share = min(total / most, 1.0)
         alpha = share * bound
         W = rows.gradient(alpha)
         W[-1] = 0.0
         short = rows.y * losses.residuals(rows.margins(W))
-        if not comm.serial:
-            short = comm.allgather(short[:: max(1, rows.total // SAMPLE)])
         low, W[-1], high = np.quantile(short, [0.25, 1.0 - share if positive else share, 0.75])
         losses = replace(losses, unit=float(high - low) or float(np.abs(short).max()) or None)
     summed = replace(problem, losses=losses, offset=offset)
@@ -275,7 +265,7 @@ def _finished(problem: RowProblem, found: Point, budget: Budget, to_rounding: bo
 
 def _by_newton(problem: RowProblem, first: Start, tol: float, budget: Budget) -> tuple[Point, StopReason, str]:
     """The same, by Newton steps alone: on bands of rows where these are many."""
-    if is_large(problem.rows.total, problem.rows.d):
+    if is_large(problem.rows.n, problem.rows.d):
         return *solve_large(problem, first, tol, budget), "newton"
     return *AugmentedLagrangian(problem, first, budget).run(tol), "newton"
 
@@ -285,7 +275,7 @@ def _first(problem: RowProblem, intercept: Intercept) -> Start:
     rows, losses = problem.rows, problem.losses
     W = np.zeros(rows.d + 1)
     if losses.one_sided and intercept is not None:
-        W[-1] = mean_over(losses.level * rows.y, rows.comm)
+        W[-1] = mean(losses.level * rows.y)
     return Start(W, None, losses.first_sigma)
 
 
@@ -314,7 +304,7 @@ class _Frame:
 
 def _listen(budget: Budget, rows: SignedRows, progress: Callable[[Progress], None] | None) -> None:
     """Let the caller hear of the run."""
-    total = rows.total
+    total = rows.n
 
     def tell(stage: str, gap: float) -> None:
         say_progress(stage, gap, rows.passes, total)

@@ -22,8 +22,6 @@ Large n: guess from subsamples which rows can be near a kink, solve for those, c
 (WORK.1) is as good as the guess: where the method on the band breaks down, the plain one runs on all rows from the W at
 hand. The first band and each check cost one pass over all rows, the rest is work on the
 band; n-vectors are made a block of rows at a time, because with few columns they are what costs memory and time.
-
-Where processes share the rows, each member has a part of the band, which may be empty; counts and sums are of all.
 """
 
 from __future__ import annotations
@@ -33,7 +31,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.communicator import Communicator
 from qpsvm.data.rows.source import in_order
 from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
@@ -62,18 +59,17 @@ def sample_size(n: int, d: int) -> int:
 def estimate(problem: RowProblem, first: Start, budget: Budget) -> Estimate:
     """(SUB.1) and (SUB.2) for (ALM.1), both subsamples begun at `first`."""
     rows = problem.rows
-    n0 = sample_size(rows.total, rows.d)
+    n0 = sample_size(rows.n, rows.d)
     parts, found = [], []
-    drawn = _subsamples(rows.y, n0, rows.comm)
+    drawn = _subsamples(rows.y, n0)
     for (index, weight), selected in zip(drawn, rows.selections([index for index, _ in drawn]), strict=True):
-        losses = problem.losses.part(index).times(per_row(weight) if rows.comm.serial else weight)
+        losses = problem.losses.of(index).times(per_row(weight))
         part = RowProblem(selected, losses, problem.ridge, problem.offset)
         run = AugmentedLagrangian(part, Start(first.W, None, losses.first_sigma), budget, "subsample")
         found.append(run.run(SETTINGS.sample_goal, certify=False)[0].W)
         parts.append(part.rows)
     changes = np.concatenate([part.margins(found[0] - found[1]) for part in parts])
-    squares, count = rows.comm.sums(float(changes @ changes), len(changes))
-    tau = SETTINGS.standard_errors * 0.5 * float(np.sqrt(squares / count))
+    tau = SETTINGS.standard_errors * 0.5 * float(np.sqrt(changes @ changes / len(changes)))
     return Estimate(0.5 * (found[0] + found[1]), tau)
 
 
@@ -81,7 +77,7 @@ def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
     """(SUB.3), in one pass."""
     found: dict[int, tuple[FloatArray, float]] = {}
     rows = problem.rows
-    step = max(1, rows.total // SAMPLE)
+    step = max(1, rows.n // SAMPLE)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
         losses, a = problem.losses.of(block), alpha[block].copy()
@@ -89,52 +85,38 @@ def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
         found[block.start] = losses.distance(slack)[::step], losses.mismatch(a, slack)
         return a
 
-    own = rows.own_scan(W, visit)
+    reduced_gradient = rows.scan(W, visit) + problem.offset
     distances = np.concatenate([np.empty(0), *(distance for distance, _ in in_order(found))])
-    reduced_gradient, mismatch = rows.comm.sums(own, sum(mismatch for _, mismatch in in_order(found)))
-    reduced_gradient = reduced_gradient + problem.offset
+    mismatch = sum(mismatch for _, mismatch in in_order(found))
     residual, complementarity, _ = problem.measures(
         float(W[-1]), problem.ridge * W - reduced_gradient, reduced_gradient, mismatch
     )
-    sample = np.sort(rows.comm.allgather(distances))
-    capacity = problem.losses.jump * rows.total / len(sample) * np.arange(1, len(sample) + 1) * sample
+    sample = np.sort(distances)
+    capacity = problem.losses.jump * rows.n / len(sample) * np.arange(1, len(sample) + 1) * sample
     wanted = SETTINGS.capacity * (residual + complementarity)
     return Estimate(W, float(sample[min(int(np.searchsorted(capacity, wanted)), len(sample) - 1)]))
 
 
-def _subsamples(y: FloatArray, n0: int, comm: Communicator) -> list[tuple[IntArray, FloatArray]]:
-    """Two disjoint index sets (n₀/2,) with the classes in proportion, and the factor of C for each of their rows.
-
-    Where a communicator has the rows, these are the places of this member's part of them.
-    """
-    generator = np.random.default_rng(comm.rank)
+def _subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]]:
+    """Two disjoint index sets (n₀/2,) with the classes in proportion, and the factor of C for each of their rows."""
+    generator = np.random.default_rng(0)
     halves: list[list[IntArray]] = [[], []]
     weights: list[list[FloatArray]] = [[], []]
     positive = y > 0
-    classes = [np.flatnonzero(positive), np.flatnonzero(~positive)]
-    counts = comm.allgather(np.array([[len(members) for members in classes]]))  # (members of the communicator, 2)
-    total = int(counts.sum())
-    for members, before in zip(classes, _before(counts), strict=True):
-        here, everyone = slice(comm.rank, comm.rank + 2), int(before[-1])
-        size = min(everyone, max(n0 * everyone // total, SETTINGS.sample_per_class))
-        first, last = (size * before[here] // max(1, everyone)).tolist()  # of the rows drawn, those of this member
-        drawn = members[generator.choice(len(members), last - first, replace=False)]
+    for members in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+        count = len(members)
+        size = min(count, max(n0 * count // len(y), SETTINGS.sample_per_class))
+        drawn = members[generator.choice(count, size, replace=False)]
         for half in (0, 1):
-            part = drawn[(half - first) % 2 :: 2] if size > 1 else drawn
+            part = drawn[half::2] if size > 1 else drawn
             halves[half].append(part)
-            taken = (size + 1 - half) // 2 if size > 1 else size
-            weights[half].append(np.full(len(part), everyone / max(1, taken)))
+            weights[half].append(np.full(len(part), count / max(1, len(part))))
     result = []
     for half in (0, 1):
         index = np.concatenate(halves[half])
         order = np.argsort(index)
         result.append((index[order], np.concatenate(weights[half])[order]))
     return result
-
-
-def _before(counts: IntArray) -> IntArray:
-    """For each class how many of its rows the members before each one have, and all: (2, P + 1) from (P, 2)."""
-    return np.vstack([np.zeros((1, 2), dtype=counts.dtype), np.cumsum(counts, axis=0)]).T
 
 
 def is_large(n: int, d: int) -> bool:
@@ -161,7 +143,7 @@ def solve_large(problem: RowProblem, first: Start, goal: float, budget: Budget) 
 class _Check:
     """What a pass over all rows finds.
 
-    The relative gap on all rows and on the band alone, P − D and D, this member's violators (k,), how many there are,
+    The relative gap on all rows and on the band alone, P − D and D, the violators (k,), how many there are,
     and N_τ.
     """
 
@@ -178,18 +160,17 @@ class _Bands:
     """(WORK.1) to (WORK.3).
 
     Kept of all rows: r = ℓ − ZW at the W at hand, α (in the band, the multiplier to begin with), and who is in it; and
-    this member's part of h and κ.
+    what the fixed rows add to h and κ.
     """
 
     def __init__(self, problem: RowProblem, guess: Estimate, goal: float, budget: Budget) -> None:
         self._problem, self._goal, self._budget = problem, goal, budget
-        self._losses, self._comm = problem.losses, problem.rows.comm
+        self._losses = problem.losses
         self._W, self._tau, self._sigma = guess.W, guess.tau, 1.0
         self._slack, self._alpha = np.empty(problem.rows.n), np.empty(problem.rows.n)
         self._inside = np.zeros(problem.rows.n, dtype=bool)
         self._index = np.empty(0, dtype=np.intp)
-        self._own_reduced_gradient, self._own_total = np.zeros(problem.rows.d + 1), 0.0
-        self._reduced_gradient, self._fixed_total, self._size = self._own_reduced_gradient, 0.0, 0
+        self._reduced_gradient, self._fixed_total = np.zeros(problem.rows.d + 1), 0.0
         self._best: Point | None = None
         self._wrong_guesses = 0
 
@@ -203,7 +184,6 @@ class _Bands:
         self._begin()
         goal = self._goal
         for _ in range(SETTINGS.patience):
-            self._gather()
             if self._wrong_guesses >= SETTINGS.guesses:
                 return None
             reason, goal = self._round(goal)
@@ -230,23 +210,21 @@ class _Bands:
             found[block.start] = band + block.start, losses.worth(fixed)
             return fixed
 
-        self._own_reduced_gradient = self._problem.rows.own_scan(self._W, visit)
+        self._reduced_gradient = self._problem.rows.scan(self._W, visit)
         self._index = np.concatenate([np.empty(0, dtype=np.intp), *(band for band, _ in in_order(found))])
-        self._own_total = sum(total for _, total in in_order(found))
+        self._fixed_total = sum(total for _, total in in_order(found))
         self._inside[:] = False
         self._inside[self._index] = True
 
-    def _gather(self) -> None:
-        """What the fixed rows of all members add to h and κ, and how many rows are in the band."""
-        self._reduced_gradient, self._fixed_total, self._size, signs = self._comm.sums(
-            self._own_reduced_gradient, self._own_total, len(self._index), self._budget.signs()
-        )
-        self._budget.agree(signs)
+    @property
+    def _size(self) -> int:
+        """How many rows are in the band."""
+        return len(self._index)
 
     def _round(self, goal: float) -> tuple[StopReason | None, float]:
         """Solve on the band, more exactly as long as that is what limits the gap; then the next band and goal."""
         index, problem = self._index, self._problem
-        rows, losses = problem.rows.select(index), self._losses.part(index)
+        rows, losses = problem.rows.select(index), self._losses.of(index)
         part = RowProblem(rows, losses, problem.ridge, self._reduced_gradient + problem.offset, self._fixed_total)
         start = Start(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(part, start, self._budget, "band")
@@ -261,7 +239,7 @@ class _Bands:
                 return None, self._widened(goal)
             following = self._next_band(check, inner)
             limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
-            count = self._comm.count(int(np.count_nonzero(following)))
+            count = int(np.count_nonzero(following))
             if limited_by_band or count < SETTINGS.much_smaller * self._size:
                 self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._depth(check))
                 self._move_to(following)
@@ -284,14 +262,12 @@ class _Bands:
             near = int(np.count_nonzero(losses.distance(slack) <= self._tau))
             checked[block.start] = found + block.start, missed, near
 
-        self._problem.rows.own_scan(inner.W, visit)
+        self._problem.rows.scan(inner.W, visit)
         found = in_order(checked)
         violators = np.concatenate([np.empty(0, dtype=np.intp), *(wrong for wrong, _, _ in found)])
-        missed, near, violations, signs = self._comm.sums(
+        missed, near, violations = (
             sum(missed for _, missed, _ in found), sum(near for _, _, near in found), len(violators),
-            self._budget.signs(),
         )  # fmt: skip
-        self._budget.agree(signs)
         slack = self._slack[self._index]
         pair = Point(inner.W, inner.alpha, slack, inner.dual, inner.gap + missed, inner.sigma)
         self._budget.report("all rows", self._size, gap=pair.relative_gap, violators=violations)
@@ -325,7 +301,7 @@ class _Bands:
         """How far the violators are on the wrong side at the most; a tiny number where there are none."""
         wrong = check.violators
         depths = self._losses.of(wrong).distance(self._slack[wrong])
-        return self._comm.max(max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny)))
+        return max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny))
 
     def _move_to(self, band: Mask) -> None:
         """Take the rows of a mask (n,) as the band; who leaves it is fixed where its margin says."""
@@ -334,9 +310,9 @@ class _Bands:
         self._alpha[leaving] = self._losses.of(leaving).answer(self._slack[leaving])
         moved = np.concatenate([leaving, entering])
         change = np.concatenate([self._alpha[leaving], -self._alpha[entering]])
-        self._own_reduced_gradient = self._own_reduced_gradient + rows.own_gradient(change, moved)
-        self._own_total += self._losses.of(leaving).worth(self._alpha[leaving])
-        self._own_total -= self._losses.of(entering).worth(self._alpha[entering])
+        self._reduced_gradient = self._reduced_gradient + rows.gradient(change, moved)
+        self._fixed_total += self._losses.of(leaving).worth(self._alpha[leaving])
+        self._fixed_total -= self._losses.of(entering).worth(self._alpha[entering])
         self._index, self._inside = index, band
 
     def _widened(self, goal: float) -> float:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.communicator import SERIAL, Communicator
 
 #: A step is accepted where the slope has fallen to this share of the first one.
 SLOPE_SHARE = 0.1
@@ -37,7 +36,6 @@ class Slope:
     t, change (n,): t and Δm.
     sigma, upper, lower (n,): σ, hi and lo.
     threshold (n,): k; None for 0.
-    comm: Whoever has the other rows: h is over all of them.
     """
 
     constant: float
@@ -48,14 +46,13 @@ class Slope:
     upper: float | FloatArray
     lower: float | FloatArray = 0.0
     threshold: float | FloatArray | None = None
-    comm: Communicator = SERIAL
 
     def __call__(self, s: float) -> float:
         """h(s)."""
-        return self.constant + s * self.linear - self.comm.sum(self._own(s))
+        return self.constant + s * self.linear - self._own(s)
 
     def _own(self, s: float) -> float:
-        """Δmᵀ clip(…) over this member's rows."""
+        """Δmᵀ clip(…) over the rows."""
         moved = self.change * (-s * self.sigma)
         moved += self.t
         if self.threshold is not None:

@@ -21,10 +21,8 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.base.resources.child_process import run_apart
-from qpsvm.base.resources.communicator import SERIAL, Communicator
 from qpsvm.base.resources.progress import Clock, heard, say_step
 
 #: The most iterations that LIBSVM and LIBLINEAR can count, in 32 bits.
@@ -53,30 +51,19 @@ class Budget:
         most: int | None = None,
         time_limit: float | None = None,
         verbose: bool = False,
-        comm: Communicator = SERIAL,
     ) -> None:
         if most is not None and most < 1:
             raise ParameterError(f"max_iter must be at least 1, got {most}")
         self.most, self.verbose, self.steps = most, verbose, 0
-        self.talks = heard(verbose, logging.DEBUG) and comm.rank == 0
-        self.clock, self.comm = Clock(time_limit), comm
-        self._agreed: Literal["time_limit", "interrupted"] | None = None
+        self.talks = heard(verbose, logging.DEBUG)
+        self.clock = Clock(time_limit)
         self.tell: Tell | None = None
 
     def spent(self, coming: float = 0.0) -> StopReason | None:
         """The limit that is reached, or would be by a step of `coming` seconds; or the interrupt key."""
         used_up = self.most is not None and self.steps >= self.most
-        stopped = self.clock.stopped(coming) if self.comm.serial else self._agreed
+        stopped = self.clock.stopped(coming)
         return stopped or ("iteration_limit" if used_up else None)
-
-    def signs(self) -> FloatArray:
-        """What this member's clock says, (2,), to be put into a message: the sum over the members goes to `agree`."""
-        stopped = None if self.comm.serial else self.clock.stopped()
-        return np.array([stopped == "time_limit", stopped == "interrupted"], dtype=np.float64)
-
-    def agree(self, signs: FloatArray) -> None:
-        """From now on the run is stopped where any member's clock has said so."""
-        self._agreed = "interrupted" if signs[1] else "time_limit" if signs[0] else self._agreed
 
     def report(self, stage: str, number: int, **measures: float | str) -> None:
         """Show one line, if anybody reads it: stage and number, each measure by its name, and the seconds."""

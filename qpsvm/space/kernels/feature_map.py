@@ -47,7 +47,7 @@ class Fit:
     factor (m, r): What turns kernel values with the landmarks into features; or shifts, (1, r), of the
         frequencies.
     error: Largest and mean |K̃ − K| between at most `COMPARED_ROWS` rows: measured, not bounded.
-    rows (m,): Which rows of this member the landmarks are; None for others, and where it does not matter.
+    rows (m,): Which rows the landmarks are; None for others, and where it does not matter.
     """
 
     points: Matrix
@@ -234,20 +234,12 @@ class FeatureMap(Kernel):
 
 
 def sampled_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntArray]:
-    """At most so many rows of all members, drawn without replacement: (m, d), the same on every member.
-
-    Returns rows (m, d).
-    """
-    comm = source.comm
-    each = comm.allgather(np.array([source.n]))
-    total, start = int(each.sum()), int(each[: comm.rank].sum())
-    if total <= count:
-        chosen: NDArray[np.intp] = np.arange(total)
+    """At most so many rows, drawn without replacement, (m, d), and which they are, (m,)."""
+    if source.n <= count:
+        chosen: NDArray[np.intp] = np.arange(source.n)
     else:
-        chosen = np.sort(np.random.default_rng(seed).choice(total, count, replace=False, shuffle=False))
-    own = chosen[(chosen >= start) & (chosen < start + source.n)] - start
-    part = source.take(own)
-    return (part if comm.serial else comm.allgather(as_dense(part))), own
+        chosen = np.sort(np.random.default_rng(seed).choice(source.n, count, replace=False, shuffle=False))
+    return source.take(chosen), chosen
 
 
 def as_approximable(kernel: Any, semidefinite: bool = False) -> Kernel:
@@ -346,7 +338,7 @@ class Nystroem(FeatureMap):
         points, _ = sampled_rows(source, self.components, self.seed)
         K = kernel(points, points)
         root = Root(kernel="precomputed", n_components=len(K), random_state=self.seed).fit(K)
-        factor = source.comm.broadcast(np.ascontiguousarray(root.normalization_.T))
+        factor = np.ascontiguousarray(root.normalization_.T)
         return self.having(Fit(points, factor), kernel=kernel, components=len(K))
 
     def _features(self, X: Matrix, fit: Fit) -> FloatArray:

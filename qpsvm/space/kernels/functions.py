@@ -338,7 +338,7 @@ def gamma_of(gamma: Gamma, X: Matrix | RowSource) -> float:
     if gamma != "scale":
         return float(gamma)
     variance = variance_of(X)
-    if variance == 0.0 and (X.comm.count(X.n) if isinstance(X, RowSource) else X.shape[0]) == 1:
+    if variance == 0.0 and (X.n if isinstance(X, RowSource) else X.shape[0]) == 1:
         return 1.0
     product = X.shape[1] * variance
     if not (product > 0 and np.isfinite(product) and np.isfinite(1.0 / product)):

@@ -227,9 +227,9 @@ def variance_of(X: Matrix | RowSource) -> float:
         return _moments(X)[2]
     found = [_moments(piece.matrix) for block in X.blocks() for piece in block.pieces()]
     counts, means, variances = np.array(found).reshape(-1, 3).T
-    total, added = X.comm.sums(float(counts.sum()), float(counts @ means))
-    mean = added / total
-    return float(X.comm.sum(float(counts @ (variances + (means - mean) ** 2)))) / float(total)
+    total = float(counts.sum())
+    mean = float(counts @ means) / total
+    return float(counts @ (variances + (means - mean) ** 2)) / total
 
 
 def _moments(X: Matrix) -> tuple[float, float, float]:

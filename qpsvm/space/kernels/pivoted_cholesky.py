@@ -261,8 +261,7 @@ class PivotedCholesky(FeatureMap):
         )  # fmt: skip
         assert found is not None  # it is never late
         kept, R = _factored(kernel, points, found.pivots)
-        kept, R = source.comm.broadcast((kept, R))
-        fit = Fit(points[kept], R, rows=own[kept] if source.comm.serial else None)
+        fit = Fit(points[kept], R, rows=own[kept])
         return self.having(fit, kernel=kernel, rank=len(kept))
 
     def _features(self, X: Matrix, fit: Fit) -> FloatArray:

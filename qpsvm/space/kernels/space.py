@@ -102,16 +102,15 @@ class FeatureSpace:
         samples = self.samples
         if not self.is_linear or not (self.affine or self.intercept == "free") or samples.is_sparse:
             return None
-        comm = samples.comm
-        if 2 * samples.total_entries > BLOCK_NUMBERS:  # a second copy of many, only where an offset would cost digits
-            sample = samples.take(slice(None, None, 1 + 8 * samples.total_entries // BLOCK_NUMBERS))
-            count = comm.count(len(sample))
-            offset = comm.sum(sample.sum(axis=0)) / count
-            spread = comm.sum(np.square(sample - offset).sum(axis=0)) / count
+        if 2 * samples.entries > BLOCK_NUMBERS:  # a second copy of many, only where an offset would cost digits
+            sample = samples.take(slice(None, None, 1 + 8 * samples.entries // BLOCK_NUMBERS))
+            count = len(sample)
+            offset = sample.sum(axis=0) / count
+            spread = np.square(sample - offset).sum(axis=0) / count
             if (offset * offset <= SMALL_OFFSET * spread).all():
                 return None
         means, whole = samples.means(), samples.whole
-        if not self.affine or not comm.serial or whole is None:
+        if not self.affine or whole is None:
             return means
         return np.asarray(np.clip(means, whole.min(axis=0), whole.max(axis=0)))  # equal samples are then 0, every digit
 
@@ -124,7 +123,7 @@ class FeatureSpace:
         if self.origin is None:
             return self.samples
         whole = self.samples.whole
-        if whole is None or not self.samples.comm.serial:
+        if whole is None:
             return Centred(self.samples, self.origin)
         return as_row_source(whole - self.origin)
 

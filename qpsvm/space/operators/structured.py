@@ -112,13 +112,10 @@ class LowRank(Operator):
 
     def mean_diagonal(self) -> float:
         """The mean of the diagonal, where nothing is scaled or added by one pass over Z; of all processes' rows."""
-        comm, n = self.source.comm, self.source.n
+        n = self.source.n
         if self.scale is None and self.d is None:
-            return self.source.sum_of_squares() / comm.count(n)
-        if comm.serial:
-            return super().mean_diagonal()
-        added, n = comm.sums(float(self.diagonal().sum()), n)
-        return float(added / n)
+            return self.source.sum_of_squares() / n
+        return super().mean_diagonal()
 
     def dense(self) -> FloatArray:
         """(n, n)."""
@@ -159,11 +156,9 @@ def gathered(operator: Operator, rows: IntArray | None) -> Operator:
         return operator
     n = operator.shape[0]
     if isinstance(operator, LowRank) and operator.d is None:
-        scale, comm = None if operator.scale is None else operator.scale[rows], operator.source.comm
+        scale = None if operator.scale is None else operator.scale[rows]
         times = len(rows) // n if n else 0
         tiled = len(rows) == times * n and bool((rows == np.tile(np.arange(n), times)).all())
-        if not comm.serial:  # one without rows may have them any number of times
-            tiled, times = comm.all(tiled), int(comm.max(times))
         if tiled:
             return LowRank(Tiled(operator.source, times), None, scale)
         return LowRank(operator.source.take(rows), None, scale)
@@ -191,7 +186,7 @@ def shifted(operator: Operator, d: FloatArray | None) -> Operator:
     if d is None:
         return operator
     if isinstance(operator, LowRank):
-        factor = operator.Z if operator.source.comm.serial else operator.source  # one copy: faster products
+        factor = operator.Z  # one copy: faster products
         return LowRank(factor, d if operator.d is None else operator.d + d, operator.scale)
     if isinstance(operator, Dense):
         return Dense(operator.matrix + np.diag(d))

@@ -6,12 +6,11 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from communicators import together
 
 import qpsvm
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.bounds.proof import prove as proving
-from qpsvm.data.rows import ArrayRows, ChunkRows, as_row_source, standardised
+from qpsvm.data.rows import Stacked, as_row_source, standardised
 from qpsvm.machines.problem.exact import stated
 
 rng = np.random.default_rng(5)
@@ -384,6 +383,11 @@ def test_numbers_of_another_machine_prove_nothing():
         result.verify(MACHINES["C without"]())
 
 
+def chunks(*parts):
+    """Several arrays as one source."""
+    return Stacked([as_row_source(part) for part in parts])
+
+
 def sources(folder):
     """The same samples as they may be stored."""
     np.save(folder / "X.npy", X.astype(np.float32))
@@ -392,7 +396,7 @@ def sources(folder):
     (folder / "X.svm").write_text("\n".join(lines))
     return {
         "float32": qpsvm.open_rows(folder / "X.npy"), "text": qpsvm.open_rows(folder / "X.svm"), "chunks":
-        ChunkRows([X[:5], X[5:5], X[5:]]), "standardised": standardised(as_row_source(3.0 * X + 1.0)),
+        chunks(X[:5], X[5:]), "standardised": standardised(as_row_source(3.0 * X + 1.0)),
         "sparse": sp.csr_array(X * (np.abs(X) > 0.5)), "map": np.load(folder / "X.npy", mmap_mode="r"),
     }  # fmt: skip
 
@@ -402,7 +406,7 @@ def test_stored_samples_are_the_floats_that_are_read(way, tmp_path, offset):
     for name, stored in sources(tmp_path).items():
         if offset and name != "chunks":
             continue
-        stored = ChunkRows([X[:5] + offset, X[5:] + offset]) if offset else stored
+        stored = chunks(X[:5] + offset, X[5:] + offset) if offset else stored
         for problem in (qpsvm.CSVM(stored, Y, C=0.5), qpsvm.SVDD(stored, nu=0.3), qpsvm.EpsilonSVR(stored, T)):
             result = qpsvm.solve(problem)
             proof = result.verify()
@@ -419,14 +423,3 @@ def test_the_features_of_a_map_are_the_samples():
         proof = result.verify()
         assert "features" in proof.assumptions[0]
         assert judged(machine(problem.kernel.features(X)), result, proof) <= proof.gap <= 10 * result.gap + 1e-9
-
-
-def test_a_process_among_several_is_told_where_to_prove():
-    def program(comm):
-        problem = qpsvm.CSVM(X[comm.rank :: 2], Y[comm.rank :: 2])
-        result = qpsvm.solve(problem)
-        problem.samples = replace(problem.samples, X=ArrayRows(X[comm.rank :: 2], comm))
-        with pytest.raises(qpsvm.UnsupportedError, match="a process knows its own samples only"):
-            result.verify(problem)
-
-    together(2, program)

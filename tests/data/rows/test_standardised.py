@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from communicators import together
 
 from qpsvm.data.rows import as_row_source, standardised
 from qpsvm.data.sources import open_rows
@@ -23,7 +22,7 @@ def moments(X):
     return np.where(constant, X[0], mean), np.where(constant | (scale == 0), 1.0, scale)
 
 
-@pytest.mark.parametrize("store", ["array", "blocks", "columns first", "comm"])
+@pytest.mark.parametrize("store", ["array", "blocks", "columns first"])
 def test_standardised_rows_are_those_of_a_copy(store):
     mean, scale = moments(X)
     Z = (X - mean) / scale
@@ -40,10 +39,6 @@ def test_standardised_rows_are_those_of_a_copy(store):
         np.testing.assert_allclose(rows.column_squares(), N * np.array([1, 1, 1, 0, 0, 1]), atol=1e-6)
 
     everything = slice(0, N)
-    if store == "comm":
-        cuts = [slice(0, 90), slice(90, 90), slice(90, N)]
-        together(3, lambda comm: check(standardised(as_row_source(X[cuts[comm.rank]], comm)), cuts[comm.rank]))
-        return
     stored = {"array": X, "blocks": X.copy(), "columns first": np.asfortranarray(X)}[store]
     source = as_row_source(stored) if store == "array" else open_rows(stored, block_rows=31)
     rows = standardised(source)

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm import core
 from qpsvm.backends import get
-from qpsvm.base.resources.communicator import SERIAL, crossing
+from qpsvm.base.arrays.quantiles import crossing
 from qpsvm.data.rows import as_row_source
 from qpsvm.solvers.linear import coordinate
 from qpsvm.solvers.linear import descent as coordinate_start
@@ -317,10 +317,10 @@ def test_a_penalised_intercept_of_many_rows_is_that_of_sorting_them(monkeypatch,
     points = random.standard_t(2.0, 30_000).round(3)
     mass = np.ones(30_000) if weights == "one" else random.exponential(size=30_000)
     for level in (1.0, 7_000.0, 29_000.0):
-        found = crossing(points, mass, level, SERIAL, ridge=ridge)
+        found = crossing(points, mass, level, ridge=ridge)
         with monkeypatch.context() as patch:
-            patch.setattr("qpsvm.base.resources.communicator.SAMPLE", 10**9)
-            assert found == pytest.approx(crossing(points, mass, level, SERIAL, ridge=ridge), rel=1e-9, abs=1e-9)
+            patch.setattr("qpsvm.base.arrays.quantiles.SAMPLE", 10**9)
+            assert found == pytest.approx(crossing(points, mass, level, ridge=ridge), rel=1e-9, abs=1e-9)
         below = float(mass[points < found].sum())
         assert ridge * found + below <= level * (1 + 1e-9) + 1e-6
         assert ridge * found + below + float(mass[points == found].sum()) >= level * (1 - 1e-9) - 1e-6
