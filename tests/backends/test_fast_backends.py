@@ -137,7 +137,7 @@ def test_raw_solutions_have_the_signs_of_qp_1(backend):
         (qpsvm.HardMargin(X, Y), "augmented_lagrangian"),
         (KERNEL["rbf"], "augmented_lagrangian"),
         (qpsvm.PrimalHinge(X, Y, 0.1, intercept=None), "kernel_newton"),
-        (qpsvm.NuSVM(np.vstack([X] * 9), np.tile(Y, 9), 0.3), "kernel_newton"),
+        (qpsvm.NuSVM(np.vstack([X] * 68), np.tile(Y, 68), 0.3), "kernel_newton"),
         (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "kernel_newton"),
         (qpsvm.PrimalHinge(X, Y, 0.1, "rbf", intercept=None), "libsvm"),
     ],

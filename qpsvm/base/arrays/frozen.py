@@ -44,7 +44,8 @@ def parts_of_array(array: Matrix) -> list[Any]:
 
 def _compressed(value: Any) -> bool:
     """Whether it is of compressed rows or columns; `issparse` alone takes microseconds, and most things are not."""
-    return getattr(value, "format", None) in ("csr", "csc") and bool(sp.issparse(value))
+    kind = getattr(value, "format", None)  # of a task that Dask has not computed, another task
+    return isinstance(kind, str) and kind in ("csr", "csc") and bool(sp.issparse(value))
 
 
 def frozen(value: T) -> T:

@@ -29,7 +29,7 @@ from qpsvm.base.errors import ClusterError, DataError, DataTypeError
 from qpsvm.base.resources.limits import MEMORY_SHARE, available_memory
 from qpsvm.data.kinds import is_dask
 from qpsvm.data.rows.blocks import ALL, Block, Places, added
-from qpsvm.data.rows.memory import as_block
+from qpsvm.data.rows.memory import as_block, as_row_source
 from qpsvm.data.rows.source import Found, RowSource, Task
 from qpsvm.data.sources.batches import check_values
 from qpsvm.data.sources.packed import pack, unpacked
@@ -265,6 +265,13 @@ class DaskRows(RowSource):
     def holding(self, rows: IntArray) -> Iterator[Found]:
         """Of each partition the rows that are meant, brought here together."""
         yield as_block(self.take(rows)), ALL, ALL
+
+    def __deepcopy__(self, known: Any) -> DaskRows:
+        return self  # which nobody can change
+
+    def __reduce__(self) -> Any:
+        """A pickle takes the rows along, because another process may not know the cluster. Raises TooLargeError."""
+        return as_row_source, (self.matrix(),)
 
     @property
     def entries(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import signal
@@ -132,6 +133,9 @@ def test_what_a_result_gives_is_what_it_gives_of_an_array(held):
     assert sum(result.counts) == N
     assert np.allclose(result.decision_function(X[:9]), problem.X.take(np.arange(9)) @ result.w + result.b)
     assert str(pickle.loads(pickle.dumps(result.model)).w) == str(result.w)
+    assert copy.deepcopy(problem).X is problem.X
+    alone = pickle.loads(pickle.dumps(problem))  # with its rows
+    assert qpsvm.solve(alone).gap == pytest.approx(qpsvm.solve(made("C", X)).gap, rel=1e-9)
     again = qpsvm.solve(made("C", held), start=result)
     agrees(again, result)
     proof = result.verify(made("C", X), tol=1e-6)
