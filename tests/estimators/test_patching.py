@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import pickle
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,6 @@ from qpsvm import estimators
 from qpsvm.estimators.patch import classes as patched
 from qpsvm.estimators.patch import patching
 from qpsvm.estimators.patch.classes import CLASSES
-from qpsvm.faces.cli import main
-from qpsvm.faces.cli.commands.patch import own_arguments
 from qpsvm.solvers.kernel.libsvm import quiet
 
 X, Y = load_iris(return_X_y=True)
@@ -247,85 +244,3 @@ def test_solvers_of_this_library_go_on_with_scikit_learns_own(caplog):
         r"^ *(?:from sklearn\.svm import (?!_)|import sklearn\.svm|from sklearn import svm)", re.MULTILINE
     )
     assert [path.name for path in root.rglob("*.py") if taken.search(path.read_text("utf-8"))] == ["patching.py"]
-
-
-def test_command_says_what_is_wrong(capsys):
-    for arguments, words in (
-        ([], "name the program to run"),
-        (["no_such_script.py"], "no script 'no_such_script.py'"),
-        (["-m", "no_such_module"], "no module named 'no_such_module'"),
-        (["-c"], "-c needs"),
-        (["--onyl", "SVC", "script.py"], "did you mean '--only'"),
-    ):
-        assert main(["patch", *arguments]) == 2
-        assert words in capsys.readouterr().err
-    assert names_now() == ORIGINALS
-
-
-def test_options_end_where_the_program_begins():
-    for arguments, own in (
-        (["--only", "SVC", "--verbose", "a.py", "--only"], 3),
-        (["-m", "pytest", "--verbose"], 0),
-        (["-", "--help"], 0),
-        (["--verbose", "-cprint()"], 1),
-        (["--only"], 1),
-    ):
-        assert own_arguments(arguments) == own
-
-
-SCRIPT = """
-import sys, pickle
-from sklearn.datasets import load_iris
-from sklearn.svm import SVC, LinearSVC
-import helper
-
-class Mine(SVC):
-    pass
-
-assert sys.modules["__main__"].Mine is Mine
-assert Mine.__module__ == "__main__" and helper.here
-print(sys.argv, __file__)
-X, y = load_iris(return_X_y=True)
-with open(sys.argv[1], "wb") as file:
-    pickle.dump((SVC().fit(X, y), LinearSVC(penalty="l1", dual=False).fit(X, y)), file)
-def fail():
-    raise KeyError("lost")
-fail()
-"""
-
-
-@pytest.mark.slow
-def test_a_script_runs_as_python_runs_it(tmp_path: Path):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "script.py").write_text(SCRIPT)
-    (tmp_path / "folder" / "helper.py").write_text("import sklearn.svm as svm\nhere = svm.SVC().get_params()['psd']\n")
-    command = ["patch", "folder/script.py", "models", "--help", "-m"]
-    ran = run(tmp_path, *command)
-    assert ran.returncode == 1
-    shown = ran.stderr.splitlines()
-    first = shown.index("Traceback (most recent call last):")
-    script = tmp_path / "folder" / "script.py"
-    assert shown[first + 1].strip() == f'File "{script}", line 18, in <module>'
-    assert "penalty='l1'" in "".join(shown[:first])
-    assert shown[-1] == "KeyError: 'lost'"
-    assert ran.stdout == f"['folder/script.py', 'models', '--help', '-m'] {script}\n"
-    best, sparse = pickle.loads((tmp_path / "models").read_bytes())  # where nothing is patched
-    assert (type(best), best.fallback_, best.score(X, Y) > 0.9) == (patched.SVC, None, True)
-    assert type(sparse.fallback_) is ORIGINALS["LinearSVC"]
-
-
-@pytest.mark.slow
-def test_a_module_ends_as_it_says(tmp_path: Path):
-    (tmp_path / "tool.py").write_text(
-        "import sys, sklearn.svm as svm\nprint(__name__, sys.argv[1:], svm.SVC.__module__, svm.SVR.__module__)\n"
-        "sys.exit(3)\n"
-    )
-    ran = run(tmp_path, "patch", "--only", "SVC", "-m", "tool", "--verbose")
-    assert ran.returncode == 3
-    assert ran.stdout.split() == ["__main__", "['--verbose']", "qpsvm.estimators.patch.classes", "sklearn.svm._classes"]
-    assert ran.stderr == ""
-
-
-def run(where: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "qpsvm", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=where, check=False)

@@ -1,14 +1,14 @@
 """The command line: `python -m qpsvm [solve | predict | verify | compare | path | leave-one-out | derive | …]`.
 
 Each command has a file. Whatever happens, the user sees results on standard output, one line on standard error and an
-exit code, and never a traceback. A program of the user's, which `patch` runs, is no part of that: it runs afterwards.
+exit code, and never a traceback.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from qpsvm.base.errors import ParameterError, QPSVMError, SolverError, TooLargeError
@@ -30,7 +30,7 @@ NO_MEMORY = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
-    code: int | Callable[[], int] = 0
+    code = 0
     with readable(sys.stdout), readable(sys.stderr):
         try:
             try:
@@ -43,17 +43,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except OSError as error:  # a full disk behind standard output
             _let_go_of_output()
             code = _complain(error.strerror or str(error), FAILED)
-    return code if isinstance(code, int) else code()
+    return code
 
 
-def _run(arguments: Sequence[str] | None) -> int | Callable[[], int]:
-    """Parse and run. Every way to fail has its sentence and its code. What is left to run is the user's."""
+def _run(arguments: Sequence[str] | None) -> int:
+    """Parse and run. Every way to fail has its sentence and its code."""
     try:
         options = make_parser().parse_args(arguments)
         if options.all and options.command is not None:
             raise ParameterError(f"--all belongs to the table without a command: leave it out of {options.command}")
         take_buffers_first()
-        code: int | Callable[[], int] = options.run(options)
+        code: int = options.run(options)
         return code
     except MemoryError as error:
         return _complain(str(error) if isinstance(error, TooLargeError) else NO_MEMORY, FAILED)

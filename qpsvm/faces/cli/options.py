@@ -31,8 +31,6 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **how: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **how)
         self.commands: dict[str, Parser] = {}
-        #: How many of the arguments are options; what comes behind them is kept as `program`, unread.
-        self.own: Callable[[Sequence[str]], int] = len
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse has to say. Raises ParameterError."""
@@ -41,7 +39,6 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         """Look for unknown options and commands first, where argparse would only say that something is missing."""
         args = sys.argv[1:] if args is None else args
-        args, program = args[: self.own(args)], args[self.own(args) :]
         args = written_out(args, *self._lists())
         for text in args:
             if text == "--":
@@ -52,10 +49,7 @@ class Parser(argparse.ArgumentParser):
                 if text not in self.commands:
                     raise UnknownOptionError(f"no command {text!r}; {nearest(text, self.commands)}")
                 break  # what follows is the command's
-        found, rest = super().parse_known_args(args, namespace)
-        if self.own is not len:
-            found.program = program
-        return found, rest
+        return super().parse_known_args(args, namespace)
 
     def _lists(self) -> tuple[list[str], dict[str, int], int]:
         """The options that take a list, how many values each other one takes, and how many arguments are no option."""

@@ -39,7 +39,6 @@ examples:
       more rows than memory holds: Parquet, Feather, .npy, and text with --stream are read in blocks
   cat customers.csv | python -m qpsvm solve - --target bought --missing median
       standard input, CSV or LIBSVM
-  python -m qpsvm patch train.py
       a program of yours that imports from sklearn.svm, run on these estimators
   python -m qpsvm backends
 """
@@ -50,7 +49,7 @@ import argparse
 from typing import Any
 
 from qpsvm import __version__
-from qpsvm.faces.cli.commands import derive, exact, example, importance, patch, play, predict, solve, tables
+from qpsvm.faces.cli.commands import derive, exact, example, importance, play, predict, solve, tables
 from qpsvm.faces.cli.commands import verify as proving
 from qpsvm.faces.cli.options import (
     Parser,
@@ -271,18 +270,6 @@ def make_parser() -> Parser:
     )  # fmt: skip
     giving.add_argument("file", nargs="*", type=file_name, help="a name of these, in any folder")
     giving.set_defaults(run=example.run)
-
-    patching = commands.add_parser(
-        "patch", help="run a program of yours with qpsvm in the place of sklearn.svm", usage=patch.USAGE,
-        epilog=patch.EPILOG.replace(PROGRAM, program),
-        description="Run a program in which `from sklearn.svm import SVC` is qpsvm's estimator. "
-        "What qpsvm cannot do is left to\nscikit-learn's own class, and a line on standard error says so.",
-    )  # fmt: skip
-    what = "classes to take over, with commas between them; default all"
-    patching.add_argument("--only", type=name, action="append", default=[], metavar="NAMES", help=what)
-    patching.add_argument("--verbose", action="store_true", help="say of each fit whether it is taken over")
-    patching.own = patch.own_arguments
-    patching.set_defaults(run=patch.run)
 
     listed = commands.add_parser("backends", help="what is installed, and what it can take")
     listed.set_defaults(run=tables.list_backends)

@@ -15,7 +15,7 @@ from qpsvm.faces.cli.parser import EXAMPLES
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Commands that do not end by themselves, run a program of the user's, need a cluster, or take files of the reader's.
-APART = ("play", "patch", "--scheduler", "part-", "-m qpsvm\n")
+APART = ("play", "--scheduler", "part-", "-m qpsvm\n")
 
 
 def commands() -> list[str]:

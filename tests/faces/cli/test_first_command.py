@@ -53,7 +53,7 @@ def test_the_next_lines_work_as_they_are_printed(newcomer):
 def test_the_examples_of_the_help_can_be_pasted(newcomer, monkeypatch, capsys):
     monkeypatch.chdir(newcomer)
     monkeypatch.setattr(sys, "executable", str(newcomer / ".venv" / "bin" / "python"))
-    for arguments in (["--help"], ["solve", "--help"], ["patch", "--help"]):
+    for arguments in (["--help"], ["solve", "--help"]):
         with pytest.raises(SystemExit):
             main(arguments)
         lines = [line for line in capsys.readouterr().out.splitlines() if " -m qpsvm" in line]
