@@ -92,17 +92,17 @@ def on_cluster(table: Table, C: float, tol: float) -> dict[str, Any]:
 @contextmanager
 def counted_graphs() -> Iterator[list[int]]:
     """The tasks of each graph that is computed."""
-    computed, found = DaskRows._computed, list[int]()
+    computed, found = DaskRows._compute, list[int]()
 
     def counted(self: DaskRows, calls: Sequence[Any]) -> list[Any]:
         found.append(len(calls))
         return computed(self, calls)
 
-    DaskRows._computed = counted  # type: ignore[method-assign]
+    DaskRows._compute = counted  # type: ignore[method-assign]
     try:
         yield found
     finally:
-        DaskRows._computed = computed  # type: ignore[method-assign]
+        DaskRows._compute = computed  # type: ignore[method-assign]
 
 
 def warm_up(tol: float) -> None:

@@ -13,7 +13,8 @@ from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
 from benchmarks.tasks import Machine, Task, Variant
 from benchmarks.threads import ALL
 from qpsvm import backends
-from qpsvm.backends.abilities import Form, Traits, machine_traits
+from qpsvm.backends.abilities import Traits, machine_traits
+from qpsvm.backends.requirements import Form
 from qpsvm.program.solution import Solver, Status
 
 #: Rows of the machines whose traits are asked for: any will do.

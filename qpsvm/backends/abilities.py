@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from qpsvm.backends.requirements import Size
+from qpsvm.backends.requirements import Form, Size
 from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.svm_dual import SVMDual
@@ -34,7 +34,6 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 if TYPE_CHECKING:
     from qpsvm.machines import Problem
 
-Form = Literal["dual", "primal"]
 #: What a user may ask for that not every solver can do.
 Wish = Literal["max_iter", "time_limit", "start"]
 #: Every trait, and what is said of a machine that has it where a backend cannot.

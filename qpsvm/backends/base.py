@@ -11,10 +11,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from qpsvm.backends.abilities import Abilities, Form, Traits, Wish, listed, traits_of
+from qpsvm.backends.abilities import Abilities, Traits, Wish, listed, traits_of
 from qpsvm.backends.contract import Compiled, Limits, built_in_version, importable, installed_version
 from qpsvm.backends.recognise import statement_of
-from qpsvm.backends.requirements import Import, Memory, Requirements, Size
+from qpsvm.backends.requirements import Form, Import, Memory, Requirements, Size
 from qpsvm.base.errors import MissingExtraError, UnknownOptionError, UnsupportedError, nearest
 from qpsvm.program.dual_answer import DualAnswer
 from qpsvm.program.qp import QP
@@ -46,9 +46,9 @@ class Contract:
         """
         waits = size.gram_seconds if self.memory.dual else 0.0
         if not self.abilities.polls:
-            waits += self.memory.setup(size, form)
+            waits += self.memory.setup_seconds(size, form)
         held, loads = self.memory.bytes(size, form), self.loads
-        if loads is None or loads.is_made:
+        if loads is None or loads.is_loaded:
             return Requirements(waits, held)
         return Requirements(waits + loads.seconds, held, loads.bytes)
 

@@ -70,7 +70,7 @@ class Memory(NamedTuple):
         narrow = form == "primal" or 2 * size.features < size.rows
         return size.linear and narrow and not math.isinf(self.copies)
 
-    def setup(self, size: Size, form: Form) -> float:
+    def setup_seconds(self, size: Size, form: Form) -> float:
         """Seconds of a set-up that nothing can stop, the Gram matrix not counted."""
         if self.uses_rows(size, form):
             return size.entries * (ENTRY + COLUMN * min(size.rows, size.features))
@@ -87,7 +87,7 @@ class Import:
     seconds: float = 0.0
 
     @property
-    def is_made(self) -> bool:
+    def is_loaded(self) -> bool:
         """Whether it is imported already."""
         return self.module in sys.modules
 
@@ -106,4 +106,4 @@ class Requirements:
     mapped: float = 0.0
 
 
-__all__ = ["Import", "Memory", "Requirements", "Size"]
+__all__ = ["Form", "Import", "Memory", "Requirements", "Size"]

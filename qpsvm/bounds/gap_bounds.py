@@ -29,8 +29,6 @@ pair of floats (w, b) keeps to the last bit. There
     (COUNT.5)  a user's equality counts as kept where |t| ≤ 8r:  no more than the rounding of its own evaluation;  its
                term is α(|t| + r), what that much would be worth at the price α
 
-Over processes every sum is that of all, with a rounding more for each, and the surplus moves onto a row of one.
-
 Rows with α = 0 and t < −r, or α = U and t > r + δU, contribute exactly nothing: most rows, in general.
 
 Source: Fenchel-Young terms of the gap as in `certificate`; a-priori bounds, Higham (2002); see `arrays.rounding`.

@@ -12,8 +12,6 @@ What is nearest in the norm would take a QP of its own; what is cheap and near i
                 inside make up for it; a point whose sum is right already is not projected
     (REPAIR.6)  two rows of a sample with opposite signs:  what both α have in common moves nothing but the objective,
                 by ℓ⁺ + ℓ⁻ = −2ε for each unit: the smaller is subtracted from both
-    (REPAIR.8)  over processes:  the same, but τ of (REPAIR.3) is found by Newton's method in a bracket, from the sum
-                and the number of the entries between 0 and U
     (REPAIR.9)  at last, what Σ c α still has too much is taken from the finest row strictly inside its box that is far
                 larger than that, and what its digits cannot take from a finer one. So every equality holds without any
                 rounding where a free α has digits as fine as all others and e; what no float can take is less than a

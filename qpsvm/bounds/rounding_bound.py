@@ -54,7 +54,7 @@ class Counting:
         self.raises = self.raises and bool((svm.sign > 0.0).all())
         others = svm.margins  # whether a wider tube does, at a price
         self.widens = len(others) == 1 and others[0].total > 0.0
-        self.widens = self.widens and (svm.m == 0 or common_value(others[0].column) == 1.0)
+        self.widens = self.widens and common_value(others[0].column) == 1.0
 
     def with_rounding_bound(
         self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True
@@ -283,15 +283,11 @@ class Counting:
             missing = self.bounds.slack(evaluated, inside)[0] - self.svm.curvature[inside] * point.alpha[inside]
             slack = self.svm.sign[inside] * missing  # in f
             u = self.svm.sign * evaluated.yf - evaluated.level
-            shifted = self._placed(evaluated, u, evaluated.w, evaluated.level + self._median(slack), 1.0)
+            shifted = self._placed(evaluated, u, evaluated.w, evaluated.level + float(np.median(slack)), 1.0)
             again = self._evaluated(shifted, rows)
             if again is not None and (moved := self._bounded(again)).gap < evaluated.gap:
                 evaluated = moved
         return self._valued(evaluated)
-
-    def _median(self, values: FloatArray) -> float:
-        """The median."""
-        return float(np.median(values))
 
     def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
         """The point with y f at some rows as it is in twice the precision."""

@@ -92,8 +92,7 @@ class Vanishing:
         w = None if dense is None or point.w is None else self.space.over_rows(dense[:1][0])
         mu = 0.0 - level if w is None else -0.5 * float(w @ w)
         coef = np.zeros_like(point.coef)
-        if len(point.alpha):
-            coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
+        coef[int(np.argmax(point.alpha))] = 1.0  # φ(x) itself: a sum of shares of it would be rounded
         return point.changed(
             w=w, coef=coef, factor=1.0, offset=0.0, b=mu, level=mu,
             b_interval=(min(point.b_interval[0], mu), mu), primal=0.0, dual=0.0, yf=at, margin=at.copy(), gap=0.0,

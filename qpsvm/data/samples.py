@@ -269,7 +269,7 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
         X = open_rows(X, **{what: given for what, given in columns.items() if is_column(given)})
         y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
     elif not in_memory and is_dask(X):
-        X, y, sample_weight = _of_collection(X, y, sample_weight)
+        X, y, sample_weight = _open_collection(X, y, sample_weight)
     else:
         for option, (what, given) in zip((name, "sample_weight"), columns.items(), strict=True):
             if isinstance(given, str):
@@ -290,9 +290,9 @@ def _own(source: RowSource, what: str, given: Any) -> Any:
     return own if given is None and isinstance(own, np.ndarray) else given
 
 
-def _of_collection(X: Any, y: Any, sample_weight: Any) -> tuple[RowSource, Any, Any]:
+def _open_collection(X: Any, y: Any, sample_weight: Any) -> tuple[RowSource, Any, Any]:
     """The rows of a Dask collection, and its target and weights here, which may be columns of a frame, by name."""
-    from qpsvm.data.sources.dask_rows import dask_rows
+    from qpsvm.data.sources.dask_rows import open_collection
 
     named = [given for given in (y, sample_weight) if isinstance(given, str)]
     names = list(getattr(X, "columns", ()))
@@ -301,7 +301,7 @@ def _of_collection(X: Any, y: Any, sample_weight: Any) -> tuple[RowSource, Any, 
             raise UnknownOptionError(f"X has no column {column!r}; {nearest(column, map(str, names))}")
     rest = X[[name for name in names if name not in named]] if named else X
     given = [X[column] if isinstance(column, str) else column for column in (y, sample_weight)]
-    rows, (target, weight) = dask_rows(rest, *given)
+    rows, (target, weight) = open_collection(rest, *given)
     return rows, target, weight
 
 

@@ -208,7 +208,7 @@ class NuSVM(Problem):
 
 
 def largest_nu(s: FloatArray, y: FloatArray) -> Fraction:
-    """ν_max of (NUSVM.16) for weights and labels, (n,) each, of all processes; exactly where there is one."""
+    """ν_max of (NUSVM.16) for weights and labels, (n,) each."""
     if common_value(s) is not None:
         positive = int(np.count_nonzero(y > 0))
         return Fraction(2 * min(positive, len(y) - positive), len(y))

@@ -137,7 +137,7 @@ class NuSVR(Regression):
 
     def _record(self) -> Record:
         C = active_penalties(self.C, self.samples)
-        mass = Fraction(self.nu) * (total_of(C))
+        mass = Fraction(self.nu) * total_of(C)
         width = Equality("nu", "epsilon", 1.0, mass, "1ᵀα⁺ + 1ᵀα⁻ = ν ΣC_i")  # (NUSVR.6)
         return self._two_sided(0.0, joined(C, C), groups=(width,))  # (NUSVR.2), (NUSVR.11)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
+from qpsvm.backends.abilities import ANYTHING, Abilities, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
 from qpsvm.backends.own.views import LinearRows, best_intercept, linear_rows
-from qpsvm.backends.requirements import Requirements, Size
+from qpsvm.backends.requirements import Form, Requirements, Size
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ANYTHING, Abilities, Form, Machines
+from qpsvm.backends.abilities import ANYTHING, Abilities, Machines
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
-from qpsvm.backends.requirements import Import, Memory, Requirements, Size
+from qpsvm.backends.requirements import Form, Import, Memory, Requirements, Size
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock

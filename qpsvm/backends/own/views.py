@@ -82,7 +82,7 @@ def linear_rows(svm: SVMDual) -> LinearRows:
 
 def _unit_of(svm: SVMDual) -> float:
     """`LinearRows.factor` as the first of these rows says."""
-    return float(svm.groups[0].column[0] * svm.sign[0]) if svm.m else -np.inf
+    return float(svm.groups[0].column[0] * svm.sign[0])
 
 
 def best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:

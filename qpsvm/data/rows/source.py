@@ -213,7 +213,7 @@ class RowSource(metaclass=Abstract):
 
     # --- some rows ---
 
-    def kept(self, task: Task, index: IntArray | None = None) -> RowSource:
+    def persist(self, task: Task, index: IntArray | None = None) -> RowSource:
         """The rows that a task makes of these, or of some, ascending: kept where they are, which is elsewhere."""
         raise NotImplementedError(f"{type(self).__name__} keeps nothing elsewhere")
 

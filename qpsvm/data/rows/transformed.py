@@ -5,8 +5,8 @@ what a block of the source becomes.
 
     (STD.1)  x̃_ij = (x_ij − μ_j)/s_j,   s_j² = (1/n) Σ_i (x_ij − μ_j)²
 
-The two passes that find μ and s are sums over blocks, and over the processes. Sparse rows stay sparse: they are
-divided by s, and no μ is subtracted.
+The two passes that find μ and s are sums over blocks. Sparse rows stay sparse: they are divided by s, and no
+μ is subtracted.
 
 Features φ(x_i) that a map makes cost as much as kernel values, and passes over the rows are many. So all are made once
 and kept, where they fit into memory. Where they do not, each pass makes them anew: in the same tiles, so that they are
@@ -62,8 +62,8 @@ class Derived(RowSource):
         for block, at, where in self.source.holding(rows):
             yield self.transform(block), at, where
 
-    def kept(self, task: Task, index: IntArray | None = None) -> RowSource:
-        return self.source.kept(Then(self.transform, task), index)
+    def persist(self, task: Task, index: IntArray | None = None) -> RowSource:
+        return self.source.persist(Then(self.transform, task), index)
 
     @property
     def entries(self) -> int:
@@ -108,7 +108,7 @@ class Divide:
         return SparseBlock(divided(block.matrix, self.scale), block.rows.start)
 
 
-def lengthened(block: Block) -> Block:
+def append_ones(block: Block) -> Block:
     """The rows (x_i, 1) of a block."""
     if isinstance(block, SparseBlock):
         return SparseBlock(with_ones(block.matrix), block.rows.start)
@@ -132,7 +132,7 @@ class WithOnes(Derived):
     """The rows (x_i, 1): an intercept as the weight of one more feature, without a copy of the others."""
 
     def __init__(self, source: RowSource) -> None:
-        super().__init__(source, lengthened, source.d + 1)
+        super().__init__(source, append_ones, source.d + 1)
 
 
 class SomeRows(RowSource):
@@ -173,7 +173,7 @@ def select(source: RowSource, index: IntArray) -> RowSource:
         return SomeRows(source, index)
     if 8.0 * source.entries * len(index) <= BROUGHT * source.n:
         return as_row_source(source.take(index))
-    return source.kept(take, index)
+    return source.persist(take, index)
 
 
 class Stacked(RowSource):
@@ -252,7 +252,7 @@ def map_rows(source: RowSource, row_map: RowMap) -> RowSource:
     """The rows φ(x_i) that a map makes; of rows elsewhere they are made and kept there."""
     if not source.is_remote:
         return Mapped(source, row_map)
-    made = source.kept(Features(row_map))
+    made = source.persist(Features(row_map))
     made.row_map = row_map
     return made
 
@@ -366,7 +366,7 @@ def divided(X: Matrix, scale: FloatArray) -> Matrix:
 
 def standardised(source: RowSource) -> Standardised:
     """The rows of a source with mean 0 and deviation 1 in every column; of a constant one the deviation is called 1."""
-    low, high, total, zeros, n = _ends(source)
+    n, (low, high, total, zeros) = source.n, _ends(source)
     peak = np.maximum(np.abs(low), np.abs(high))  # squares of what is divided by it stay in range
     peak[peak == 0.0] = 1.0
     mean = total / n
@@ -379,15 +379,15 @@ def standardised(source: RowSource) -> Standardised:
     return Standardised(source, mean, np.where(constant | (scale == 0.0), 1.0, scale))
 
 
-def _ends(source: RowSource) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, float]:
-    """The least, the largest and the sum of the numbers of each column, how many zeros are not stored; and n."""
+def _ends(source: RowSource) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """The least, the largest and the sum of the numbers of each column, and how many zeros are not stored."""
     low, high = np.full(source.d, np.inf), np.full(source.d, -np.inf)
     total, stored = np.zeros(source.d), np.zeros(source.d)
     for X in _tiles(source):
         low, high = np.minimum(low, _flat(X.min(axis=0))), np.maximum(high, _flat(X.max(axis=0)))
         total += _flat(X.sum(axis=0))
         stored += np.bincount(X.indices, minlength=source.d) if sp.issparse(X) else X.shape[0]
-    return low, high, total, source.n - stored, float(source.n)
+    return low, high, total, source.n - stored
 
 
 def _deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tuple[FloatArray, FloatArray]:

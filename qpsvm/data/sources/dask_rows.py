@@ -32,7 +32,7 @@ from qpsvm.data.rows.blocks import ALL, Block, Places, added
 from qpsvm.data.rows.memory import as_block, as_row_source
 from qpsvm.data.rows.source import Found, RowSource, Task
 from qpsvm.data.sources.batches import check_values
-from qpsvm.data.sources.packed import pack, unpacked
+from qpsvm.data.sources.packed import pack, unpack
 
 #: Bytes of a table that comes here as a whole.
 SMALL_TABLE = 64e6
@@ -127,13 +127,13 @@ class DaskRows(RowSource):
 
     parts: The partitions, as Dask has them.
     facts: One for each partition.
-    held: The collection that they are of, because a cluster forgets what nobody holds.
+    collection: What they are of, held because a cluster forgets what nobody holds.
     """
 
     def __init__(
-        self, parts: Sequence[Any], facts: Sequence[Facts], held: Any, names: tuple[str, ...] | None = None
+        self, parts: Sequence[Any], facts: Sequence[Facts], collection: Any, names: tuple[str, ...] | None = None
     ) -> None:
-        self.parts, self.facts, self.held, self.feature_names = list(parts), tuple(facts), held, names
+        self.parts, self.facts, self.collection, self.feature_names = list(parts), tuple(facts), collection, names
         self.ends = np.concatenate([[0], np.cumsum([part.rows for part in facts])]).astype(np.intp)
         self.n, self.d = int(self.ends[-1]), next((part.columns for part in facts if part.rows), 0)
         self.is_sparse = any(part.sparse for part in facts)
@@ -142,7 +142,7 @@ class DaskRows(RowSource):
 
     # --- one graph ---
 
-    def _computed(self, calls: Sequence[Any]) -> list[Any]:
+    def _compute(self, calls: Sequence[Any]) -> list[Any]:
         """The answers of tasks: Dask's, where they have been computed."""
         import dask
 
@@ -177,7 +177,7 @@ class DaskRows(RowSource):
 
         run = dask.delayed(_run, pure=False)
         calls, places = [], list[Places]()
-        for k, at, where in self._cut(rows):
+        for k, at, where in self._partitions_of(rows):
             some = () if rows is None else (at,)
             given = [pack(values[where]) for values in along]
             calls.append(run(self.parts[k], self.is_sparse, task, *some, *given))
@@ -187,10 +187,10 @@ class DaskRows(RowSource):
             while len(calls) > 1:
                 calls = [join(*calls[i : i + FAN]) for i in range(0, len(calls), FAN)]
             places = places[:1]
-        answers = self._computed(calls) if calls else []
-        yield from zip(places, map(_own, answers), strict=True)
+        answers = self._compute(calls) if calls else []
+        yield from zip(places, map(_make_writeable, answers), strict=True)
 
-    def _cut(self, rows: IntArray | None) -> Iterator[tuple[int, Places, Places]]:
+    def _partitions_of(self, rows: IntArray | None) -> Iterator[tuple[int, Places, Places]]:
         """The partitions that rows lie in, all or some (j,) in any order, with their places there and among these."""
         if rows is None:
             for k, (start, stop) in enumerate(pairwise(self.ends.tolist())):
@@ -209,7 +209,7 @@ class DaskRows(RowSource):
         """The rows as one array here, where they are few numbers: then every product is one call of the BLAS."""
         if self.is_remote:
             return None
-        found = self._computed(self.parts)
+        found = self._compute(self.parts)
         rows = [as_float(part, self.is_sparse) for part, facts in zip(found, self.facts, strict=True) if facts.rows]
         whole: Matrix = sp.vstack(rows, format="csr") if self.is_sparse else np.concatenate(rows)
         return whole
@@ -241,15 +241,15 @@ class DaskRows(RowSource):
             self._last = index.copy(), found.copy()
         return found
 
-    def kept(self, task: Task, index: IntArray | None = None) -> DaskRows:
+    def persist(self, task: Task, index: IntArray | None = None) -> DaskRows:
         """Rows that a task makes of some of each partition, kept where these are."""
         import dask
 
         run, look = dask.delayed(_run, pure=False), dask.delayed(facts_of, pure=False)
         with cluster_faults():
-            made = [run(self.parts[k], self.is_sparse, task, at) for k, at, _ in self._cut(index)]
+            made = [run(self.parts[k], self.is_sparse, task, at) for k, at, _ in self._partitions_of(index)]
             kept = list(dask.persist(*made, optimize_graph=False))
-        return DaskRows(kept, self._computed([look(part) for part in kept]), kept)
+        return DaskRows(kept, self._compute([look(part) for part in kept]), kept)
 
     # --- as any source ---
 
@@ -260,7 +260,7 @@ class DaskRows(RowSource):
             return
         for part, start, facts in zip(self.parts, self.ends.tolist(), self.facts, strict=False):
             if facts.rows:
-                yield as_block(as_float(self._computed([part])[0], self.is_sparse), start)
+                yield as_block(as_float(self._compute([part])[0], self.is_sparse), start)
 
     def holding(self, rows: IntArray) -> Iterator[Found]:
         """Of each partition the rows that are meant, brought here together."""
@@ -283,7 +283,7 @@ class DaskRows(RowSource):
         return 0
 
 
-def dask_rows(X: Any, *vectors: Any) -> tuple[DaskRows, list[Any]]:
+def open_collection(X: Any, *vectors: Any) -> tuple[DaskRows, list[Any]]:
     """The rows of a collection, (n, d), and vectors over them: arrays, (n,), where they were collections, too.
 
     What belongs together is computed together, and persisted: a file is read once. Raises DataError, DataTypeError,
@@ -343,7 +343,7 @@ def _wait(client: Any, futures: Sequence[Any]) -> None:
 def _run(part: Any, sparse: bool, task: Task, *given: Any) -> Any:
     """What a task makes of a partition."""
     X = sp.csr_array(part, dtype=np.float64) if sparse else np.asarray(part)
-    return task(as_block(X), *map(unpacked, given))
+    return task(as_block(X), *map(unpack, given))
 
 
 def _add(*answers: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
@@ -352,10 +352,10 @@ def _add(*answers: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
     return tuple(added([first, *answers[1:]]))
 
 
-def _own(answer: Any) -> Any:
+def _make_writeable(answer: Any) -> Any:
     """An answer whose arrays may be written to: what a cluster has sent may not."""
     if isinstance(answer, tuple):
-        return tuple(map(_own, answer))
+        return tuple(map(_make_writeable, answer))
     return answer.copy() if isinstance(answer, np.ndarray) and not answer.flags.writeable else answer
 
 

@@ -35,7 +35,7 @@ class Packed:
     places: IntArray
     others: FloatArray
 
-    def unpacked(self) -> FloatArray:
+    def unpack(self) -> FloatArray:
         """The vector: (n,)."""
         out = np.where(np.unpackbits(self.at_low, count=self.n), self.ends[0], 0.0)
         out[np.unpackbits(self.at_high, count=self.n).astype(bool)] = self.ends[1]
@@ -56,6 +56,6 @@ def pack(values: FloatArray) -> FloatArray | Packed:
     return Packed(n, (low, high), np.packbits(at_low), np.packbits(at_high), places.astype(np.int32), values[places])
 
 
-def unpacked(given: Any) -> Any:
+def unpack(given: Any) -> Any:
     """What was sent, as it was."""
-    return given.unpacked() if isinstance(given, Packed) else given
+    return given.unpack() if isinstance(given, Packed) else given

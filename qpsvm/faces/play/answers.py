@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.quantiles import EPS
+from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import (
     IndefiniteKernelError,
@@ -313,7 +313,7 @@ def repair_of(result: SVMResult, alpha: FloatArray) -> float:
 def norm_of(problem: Problem, result: SVMResult) -> float:
     """‖w‖ of w = Σ β_i φ(x_i); 0 where it is no more than the rounding of this sum: nothing is left of it then."""
     K, coefficients = problem.space.centred, result.coef
-    rounding = len(coefficients) * EPS
+    rounding = 2.0 * len(coefficients) * UNIT
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes null
         terms = np.abs(coefficients) @ np.sqrt(np.maximum(K.diagonal(), 0.0))
         if problem.space.is_linear:

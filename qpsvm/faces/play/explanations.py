@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from qpsvm.base.arrays.quantiles import EPS
+from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.faces.play.catalogue import Machine
 from qpsvm.faces.play.moves import Move, Moves
@@ -182,7 +182,7 @@ def sentence(result: SVMResult, machine: Machine, norm: float) -> str:
     if result.status is not Status.OPTIMAL:
         known = f" The certified gap is {_gap(result)}." if np.isfinite(result.gap) else ""
         return f"{result.status.sentence}{known}"
-    within = max(result.gap, EPS)  # less than one rounding of the objective is not worth telling
+    within = max(result.gap, 2.0 * UNIT)  # less than one rounding of the objective is not worth telling
     point = {"labels": "(w, b)", "numbers": "(w, b)", "none": "(w, ρ)"}[machine.learnt]
     point = "(c, R)" if "radius" in result.extras else point
     certified = f"Optimal, and certified: no other α or {point} is better by more than {within:.1g} of the objective."

@@ -20,7 +20,7 @@ from qpsvm.base.arrays.checks import short_indices
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.data.rows import Centred, RowSource, as_row_source
 from qpsvm.data.rows.source import Visitor, in_order
-from qpsvm.data.rows.transformed import BROUGHT, select
+from qpsvm.data.rows.transformed import select
 
 #: Above this share of the rows one pass over all of them is cheaper than gathering the selected ones.
 GATHER_SHARE = 0.3
@@ -113,8 +113,7 @@ class SignedRows:
 
     def select(self, index: IntArray) -> SignedRows:
         """The rows J = index (k,), ascending: gathered in memory, centred there; or, of a source beyond it, if few."""
-        here = self.source.is_remote and 8.0 * len(index) * self.d <= BROUGHT  # once, and not in each step
-        many = self.source.whole is None and not self.gathers_cheaply(len(index)) and not here
+        many = self.source.whole is None and not self.gathers_cheaply(len(index))
         part = select(self._centred, index) if many else as_row_source(self._centred.take(index))
         return SignedRows(part, self.y[index], self.unit)
 

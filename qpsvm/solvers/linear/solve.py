@@ -204,7 +204,7 @@ def _summed(problem: RowProblem, total: float) -> tuple[RowProblem, Start]:
     offset = problem.offset.copy()
     offset[-1] = -total
     W, alpha = np.zeros(rows.d + 1), np.zeros(rows.n)
-    positive = bool((rows.y[:1] > 0.0).all() and rows.n)
+    positive = bool(rows.y[0] > 0.0)
     bound = np.broadcast_to(losses.high if (total > 0.0) == positive else losses.low, rows.n)
     most = float(bound @ rows.y)
     if most and np.isfinite(most):

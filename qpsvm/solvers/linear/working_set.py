@@ -7,8 +7,6 @@
 The mean in (SUB.2) is over the rows of the subsamples, so that neither needs a pass over all rows. (SUB.3) is the τ
 that (WORK.3) would leave as it is. N_τ, the number of rows at most τ from a kink, is estimated from a sample.
 
-Of several processes each draws its share of each class, so that all have the rows that one alone could have drawn.
-
 Large n: guess from subsamples which rows can be near a kink, solve for those, check all rows, repeat.
 
     (WORK.1)  the band of the rows at most τ from where their α changes stays (|1 − m_i| ≤ τ of a hinge); the other
@@ -143,8 +141,7 @@ def solve_large(problem: RowProblem, first: Start, goal: float, budget: Budget) 
 class _Check:
     """What a pass over all rows finds.
 
-    The relative gap on all rows and on the band alone, P − D and D, the violators (k,), how many there are,
-    and N_τ.
+    The relative gap on all rows and on the band alone, P − D and D, the violators (k,), and N_τ.
     """
 
     relative_gap: float
@@ -152,7 +149,6 @@ class _Check:
     gap: float
     dual: float
     violators: IntArray
-    violations: int
     near: int
 
 
@@ -265,18 +261,16 @@ class _Bands:
         self._problem.rows.scan(inner.W, visit)
         found = in_order(checked)
         violators = np.concatenate([np.empty(0, dtype=np.intp), *(wrong for wrong, _, _ in found)])
-        missed, near, violations = (
-            sum(missed for _, missed, _ in found), sum(near for _, _, near in found), len(violators),
-        )  # fmt: skip
+        missed, near = sum(missed for _, missed, _ in found), sum(near for _, _, near in found)
         slack = self._slack[self._index]
         pair = Point(inner.W, inner.alpha, slack, inner.dual, inner.gap + missed, inner.sigma)
-        self._budget.report("all rows", self._size, gap=pair.relative_gap, violators=violations)
+        self._budget.report("all rows", self._size, gap=pair.relative_gap, violators=len(violators))
         if pair.relative_gap <= self._goal:
             pair = certified(part, pair)  # only free α move, all of which are in the band
             pair = Point(pair.W, pair.alpha, slack, pair.dual, pair.gap + missed, pair.sigma)
         self._alpha[self._index] = pair.alpha
         self._keep(pair)
-        return _Check(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, violations, near)
+        return _Check(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, near)
 
     def _keep(self, pair: Point) -> None:
         """Remember the pair, with α and r of all rows, if it is the best; copied if they are still to change."""

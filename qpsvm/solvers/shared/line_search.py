@@ -49,16 +49,12 @@ class Slope:
 
     def __call__(self, s: float) -> float:
         """h(s)."""
-        return self.constant + s * self.linear - self._own(s)
-
-    def _own(self, s: float) -> float:
-        """Δmᵀ clip(…) over the rows."""
         moved = self.change * (-s * self.sigma)
         moved += self.t
         if self.threshold is not None:
             moved -= np.clip(moved, -np.asarray(self.threshold), self.threshold)
         np.clip(moved, self.lower, self.upper, out=moved)
-        return float(self.change @ moved)
+        return self.constant + s * self.linear - float(self.change @ moved)
 
 
 def find_step(slope: Slope, first: float) -> float:

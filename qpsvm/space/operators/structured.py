@@ -111,7 +111,7 @@ class LowRank(Operator):
         return diagonal if self.d is None else diagonal + self.d
 
     def mean_diagonal(self) -> float:
-        """The mean of the diagonal, where nothing is scaled or added by one pass over Z; of all processes' rows."""
+        """The mean of the diagonal, where nothing is scaled or added by one pass over Z."""
         n = self.source.n
         if self.scale is None and self.d is None:
             return self.source.sum_of_squares() / n

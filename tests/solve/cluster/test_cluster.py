@@ -18,7 +18,7 @@ from qpsvm.base.errors import ClusterError, DataError, DataTypeError, ParameterT
 from qpsvm.data.rows import transformed
 from qpsvm.data.sources import dask_rows as module
 from qpsvm.data.sources.dask_rows import DaskRows
-from qpsvm.data.sources.packed import Packed, pack, unpacked
+from qpsvm.data.sources.packed import Packed, pack, unpack
 
 da = pytest.importorskip("dask.array")
 frames = pytest.importorskip("dask.dataframe")
@@ -66,13 +66,13 @@ def left_there(monkeypatch):
 @pytest.fixture
 def graphs(monkeypatch):
     """How many graphs were computed, as the length of a list."""
-    seen, computed = [], DaskRows._computed
+    seen, computed = [], DaskRows._compute
 
     def counted(self, calls):
         seen.append(len(calls))
         return computed(self, calls)
 
-    monkeypatch.setattr(DaskRows, "_computed", counted)
+    monkeypatch.setattr(DaskRows, "_compute", counted)
     return seen
 
 
@@ -203,14 +203,14 @@ def test_in_threads_of_this_process(left_there):  # noqa: ARG001
 
 
 def test_a_time_limit_is_kept_between_graphs(left_there, monkeypatch):  # noqa: ARG001
-    computed = DaskRows._computed
+    computed = DaskRows._compute
 
     def slowly(self, calls):
         time.sleep(0.3)
         return computed(self, calls)
 
     problem = made("C", da.from_array(X, chunks=(900, 2)))
-    monkeypatch.setattr(DaskRows, "_computed", slowly)
+    monkeypatch.setattr(DaskRows, "_compute", slowly)
     began = time.monotonic()
     result = qpsvm.solve(problem, time_limit=0.5, check=False)
     assert result.status in ("time_limit", "optimal")
@@ -224,7 +224,7 @@ def test_a_time_limit_is_kept_between_graphs(left_there, monkeypatch):  # noqa: 
 ])  # fmt: skip
 def test_a_vector_that_travels_is_the_same_when_it_arrives(values):
     sent = pickle.loads(pickle.dumps(pack(values)))
-    assert np.array_equal(unpacked(sent), values)
+    assert np.array_equal(unpack(sent), values)
     if isinstance(sent, Packed):
         assert len(pickle.dumps(sent)) < 0.7 * values.nbytes
 
@@ -235,7 +235,7 @@ def test_a_worker_killed_in_the_middle_of_a_solve_changes_no_digit(whole, monkey
     many = da.random.default_rng(3).normal(size=(200_000, 12), chunks=(25_000, 12))  # which Dask can make again
     there, labels = many[:, 1:], da.where(many.sum(axis=1) > 0, 1, -1)
     known = qpsvm.solve(qpsvm.CSVM(there, labels))
-    pids, asked, computed = whole.run(os.getpid), [], DaskRows._computed
+    pids, asked, computed = whole.run(os.getpid), [], DaskRows._compute
 
     def struck(self, calls):
         asked.append(len(calls))
@@ -244,7 +244,7 @@ def test_a_worker_killed_in_the_middle_of_a_solve_changes_no_digit(whole, monkey
         return computed(self, calls)
 
     problem = qpsvm.CSVM(there, labels)
-    monkeypatch.setattr(DaskRows, "_computed", struck)
+    monkeypatch.setattr(DaskRows, "_compute", struck)
     result = qpsvm.solve(problem)
     assert len(asked) > 4
     assert (result.status, result.gap, result.b) == ("optimal", known.gap, known.b)
