@@ -27,12 +27,14 @@ def left_out(logs):
 
 def loss(logs):
     """The mean of log(1 + exp(−y f)), and its gradient by log C and log γ."""
+    C, gamma = np.exp(logs)
     whole, f = left_out(logs)
     slope = -sign / (1.0 + np.exp(f)) / len(f)
     idle = whole.alpha == 0.0  # the machine without such a sample is that of all
     parts = [qpsvm.vjp(whole, X[idle], slope[idle])] if idle.any() else []
     for i in np.flatnonzero(~idle):
-        parts.append(qpsvm.vjp(whole.without([i], tol=1e-10), X[[i]], slope[[i]]))
+        rest = qpsvm.CSVM(np.delete(X, i, axis=0), np.delete(y, i), C=C, kernel=qpsvm.RBF(gamma))
+        parts.append(qpsvm.vjp(qpsvm.solve(rest, tol=1e-10, start=np.delete(whole.alpha, i)), X[[i]], slope[[i]]))
     gradient = [sum(part[name] for part in parts) for name in ("C", "gamma")]
     return np.logaddexp(0.0, -f).mean(), np.array(gradient) * np.exp(logs)
 

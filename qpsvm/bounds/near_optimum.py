@@ -13,7 +13,6 @@ c_k the entry of row k:
     (OPTIMA.2)  t*_k = t_k − s_k⟨w* − w, φ_k − o⟩ − c_kΔ, and Δ lies between the least minimiser where each t_k/c_k is
               as small as t_k ± Rρ_k can make it, and the largest where each is as large
     (OPTIMA.3)  f*(x) ∈ f(x) ± R‖φ(x) − o‖ + [Δ of the intercept]
-    (OPTIMA.4)  t*_k < 0 ⇒ α*_k = 0;  t*_k > δ_kU_k ⇒ α*_k = U_k;  between them α*_k = t*_k/δ_k:  for every optimal α*
 
 o is any point of the feature space: with a free intercept it moves b and nothing else. The mean of the samples makes ρ
 small. Two free multipliers are those of two classes of rows, (DUAL.2). Where several free ones share rows, the interval
@@ -41,12 +40,10 @@ from qpsvm.base.arrays.exactly import Exactly, above, rounded
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.near_multipliers import free_rows
 from qpsvm.bounds.near_points import NearFunction, Places
 from qpsvm.bounds.proof import terms
 from qpsvm.bounds.proof.claims import Asked
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
-from qpsvm.bounds.proof.feasible import Feasible
 from qpsvm.bounds.proof.prove import in_floats
 
 #: An end of an interval is found to this share of its distance from the point, in at most so many halvings.
@@ -67,18 +64,16 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NearOptimum:
-    """(OPTIMA.1) to (OPTIMA.4) of one point, in units of (DUAL.1).
+    """(OPTIMA.1) to (OPTIMA.3) of one point, in units of (DUAL.1).
 
     radius: R; infinite where nothing is proven of the point.
     t: Violations from below and from above, (m,) each.
-    point: The feasible α, or None.
     """
 
     asked: Asked
     places: Places
     radius: float
     t: tuple[FloatArray, FloatArray]
-    point: Feasible | None
 
     @property
     def program(self) -> ExactDual:
@@ -148,61 +143,6 @@ class NearOptimum:
         """(OPTIMA.3), of an f that is so many times that of the machine."""
         return NearFunction(self.radius, self.intercept, self.in_ball, size, self.places.origin)
 
-    @remembered
-    def violations(self) -> tuple[FloatArray, FloatArray]:
-        """t*_k of every optimum from below and from above: (m,) each."""
-        low, high = self.t[0] - self.row_radii, self.t[1] + self.row_radii
-        parts, found = self.shifts
-        if not parts and any(not group.ridge for group in self.program.groups):
-            return np.full(self.program.m, -math.inf), np.full(self.program.m, math.inf)
-        with np.errstate(invalid="ignore"):
-            for part, (left, right) in zip(parts, found, strict=True):
-                ends = np.where(part.column > 0.0, left, right), np.where(part.column > 0.0, right, left)
-                least, most = (np.where(part.rows & (part.column != 0.0), part.column * end, 0.0) for end in ends)
-                low, high = low - most * _out(most), high - least * _out(-least)
-        slack = 8.0 * UNIT * (np.abs(low) + np.abs(high)) + UNDERFLOW
-        low, high = low - slack, high + slack
-        return np.where(np.isnan(low), -math.inf, low), np.where(np.isnan(high), math.inf, high)
-
-    @remembered
-    def kinds(self) -> NDArray[np.int8]:
-        """(OPTIMA.4), (OPTIMA.6): 0 where α* = 0, 2 where it is U, or t*/δ > 0 with U = ∞, 1 between, else −1: (m,)."""
-        low, high = self.violations
-        bend, upper = self.program.curvature.bounds, self.program.upper.bounds
-        curved, endless = bend[1] > 0.0, np.isinf(upper[0])
-        with np.errstate(invalid="ignore"):
-            knee = [np.where(curved & ~endless, bend[k] * upper[k], 0.0) for k in (0, 1)]
-        kinds, width = np.full(self.program.m, -1, dtype=np.int8), self.program.width
-        if width > 1:  # a block pays for its largest t, and that row alone has any α
-            least, most = (_of_others(end.reshape(-1, width)).ravel() for end in (low, high))
-            kinds[(low > 0.0) & (low > most)] = 2
-            kinds[high < np.maximum(least, 0.0)] = 0
-            return self._own_rows(kinds)
-        kinds[(low > 0.0) & curved & ~endless & (high < knee[0] / FEW)] = 1
-        kinds[(low > knee[1] * FEW) & (curved | ~endless)] = 2
-        kinds[high < 0.0] = 0
-        kinds[free_rows(self, kinds)] = 1
-        return self._own_rows(kinds)
-
-    def _own_rows(self, kinds: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Of several classes, a sample's row for its own class is no row: α is 0."""
-        if self.program.classes > 1:
-            kinds[self.program.level.high == 0.0] = 0
-        return kinds
-
-
-def _of_others(ends: FloatArray) -> FloatArray:
-    """The largest end of the other rows of each block: (B, width)."""
-    found = np.empty_like(ends)
-    for c in range(ends.shape[1]):
-        found[:, c] = np.delete(ends, c, axis=1).max(axis=1)
-    return found
-
-
-def _out(end: FloatArray) -> FloatArray:
-    """A factor that moves a product away from what it is subtracted from: up where it is positive."""
-    return np.where(end > 0.0, FEW, 1.0 / FEW)
-
 
 def _outwards(low: float, high: float) -> Interval:
     slack = 16.0 * UNIT * (abs(low) + abs(high)) + UNDERFLOW
@@ -222,7 +162,7 @@ def near_optimum(asked: Asked, places: Places, enough: float) -> NearOptimum:
     enough: A relative gap that is not looked at with more digits.
     """
     program, held = asked.program, asked.held
-    nowhere = NearOptimum(asked, places, math.inf, (np.full(program.m, -math.inf), np.full(program.m, math.inf)), None)
+    nowhere = NearOptimum(asked, places, math.inf, (np.full(program.m, -math.inf), np.full(program.m, math.inf)))
     given = [part for part in (asked.alpha, held.w, held.coef) if part is not None]
     if not all(np.isfinite(part).all() for part in given):
         return nowhere
@@ -237,7 +177,7 @@ def near_optimum(asked: Asked, places: Places, enough: float) -> NearOptimum:
     g = found.difference[1]
     ridge = terms.group_parts(program, held, point)[2]
     apart = math.hypot(measured.apart, math.sqrt(2.0 * rounded(ridge)[1])) * FEW
-    return NearOptimum(asked, places, ball_radius(g, apart), ends, point)
+    return NearOptimum(asked, places, ball_radius(g, apart), ends)
 
 
 def ball_radius(g: float, apart: float) -> float:

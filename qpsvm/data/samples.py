@@ -43,7 +43,6 @@ class Samples:
     weight (n,): s; a row of weight 0 takes no part.
     classes (2,): The two labels that −1 and +1 stand for, in sort order; None where the target is not a class.
     feature_names or None: The columns of a data frame.
-    left_out: Rows that were taken away from the table that these are the rest of, by their places there, in order.
     """
 
     X: Matrix | RowSource
@@ -51,7 +50,6 @@ class Samples:
     weight: FloatArray
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
-    left_out: tuple[int, ...] = ()
     seal: Seal | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:

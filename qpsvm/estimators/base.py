@@ -371,7 +371,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self._continues or bool(self.warm_start)
 
     def _start(self, problem: Any) -> SVMResult | FloatArray | None:
-        """The last result, or its α with samples behind it that begin at 0, (CHANGE.2)."""
+        """The last result, or its α with samples behind it that begin at 0."""
         last = getattr(self, "result_", None) if self._begins else None
         more = problem.n - len(last.coef) if isinstance(last, SVMResult) else -1
         if more <= 0:

@@ -146,7 +146,7 @@ def _as_machines(result: JointResult, labels: NDArray[Any]) -> Together:
 
 
 def _longer(last: Any, n: int, continues: bool) -> Any:
-    """The machines of the last fit over n samples, the first of which were its own: others begin at 0, (CHANGE.2)."""
+    """The machines of the last fit over n samples, the first of which were its own: others begin at 0."""
     if not (continues and isinstance(last, Together) and last.coef.shape[1] < n):
         return last
     coef = last.coef

@@ -15,7 +15,6 @@ from qpsvm.base.html import Cell, table
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.certified import Certified
-from qpsvm.result.changed import ChangedData
 from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import JointModel
 
@@ -24,7 +23,7 @@ KINDS = ("idle", "margin", "bound")
 
 
 @dataclass(frozen=True, eq=False)
-class JointResult(ChangedData, Certified):
+class JointResult(Certified):
     """A solved machine of several classes, with the certificate of how well it is solved.
 
     Arrays (n, k) have a row for each of the caller's samples and a column for each class; at a sample's own class α,

@@ -1,4 +1,4 @@
-"""What a certified gap says of every exact optimum: bounds of f, proven predictions and proven kinds."""
+"""What a certified gap says of every exact optimum: bounds of f, and proven predictions."""
 
 from __future__ import annotations
 
@@ -127,29 +127,6 @@ class ProvenPredictions:
         others = high.copy()
         others[each, best] = -np.inf
         return np.asarray(low[each, best] > others.max(axis=1))
-
-    @property
-    def proven_kinds(self) -> NDArray[np.int8]:
-        """Where α of every exact optimum is, by (OPTIMA.4): 0 at 0, 1 between, 2 at its bound, −1 where that is open.
-
-        One for each α, as in `alpha`: (m,). A loss that is curved and has no bound has a 2 where α is positive.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> X, y = [[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1]
-        >>> print(qpsvm.solve(qpsvm.CSVM(X, y, C=1)).proven_kinds)
-        [1 2 1 0 2]
-        """
-        owner = self._owner(None)
-        kinds = self._near(None).kinds
-        alpha: Any = self.alpha  # type: ignore[attr-defined]
-        if alpha.ndim == 2:
-            whole = np.zeros(alpha.shape, dtype=np.int8)
-            whole[owner.sample_weight > 0.0] = kinds.reshape(-1, alpha.shape[1])
-            return whole
-        machine = kinds[: len(owner.in_dual) if owner.takes_all else int(owner.in_dual.sum())]
-        return np.asarray(owner._spread(machine))
 
     @property
     def nearness(self) -> float:

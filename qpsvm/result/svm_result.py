@@ -17,7 +17,6 @@ from qpsvm.bounds.certificate import objective_terms
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.certified import Certified, seconds
-from qpsvm.result.changed import ChangedData
 from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import Model
 
@@ -51,7 +50,7 @@ SHOWN_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class SVMResult(ChangedData, Certified):
+class SVMResult(Certified):
     """A solved SVM, with the certificate of how well it is solved.
 
     Arrays (n,) are indexed by the caller's rows, arrays (m,) by the dual variables: one for each row, or two.

@@ -155,7 +155,7 @@ def problem_of(rng):
 
 
 def judged(seed):
-    """How many bounds, kinds and predictions were claimed and checked; None where no rational optimum was found."""
+    """How many bounds and predictions were claimed and checked; None where no rational optimum was found."""
     rng = np.random.default_rng(seed)
     problem, Q, level, upper, bend, column, sign, index, KT, one, (T, more) = problem_of(rng)
     best = qpsvm.solve(problem, tol=1e-12, check=False)
@@ -173,7 +173,7 @@ def judged(seed):
     if one:
         ends = (sum(beta),) * 2
     f = [sum(b * v for b, v in zip(beta, row, strict=True)) for row in KT]
-    count = np.zeros(3, dtype=int)
+    count = np.zeros(2, dtype=int)
     for noise in (0.0, 1e-2, 1e-5):
         size = np.where(np.isfinite(best.upper), best.upper, best.alpha.max())
         moved = np.clip(best.alpha + noise * size * rng.normal(size=best.alpha.shape), 0.0, best.upper)
@@ -186,11 +186,6 @@ def judged(seed):
             assert np.isinf(most) or Fraction(most) >= value + ends[1]
         count[0] += len(low)
         count[1] += int((result.proven(T, **more) if problem.learns == "labels" else np.isfinite(low)).sum())
-        for kind, a, u in zip(result.proven_kinds.tolist(), at, upper, strict=True):
-            assert kind != 0 or a == 0
-            assert kind != 2 or (a == u if not any(bend) else a > 0)
-            assert kind != 1 or 0 < a < u
-            count[2] += kind >= 0
     return count
 
 
@@ -244,17 +239,12 @@ def test_every_machine_has_bounds_that_hold_and_that_say_something(name, kernel)
     within = {"within": 0.05} if problem.learns in ("numbers", "ranks") else {}
     near = np.sort(f, axis=1)[:, -1] - np.sort(f, axis=1)[:, -2] if f.ndim == 2 else np.abs(f)
     assert best.proven(NEW, **within)[near > 1e-9].mean() >= 0.95  # the program of some classes is symmetric in them
-    kinds, own = best.proven_kinds, np.asarray(best.alpha)
-    assert (own[kinds == 0] <= 1e-9 * own.max()).all()
-    if name not in ("hard", "ranking", "several", "quantile"):
-        assert (kinds == 0).any()
+    own = np.asarray(best.alpha)
     for noise in (1e-2, 1e-4):
         moved = problem.at(np.abs(best.alpha + noise * own.max() * rng.normal(size=own.shape)))
         low, high = moved.decision_bounds(NEW)
         assert (low <= f + 1e-9).all()
         assert (f - 1e-9 <= high).all()
-        sure = moved.proven_kinds
-        assert (best.alpha[sure == 0] <= 1e-7 * own.max()).all()
 
 
 def test_what_cannot_be_answered_is_said():
@@ -298,13 +288,3 @@ def test_f_at_a_point_where_it_cancels_is_between_its_bounds():
     for i in range(len(X)):
         f = sum((Fraction(p) * Fraction(q) for p, q in zip(X[i], w, strict=True)), Fraction(b))
         assert Fraction(low[i, 0]) <= f <= Fraction(high[i, 0])
-
-
-def test_violations_are_those_at_every_intercept_that_is_as_good():
-    result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0]], [0, 1], C=0.1))
-    low, high = result._near(None).violations
-    assert result.b_interval[1] - result.b_interval[0] > 1.0
-    for b in (result.b_interval[0] + 1e-9, result.b_interval[1] - 1e-9):
-        t = 1.0 - np.array([-1.0, 1.0]) * (np.array([0.0, 0.1]) + b)
-        assert (low <= t).all()
-        assert (t <= high).all()

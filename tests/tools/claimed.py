@@ -1,8 +1,8 @@
 """Random small machines, and every claim that the library makes about their optima, against optima in fractions.
 
-Results of changed data, bounds of f, proven labels and kinds, exact paths and leave-one-out machines: `judged` says
-what of it is false. Samples have ties, repeated rows and contradictions; weights may be 0; C may be so small that all α
-are at their bounds, and so large that none is.
+Bounds of f, proven labels, exact paths and leave-one-out machines: `judged` says what of it is false. Samples have
+ties, repeated rows and contradictions; weights may be 0; C may be so small that all α are at their bounds, and so large
+that none is.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Judge:
             self.faults.append(words)
 
     def result(self, what: str, result: Any, stated: Stated) -> None:
-        """The gap of a result, its values, and what it says of f, labels and kinds of every optimum."""
+        """The gap of a result, its values, and what it says of f and labels of every optimum."""
         best = self.optimum(stated, self.task.new)
         if best is None:
             return
@@ -174,7 +174,6 @@ class Judge:
             self.claim(P - value <= most or size <= least,
                        f"{what}: gap {result.gap!r}, P {float(P)!r}, P* {float(value)!r}")  # fmt: skip
         self.values(what, result, best)
-        self.kinds(what, result, best)
 
     def of_values(self, result: Any, best: Optimum) -> float:
         """What rounded kernel values do to ½‖w‖² of the objectives that are printed, and to both of them alike."""
@@ -200,58 +199,6 @@ class Judge:
                 self.claim(all(abs(Fraction(f[j]) - x) <= Fraction(1e-3) for x in ends), f"{what}: within, at {j}")
             elif proven[j]:
                 self.claim(all((x > 0) == (f[j] > 0) for x in ends), f"{what}: label at {j}: {float(ends[0])!r}")
-
-    def kinds(self, what: str, result: Any, best: Optimum) -> None:
-        """`proven_kinds`: α* is in the middle of all optima, so that one that is 0, or U, is so in each of them."""
-        n, part = result.problem.n, best.part
-        said = np.asarray(result.proven_kinds)
-        for k, (row, a) in enumerate(zip(best.program.rows, best.alpha, strict=True)):
-            kind = said[(k // len(part)) * n + part[k % len(part)]]
-            full = a > 0 if row.U is None else a == row.U
-            true = {0: a == 0, 2: full, 1: a > 0 and not (row.U is not None and a == row.U), -1: True}[int(kind)]
-            self.claim(true, f"{what}: row {k} is proven to be of kind {kind}, α* = {float(a)!r}")
-
-    def changes(self, result: Any) -> None:
-        """Samples left out, added, corrected."""
-        stated, rng = self.task.stated, self.rng
-        n, learns = len(stated.y), MACHINES[stated.machine["name"]][0]
-        options = {"tol": self.task.tol, "check": False}
-        gone = np.sort(rng.choice(n, int(rng.integers(1, 3)), replace=False))
-        kept = np.delete(np.arange(n), gone)
-        for what, make, other in (
-            ("without", lambda: result.without(gone, **options), lambda: stated.of(kept)),
-            ("with_samples", lambda: self._more(result, options), self._added),
-            ("with_targets", lambda: result.with_targets(self._turned(), **options), self._corrected),
-        ):
-            if what == "with_targets" and learns == "nothing":
-                continue
-            try:
-                found = make()
-            except (qpsvm.DataError, qpsvm.InfeasibleNuError):  # one class, or ν too large
-                continue
-            self.result(what, found, other())
-
-    def _more(self, result: Any, options: dict[str, Any]) -> Any:
-        more = self._added()
-        n = len(self.task.stated.y)
-        y = None if MACHINES[more.machine["name"]][0] == "nothing" else more.y[n:]
-        return result.with_samples(more.X[n:], y, more.s[n:], **options)
-
-    def _added(self) -> Stated:
-        """With a new sample, and one that is there already, of the other target."""
-        own = self.task.stated
-        X = np.vstack([own.X, self.task.new[:1], own.X[:1]])
-        y = np.concatenate([own.y, [own.y[0]], [-own.y[0]]])
-        return Stated(own.machine, X, y, np.concatenate([own.s, [1.0, 0.5]]))
-
-    def _turned(self) -> Any:
-        y = self.task.stated.y.copy()
-        y[:2] = -y[:2]
-        return y
-
-    def _corrected(self) -> Stated:
-        own = self.task.stated
-        return Stated(own.machine, own.X, self._turned(), own.s)
 
     def path(self, problem: Any) -> None:
         """Values of a path, on pieces and at breakpoints."""
@@ -358,7 +305,6 @@ def judged(task: Claimed) -> tuple[list[str], int, int]:
     judge.result("solve", result, task.stated)
     rough = problem.at(result.alpha * judge.rng.uniform(0.8, 1.0, len(result.alpha)))
     judge.result("rough", rough, task.stated)
-    judge.changes(result)
     judge.path(problem)
     judge.left_out(problem, result)
     return judge.faults, judge.looked, judge.open

@@ -249,7 +249,7 @@ def form_of(proof: Any) -> dict[str, Any]:
         file = {key: part for key, part in file.items() if key != "labels?" or learnt == "one of two"}
     return {
         "format": {"qpsvm proof"}, "version": NATURAL, "about": TEXT, "machine": about,
-        "data": {"rows": NATURAL, "values": TEXT, "without?": [PLACE]}, "file": file, **shown,
+        "data": {"rows": NATURAL, "values": TEXT}, "file": file, **shown,
         "claims": tuple({"claim": TEXT, **CLAIMS[named(claim, "claim", CLAIMS)]} for claim in proof["claims"]),
         "assumptions": [TEXT], "seal": TEXT,
     }  # fmt: skip
@@ -271,8 +271,6 @@ def understood(content: bytes) -> Any:
     need(len({*kinds}) == len(kinds), "a claim is there twice")
     need(("hulls" in proof) == ("the hulls meet" in kinds), "a claim is about what the proof does not hold")
     need(len(kinds) == 1 or "hulls" not in proof, "hulls show nothing else")
-    gone = proof["data"].get("without", [0])
-    need(gone and gone == sorted({*gone}), "the rows that were taken away are none, or not in order")
     own = {"weights": machine.get("weights"), "C": machine["parameters"].get("C")}
     for name, each in own.items():
         need(not isinstance(each, list) or len(each) == n, f"{name} are not those of {n} rows")
@@ -997,7 +995,7 @@ def claims_of(
             return
     rows, y, kind = samples(content, how, target, machine)
     yield reading(proof, target, kind), "read as"
-    gone = sorted({*proof["data"].get("without", ()), *without})
+    gone = sorted({*without})
     rows, y = others(rows, y, gone, machine)
     which = f"its other {len(rows)} rows, without {row_names(gone)}," if gone else f"its {len(rows)} rows"
     true = (len(rows), digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
@@ -1020,7 +1018,7 @@ def check(
 ) -> int:  # fmt: skip
     """Say of every claim of a proof file what becomes of it: 0 where all are confirmed, and are enough; else 1.
 
-    `without`: rows of the data, from 0, that who checks wants to be no part of it, whatever the file says.
+    `without`: rows of the data, from 0, that the proof is to be without: it is held against the others.
 
     Raises UnusableError.
     """

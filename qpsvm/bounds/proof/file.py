@@ -5,7 +5,7 @@
     "version": 1,
     "about": …,                      how to check it
     "machine": {"name", "parameters", "kernel", and where there are any: "classes", "weights", "pairs", "rows"},
-    "data": {"rows", "values", and where some were taken away "without"},
+    "data": {"rows", "values"},
     "file": {}, or how it is read: {"kind", "target", "columns": [[name, categories or null, {"rare", "date", "origin",
             "fill", "missing"}], …], …}, and where one is known its "name" and "sha256",
     "alpha": {"exponent": e, "integers": [j, …], "others": [[k, p, q], …]},      α_k = j_k 2^e, but p/q for the others
@@ -67,7 +67,6 @@ class Recorded:
     plane: w, its coefficients, or centre and radius of a ball; and the multipliers: floats as the user has
         them.
     why_not: Why there can be no file; mostly empty.
-    left_out: Rows of the table that the samples are the rest of.
     """
 
     machine: Mapping[str, Any]
@@ -75,7 +74,6 @@ class Recorded:
     target: FloatArray
     plane: Mapping[str, Any]
     why_not: str = ""
-    left_out: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return outline("Recorded", **vars(self))
@@ -95,13 +93,12 @@ def save(
         raise UnsupportedError(f"no proof file: {found.why_not}")
     values = digest(found.X, found.target)
     about: dict[str, Any] = {"rows": found.X.n, "values": values}
-    about |= {"without": list(found.left_out)} if found.left_out else {}
     how: dict[str, Any] = dict(reading or {})
     if data is not None:
         name = text_of(data)
         how = {**_bytes_of(name), **(reading or ({} if target is None else {"target": target}))}
-        if reading is None and _has_them_all(name, how, found, values):
-            about.pop("without", None)
+        if reading is None:
+            _check_samples(name, how, found, values)
     parts: dict[str, Any] = {"about": ABOUT, "machine": found.machine, "data": about, "file": how}
     parts |= {**numbers, "plane": found.plane} if found.plane else numbers
     parts |= {"claims": _claims(proof, found.machine["name"]), "assumptions": proof.assumptions}
@@ -225,21 +222,15 @@ def _bytes_of(name: str) -> dict[str, Any]:
         raise FileFormatError(f"{name} cannot be read: {error.strerror or error}") from error
 
 
-def _has_them_all(name: str, how: Mapping[str, Any], found: Recorded, values: str) -> bool:
-    """Whether a file has the samples and no other rows; else those that were left out, too.
-
-    Raises FileFormatError, DataError where it has other values.
-    """
+def _check_samples(name: str, how: Mapping[str, Any], found: Recorded, values: str) -> None:
+    """That a file has the samples, and no other rows. Raises FileFormatError, DataError."""
     try:
         rows, target, _ = checker.samples(checker.content_of(name), how, None, found.machine)
-        whole = len(rows) == found.X.n
-        if not whole:
-            rows, target = checker.others(rows, target, list(found.left_out), found.machine)
     except (checker.UnusableError, LookupError, TypeError, ValueError) as error:
         raise FileFormatError(f"{name} cannot be read as samples: {error}") from error
-    if checker.digest(rows, target) == values:
-        return whole
-    raise DataError(
-        f"{name} holds other values than the samples of the proof: it is to have their numbers, all columns in order, "
-        "and the target in the column that `target` names, or the last one; leave `data` out to save it without a file"
-    )
+    if checker.digest(rows, target) != values:
+        raise DataError(
+            f"{name} holds other values than the samples of the proof: it is to have their numbers, all columns in "
+            "order, and the target in the column that `target` names, or the last one; leave `data` out to save it "
+            "without a file"
+        )

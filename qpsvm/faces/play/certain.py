@@ -1,10 +1,11 @@
 """What is known of the machines beside the one that is shown: without a sample, and for every value of a parameter.
 
-Both are exact: `SVMResult.without`, and `exact_path` with the errors of folds over its whole interval.
+Both are exact: a solve of the others, and `exact_path` with the errors of folds over its whole interval.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ def without(request: Request, state: State, problem: Problem, tol: float, second
     """The optimum without one sample, and how far it is from that with it. Raises QPSVMError."""
     i = request.sample
     whole = _solved(solve(problem, tol=tol, check=False, time_limit=seconds))
-    rest = _solved(whole.without([i], tol=tol, check=False, time_limit=seconds))
+    others = replace(state, points=np.delete(state.points, i, axis=0), labels=np.delete(state.labels, i))
+    rest = _solved(solve(others.problem(), tol=tol, check=False, time_limit=seconds))
     X = MACHINES[state.machine].data(state.points, state.labels)[0]
     before, after = (np.asarray(result.decision_function(X), dtype=np.float64) for result in (whole, rest))
     return {

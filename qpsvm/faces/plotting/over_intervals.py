@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.arrays.words import shown
@@ -26,12 +25,12 @@ from qpsvm.faces.plotting.style import (
     set_labels,
     set_title,
 )
-from qpsvm.many.exact.best import Best, Curve
+from qpsvm.many.exact.error_curve import ErrorCurve, LeastError
 from qpsvm.many.exact.pieces import ExactPath
 from qpsvm.many.exact.validation import ValidationCurves
 from qpsvm.many.grid.parameters import LETTERS
 
-Shown = Literal["multipliers", "margin", "error"]
+Shown = Literal["multipliers", "margin"]
 #: Values between the ends at which curves are evaluated, besides the breakpoints.
 POINTS = 400
 #: Breakpoints above which their marks are thinner.
@@ -43,8 +42,6 @@ def exact_path(
     path: ExactPath,
     *,
     show: Shown = "multipliers",
-    X: Any = None,
-    y: ArrayLike | None = None,
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
@@ -54,28 +51,25 @@ def exact_path(
     ----------
     path : ExactPath
         What `qpsvm.exact_path` returned.
-    show : "multipliers", "margin" or "error"
-        Multipliers α of each sample, over C a share of it: α/C; the width 2ρ/‖w‖ of the margin, of a machine of two
-        classes; or the mean loss on samples that did not train, by `path.best`: wrong labels, or of a regression
-        (f − y)².
-    X, y : array_like, shape (q, d) and (q,), optional
-        Those samples, for "error".
+    show : "multipliers" or "margin"
+        Multipliers α of each sample, over C a share of it: α/C; or the width 2ρ/‖w‖ of the margin, of a machine of two
+        classes.
     legend, ax
         As in `path`.
 
     Returns
     -------
     Axes
-        Marks at the bottom are the breakpoints. An error has all values at which it is least in another colour.
+        Marks at the bottom are the breakpoints.
 
     Raises
     ------
     UnknownOptionError
         No such quantity to show; names the nearest.
     DataError
-        An error without samples, or samples that do not fit; a path of no pieces.
+        A path of no pieces.
     UnsupportedError
-        A machine without a target has no error, and one without two classes no margin.
+        A margin of a machine without two classes.
     ParameterTypeError
         Something else than an exact path.
     MissingExtraError
@@ -84,6 +78,7 @@ def exact_path(
     --------
     qpsvm.exact_path : What is drawn.
     path : The same of values that are solved one by one.
+    validation : The error on other samples.
 
     Examples
     --------
@@ -101,22 +96,13 @@ def exact_path(
         raise no_margin(path.problem, "exact_path(path, show='multipliers')")
     if not len(path):
         raise DataError(f"this path has no pieces to draw: {path.message}")
-    if show == "error" and (X is None or y is None):
-        raise DataError("an error is of samples that did not train: give X and y, too")
-    best = path.best(X, y) if show == "error" and y is not None else None
     ax = new_axes(ax, (6.4, 4.8))
     letter, at = LETTERS.get(path.parameter, path.parameter), _values(path)
     if show == "multipliers":
         handles, up = _multipliers(ax, path, at, letter)
-    elif best is None:
+    else:
         (line,) = ax.plot(at, [2.0 * path.margin(value) for value in at.tolist()], color=BLUE, label="margin")
         handles, up = [line], "margin, 2ρ/‖w‖"
-    elif best.curve.steps:
-        handles, up = _steps(ax, best.curve, "wrong labels", BLUE, 1.5) + _least(ax, best), "share of wrong labels"
-    else:
-        loss = ((path.decision(X, at) - np.asarray(y, dtype=np.float64)[:, None]) ** 2).mean(axis=0)
-        (line,) = ax.plot(at, loss, color=BLUE, label="mean of (f − y)²")
-        handles, up = [line, *_least(ax, best)], "mean of (f − y)²"
     handles += _marks(ax, path.breakpoints)
     _scale(ax, path.breakpoints[0], path.reached)
     set_labels(ax, letter, up)
@@ -148,23 +134,21 @@ def _multipliers(ax: Axes, path: ExactPath, at: FloatArray, letter: str) -> tupl
     return [line_proxy(BLUE, "-", label)], f"α/{letter}" if share else "α"
 
 
-def _steps(ax: Axes, curve: Curve, label: str, color: str, width: float, style: str = "-") -> list[Any]:
+def _steps(ax: Axes, curve: ErrorCurve, label: str, color: str, width: float, style: str = "-") -> list[Any]:
     """A step function, with its last value up to its end."""
     heights = np.append(curve.values, curve.values[-1:])
     look: dict[str, Any] = {"color": color, "linewidth": width, "linestyle": style, "drawstyle": "steps-post"}
     return list(ax.plot(curve.edges, heights, label=label, **look))
 
 
-def _least(ax: Axes, best: Best) -> list[Any]:
-    """All values at which a loss is least."""
+def _least(ax: Axes, best: LeastError) -> list[Any]:
+    """All values at which an error is least."""
     handles: list[Any] = []
     low, high = best.widest
-    words = f"least: {best.loss:.3g}, " + (f"from {low:.3g} to {high:.3g}" if high > low else f"at {low:.3g}")
+    words = f"least: {best.error:.3g}, from {low:.3g} to {high:.3g}"
+    look: dict[str, Any] = {"color": VERMILION, "linewidth": 3.0, "solid_capstyle": "butt"}
     for low, high in best.intervals:
-        look: dict[str, Any] = {"color": VERMILION, "linewidth": 3.0, "solid_capstyle": "butt"}
-        if high <= low:
-            look |= {"marker": "o"}
-        handles += ax.plot([low, high], [best.loss, best.loss], label=words, **look)
+        handles += ax.plot([low, high], [best.error, best.error], label=words, **look)
     return handles[:1]
 
 
@@ -242,7 +226,7 @@ def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None 
         for curve in found.curves:
             if len(curve.values):
                 last = _steps(ax, curve, "a fold", SKY, 0.8)
-        handles += _steps(ax, best.curve, "mean of the folds", BLUE, 1.8) + last
+        handles += _steps(ax, found.mean[index], "mean of the folds", BLUE, 1.8) + last
     handles += _least(ax, best)
     _scale(ax, found.interval.low, found.interval.high)
     letter = LETTERS.get(found.parameter, found.parameter)

@@ -25,14 +25,13 @@ from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, UnsupportedError
-from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof.checker import SEVERAL
 from qpsvm.bounds.proof.claims import Asked
 from qpsvm.bounds.proof.classes import ClassesSpace, feasible_of_classes, of_classes
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.file import Recorded
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
-from qpsvm.bounds.proof.proof import Claim, Proof
+from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.prove import prove
 from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, Space
 from qpsvm.data.rows import Mapped, RowSource, Standardised, as_row_source
@@ -63,16 +62,7 @@ def recorded(problem: Any, result: SVMResult | JointResult | None = None) -> Rec
         machine["pairs"] = np.asarray(problem.pairs).tolist()
     target = np.zeros(X.n) if problem.learns == "none" else np.asarray(problem.samples.target)
     plane = {} if result is None else _plane(problem, result)
-    return Recorded(machine, X, target, plane, why, problem.samples.left_out)
-
-
-def _of_others(problem: Any, proof: Proof) -> Proof:
-    """The theorem, with a sentence on the rows that it is not about."""
-    gone, n = problem.samples.left_out, problem.samples.n
-    if not gone:
-        return proof
-    said = f"{checker.row_names(gone)} of {n + len(gone)} have no part in it: all of it is about the {n} others"
-    return replace(proof, claims=(Claim("without", "proven", said), *proof.claims))
+    return Recorded(machine, X, target, plane, why)
 
 
 def _plane(problem: Any, result: SVMResult | JointResult) -> dict[str, Any]:
@@ -151,9 +141,7 @@ def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof
     space, held = points_and_numbers(problem, result)
     program = stated(problem, space.levels if isinstance(space, BallSpace) else None)
     record, title = {"stated": partial(recorded, problem, result)}, title_of(problem, result)
-    return _of_others(
-        problem, prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, title, record))
-    )
+    return prove(Asked(program, space, held, alpha_of(problem, result), result.gap, tol, title, record))
 
 
 def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Primal]:

@@ -134,7 +134,7 @@ def influence(
     >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.5], [1.5]], [0, 0, 1, 1, 1])
     >>> result = qpsvm.solve(problem)
     >>> found = qpsvm.influence(problem, result)
-    >>> moved = result.w - result.without([4]).w
+    >>> moved = result.w - qpsvm.solve(qpsvm.CSVM(problem.X[:4], [0, 0, 1, 1])).w
     >>> bool(np.isclose(found.distance[4], np.linalg.norm(moved)))
     True
     """

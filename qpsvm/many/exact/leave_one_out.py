@@ -178,7 +178,7 @@ def leave_one_out(
     if problem.psd != "raise" and (problem.space.shift or problem.space.clipped):
         raise UnsupportedError(
             f"the kernel matrix is indefinite, and what psd={problem.psd!r} makes of it depends on every sample: "
-            "result.without(rows) makes it anew"
+            "solve the problem of the other samples, which makes it anew"
         )
     with held(), one_thread(), closing(bar_of(len(sets), verbose, "machine")) as bar:
         out = LeftOut(problem, result, tol, clock)

@@ -135,7 +135,7 @@ def _row_of(problem: Any, name: Any, row: Any) -> int | None:
             )
         return None
     if name == "y" and problem.learns != "numbers":
-        what = "labels, which do not move: result.with_targets corrects them"
+        what = "labels, which do not move"
         raise UnsupportedError(
             f"{type(problem).__name__} learns {what if problem.samples.classes is not None else 'no targets'}"
         )

@@ -12,7 +12,7 @@ from qpsvm.base.arrays.checks import as_real, as_tolerance, raw_array
 from qpsvm.base.arrays.frozen import remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.many.exact.best import Best, best_of
+from qpsvm.many.exact.error_curve import ErrorCurve, error_curve
 from qpsvm.many.exact.follow import Followed, Piece
 from qpsvm.many.exact.line import Line
 from qpsvm.many.exact.values import Decisions
@@ -310,40 +310,9 @@ class ExactPath:
     def _on(self, value: float) -> bool:
         return bool(len(self)) and min(self.low, self.reached) <= value <= max(self.low, self.reached)
 
-    def best(self, X: Any, y: ArrayLike, loss: str | None = None) -> Best:
-        """Where in the whole interval samples that did not train are predicted best: no grid, all values.
-
-        Parameters
-        ----------
-        X : array_like, shape (q, d)
-            Samples.
-        y : array_like, shape (q,)
-            Their labels, or numbers.
-        loss : "error", "squared", "absolute" or "hinge", optional
-            What is least on average: wrong labels, (f − y)², |f − y| or max(0, 1 − y f). By default the first, of a
-            regression the second.
-
-        Returns
-        -------
-        Best
-            The least mean loss, and where it is attained.
-
-        Raises
-        ------
-        DataError, DataTypeError, UnknownOptionError, UnsupportedError
-            No such samples or labels; no such loss, or none for this machine.
-
-        Examples
-        --------
-        >>> import qpsvm
-        >>> X, y = [[0.0], [1.0], [3.0], [4.0], [1.4]], [0, 0, 1, 1, 1]
-        >>> path = qpsvm.exact_path(qpsvm.CSVM(X, y), "C", 0.05, 10)
-        >>> best = path.best([[1.2], [1.6], [2.5]], [0, 1, 1])
-        >>> print(best.loss, best.value, path.at(best.value).predict([[1.2], [1.6]]))
-        0.0 ... [0 1]
-        """
-        values = self.pieces_at(X)
-        return best_of(self.problem, self._line, self._followed.s, *values, y, loss)
+    def _error_curve(self, X: Any, target: FloatArray) -> ErrorCurve:
+        """The share of wrong labels among samples (q, d) with targets ±1 (q,), for every value: (ERROR.1)."""
+        return error_curve(self._line, self._followed.s, *self.pieces_at(X), target)
 
     def pieces_at(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
         """f at samples at both ends of every piece, between which it is linear: (q, k) each.

@@ -24,7 +24,7 @@ from qpsvm.base.errors import InaccurateWarning, ParameterError, UnknownOptionEr
 from qpsvm.base.resources.limits import one_thread
 from qpsvm.base.resources.progress import held, noted
 from qpsvm.machines import Problem
-from qpsvm.many.exact.best import Best, Curve, least
+from qpsvm.many.exact.error_curve import ErrorCurve, LeastError, least_error
 from qpsvm.many.exact.line import check_name
 from qpsvm.many.exact.path import exact_path
 from qpsvm.many.exact.pieces import ExactPath
@@ -55,7 +55,7 @@ class ValidationCurves:
         What was asked for.
     axes : mapping of str to ndarray
         The values of each other parameter, in the order of the axes `…` below.
-    curves : ndarray of Curve, shape (folds, …)
+    curves : ndarray of ErrorCurve, shape (folds, …)
         The error of each fold: `edges` (c + 1,), and the `values` (c,) between them, as far as its path was followed.
     reached : ndarray, shape (folds, …)
         Up to which value that is; below `interval.high` where a path ended early.
@@ -107,7 +107,7 @@ class ValidationCurves:
 
     @remembered
     def mean(self) -> NDArray[Any]:
-        """The mean error of the folds: a `Curve` for each point of the other parameters, shape (…).
+        """The mean error of the folds: an `ErrorCurve` for each point of the other parameters, shape (…).
 
         It goes as far as the paths of all folds do; where one of them has no part at all, it has no values.
         """
@@ -118,11 +118,11 @@ class ValidationCurves:
 
     @remembered
     def bests(self) -> NDArray[Any]:
-        """Where each mean is least: a `Best`, or None where it has no values, shape (…)."""
+        """Where each mean is least: a `LeastError`, or None where it has no values, shape (…)."""
         found = np.empty(self.mean.shape, dtype=object)
         for place in np.ndindex(found.shape):
             curve: Any = self.mean[place]
-            found[place] = least(curve) if len(curve.values) else None
+            found[place] = least_error(curve) if len(curve.values) else None
         return found
 
     @property
@@ -134,14 +134,14 @@ class ValidationCurves:
         UnsupportedError
             No point has a path in every fold.
         """
-        losses = np.array([np.inf if best is None else best.loss for best in self.bests.ravel()])
+        losses = np.array([np.inf if best is None else best.error for best in self.bests.ravel()])
         if not np.isfinite(losses).any():
             raise UnsupportedError("no point has a path in every fold: status and gaps say how they ended")
         return tuple(int(i) for i in np.unravel_index(int(losses.argmin()), self.bests.shape))
 
     @property
-    def _least(self) -> Best:
-        found: Best = self.bests[self.best_index]
+    def _least(self) -> LeastError:
+        found: LeastError = self.bests[self.best_index]
         return found
 
     @property
@@ -155,7 +155,7 @@ class ValidationCurves:
     @property
     def best_score(self) -> float:
         """The least mean error."""
-        return self._least.loss
+        return self._least.error
 
     @property
     def best_intervals(self) -> list[tuple[float, float]]:
@@ -251,7 +251,7 @@ class ValidationCurves:
         places = list(np.ndindex(self.bests.shape))
         return {
             **{name: [values[p[k]].item() for p in places] for k, (name, values) in enumerate(self.axes.items())},
-            ERROR: [math.nan if each is None else each.loss for each in bests],
+            ERROR: [math.nan if each is None else each.error for each in bests],
             "from": [pair[0] for pair in wide],
             "to": [pair[1] for pair in wide],
             "reached": self.reached.min(axis=0).ravel().tolist(),
@@ -271,13 +271,13 @@ class ValidationCurves:
         return f"<ValidationCurves: {self.folds} folds; {self.parameter} {self.interval}{axes}>"
 
 
-def mean_of(curves: Sequence[Curve], tested: Sequence[int]) -> Curve:
+def mean_of(curves: Sequence[ErrorCurve], tested: Sequence[int]) -> ErrorCurve:
     """The mean of step functions, as far as all of them go, of shares of so many samples each."""
     end = min(float(curve.edges[-1]) for curve in curves)
     edges = np.unique(np.concatenate([curve.edges for curve in curves]))
     edges = edges[edges <= end]
     if len(edges) < 2:
-        return Curve(edges, np.zeros(0), np.zeros(0), True)
+        return ErrorCurve(edges, np.zeros(0))
     common, total = math.lcm(*tested), np.zeros(len(edges) - 1, dtype=object)
     for curve, count in zip(curves, tested, strict=True):
         part = np.searchsorted(curve.edges, edges[:-1], side="right") - 1
@@ -286,10 +286,10 @@ def mean_of(curves: Sequence[Curve], tested: Sequence[int]) -> Curve:
     new = np.append(True, total[1:] != total[:-1])
     edges = np.append(edges[:-1][new], edges[-1])
     values = np.array([int(each) / (common * len(curves)) for each in total[new]])
-    return Curve(edges, values, np.sqrt(edges[:-1] * edges[1:]), True)
+    return ErrorCurve(edges, values)
 
 
-def _steps_at(curve: Curve, values: FloatArray) -> FloatArray:
+def _steps_at(curve: ErrorCurve, values: FloatArray) -> FloatArray:
     """A step function at values (c,): at an edge that of the part above; NaN beyond its end."""
     if not len(curve.values):
         return np.full(len(values), np.nan)
@@ -345,7 +345,7 @@ def validated(
 class _Outcome:
     """One path of one fold."""
 
-    curve: Curve
+    curve: ErrorCurve
     reached: float
     gap: float
     status: str
@@ -377,7 +377,7 @@ def _check_loss(problem: Any, scoring: Any) -> None:
     if problem.samples.classes is None:
         raise UnsupportedError(
             f"over an interval wrong labels are counted, and {type(problem).__name__} predicts numbers: give a list of "
-            "values, or take exact_path(…).best(X, y) for the exact least loss on one set of tested samples"
+            "values"
         )
     if scoring not in (None, ACCURACY, ERROR):
         raise UnsupportedError(
@@ -424,7 +424,7 @@ def _paths(
     with one_thread():
         share_gram(whole)
         for fold in folds:
-            none = Curve(np.array([interval.low]), np.zeros(0), np.zeros(0), True)
+            none = ErrorCurve(np.array([interval.low]), np.zeros(0))
             part = Part(whole, fold)
             path = None if noted() else _path(part.problem, name, interval, options)
             if path is None:
@@ -433,8 +433,8 @@ def _paths(
             if not len(path):
                 yield _Outcome(none, interval.low, math.inf, str(path.status), path.message)
                 continue
-            curve = path.best(part.X, part.target, ERROR).curve
+            curve = path._error_curve(part.X, whole.samples.target[part.test_rows])
             edges = np.clip(curve.edges, interval.low, path.reached)
             edges[0], edges[-1] = interval.low, path.reached  # without the roundings of the way there
-            kept = Curve(edges, curve.values, curve.places, True)
+            kept = ErrorCurve(edges, curve.values)
             yield _Outcome(kept, path.reached, float(path.gaps.max()), str(path.status), path.message)

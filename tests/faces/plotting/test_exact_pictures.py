@@ -46,27 +46,6 @@ def test_margins_are_those_of_solves():
     assert heights[k] == pytest.approx(2.0 / np.sqrt(size), rel=1e-5)
 
 
-def test_errors_are_steps_with_the_least_marked():
-    ax = plotting.exact_path(PATH, show="error", X=X[40:], y=Y[40:])
-    best = PATH.best(X[40:], Y[40:])
-    (steps,) = (line for line in ax.lines if line.get_label() == "wrong labels")
-    np.testing.assert_array_equal(steps.get_xdata(), best.curve.edges)
-    np.testing.assert_array_equal(steps.get_ydata()[:-1], best.curve.values)
-    least = [line for line in ax.lines if str(line.get_label()).startswith("least")]
-    assert [tuple(line.get_xdata()) for line in least] == best.intervals
-    ax.figure.canvas.draw()
-
-
-def test_errors_of_a_regression():
-    t = X[:, 0] - X[:, 1]
-    path = qpsvm.exact_path(qpsvm.EpsilonSVR(X[:40], t[:40], kernel=qpsvm.RBF(1.0)), "epsilon", 0.0, 0.5)
-    ax = plotting.exact_path(path, show="error", X=X[40:], y=t[40:])
-    assert ax.get_xscale() == "linear"
-    lowest = min(line.get_ydata().min() for line in ax.lines if str(line.get_label()).startswith("mean"))
-    assert lowest >= path.best(X[40:], t[40:]).loss - 1e-12
-    plotting.exact_path(path).figure.canvas.draw()
-
-
 def test_validation_curves():
     whole = qpsvm.CSVM(X, Y, kernel=qpsvm.RBF(1.0))
     found = qpsvm.cross_validate(whole, C=qpsvm.Interval(0.05, 20), folds=3)
@@ -88,5 +67,3 @@ def test_what_they_refuse():
         plotting.validation(PATH)
     with pytest.raises(qpsvm.UnknownOptionError, match="margin"):
         plotting.exact_path(PATH, show="margins")
-    with pytest.raises(qpsvm.DataError, match="give X and y"):
-        plotting.exact_path(PATH, show="error")

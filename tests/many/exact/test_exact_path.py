@@ -87,35 +87,10 @@ def test_two_samples():
     np.testing.assert_allclose(path.alpha(5.0), [0.5, 0.5])
 
 
-def test_the_best_value_is_the_best_of_many():
-    X, y, t = table(3, False)
-    for problem, target, losses in (
-        (qpsvm.CSVM(X[:20], y[:20], kernel=qpsvm.RBF(0.5)), y, ("error", "hinge")),
-        (qpsvm.EpsilonSVR(X[:20], t[:20], kernel=qpsvm.RBF(0.5)), t, ("squared", "absolute")),
-    ):
-        path = qpsvm.exact_path(problem, "C", 0.05, 20)
-        grid = np.geomspace(0.05, 20, 400)
-        f = path.decision(X[20:], grid)
-        z = (np.where(target == 1, 1.0, -1.0) if problem.samples.classes is not None else target)[20:, None]
-        values = {
-            "error": np.mean((f > 0) != (z > 0), axis=0), "hinge": np.maximum(0.0, 1.0 - z * f).mean(axis=0),
-            "squared": np.square(f - z).mean(axis=0), "absolute": np.abs(f - z).mean(axis=0),
-        }  # fmt: skip
-        for loss in losses:
-            best = path.best(X[20:], target[20:], loss)
-            assert best.loss <= values[loss].min() + 1e-9
-            at = path.decision(X[20:], best.value)[:, None]
-            there = {
-                "error": np.mean((at > 0) != (z > 0)), "hinge": np.maximum(0.0, 1.0 - z * at).mean(),
-                "squared": np.square(at - z).mean(), "absolute": np.abs(at - z).mean(),
-            }  # fmt: skip
-            assert there[loss] == pytest.approx(best.loss, abs=1e-9)
-
-
 def test_a_step_is_where_a_sample_changes_sides():
     X, y, _ = table(5, False)
     path = qpsvm.exact_path(qpsvm.CSVM(X[:20], y[:20], kernel=qpsvm.RBF(0.5)), "C", 0.05, 20)
-    curve = path.best(X[20:], y[20:]).curve
+    curve = path._error_curve(X[20:], np.where(y[20:] == 1, 1.0, -1.0))
     for low, high, value in zip(curve.edges[:-1], curve.edges[1:], curve.values, strict=True):
         if high > low * (1.0 + 1e-6):
             f = path.decision(X[20:], 0.5 * (low + high))
@@ -141,12 +116,6 @@ def test_what_no_path_goes_through():
     path = qpsvm.exact_path(qpsvm.CSVM(TIES, LABELS), "C", 0.1, 1.0)
     with pytest.raises(qpsvm.ParameterError, match="not on this path"):
         path.alpha(2.0)
-    with pytest.raises(qpsvm.DataError):
-        path.best([[0.0]], [7])
-    with pytest.raises(qpsvm.UnknownOptionError):
-        path.best([[0.0]], [1], "log")
-    with pytest.raises(qpsvm.UnsupportedError):
-        path.best([[0.0]], [1], "squared")
 
 
 def cases_of_a_sample():

@@ -89,14 +89,6 @@ def test_next_to_no_time_is_no_error():
     found = qpsvm.leave_one_out(PROBLEM, time_limit=1e-9)
     assert found.status == "time_limit"
     assert np.isnan(found.decision).all()
-    result = qpsvm.solve(PROBLEM)
-    for changed in (
-        result.without([3], time_limit=1e-9, check=False),
-        result.with_samples(X[:2] + 0.1, [0, 1], time_limit=1e-9, check=False),
-        result.with_targets(1 - Y, time_limit=1e-9, check=False),
-    ):
-        assert np.isfinite(changed.gap)  # the point that it begins at is certified
-        assert changed.status in ("time_limit", "optimal")
 
 
 @pytest.fixture
@@ -169,25 +161,6 @@ def test_the_key_within_a_fold_keeps_its_part(pressed):
         found.best  # noqa: B018
 
 
-@pytest.mark.parametrize("change", ["without", "with_samples", "with_targets"])
-def test_the_key_within_a_change_ends_as_that_of_solve(pressed, change):
-    result = qpsvm.solve(PROBLEM)
-    given = {"without": (range(0, 120, 2),), "with_samples": (X[:2] + 0.1, [0, 1]), "with_targets": (1 - Y,)}[change]
-    pressed(progress.held, "__enter__", 1)
-    found = getattr(result, change)(*given, check=False)
-    assert found.status == "interrupted"
-    assert np.isfinite(found.gap)
-
-
-def test_the_key_within_a_change_that_has_nothing_to_stop_is_raised(pressed):
-    """As in `solve`: a sample with α = 0 is left out without a step."""
-    result = qpsvm.solve(PROBLEM)
-    idle = np.flatnonzero(result.alpha == 0.0)[:1]
-    pressed(progress.held, "__enter__", 1)
-    with pytest.raises(KeyboardInterrupt):
-        result.without(idle, check=False)
-
-
 def test_progress_is_said(capsys, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)  # without tqdm
     problem = qpsvm.CSVM(X[:40], Y[:40], kernel=qpsvm.RBF(0.3))
@@ -195,7 +168,6 @@ def test_progress_is_said(capsys, monkeypatch):
         (lambda **how: qpsvm.exact_path(problem, "C", 0.1, 10.0, **how), "1000 of 1000 steps"),
         (lambda **how: qpsvm.leave_one_out(problem, **how), "40 of 40 machines"),
         (lambda **how: qpsvm.cross_validate(problem, C=qpsvm.Interval(0.1, 10.0), folds=2, **how), "2 of 2 paths"),
-        (lambda **how: qpsvm.solve(problem).without([1], **how), "qpsvm:"),
     ):
         run()
         assert not capsys.readouterr().out

@@ -9,7 +9,7 @@ from sklearn.datasets import make_moons
 
 import qpsvm
 from qpsvm.many.exact import active_set, path
-from qpsvm.many.exact.best import Curve
+from qpsvm.many.exact.error_curve import ErrorCurve
 from qpsvm.many.exact.validation import mean_of
 
 X, Y = make_moons(60, noise=0.35, random_state=3)
@@ -87,14 +87,14 @@ def test_several_processes_say_the_same():
 
 
 def test_means_merge_edges_and_count_in_whole_numbers():
-    one = Curve(np.array([1.0, 2.0, 4.0]), np.array([1 / 3, 2 / 3]), np.zeros(2), True)
-    two = Curve(np.array([1.0, 3.0, 4.0]), np.array([4 / 7, 0.0]), np.zeros(2), True)
+    one = ErrorCurve(np.array([1.0, 2.0, 4.0]), np.array([1 / 3, 2 / 3]))
+    two = ErrorCurve(np.array([1.0, 3.0, 4.0]), np.array([4 / 7, 0.0]))
     mean = mean_of([one, two], [3, 7])
     np.testing.assert_array_equal(mean.edges, [1.0, 2.0, 3.0, 4.0])
     np.testing.assert_allclose(mean.values, [(1 / 3 + 4 / 7) / 2, (2 / 3 + 4 / 7) / 2, 1 / 3])
-    short = Curve(np.array([1.0, 2.5]), np.array([0.0]), np.zeros(1), True)
+    short = ErrorCurve(np.array([1.0, 2.5]), np.array([0.0]))
     np.testing.assert_array_equal(mean_of([one, short], [3, 5]).edges, [1.0, 2.0, 2.5])
-    none = Curve(np.array([1.0]), np.zeros(0), np.zeros(0), True)
+    none = ErrorCurve(np.array([1.0]), np.zeros(0))
     assert not len(mean_of([one, none], [3, 5]).values)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from each import for_each
 
@@ -103,32 +102,6 @@ def test_a_result_of_another_price_is_a_place_to_begin():
     assert found.gap.max() <= 1e-6
 
 
-@for_each("rows, kind, words", [
-    ([30], qpsvm.DataError, "no row 30: the samples are rows 0 to 29"),
-    ([-1], qpsvm.DataError, "no row -1"),
-    ([0.5], qpsvm.ParameterTypeError, "indices, or a mask of 30 entries"),
-    ([[0, 1]], qpsvm.ParameterTypeError, "indices"),
-    ("a", qpsvm.ParameterTypeError, "indices"),
-    (None, qpsvm.ParameterTypeError, "indices"),
-    ([10**30], qpsvm.ParameterTypeError, "indices"),
-    ({1, 2}, qpsvm.ParameterTypeError, "indices"),
-    (slice(3), qpsvm.ParameterTypeError, "indices"),
-    (np.ones(29, dtype=bool), qpsvm.DataError, "30 entries"),
-    (np.ones((30, 1), dtype=bool), qpsvm.DataError, "30 entries"),
-    (np.flatnonzero(Y == "yes"), qpsvm.DataError, "no sample of class 'yes' is left"),
-    (np.arange(30), qpsvm.DataError, "no sample is left"),
-])  # fmt: skip
-def test_rows_that_are_not_there_or_leave_no_machine(rows, kind, words):
-    refused(lambda: RESULT.without(rows), kind, words)
-
-
-def test_rows_that_leave_a_class_without_weight():
-    weight = np.ones(30)
-    weight[np.flatnonzero(Y == "yes")[1:]] = 0.0
-    result = qpsvm.solve(qpsvm.CSVM(X, Y, sample_weight=weight))
-    refused(lambda: result.without(np.flatnonzero(Y == "yes")[:1]), qpsvm.DataError, "class 'yes'")
-
-
 def test_a_left_out_sample_that_is_its_classs_last_has_no_machine():
     found = qpsvm.leave_one_out(qpsvm.CSVM([[0.0], [1.0], [2.0], [0.5]], ["a", "b", "b", "b"]))
     assert np.isnan(found.decision).tolist() == np.isnan(found.gap).tolist() == [True, False, False, False]
@@ -147,18 +120,11 @@ def test_a_left_out_sample_that_is_its_classs_last_has_no_machine():
     refused(lambda: qpsvm.leave_one_out(PROBLEM, groups=K3[:20]), qpsvm.DataError, "30 samples")
 
 
-def test_constraints_that_a_change_makes_infeasible():
+def test_a_nu_that_a_left_out_sample_makes_infeasible():
     few = qpsvm.NuSVM(X[:10], [0, 1] * 5, nu=0.95)
-    refused(lambda: qpsvm.solve(few).without([0, 2]), qpsvm.InfeasibleNuError, "largest feasible value")
     found = qpsvm.leave_one_out(few)
     assert np.isnan(found.decision).all()
     assert "nu = 0.95 is infeasible" in found.message
-    hard = qpsvm.solve(qpsvm.HardMargin([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
-    refused(lambda: hard.with_samples([[3.5]], [0]), qpsvm.NotSeparableError, "not separable")
-    refused(lambda: hard.with_targets([0, 1, 0, 1]), qpsvm.NotSeparableError, "not separable")
-    rows = [qpsvm.Constraints([[1.0], [-1.0]], [-3.0, 4.0])]  # 3 <= -w <= 4, where the samples ask for w > 0
-    kept = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], constraints=rows))
-    assert kept.without([0]).status == kept.with_samples([[9.0]], [1]).status == "optimal"  # of w and b alone
 
 
 def test_kernels_that_are_indefinite():
@@ -167,27 +133,13 @@ def test_kernels_that_are_indefinite():
     refused(lambda: qpsvm.exact_path(raised, "C", 0.1, 1.0), qpsvm.IndefiniteKernelError, "indefinite")
     refused(lambda: qpsvm.leave_one_out(raised), qpsvm.IndefiniteKernelError, "indefinite")
     refused(lambda: qpsvm.cross_validate(raised, C=qpsvm.Interval(0.1, 1.0)), qpsvm.IndefiniteKernelError, "indefin")
-    gone, kept = [0, 3], np.delete(np.arange(30), [0, 3])
     for psd in ("clip", "shift"):
         repaired = qpsvm.CSVM(X, Y, kernel=kernel, psd=psd)
         refused(lambda p=repaired: qpsvm.leave_one_out(p), qpsvm.UnsupportedError, "depends on every sample")
-        less = qpsvm.solve(repaired).without(gone)  # the matrix of the others, repaired anew
-        fresh = qpsvm.solve(qpsvm.CSVM(X[kept], Y[kept], kernel=kernel, psd=psd))
-        assert less.primal == pytest.approx(fresh.primal, rel=1e-8)
         path = qpsvm.exact_path(repaired, "C", 0.1, 1.0)
         assert path.gaps.max() <= 1e-6
     definite = qpsvm.CSVM(X, Y, kernel=RBF, psd="clip")  # nothing had to be repaired
     np.testing.assert_allclose(qpsvm.leave_one_out(definite).decision, qpsvm.leave_one_out(PROBLEM).decision, atol=1e-6)
-
-
-def test_a_landmark_is_in_every_feature():
-    problem = qpsvm.CSVM(X, Y, kernel=qpsvm.Nystroem(RBF, 6))
-    points = np.asarray(problem.kernel.learnt.points)
-    rows = np.flatnonzero((X[:, None, :] == points).all(axis=2).any(axis=1))
-    assert len(rows) == 6
-    refused(lambda: qpsvm.solve(problem).without([rows[0]]), qpsvm.UnsupportedError, f"row {rows[0]} is a landmark")
-    others = np.setdiff1d(np.arange(30), rows)[:3]
-    assert qpsvm.solve(problem).without(others).status == "optimal"
 
 
 @for_each("make", [
@@ -206,33 +158,3 @@ def test_a_kernel_matrix_that_does_not_fit_is_refused_before_it_is_made(make):
 
         there.setattr(KernelGram, "dense", never)
         refused(lambda: make(qpsvm.CSVM(X, Y, kernel=RBF)), qpsvm.TooLargeError, "matri.* of 0 MiB")
-
-
-def test_changes_that_do_not_fit_are_named():
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    named = qpsvm.solve(qpsvm.CSVM(frame, Y))
-    turned = named.with_samples(frame[["c", "a", "b"]][:4], Y[:4])  # matched by name
-    np.testing.assert_array_equal(turned.problem.X[30:], X[:4])
-    svr = qpsvm.solve(qpsvm.EpsilonSVR(X, T))
-    for call, kind, words in (
-        (lambda: named.with_samples(frame.rename(columns={"a": "d"})[:2], Y[:2]), qpsvm.DataError, "no column 'a'"),
-        (lambda: RESULT.with_samples(X[0], ["yes"]), qpsvm.DataError, "two-dimensional"),
-        (lambda: RESULT.with_samples([[np.nan, 0.0, 0.0]], ["yes"]), qpsvm.DataError, "NaN in row 0"),
-        (lambda: RESULT.with_samples([["a", "b", "c"]], ["yes"]), qpsvm.DataTypeError, "numbers"),
-        (lambda: RESULT.with_samples(np.zeros((0, 3)), []), qpsvm.DataError, "empty"),
-        (lambda: RESULT.with_samples(X[:1], ["yes"], [-1.0]), qpsvm.DataError, "not negative"),
-        (lambda: RESULT.with_samples(X[:1], ["yes"], [1.0, 2.0]), qpsvm.DataError, "sample_weight"),
-        (lambda: svr.with_targets(np.full(30, np.nan)), qpsvm.DataError, r"y\[0\] = nan"),
-        (lambda: svr.with_targets(["a"] * 30), qpsvm.DataTypeError, "numbers"),
-        (lambda: JOINT.without([0]), qpsvm.UnsupportedError, "one program over several classes"),
-        (lambda: JOINT.with_samples(X[:1], [0]), qpsvm.UnsupportedError, "one program over several classes"),
-        (lambda: JOINT.with_targets(K3), qpsvm.UnsupportedError, "one program over several classes"),
-    ):
-        refused(call, kind, words)
-
-
-def test_machines_of_an_estimator_change_too():
-    machine = qpsvm.estimators.SVC(kernel="linear").fit(X, K3)
-    less = machine.results_[0].without([0])
-    assert less.status == "optimal"
-    assert less.problem.n == 19

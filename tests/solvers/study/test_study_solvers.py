@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.optimize
 import scipy.sparse as sp
 from cvxopt import matrix
 from cvxopt import solvers as cvxopt_solvers
@@ -16,7 +15,7 @@ from cvxopt import solvers as cvxopt_solvers
 from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.solvers.study import dual_ascent
 from qpsvm.solvers.study.dual_ascent import BoxAndRows, disjoint_combination, knapsack_multiplier, projected_gradient
-from qpsvm.solvers.study.slsqp import REASONS, slsqp
+from qpsvm.solvers.study.slsqp import slsqp
 from qpsvm.solvers.study.subgradient import hinge_subgradient
 
 INF = np.inf
@@ -365,34 +364,18 @@ def test_subgradient_checks_its_arrays():
 def test_slsqp_on_duals(kind):
     p = dual(kind, n=45)
     r = slsqp_run(p, ftol=1e-13)
-    assert r.status in {0, 8}  # 8: the line search finds nothing more at working precision
     assert r.objective == pytest.approx(p.optimum(), rel=1e-6)
-    assert r.violation <= 1e-10
+    assert np.abs(p.A @ r.x - p.b).max(initial=0.0) <= 1e-10
     p.assert_multipliers(r.x, r.z, r.z_box, 1e-6)
     assert p.stationarity(r.x, r.y, r.z, r.z_box) <= 1e-4 * max(1e-2, np.abs(p.P @ r.x).max())
 
 
-#: How SLSQP ends at 1e-12: the Fortran code of older SciPy versions finds no descent that rounding would not hide.
-ENDS = ("Optimization terminated successfully", "Positive directional derivative for linesearch")
-
-
 @pytest.mark.parametrize("kind", ["c", "nu", "no intercept"])
-@pytest.mark.parametrize("estimated", [False, True])
-def test_slsqp_on_primals(kind, estimated, monkeypatch):
-    """The multipliers of older SciPy versions, which report none, are estimated."""
-    minimise = scipy.optimize.minimize
-
-    def without_multipliers(*args, **kwargs):
-        result = minimise(*args, **kwargs)
-        result.pop("multipliers", None)
-        return result
-
-    if estimated:
-        monkeypatch.setattr(scipy.optimize, "minimize", without_multipliers)
+def test_slsqp_on_primals(kind):
     _, p = hinge(kind, n=45)
     r = slsqp_run(p, ftol=1e-12)
-    assert r.estimated or not estimated
-    assert r.message in ENDS
+    # older SciPy versions find no descent that rounding would not hide
+    assert r.message in ("Optimization terminated successfully", "Positive directional derivative for linesearch")
     assert r.objective == pytest.approx(p.optimum(), rel=1e-6)
     p.assert_multipliers(r.x, r.z, r.z_box, 1e-5)
     assert p.stationarity(r.x, r.y, r.z, r.z_box) <= 2e-4
@@ -406,11 +389,10 @@ def test_slsqp_takes_none_for_rows():
         slsqp(p.P, p.q, None, None, None, None, p.ub, p.lb)
 
 
-def test_slsqp_status_is_verbatim_and_mapped():
-    assert set(REASONS) == {0, *range(2, 10)}
+def test_how_slsqp_ends_is_said_in_its_own_words():
     p = dual("c", n=30)
     r = slsqp_run(p, max_iter=3)
-    assert (r.status, r.message, r.trace.reason) == (9, "Iteration limit reached", "iteration_limit")
+    assert (r.message, r.trace.reason) == ("Iteration limit reached", "iteration_limit")
     p.b = np.array([1e3])
     assert slsqp_run(p, max_iter=50).trace.reason != "converged"
 
