@@ -7,7 +7,7 @@ imports this file, so a problem is any object here.)
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -132,42 +132,6 @@ def _check_own(problem: Any) -> None:
             f"{type(problem).__name__} keeps {stray[0]} for each sample, which is not in `own`: name it there, so that "
             "it can be restricted to some of them"
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Outline:
-    """A machine without samples, to be sent to where they are.
-
-    machine: Without samples, and of no use before it has some.
-    own: Its own parameters.
-    each: Which of these are kept as one number for each sample.
-    """
-
-    machine: Any
-    own: Mapping[str, Any]
-    each: frozenset[str]
-
-    def over(self, samples: Samples) -> Any:
-        """The machine over samples."""
-        n = samples.n
-        return over(self.machine, samples, {k: repeated(v, n) if k in self.each else v for k, v in self.own.items()})
-
-
-def outlined(problem: Any) -> Outline:
-    """The outline of a machine. Raises UnsupportedError."""
-    _check_own(problem)
-    each = frozenset(name for name in problem.own if _one_each(getattr(problem, name), problem.n))
-    for name in each:
-        if common_value(getattr(problem, name)) is None:
-            raise UnsupportedError(
-                f"{name} is one for each sample, which a machine over a cluster does not take: give one number, and "
-                "sample_weight for the rest"
-            )
-    machine = bare(problem)
-    del machine.__dict__["X"], machine.__dict__["samples"]
-    for name in problem.own:
-        machine.__dict__.pop(name, None)
-    return Outline(machine, own_parameters(problem), each)
 
 
 def own_parameters(problem: Any) -> dict[str, Any]:

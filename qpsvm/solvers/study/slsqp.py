@@ -93,9 +93,7 @@ def slsqp(
         except _StoppedError as stop:
             reason, message = stop.reason, f"stopped: {stop.reason.replace('_', ' ')}"
         else:
-            fixed: StopReason = (
-                "converged" if found.success else "infeasible"
-            )  # a single point, over which SciPy does not iterate
+            fixed: StopReason = "converged" if found.success else "infeasible"  # of a single point
             reason = ENDS.get(found.status, "numerical_error") if "status" in found else fixed
             message, iterations = found.message, int(found.get("nit", 0))
             x = np.clip(found.x, lb, ub) if np.isfinite(found.x).all() else x
