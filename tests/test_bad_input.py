@@ -6,6 +6,7 @@ may escape as an error of NumPy, SciPy or a solver, and no RuntimeWarning may le
 
 from __future__ import annotations
 
+import importlib
 import json
 import pickle
 import re
@@ -21,6 +22,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
+from pairwise import cover_pairs
 
 import qpsvm
 from qpsvm import CSVM, RBF, CrammerSinger, HardMargin, Linear, NuSVM, Polynomial, Precomputed, PrimalHinge, Sigmoid
@@ -55,7 +57,7 @@ def bad(name: str, do: Callable[[], Any], builtin: type[Exception], *says: str) 
 
 
 def cases(*rows: Bad) -> Any:
-    return pytest.mark.parametrize("case", rows, ids=[row.name for row in rows])
+    return for_each("case", rows)
 
 
 def check(case: Bad) -> qpsvm.QPSVMError:
@@ -96,20 +98,14 @@ def masked(values: Any, index: Any) -> Any:
 @cases(
     bad("nan", lambda: CSVM(put(3, 1, NAN), Y), ValueError, "X", "NaN", "row 3", "column 1"),
     bad("infinity", lambda: CSVM(put(3, 1, INF), Y), ValueError, "X", "infinite", "row 3", "column 1"),
-    bad("minus infinity", lambda: CSVM(put(0, 2, -INF), Y), ValueError, "infinite", "row 0", "column 2"),
     bad("several nan", lambda: CSVM(put(3, slice(None), NAN), Y), ValueError, "row 3, column 0", "2 more"),
-    bad("nan in float32", lambda: CSVM(put(3, 1, NAN, "f4"), Y), ValueError, "NaN", "row 3", "column 1"),
     bad("nan in csr", lambda: CSVM(sp.csr_array(put(3, 1, NAN)), Y), ValueError, "NaN", "row 3", "column 1"),
-    bad("nan in csc", lambda: CSVM(sp.csc_array(put(3, 1, NAN)), Y), ValueError, "NaN", "row 3", "column 1"),
     bad("infinity in coo", lambda: CSVM(sp.coo_matrix(put(9, 0, INF)), Y), ValueError, "infinite", "row 9", "column 0"),
     bad("complex", lambda: CSVM(X + 0j, Y), TypeError, "X", "complex"),
     bad("complex sparse", lambda: CSVM(sp.csr_array(X + 0j), Y), TypeError, "X", "complex"),
     bad("text", lambda: CSVM(X.astype(str), Y), TypeError, "X", "number"),
-    bad("bytes", lambda: CSVM(X.astype("S8"), Y), TypeError, "X", "number"),
-    bad("dates", lambda: CSVM(np.zeros((N, 2), "M8[D]"), Y), TypeError, "X", "number"),
     bad("object", lambda: CSVM(put(2, 1, "red", object), Y), TypeError, "row 2", "column 1", "'red'"),
     bad("none in a list", lambda: CSVM([[1.0, None], [2.0, 3.0]], [0, 1]), TypeError, "row 0", "column 1", "None"),
-    bad("complex object", lambda: CSVM(put(2, 1, 1j, object), Y), TypeError, "row 2", "column 1"),
     bad("huge integer", lambda: CSVM([[10**400], [1]], [0, 1]), ValueError, "X"),
     bad("a number that Python does not print", lambda: CSVM(X, Y, 10**5000), ValueError, "C", "finite"),
     bad("long double too large", lambda: CSVM(X.astype("g") * np.longdouble("1e400"), Y), ValueError, "X"),
@@ -118,26 +114,21 @@ def masked(values: Any, index: Any) -> Any:
     bad("a file that is not there", lambda: CSVM("samples.csv", Y), FileNotFoundError, "samples.csv does not exist"),
     bad("a column by its name", lambda: CSVM(X, "label"), TypeError, "'label'", "path", "ndarray"),
     bad("no target", lambda: CSVM(X), TypeError, "y is missing"),
-    bad("a dict", lambda: CSVM({"a": [1, 2]}, [0, 1]), TypeError, "X"),
-    bad("a generator", lambda: CSVM((row for row in X), Y), TypeError, "X"),
     bad("0-d", lambda: CSVM(3.0, [0]), ValueError, "two-dimensional", "()"),
     bad("1-d", lambda: CSVM(X[:, 0], Y), ValueError, "two-dimensional", "(12,)", "reshape"),
-    bad("3-d", lambda: CSVM(X[None], Y), ValueError, "two-dimensional", "(1, 12, 3)"),
     bad("1-d sparse", lambda: CSVM(sp.coo_array(np.ones(N)), Y), ValueError, "two-dimensional"),
     bad("ragged", lambda: CSVM([[1, 2], [3]], [0, 1]), ValueError, "X", "rows equally long"),
-    bad("ragged deep", lambda: CSVM([[1, 2], [3, [4]]], [0, 1]), ValueError, "X", "rows equally long"),
     bad("no rows", lambda: CSVM(np.zeros((0, 3)), []), ValueError, "X", "empty", "(0, 3)"),
     bad("no columns", lambda: CSVM(np.zeros((3, 0)), [0, 1, 1]), ValueError, "X", "empty", "(3, 0)"),
     bad("no rows sparse", lambda: CSVM(sp.csr_array((0, 3)), []), ValueError, "X", "empty"),
     bad("empty list", lambda: CSVM([], []), ValueError, "X"),
-    bad("list of empty lists", lambda: CSVM([[], []], [0, 1]), ValueError, "X", "empty"),
     bad("masked entry", lambda: CSVM(masked(X, (2, 1)), Y), ValueError, "row 2", "column 1"),
 )
 def test_samples(case: Bad) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("variant", [CSVM, HardMargin, NuSVM, PrimalHinge])
+@for_each("variant", [CSVM, HardMargin, NuSVM, PrimalHinge])
 def test_every_variant_checks_its_samples(variant: Any) -> None:
     check(bad("", lambda: variant(put(3, 1, NAN), Y), ValueError, "row 3", "column 1"))
     check(bad("", lambda: variant(X, Y[:-1]), ValueError, "11", "12"))
@@ -146,11 +137,8 @@ def test_every_variant_checks_its_samples(variant: Any) -> None:
 #: Columns of a data frame → the builtin class, and what the message must contain.
 FRAMES: dict[str, tuple[Callable[[Any], Any], type[Exception], tuple[str, ...]]] = {
     "text column": (lambda _: {"age": [1, 2], "town": ["Bern", "Ulm"]}, TypeError, ("'town'", "row 0", "'Bern'")),
-    "only text": (lambda _: {"town": ["Bern", "Ulm"]}, TypeError, ("'town'", "'Bern'")),
     "numbers as text": (lambda _: {"age": ["1", "2"]}, TypeError, ("'age'", "'1'")),
     "categorical": (lambda pd: {"k": pd.Categorical(["a", "b"]), "v": [1, 2]}, TypeError, ("'k'", "categories")),
-    "dates": (lambda pd: {"v": [1, 2], "t": pd.date_range("2020", periods=2)}, TypeError, ("'t'", "dates")),
-    "only dates": (lambda pd: {"t": pd.date_range("2020", periods=2)}, TypeError, ("'t'", "dates")),
     "dates of a zone": (lambda pd: {"t": pd.date_range("2020", periods=2, tz="UTC")}, TypeError, ("'t'", "dates")),
     "durations": (lambda pd: {"v": [1, 2], "d": pd.to_timedelta([1, 2])}, TypeError, ("'d'", "total_seconds")),
     "periods": (lambda pd: {"p": pd.period_range("2020", periods=2)}, TypeError, ("'p'", "periods")),
@@ -162,7 +150,7 @@ FRAMES: dict[str, tuple[Callable[[Any], Any], type[Exception], tuple[str, ...]]]
 }
 
 
-@pytest.mark.parametrize("name", FRAMES)
+@for_each("name", FRAMES)
 def test_data_frames(name: str) -> None:
     pandas = pytest.importorskip("pandas")
     make, builtin, says = FRAMES[name]
@@ -171,22 +159,17 @@ def test_data_frames(name: str) -> None:
         check(bad(name, lambda: SVC().fit(pandas.DataFrame(make(pandas)), [0, 1]), builtin, *says))
 
 
-@pytest.mark.parametrize("kind", ["bool", "boolean", "Int64", "Float32", "category"])
-def test_truth_values_and_numbers_of_any_type_are_numbers(kind: str) -> None:
+def test_truth_values_and_numbers_of_any_type_are_numbers() -> None:
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"age": X[:, 0], "flag": (Y > 0).astype(int)})
-    mixed = table.assign(flag=table["flag"].astype(kind))
-    assert np.array_equal(CSVM(mixed, Y).X, table.to_numpy())
-    text = table.assign(flag=np.where(Y > 0, "yes", "no"))
-    dummies = pandas.get_dummies(text)
+    for kind in ("bool", "boolean", "Int64", "Float32", "category"):
+        mixed = table.assign(flag=table["flag"].astype(kind))
+        assert np.array_equal(CSVM(mixed, Y).X, table.to_numpy()), kind
+    dummies = pandas.get_dummies(table.assign(flag=np.where(Y > 0, "yes", "no")))
     result = qpsvm.solve(CSVM(dummies, Y))
     assert result.problem.feature_names == tuple(dummies.columns)
     assert (result.predict(dummies) == SVC(kernel="linear").fit(dummies, Y).predict(dummies)).all()
-
-
-def test_a_single_column_is_not_a_frame() -> None:
-    pandas = pytest.importorskip("pandas")
-    check(bad("", lambda: CSVM(pandas.Series([1.0, 2.0], name="age"), [0, 1]), ValueError, "two-dimensional"))
+    check(bad("one column", lambda: CSVM(table["age"], Y), ValueError, "two-dimensional"))
 
 
 # labels
@@ -195,9 +178,7 @@ def test_a_single_column_is_not_a_frame() -> None:
 @cases(
     bad("too short", lambda: CSVM(X, Y[:-1]), ValueError, "y", "11", "12"),
     bad("too long", lambda: CSVM(X, [*Y, 1]), ValueError, "y", "13", "12"),
-    bad("empty", lambda: CSVM(X, []), ValueError, "y", "0", "12"),
     bad("none", lambda: CSVM(X, None), ValueError, "y"),
-    bad("a number", lambda: CSVM(X, 1), ValueError, "y", "one-dimensional"),
     bad("a string", lambda: CSVM(X, "yes"), ValueError, "y", "one-dimensional"),
     bad("one class", lambda: CSVM(X, np.ones(N)), ValueError, "y", "two classes", "1.0"),
     bad("one sample", lambda: CSVM(X[:1], [1]), ValueError, "y", "two classes"),
@@ -208,7 +189,6 @@ def test_a_single_column_is_not_a_frame() -> None:
     bad("missing object", lambda: CSVM(X, at(Y.astype(object), 4, None)), ValueError, "y", "row 4"),
     bad("not a time", lambda: CSVM(X, at(np.full(N, "2020", "M8[D]"), 4, "NaT")), ValueError, "y", "row 4"),
     bad("column vector", lambda: CSVM(X, Y[:, None]), ValueError, "y", "one-dimensional", "ravel"),
-    bad("one-hot", lambda: CSVM(X, np.eye(2)[(Y > 0) * 1]), ValueError, "y", "one-dimensional"),
     bad("ragged", lambda: CSVM(X[:2], [[1, 2], [3]]), ValueError, "y"),
     bad("mixed types", lambda: CSVM(X, at(Y.astype(object), 0, "yes")), TypeError, "y", "types"),
     bad("unsortable", lambda: CSVM(X[:2], np.array([{}, []], dtype=object)), TypeError, "y"),
@@ -231,41 +211,44 @@ WITH_LABELS: dict[str, Callable[[Any], Any]] = {
 def without_label(dtype: str) -> Any:
     """Twelve labels, of which that of row 11 is missing."""
     library, _, kind = dtype.partition(" ")
-    text = ["yes", "no"] * 5 + ["yes"]
-    if library in ("pandas", "polars", "pyarrow"):
-        module = pytest.importorskip(library)
-        short = {"Int64": [1, 0] * 5 + [1], "boolean": [True, False] * 5 + [True]}.get(kind, text)
+    text, numbers = ["yes", "no"] * 5 + ["yes"], [1, 0] * 5 + [1]
+    if library != "numpy":
+        module = importlib.import_module(library)
+        short = {"Int64": numbers, "boolean": [True, False] * 5 + [True]}.get(kind, text)
         if library == "pandas":
             return module.Series([*short, None], dtype=kind)
         return module.array([*short, None]) if library == "pyarrow" else module.Series([*short, None])
     made: dict[str, Callable[[], Any]] = {
-        "list None": lambda: [*text, None],
-        "list nan": lambda: [*text, NAN],
-        "list numbers None": lambda: [*([1, 0] * 5), 1, None],
-        "list numbers nan": lambda: [*([1, 0] * 5), 1, NAN],
-        "list infinity": lambda: [*([1, 0] * 5), 1, INF],
-        "array U": lambda: np.array([*text, NAN]),
-        "array objects": lambda: np.array([*text, NAN], dtype=object),
-        "array dates": lambda: np.array(["2020-01-01", "2021-01-01"] * 5 + ["2020-01-01", "NaT"], dtype="M8[D]"),
-        "array text": lambda: np.array([*text, None], dtype=np.dtypes.StringDType(na_object=None)),
+        "None": lambda: [*text, None],
+        "nan": lambda: [*text, NAN],
+        "numbers None": lambda: [*numbers, None],
+        "numbers nan": lambda: [*numbers, NAN],
+        "infinity": lambda: [*numbers, INF],
+        "U": lambda: np.array([*text, NAN]),
+        "objects": lambda: np.array([*text, NAN], dtype=object),
+        "dates": lambda: np.array(["2020-01-01", "2021-01-01"] * 5 + ["2020-01-01", "NaT"], dtype="M8[D]"),
+        "text": lambda: np.array([*text, None], dtype=np.dtypes.StringDType(na_object=None)),
     }
-    return made[dtype]()
+    return made[kind]()
 
 
-@pytest.mark.parametrize("what", WITH_LABELS)
-@pytest.mark.parametrize(
-    "dtype",
-    [
-        "pandas category", "pandas Int64", "pandas string", "pandas boolean", "pandas object", "pandas str",
-        "polars str", "pyarrow str", "list None", "list nan", "list numbers None", "list numbers nan", "list infinity",
-        "array U", "array objects", "array dates", "array text",
-    ],
-)  # fmt: skip
-def test_a_missing_label_is_named_with_its_row(dtype: str, what: str) -> None:
-    if dtype == "array text" and not hasattr(np.dtypes, "StringDType"):
-        pytest.skip("this NumPy has no such text")
-    wrong = "infinite" if dtype == "list infinity" else "missing"
-    check(bad("", lambda: WITH_LABELS[what](without_label(dtype)), ValueError, f"the label of row 11 is {wrong}"))
+#: Libraries, and what their labels may be of.
+LABELS = {
+    "numpy": ["None", "nan", "numbers None", "numbers nan", "infinity", "U", "objects", "dates", "text"],
+    "pandas": ["category", "Int64", "string", "boolean", "str"],
+    "polars": ["str"],
+    "pyarrow": ["str"],
+}
+
+
+@pytest.mark.parametrize("library", LABELS)
+@for_each("what", WITH_LABELS)
+def test_a_missing_label_is_named_with_its_row(library: str, what: str) -> None:
+    pytest.importorskip(library)
+    for kind in LABELS[library]:
+        if kind != "text" or hasattr(np.dtypes, "StringDType"):
+            y, wrong = without_label(f"{library} {kind}"), "infinite" if kind == "infinity" else "missing"
+            check(bad(kind, lambda y=y: WITH_LABELS[what](y), ValueError, f"the label of row 11 is {wrong}"))
 
 
 def test_the_first_missing_label_is_named_and_the_others_are_counted() -> None:
@@ -285,7 +268,7 @@ def test_text_of_numpys_own_kind_is_text() -> None:
     assert CSVM(X, y).classes.tolist() == SVC().fit(X, y).classes_.tolist() == ["no", "yes"]
 
 
-@pytest.mark.parametrize("value", [NAN, INF, None])
+@for_each("value", [NAN, INF, None])
 def test_a_missing_target_or_weight_of_an_estimator_is_named_with_its_row(value: Any) -> None:
     numbers = [*map(float, range(N - 1)), value]
     for machine in (SVR, LinearSVR):
@@ -299,7 +282,6 @@ def test_a_missing_target_or_weight_of_an_estimator_is_named_with_its_row(value:
 @cases(
     bad("negative", lambda: CSVM(X, Y, sample_weight=at(np.ones(N), 4, -1)), ValueError, "sample_weight[4]", "-1"),
     bad("nan", lambda: CSVM(X, Y, sample_weight=at(np.ones(N), 4, NAN)), ValueError, "sample_weight[4]"),
-    bad("infinity", lambda: CSVM(X, Y, sample_weight=at(np.ones(N), 4, INF)), ValueError, "sample_weight[4]"),
     bad("all zero", lambda: CSVM(X, Y, sample_weight=np.zeros(N)), ValueError, "sample_weight", "zero"),
     bad("positives zero", lambda: CSVM(X, Y, sample_weight=Y < 0), ValueError, "sample_weight", "positive (larger)"),
     bad("negatives zero", lambda: NuSVM(X, Y, 0.1, sample_weight=Y > 0), ValueError, "weight", "negative (smaller)"),
@@ -307,7 +289,6 @@ def test_a_missing_target_or_weight_of_an_estimator_is_named_with_its_row(value:
     bad("column", lambda: CSVM(X, Y, sample_weight=np.ones((N, 1))), ValueError, "sample_weight", "(12, 1)"),
     bad("a number", lambda: CSVM(X, Y, sample_weight=2.0), ValueError, "sample_weight"),
     bad("class names", lambda: CSVM(X, Y, sample_weight="balanced"), TypeError, "sample_weight"),
-    bad("a dict", lambda: CSVM(X, Y, sample_weight={1: 2.0}), TypeError, "sample_weight"),
     bad("complex", lambda: CSVM(X, Y, sample_weight=np.ones(N) + 0j), TypeError, "sample_weight"),
     bad("text", lambda: CSVM(X, Y, sample_weight=["1"] * N), TypeError, "sample_weight"),
     bad("ragged", lambda: CSVM(X, Y, sample_weight=[[1], [1, 2]]), ValueError, "sample_weight"),
@@ -320,19 +301,15 @@ def test_weights(case: Bad) -> None:
 
 @cases(
     bad("zero", lambda: CSVM(X, Y, C=0), ValueError, "C", "positive"),
-    bad("negative", lambda: CSVM(X, Y, C=-1), ValueError, "C", "positive", "-1"),
     bad("nan", lambda: CSVM(X, Y, C=NAN), ValueError, "C", "finite"),
     bad("infinity", lambda: CSVM(X, Y, C=INF), ValueError, "C", "finite"),
     bad("true", lambda: CSVM(X, Y, C=True), TypeError, "C", "True"),
     bad("text", lambda: CSVM(X, Y, C="1"), TypeError, "C", "'1'"),
-    bad("none", lambda: CSVM(X, Y, C=None), TypeError, "C", "None"),
-    bad("complex", lambda: CSVM(X, Y, C=1j), TypeError, "C"),
     bad("a dict", lambda: CSVM(X, Y, C={1: 2.0}), TypeError, "C"),
     bad("too few", lambda: CSVM(X, Y, C=[1.0, 2.0]), ValueError, "C", "(12,)", "(2,)"),
     bad("two-dimensional", lambda: CSVM(X, Y, C=np.ones((N, 1))), ValueError, "C", "(12, 1)"),
     bad("a zero among them", lambda: CSVM(X, Y, C=at(np.ones(N), 4, 0)), ValueError, "C[4]"),
     bad("a nan among them", lambda: CSVM(X, Y, C=at(np.ones(N), 4, NAN)), ValueError, "C[4]"),
-    bad("texts", lambda: CSVM(X, Y, C=["1"] * N), TypeError, "C"),
     bad("ragged", lambda: CSVM(X, Y, C=[[1], [1, 2]]), ValueError, "C"),
     bad("huge integer", lambda: CSVM(X, Y, C=10**400), ValueError, "C"),
     bad("masked", lambda: CSVM(X, Y, C=masked(np.ones(N), 4)), ValueError, "C"),
@@ -346,51 +323,29 @@ def test_penalties(case: Bad) -> None:
 
 @cases(
     bad("nu zero", lambda: NuSVM(X, Y, 0), ValueError, "nu"),
-    bad("nu negative", lambda: NuSVM(X, Y, -0.1), ValueError, "nu"),
     bad("nu above one", lambda: NuSVM(X, Y, 1.5), ValueError, "nu", "(0, 1]", "1.5"),
     bad("nu nan", lambda: NuSVM(X, Y, NAN), ValueError, "nu"),
     bad("nu text", lambda: NuSVM(X, Y, "0.5"), TypeError, "nu", "'0.5'"),
-    bad("nu none", lambda: NuSVM(X, Y, None), TypeError, "nu"),
-    bad("nu true", lambda: NuSVM(X, Y, True), TypeError, "nu"),
-    bad("nu per sample", lambda: NuSVM(X, Y, np.full(N, 0.5)), TypeError, "nu"),
     bad("lam zero", lambda: PrimalHinge(X, Y, 0.0), ValueError, "lam"),
-    bad("lam negative", lambda: PrimalHinge(X, Y, -1e-3), ValueError, "lam"),
     bad("lam nan", lambda: PrimalHinge(X, Y, NAN), ValueError, "lam"),
-    bad("lam infinite", lambda: PrimalHinge(X, Y, INF), ValueError, "lam"),
     bad("lam text", lambda: PrimalHinge(X, Y, "auto"), TypeError, "lam", "'auto'"),
-    bad("lam none", lambda: PrimalHinge(X, Y, None), TypeError, "lam"),
-    bad("intercept misspelt", lambda: PrimalHinge(X, Y, intercept="fre"), ValueError, "intercept", "'free'"),
     bad("intercept american", lambda: PrimalHinge(X, Y, intercept="penalized"), ValueError, "'penalised'"),
     bad("intercept true", lambda: PrimalHinge(X, Y, intercept=True), ValueError, "intercept", "True"),
-    bad("intercept list", lambda: PrimalHinge(X, Y, intercept=["free"]), ValueError, "intercept"),
-    bad("psd misspelt", lambda: CSVM(X, Y, psd="clp"), ValueError, "psd", "'clip'"),
-    bad("psd none", lambda: CSVM(X, Y, psd=None), ValueError, "psd", "None"),
-    bad("kernel misspelt", lambda: CSVM(X, Y, kernel="rfb"), ValueError, "kernel", "'rfb'", "'rbf'"),
     bad("kernel class", lambda: CSVM(X, Y, kernel=RBF), ValueError, "kernel", "RBF()"),
     bad("kernel none", lambda: CSVM(X, Y, kernel=None), ValueError, "kernel", "None"),
-    bad("kernel number", lambda: CSVM(X, Y, kernel=3), ValueError, "kernel", "3"),
-    bad("kernel list", lambda: CSVM(X, Y, kernel=["rbf"]), ValueError, "kernel"),
     bad("a kernel matrix as kernel", lambda: CSVM(X, Y, kernel=X @ X.T), ValueError, "kernel", "precomputed"),
-    bad("nu column", lambda: NuSVM(X, Y, np.full((N, 1), 0.5)), TypeError, "nu"),
     bad("weights as intercept", lambda: PrimalHinge(X, Y, 0.1, Linear(), np.ones(N)), ValueError, "intercept"),
     bad("weights as psd", lambda: CSVM(X, Y, 1.0, Linear(), None, np.ones(N)), ValueError, "psd"),
     bad("gamma zero", lambda: RBF(0), ValueError, "gamma"),
-    bad("gamma negative", lambda: RBF(-1.0), ValueError, "gamma", "-1"),
     bad("gamma nan", lambda: Sigmoid(NAN), ValueError, "gamma"),
     bad("gamma infinite", lambda: Polynomial(3, INF), ValueError, "gamma"),
-    bad("gamma misspelt", lambda: RBF("scal"), ValueError, "gamma", "'scale'", "'scal'"),
-    bad("gamma none", lambda: RBF(None), TypeError, "gamma"),
     bad("gamma true", lambda: RBF(True), TypeError, "gamma"),
-    bad("gamma list", lambda: RBF([1.0]), TypeError, "gamma"),
     bad("gamma scale, constant X", lambda: CSVM(np.ones((N, D)), Y, kernel=RBF()), ValueError, "gamma", "var(X)"),
     bad("gamma scale, zero csr", lambda: CSVM(sp.csr_array((N, D)), Y, kernel="rbf"), ValueError, "gamma", "var(X)"),
     bad("degree zero", lambda: Polynomial(0), ValueError, "degree"),
-    bad("degree negative", lambda: Polynomial(-2), ValueError, "degree", "-2"),
     bad("degree nan", lambda: Polynomial(NAN), ValueError, "degree"),
     bad("degree text", lambda: Polynomial("3"), TypeError, "degree"),
-    bad("degree true", lambda: Polynomial(True), TypeError, "degree"),
     bad("coef0 nan", lambda: Polynomial(3, coef0=NAN), ValueError, "coef0"),
-    bad("coef0 none", lambda: Sigmoid(coef0=None), TypeError, "coef0"),
     bad("coef0 text", lambda: Sigmoid(coef0="0"), TypeError, "coef0"),
     bad("root of a negative", lambda: qpsvm.solve(CSVM(X, Y, kernel=Polynomial(2.5))), ValueError, "degree", "2.5"),
     bad("kernel unresolved", lambda: RBF()(X, X), ValueError, "gamma"),
@@ -435,11 +390,9 @@ K = X @ X.T
 @cases(
     bad("wrong shape", solve_with(lambda A, B: gram(A, B)[:, :-1]), ValueError, "kernel", "(12, 11)", "(12, 12)"),
     bad("a number", solve_with(lambda A, B: 1.0), ValueError, "kernel", "()"),  # noqa: ARG005
-    bad("none", solve_with(lambda A, B: None), ValueError, "kernel"),  # noqa: ARG005
     bad("ragged", solve_with(lambda A, B: [[1.0], [1.0, 2.0]]), ValueError, "kernel"),  # noqa: ARG005
     bad("nan", solve_with(one_nan), ValueError, "one_nan", "nan", "row 2", "row 1"),
     bad("complex", solve_with(lambda A, B: gram(A, B) + 0j), TypeError, "kernel", "complex"),
-    bad("text", solve_with(lambda A, B: gram(A, B).astype(str)), TypeError, "kernel"),
     bad("objects", solve_with(lambda A, B: gram(A, B).astype(object)), TypeError, "kernel"),
     bad("sparse", solve_with(lambda A, B: sp.csr_array(gram(A, B))), ValueError, "kernel"),
     bad("asymmetric", solve_with(lambda A, B: gram(A, B) + A[:, :1]), ValueError, "not symmetric"),
@@ -505,34 +458,21 @@ def ask(backend: Any = "cvxopt", **options: Any) -> Callable[[], Any]:
 
 @cases(
     bad("text", lambda: qpsvm.solve("not a problem"), ValueError, "problem", "str"),
-    bad("none", lambda: qpsvm.solve(None), ValueError, "problem", "None"),
     bad("a class", lambda: qpsvm.solve(CSVM), ValueError, "problem"),
     bad("a qp of one form", lambda: qpsvm.solve(CSVM(X, Y).qp(), form="dual"), NotImplementedError, "QP", "form"),
-    bad("backend misspelt", ask("cvxop"), ValueError, "backend", "'cvxopt'"),
     bad("backend upper case", ask("OSQP"), ValueError, "backend", "'osqp'"),
     bad("backend none", ask(None), ValueError, "backend", "None"),
-    bad("backend list", ask(["cvxopt", "osqp"]), ValueError, "backend", "known"),
-    bad("form misspelt", ask(form="duals"), ValueError, "form", "'dual'"),
     bad("backend array", ask(np.array(["cvxopt", "osqp"])), ValueError, "backend"),
-    bad("form number", ask(form=1), ValueError, "form"),
     bad("form array", ask(form=np.array(["dual", "primal"])), ValueError, "form"),
     bad("tol array", ask(tol=np.full((9, 1), 1e-6)), TypeError, "tol"),
-    bad("form list", ask(form=["dual"]), ValueError, "form"),
     bad("tol zero", ask(tol=0), ValueError, "tol"),
-    bad("tol negative", ask(tol=-1), ValueError, "tol"),
     bad("tol nan", ask(tol=NAN), ValueError, "tol"),
-    bad("tol infinite", ask(tol=INF), ValueError, "tol"),
     bad("tol text", ask(tol="x"), TypeError, "tol", "'x'"),
-    bad("tol none", ask(tol=None), TypeError, "tol"),
-    bad("tol zero, osqp", ask("osqp", tol=0), ValueError, "tol"),
     bad("max_iter zero", ask(max_iter=0), ValueError, "max_iter"),
-    bad("max_iter negative", ask(max_iter=-3), ValueError, "max_iter", "-3"),
     bad("max_iter fraction", ask(max_iter=2.5), TypeError, "max_iter", "2.5"),
     bad("max_iter true", ask(max_iter=True), TypeError, "max_iter"),
-    bad("max_iter text", ask("osqp", max_iter="10"), TypeError, "max_iter"),
     bad("max_iter array", ask("osqp", max_iter=np.array([1, 2])), TypeError, "max_iter"),
     bad("max_iter beyond int", ask("osqp", max_iter=10**30), ValueError, "max_iter"),
-    bad("time_limit negative", ask("osqp", time_limit=-1), ValueError, "time_limit"),
     bad("time_limit zero", ask("cvxpy", time_limit=0), ValueError, "time_limit"),
     bad("time_limit nan", ask("osqp", time_limit=NAN), ValueError, "time_limit"),
     bad("time_limit text", ask("osqp", time_limit="1s"), TypeError, "time_limit"),
@@ -540,7 +480,6 @@ def ask(backend: Any = "cvxopt", **options: Any) -> Callable[[], Any]:
     bad("tolerence", ask(tolerence=1e-8), TypeError, "'tolerence'", "'tol'"),
     bad("tolerence, osqp", ask("osqp", tolerence=1e-8), TypeError, "'tolerence'", "'tol'"),
     bad("tolerance, cvxpy", ask("cvxpy", tolerance=1e-8), TypeError, "'tolerance'", "'tol'"),
-    bad("maxiter", ask(maxiter=10), TypeError, "'maxiter'", "max"),
     bad("eps_ab", ask("osqp", eps_ab=1e-8), TypeError, "osqp", "'eps_ab'", "'eps_abs'"),
     bad("reltoll", ask(reltoll=1e-8), TypeError, "cvxopt", "'reltoll'", "'reltol'"),
     bad("tol_gap_ab", ask("cvxpy", tol_gap_ab=1e-8), TypeError, "'tol_gap_ab'", "'tol_gap_abs'"),
@@ -549,7 +488,6 @@ def ask(backend: Any = "cvxopt", **options: Any) -> Callable[[], Any]:
     bad("verbos", ask(verbos=True), TypeError, "'verbose'"),
     bad("unknown cvxpy solver", ask("cvxpy", solver="CLARABLE"), ValueError, "CLARABLE", "CLARABEL"),
     bad("cvxpy solver none", ask("cvxpy", solver=None), ValueError, "solver"),
-    bad("cvxpy solver number", ask("cvxpy", solver=3), ValueError, "solver"),
     bad("form that a backend cannot take", ask("subgradient", form="dual"), NotImplementedError, "subgradient"),
 )
 def test_solve(case: Bad) -> None:
@@ -559,17 +497,12 @@ def test_solve(case: Bad) -> None:
 @cases(
     bad("cvxopt text", lambda: solve(reltol="x"), ValueError, "reltol"),
     bad("cvxopt negative", lambda: solve(feastol=-1.0), ValueError, "feastol"),
-    bad("cvxopt iterations", lambda: solve(maxiters=0), ValueError, "maxiters"),
     bad("cvxopt iterations as text", lambda: solve(maxiters="x"), ValueError, "maxiters"),
-    bad("cvxopt refinement", lambda: solve(refinement=-1), ValueError, "refinement"),
     bad("cvxopt kktsolver", lambda: solve(kktsolver="nonsense"), ValueError, "kktsolver", "nonsense"),
-    bad("osqp negative", lambda: solve("osqp", eps_abs=-1.0), ValueError, "eps_abs"),
     bad("osqp text", lambda: solve("osqp", eps_abs="x"), ValueError, "eps_abs"),
-    bad("osqp none", lambda: solve("osqp", rho=None), ValueError, "rho"),
     bad("osqp out of range", lambda: solve("osqp", alpha=3.0), ValueError, "alpha"),
     bad("clarabel text", lambda: solve("cvxpy", tol_gap_abs="x"), ValueError, "tol_gap_abs"),
     bad("clarabel method", lambda: solve("cvxpy", direct_solve_method="x"), ValueError, "direct_solve_method"),
-    bad("clarabel factorisation", lambda: solve("cvxpy", direct_kkt_solver=False), ValueError, "direct_kkt_solver"),
     bad("scs text", lambda: solve("cvxpy", solver="SCS", eps_abs="x"), ValueError, "eps_abs"),
     bad("scs negative", lambda: solve("cvxpy", solver="SCS", eps_abs=-1.0), ValueError, "eps_abs"),
     bad("cvxpy's osqp negative", lambda: solve("cvxpy", solver="OSQP", eps_abs=-1.0), ValueError, "eps_abs"),
@@ -591,33 +524,23 @@ def with_rows(*groups: Any) -> Any:
 
 @cases(
     bad("unknown form", lambda: CSVM(X, Y).qp("duals"), ValueError, "form", "'dual'"),
-    bad("unknown group", lambda: CSVM(X, Y).qp().multiplier("balanc", X[:0, 0], X[:1, 0]), ValueError, "'balance'"),
     bad("unknown backend", lambda: qpsvm.compile(CSVM(X, Y).qp(), "osq"), ValueError, "'osqp'"),
     bad("not a qp", lambda: qpsvm.compile("qp", "cvxopt"), ValueError, "QP", "str"),
     bad("a problem, not its qp", lambda: qpsvm.compile(CSVM(X, Y), "osqp"), ValueError, "QP", "CSVM"),
     bad("option", lambda: qpsvm.compile(CSVM(X, Y).qp(), "osqp").solve(eps_ab=1), TypeError, "'eps_abs'"),
     bad("tol", lambda: qpsvm.compile(CSVM(X, Y).qp(), "osqp").solve(tol=-1), ValueError, "tol"),
     bad("time limit", lambda: qpsvm.compile(CSVM(X, Y).qp()).solve(time_limit=1), NotImplementedError, "time_limit"),
-    bad("no factor", lambda: CSVM(X, Y, kernel="rbf").qp().lifted(), NotImplementedError, "factor"),
     bad("certify short", lambda: CSVM(X, Y).certify(np.zeros(3)), ValueError, "alpha", "12", "(3,)"),
     bad("certify nan", lambda: CSVM(X, Y).certify(np.full(N, NAN)), ValueError, "alpha", "finite"),
-    bad("certify text", lambda: CSVM(X, Y).certify(["x"] * N), TypeError, "alpha"),
     bad("certify complex", lambda: CSVM(X, Y).certify(np.ones(N) + 1j), TypeError, "alpha"),
     bad("certify none", lambda: CSVM(X, Y).certify(None), ValueError, "alpha"),
     bad("certify another w", lambda: CSVM(X, Y).certify(np.zeros(N), w=np.zeros(5)), ValueError, "w"),
-    bad("certify nan w", lambda: CSVM(X, Y).certify(np.zeros(N), w=np.full(D, NAN)), ValueError, "w"),
-    bad("rows", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(3)), ValueError, "P", "q"),
-    bad("p nan", lambda: qpsvm.QP(Dense(np.full((2, 2), NAN)), np.zeros(2)), ValueError, "P"),
-    bad("p text", lambda: qpsvm.QP("P", np.zeros(2)), TypeError, "P"),
     bad("p none", lambda: qpsvm.QP(None, np.zeros(2)), TypeError, "P"),
     bad("p complex", lambda: qpsvm.QP(np.eye(2) * 1j, np.zeros(2)), TypeError, "P"),
-    bad("p objects", lambda: qpsvm.QP(np.eye(2, dtype=object), np.zeros(2)), TypeError, "P"),
-    bad("p complex sparse", lambda: qpsvm.QP(sp.csr_array(np.eye(2) * 1j), np.zeros(2)), TypeError, "P"),
     bad("p vector", lambda: qpsvm.QP(np.ones(2), np.zeros(2)), ValueError, "P", "two dimensions"),
     bad("p not square", lambda: qpsvm.QP(np.ones((2, 3)), np.zeros(2)), ValueError, "P", "square"),
     bad("p ragged", lambda: qpsvm.QP([[1], [2, 3]], np.zeros(2)), ValueError, "P"),
     bad("p not symmetric", lambda: qpsvm.QP([[1, 2], [3, 4]], np.zeros(2)), ValueError, "P", "symmetric"),
-    bad("p nan list", lambda: qpsvm.QP([[NAN, 0], [0, 1]], np.zeros(2)), ValueError, "P", "finite"),
     bad("dense of text", lambda: Dense("x"), TypeError, "matrix"),
     bad("dense not square", lambda: Dense(np.ones((2, 3))), ValueError, "square"),
     bad("diagonal of a matrix", lambda: Diagonal(np.eye(2)), ValueError, "diagonal", "one-dimensional"),
@@ -625,18 +548,13 @@ def with_rows(*groups: Any) -> Any:
     bad("low rank d", lambda: LowRank(np.ones((2, 1)), [1, 2, 3]), ValueError, "d", "2 rows"),
     bad("low rank nan", lambda: qpsvm.compile(qpsvm.QP(LowRank([[NAN], [1]]), [0, 0], lb=0)), ValueError, "finite"),
     bad("q text", lambda: qpsvm.QP(np.eye(2), ["a", "b"]), TypeError, "q"),
-    bad("q none", lambda: qpsvm.QP(np.eye(2), None), TypeError, "q", "None"),
     bad("q number", lambda: qpsvm.QP(np.eye(1), 1.0), ValueError, "q", "one-dimensional"),
     bad("q column", lambda: qpsvm.QP(np.eye(2), [[1], [2]]), ValueError, "q.ravel()"),
     bad("q empty", lambda: qpsvm.QP(np.zeros((0, 0)), []), ValueError, "at least one variable"),
     bad("r text", lambda: qpsvm.QP(np.eye(2), [0, 0], r="0"), TypeError, "r"),
-    bad("r nan", lambda: qpsvm.QP(np.eye(2), [0, 0], r=NAN), ValueError, "r"),
     bad("g text", lambda: qpsvm.QP(np.eye(2), [0, 0], G="G", h=[1]), TypeError, "G"),
-    bad("h none in a list", lambda: qpsvm.QP(np.eye(2), [0, 0], G=[[1, 1]], h=[None]), TypeError, "h"),
     bad("h infinite", lambda: qpsvm.QP(np.eye(2), [0, 0], G=[[1, 1]], h=[INF]), ValueError, "h", "left out"),
-    bad("a vector", lambda: qpsvm.QP(np.eye(2), [0, 0], A=[1, 1], b=[1]), ValueError, "A", "reshape(1, -1)"),
     bad("a sparse vector", lambda: qpsvm.QP(np.eye(2), [0, 0], A=sp.coo_array(np.ones(2)), b=[1]), ValueError, "A"),
-    bad("b too long", lambda: qpsvm.QP(np.eye(2), [0, 0], A=[[1, 1]], b=[1, 2]), ValueError, "A has shape", "(2, 2)"),
     bad("lb text", lambda: qpsvm.QP(np.eye(2), [0, 0], lb="0"), TypeError, "lb"),
     bad("lb matrix", lambda: qpsvm.QP(np.eye(2), [0, 0], lb=np.eye(2)), ValueError, "lb"),
     bad("lb above, as a number", lambda: qpsvm.QP(np.eye(2), [0, 0], lb=2, ub=1), ValueError, "lb > ub"),
@@ -651,7 +569,6 @@ def with_rows(*groups: Any) -> Any:
     bad(
         "rows twice", lambda: with_rows(Rows("G", slice(0, 2), ""), Rows("G", slice(0, 2), "")), ValueError, "each once"
     ),
-    bad("rows beyond", lambda: with_rows(Rows("G", slice(2, 6), "")), ValueError, "G has 4 rows"),
     bad("no rows object", lambda: with_rows("G"), TypeError, "constraints"),
     bad("title", lambda: qpsvm.QP(np.eye(2), [0, 0], title=3), TypeError, "title"),
     bad("objective text", lambda: qpsvm.QP(np.eye(2), [0, 0]).objective("x"), TypeError, "x"),
@@ -692,26 +609,20 @@ def with_rows(*groups: Any) -> Any:
         "legend",
     ),
     bad("sort", lambda: qpsvm.plotting.multipliers(CSVM(X, Y), qpsvm.solve(CSVM(X, Y)), sort=X), TypeError, "sort"),
-    bad("q nan", lambda: qpsvm.QP(Dense(np.eye(2)), np.array([0, NAN])), ValueError, "q", "1"),
-    bad("bounds", lambda: qpsvm.QP(Dense(np.eye(2)), np.ones(2), lb=np.ones(2), ub=np.zeros(2)), ValueError, "lb > ub"),
-    bad("nan bound", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(2), ub=np.array([1, NAN])), ValueError, "ub", "1"),
-    bad("g alone", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(2), G=np.eye(2)), ValueError, "G", "h"),
-    bad("wide a", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(2), A=np.eye(3), b=np.zeros(3)), ValueError, "A"),
-    bad("nan h", lambda: qpsvm.QP(Dense(np.eye(2)), np.zeros(2), G=np.eye(2), h=np.array([0, NAN])), ValueError, "h"),
 )
 def test_qp_layer(case: Bad) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("backend", ["cvxopt", "osqp", "cvxpy"])
+@for_each("backend", ["cvxopt", "osqp", "cvxpy"])
 def test_missing_package_names_the_command_that_installs_it(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qpsvm.backends.base.installed_version", lambda _: None)
     check(bad("", ask(backend), ImportError, backend, f"pip install {backend}"))
     check(bad("", lambda: qpsvm.compile(CSVM(X, Y).qp(), backend), ImportError, f"pip install {backend}"))
 
 
-@pytest.mark.parametrize("backend", ["cvxopt", "osqp", "cvxpy"])
-@pytest.mark.parametrize("form", ["dual", "primal"])
+@for_each("backend", ["cvxopt", "osqp", "cvxpy"])
+@for_each("form", ["dual", "primal"])
 def test_inseparable_hard_margin_is_one_error_everywhere(backend: str, form: str) -> None:
     y = np.tile([0, 1], N // 2)
     twice = np.repeat(X[::2], 2, axis=0)
@@ -744,33 +655,27 @@ PREDICT: dict[str, tuple[Callable[[int], Any], type[Exception], tuple[str, ...]]
     "wider": (lambda d: np.zeros((2, d + 1)), ValueError, ("columns", "expected")),
     "narrower sparse": (lambda d: sp.csr_array((2, d - 1)), ValueError, ("columns", "expected")),
     "nan": (lambda d: at(np.zeros((2, d)), (1, 2), NAN), ValueError, ("NaN", "row 1", "column 2")),
-    "infinity": (lambda d: at(np.zeros((2, d)), (1, 2), INF), ValueError, ("infinite", "row 1", "column 2")),
     "1-d": (np.zeros, ValueError, ("two-dimensional", "reshape")),
-    "3-d": (lambda d: np.zeros((1, 2, d)), ValueError, ("two-dimensional",)),
     "empty": (lambda d: np.zeros((0, d)), ValueError, ("empty",)),
     "text": (lambda d: np.full((2, d), "1"), TypeError, ("number",)),
     "complex": (lambda d: np.zeros((2, d), complex), TypeError, ("complex",)),
     "none": (lambda d: None, TypeError, ("X",)),  # noqa: ARG005
     "ragged": (lambda d: [[0.0] * d, [0.0] * (d - 1)], ValueError, ("row 0 is", "row 1 is", "equally long")),
-    "ragged arrays": (lambda d: [np.zeros(d), np.zeros(d), 1.0], ValueError, ("row 2 is no list", "equally long")),
     "ragged inside": (lambda d: [[0.0] * d, [[0.0]] + [0.0] * (d - 1)], ValueError, ("not a number",)),
     "ragged, a number": (lambda d: [np.array(1.0), np.zeros(d)], ValueError, ("row 0 is no list",)),
-    "no rows": (lambda _: [], ValueError, ("two-dimensional",)),
     "1-d sparse": (lambda d: sp.coo_array(np.ones(d)), ValueError, ("two-dimensional",)),
     "a number": (lambda _: 3.0, ValueError, ("two-dimensional",)),
     "a string": (lambda _: "samples.csv", TypeError, ("number",)),
-    "a dict": (lambda _: {"a": [1, 2]}, TypeError, ("X",)),
     "objects": (lambda d: at(np.zeros((2, d), object), (1, 2), "red"), TypeError, ("row 1", "column 2", "'red'")),
     "none in a list": (lambda d: [[0.0] * (d - 1) + [None]], TypeError, ("row 0", "None")),
-    "dates": (lambda d: np.zeros((2, d), "M8[D]"), TypeError, ("number",)),
     "too large to be squared": (lambda d: np.full((2, d), 1e200), ValueError, ("overflows",)),
     "a tensor elsewhere": (lambda _: Unreadable(), ValueError, ("on the GPU",)),
     "masked": (lambda d: masked(np.zeros((2, d)), (1, 2)), ValueError, ("row 1", "column 2")),
 }
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
-@pytest.mark.parametrize("name", PREDICT)
+@for_each("kernel", ["linear", "rbf", "precomputed"])
+@for_each("name", PREDICT)
 def test_prediction(name: str, kernel: str, models: dict[str, Any]) -> None:
     make, builtin, says = PREDICT[name]
     result = models[kernel]
@@ -804,18 +709,13 @@ def test_no_c_belongs_to_rho_zero() -> None:
 # files of models
 
 
-def test_a_callable_kernel_cannot_be_saved(tmp_path: Path) -> None:
-    result = qpsvm.solve(CSVM(X, Y, kernel=gram))
+def test_callable_kernels_and_labels_that_are_objects_cannot_be_saved(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    check(bad("", lambda: result.save(path), NotImplementedError, "gram", "callable"))
-    assert not path.exists()
-
-
-def test_labels_that_are_objects_cannot_be_saved(tmp_path: Path) -> None:
-    result = qpsvm.solve(CSVM(X, np.array([Decimal(int(v)) for v in Y])))
-    path = tmp_path / "model.npz"
-    check(bad("", lambda: result.save(path), NotImplementedError, "Decimal"))
-    assert not path.exists()
+    labels = np.array([Decimal(int(v)) for v in Y])
+    for problem, says in ((CSVM(X, Y, kernel=gram), ("gram", "callable")), (CSVM(X, labels), ("Decimal",))):
+        result = qpsvm.solve(problem)
+        check(bad("", lambda result=result: result.save(path), NotImplementedError, *says))
+        assert not path.exists()
 
 
 def written(path: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
@@ -842,20 +742,12 @@ class Evil:
         return (pytest.fail, ("a model file was unpickled",))
 
 
-def saved_array(path: Path) -> None:
-    with path.open("wb") as file:  # `np.save` would add .npy to the name
-        np.save(file, X)
-
-
 FILES: dict[str, Callable[[Path], Any]] = {
     "empty": lambda p: p.write_bytes(b""),
-    "text": lambda p: p.write_text("a,b\n1,2\n"),
     "binary": lambda p: p.write_bytes(bytes(range(256)) * 9),
     "pickle": lambda p: p.write_bytes(pickle.dumps(Evil())),
-    "array": saved_array,
     "other arrays": lambda p: np.savez(p, X=X),
     "objects": lambda p: np.savez(p, header=np.array([Evil()], dtype=object)),
-    "truncated": lambda p: p.write_bytes(written(p, lambda a: None).read_bytes()[:-200]),  # noqa: ARG005
     "half a header": lambda p: written(p, lambda a: a.update(header=np.array("{"))),
     "header not a record": lambda p: written(p, lambda a: a.update(header=np.array("[1]"))),
     "newer format": lambda p: written(p, header(format=999)),
@@ -863,70 +755,50 @@ FILES: dict[str, Callable[[Path], Any]] = {
     "bad parameter": lambda p: written(p, header(parameters={"gamma": -1.0})),
     "unknown parameter": lambda p: written(p, header(parameters={"gama": 1.0})),
     "no b": lambda p: written(p, lambda a: a.pop("b")),
-    "b is text": lambda p: written(p, lambda a: a.update(b=np.array("x"))),
     "b is nan": lambda p: written(p, lambda a: a.update(b=np.array(NAN))),
     "a coefficient lost": lambda p: written(p, lambda a: a.update(coef=a["coef"][1:])),
     "a column lost": lambda p: written(p, lambda a: a.update(vectors=a["vectors"][:, 1:])),
-    "another width": lambda p: written(p, header(n_features=D + 1)),
     "three classes": lambda p: written(p, lambda a: a.update(classes=np.arange(3))),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FILES)
+@for_each("name", FILES)
 def test_files_that_are_no_model(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     FILES[name](path)
     check(bad(name, lambda: qpsvm.load(path), ValueError, "model.npz"))
 
 
-def test_files_that_are_not_there(tmp_path: Path) -> None:
-    check(bad("missing", lambda: qpsvm.load(tmp_path / "no.npz"), FileNotFoundError, "no.npz"))
-    check(bad("as text", lambda: qpsvm.load(str(tmp_path / "no.npz")), FileNotFoundError, "no.npz"))
-    check(bad("a folder", lambda: qpsvm.load(tmp_path), OSError, tmp_path.name))
-
-
 # numbers that overflow or vanish
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", [CSVM, HardMargin, NuSVM, PrimalHinge])
-@for_each("kernel", [Linear(), RBF(), RBF(1.0), Polynomial(), Polynomial(3, 1.0), Sigmoid()])
-@for_each("factor", [1e100, 1e160, 1e307, 1e-100, 1e-160, 1e-320])
+FACTORS = (1e100, 1e160, 1e307, 1e-100, 1e-160, 1e-320)
+KERNELS = (Linear(), RBF(), RBF(1.0), Polynomial(), Polynomial(3, 1.0), Sigmoid())
+
+
+@for_each("factor, kernel, variant", cover_pairs(FACTORS, KERNELS, (CSVM, HardMargin, NuSVM, PrimalHinge)))
 def test_absurd_scales_are_refused_or_answered_honestly(factor: float, kernel: Any, variant: Any) -> None:
     refused_or_honest(lambda: variant(X * factor, Y, kernel=kernel))
 
 
-ABSURD: dict[str, Callable[[], Any]] = {
-    "CSVM(C=1e300)": lambda: CSVM(X, Y, C=1e300),
-    "CSVM(C=1e-300)": lambda: CSVM(X, Y, C=1e-300),
-    "CSVM(C=1e308)": lambda: CSVM(X, Y, C=1e308),
-    "CSVM(C=5e-324)": lambda: CSVM(X, Y, C=5e-324),
-    "CSVM(C=np.logspace(-300, 300, N))": lambda: CSVM(X, Y, C=np.logspace(-300, 300, N)),
-    "CSVM(sample_weight=np.logspace(-300, 300, N))": lambda: CSVM(X, Y, sample_weight=np.logspace(-300, 300, N)),
-    "CSVM(sample_weight=np.full(N, 5e-324))": lambda: CSVM(X, Y, sample_weight=np.full(N, 5e-324)),
-    "NuSVM(0.1, sample_weight=np.full(N, 1e308))": lambda: NuSVM(X, Y, 0.1, sample_weight=np.full(N, 1e308)),
-    "NuSVM(0.1, sample_weight=np.full(N, 5e-324))": lambda: NuSVM(X, Y, 0.1, sample_weight=np.full(N, 5e-324)),
-    "NuSVM(1e-300)": lambda: NuSVM(X, Y, 1e-300),
-    "PrimalHinge(1e300)": lambda: PrimalHinge(X, Y, 1e300),
-    "PrimalHinge(1e-300)": lambda: PrimalHinge(X, Y, 1e-300),
-    "PrimalHinge(5e-324)": lambda: PrimalHinge(X, Y, 5e-324),
-    "CSVM(kernel=RBF(1e-320))": lambda: CSVM(X, Y, kernel=RBF(1e-320)),
-    "CSVM(kernel=RBF(1e300))": lambda: CSVM(X, Y, kernel=RBF(1e300)),
-    "CSVM(kernel=Polynomial(200, 10.0))": lambda: CSVM(X, Y, kernel=Polynomial(200, 10.0)),
-    "CSVM(kernel=Polynomial(3, 1e-320))": lambda: CSVM(X, Y, kernel=Polynomial(3, 1e-320)),
-    "CSVM(kernel=Polynomial(3, coef0=1e300))": lambda: CSVM(X, Y, kernel=Polynomial(3, coef0=1e300)),
-    "CSVM(kernel=Polynomial(0.5, 1, 100), psd='clip')": lambda: CSVM(X, Y, kernel=Polynomial(0.5, 1, 100), psd="clip"),
-    "CSVM(kernel=Sigmoid(1e300), psd='clip')": lambda: CSVM(X, Y, kernel=Sigmoid(1e300), psd="clip"),
-    "CSVM(np.eye(N) * 1e200, kernel='precomputed')": lambda: CSVM(np.eye(N) * 1e200, Y, kernel="precomputed"),
-    "CSVM(np.eye(N) * 1e-320, kernel='precomputed')": lambda: CSVM(np.eye(N) * 1e-320, Y, kernel="precomputed"),
-    "CSVM(np.zeros((N, N)), kernel='precomputed')": lambda: CSVM(np.zeros((N, N)), Y, kernel="precomputed"),
-}
+#: Machines, and what they are given besides samples and labels.
+ABSURD: list[tuple[Any, dict[str, Any]]] = [
+    *((CSVM, {"C": C}) for C in (1e300, 1e-300, 1e308, 5e-324, np.logspace(-300, 300, N))),
+    *((CSVM, {"sample_weight": weight}) for weight in (np.logspace(-300, 300, N), np.full(N, 5e-324))),
+    *((NuSVM, {"nu": 0.1, "sample_weight": np.full(N, weight)}) for weight in (1e308, 5e-324)),
+    (NuSVM, {"nu": 1e-300}),
+    *((PrimalHinge, {"lam": lam}) for lam in (1e300, 1e-300, 5e-324)),
+    *((CSVM, {"kernel": kernel}) for kernel in (RBF(1e-320), RBF(1e300), Polynomial(200, 10.0))),
+    *((CSVM, {"kernel": kernel}) for kernel in (Polynomial(3, 1e-320), Polynomial(3, coef0=1e300))),
+    *((CSVM, {"kernel": kernel, "psd": "clip"}) for kernel in (Polynomial(0.5, 1, 100), Sigmoid(1e300))),
+    *((CSVM, {"X": size * np.eye(N), "kernel": "precomputed"}) for size in (1e200, 1e-320, 0.0)),
+]
 
 
-@pytest.mark.parametrize("name", ABSURD)
-def test_absurd_parameters_are_refused_or_answered_honestly(name: str) -> None:
-    refused_or_honest(ABSURD[name])
+@for_each("variant, given", ABSURD)
+def test_absurd_parameters_are_refused_or_answered_honestly(variant: Any, given: dict[str, Any]) -> None:
+    refused_or_honest(lambda: variant(**{"X": X, "y": Y, **given}))
 
 
 def refused_or_honest(make: Callable[[], Any]) -> None:
@@ -940,40 +812,34 @@ def refused_or_honest(make: Callable[[], Any]) -> None:
     assert result.summary()
 
 
-@pytest.mark.parametrize("t", [["1", "two", "3"], np.array([1.0, "two", 3.0], dtype=object)], ids=["text", "objects"])
-def test_text_for_numbers_is_told_who_takes_labels(t):
-    X = [[0.0], [1.0], [2.0]]
+@for_each("t", [["1", "two", "3"], np.array([1.0, "two", 3.0], dtype=object)])
+def test_text_for_numbers_is_told_who_takes_labels(t: Any) -> None:
+    samples = [[0.0], [1.0], [2.0]]
     for machine in (qpsvm.EpsilonSVR, qpsvm.NuSVR, qpsvm.QuantileSVR):
         with pytest.raises(qpsvm.DataTypeError, match=r"t holds text where numbers are needed; .*CSVM"):
-            machine(X, t)
+            machine(samples, t)
     with pytest.raises(qpsvm.DataTypeError, match="y holds text"):
-        qpsvm.Ranking(X, t)
+        qpsvm.Ranking(samples, t)
 
 
-def test_numbers_for_classes_are_told_who_takes_numbers():
-    X = np.arange(8.0)[:, None]
+def test_numbers_for_classes_are_told_who_takes_numbers() -> None:
     with pytest.raises(qpsvm.DataError, match="or take a regression such as EpsilonSVR"):
-        qpsvm.CSVM(X, X[:, 0])
+        CSVM(X, X[:, 0])
     with pytest.raises(qpsvm.DataError, match=r"y == label$"):
-        qpsvm.CSVM(X, X[:, 0] % 3)
+        CSVM(X, np.arange(N) % 3)
 
 
-def test_what_there_is_to_learn_is_shown():
-    X, t = np.arange(8.0)[:, None], np.linspace(-1.0, 2.5, 8)
-    assert "target from -1 to 2.5" in repr(qpsvm.EpsilonSVR(X, t))
-    assert ("target", "-1 to 2.5") in qpsvm.EpsilonSVR(X, t).samples.said()
+def test_what_there_is_to_learn_is_shown() -> None:
+    problem = qpsvm.EpsilonSVR(X, np.linspace(-1.0, 2.5, N))
+    assert "target from -1 to 2.5" in repr(problem)
+    assert ("target", "-1 to 2.5") in problem.samples.said()
     for shown in (repr(qpsvm.OneClass(X)), str(qpsvm.OneClass(X))):
         assert "target" not in shown
         assert "class" not in shown.replace("OneClass", "").replace("one-class", "")
 
 
-def test_a_nu_that_is_no_share_does_not_speak_of_classes():
-    X = np.arange(8.0)[:, None]
-    for make in (
-        lambda: qpsvm.NuSVR(X, X[:, 0], nu=1.5),
-        lambda: qpsvm.OneClass(X, nu=1.5),
-        lambda: qpsvm.SVDD(X, 1.5),
-    ):
+def test_a_nu_that_is_no_share_does_not_speak_of_classes() -> None:
+    for make in (lambda: qpsvm.NuSVR(X, X[:, 0], nu=1.5), lambda: qpsvm.OneClass(X, 1.5), lambda: qpsvm.SVDD(X, 1.5)):
         with pytest.raises(qpsvm.InfeasibleNuError, match=r"nu = 1.5 is infeasible: it is a share") as caught:
             make()
         assert "class" not in str(caught.value)
@@ -981,30 +847,29 @@ def test_a_nu_that_is_no_share_does_not_speak_of_classes():
         assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("wrong", "meant"),
-    [
-        (lambda: qpsvm.CSVM(X, Y, kernel="rbbf"), "'rbf'"),
-        (lambda: SVC(kernel="rbbf").fit(X, Y), "'rbf'"),
-        (lambda: SVC(multi_class="ovvo").fit(X, Y), "'ovo'"),
-        (lambda: SVC(class_weight="balanse").fit(X, Y), "'balanced'"),
-        (lambda: SVC(gamma="scal").fit(X, Y), "'scale'"),
-        (lambda: LinearSVC(loss="hinj").fit(X, Y), "'hinge'"),
-        (lambda: qpsvm.CSVM(X, Y, intercept="fre"), "'free'"),
-        (lambda: qpsvm.CSVM(X, Y, intercept="none"), "None"),
-        (lambda: qpsvm.EpsilonSVR(X, Y, loss="absolut"), "'absolute'"),
-        (lambda: qpsvm.solve(qpsvm.CSVM(X, Y), "cvxop"), "'cvxopt'"),
-        (lambda: qpsvm.solve(qpsvm.CSVM(X, Y), form="dul"), "'dual'"),
-        (lambda: qpsvm.solve(qpsvm.CrammerSinger(X, Y), "cvxop"), "'cvxopt'"),
-        (lambda: qpsvm.CSVM(X, Y, psd="clp"), "'clip'"),
-        (lambda: qpsvm.CrammerSinger(X, Y, psd="clp"), "'clip'"),
-        (lambda: qpsvm.RBF(gamma="scal"), "'scale'"),
-        (lambda: qpsvm.unregister_backend("nobody"), None),
-        (lambda: qpsvm.CSVM(X, Y, intercept=10**5000), None),
-    ],
-)
-def test_the_nearest_option_is_named_as_it_is_written(wrong, meant):
+#: Misspelt options, and which one is meant.
+MISSPELT: list[tuple[Callable[[], Any], str | None]] = [
+    (lambda: CSVM(X, Y, kernel="rbbf"), "'rbf'"),
+    (lambda: SVC(multi_class="ovvo").fit(X, Y), "'ovo'"),
+    (lambda: SVC(class_weight="balanse").fit(X, Y), "'balanced'"),
+    (lambda: SVC(gamma="scal").fit(X, Y), "'scale'"),
+    (lambda: LinearSVC(loss="hinj").fit(X, Y), "'hinge'"),
+    (lambda: CSVM(X, Y, intercept="fre"), "'free'"),
+    (lambda: CSVM(X, Y, intercept="none"), "None"),
+    (lambda: qpsvm.EpsilonSVR(X, Y, loss="absolut"), "'absolute'"),
+    (ask("cvxop"), "'cvxopt'"),
+    (ask(form="dul"), "'dual'"),
+    (lambda: qpsvm.solve(CrammerSinger(X, Y), "cvxop"), "'cvxopt'"),
+    (lambda: CSVM(X, Y, psd="clp"), "'clip'"),
+    (lambda: CrammerSinger(X, Y, psd="clp"), "'clip'"),
+    (lambda: RBF(gamma="scal"), "'scale'"),
+    (lambda: qpsvm.unregister_backend("nobody"), None),
+    (lambda: CSVM(X, Y, intercept=10**5000), None),
+]
+
+
+@for_each("wrong, meant", MISSPELT)
+def test_the_nearest_option_is_named_as_it_is_written(wrong: Callable[[], Any], meant: str | None) -> None:
     with pytest.raises(qpsvm.UnknownOptionError) as caught:
         wrong()
-    asked = re.findall(r"did you mean (.*?)\?", str(caught.value))
-    assert asked == ([] if meant is None else [meant])
+    assert re.findall(r"did you mean (.*?)\?", str(caught.value)) == ([] if meant is None else [meant])

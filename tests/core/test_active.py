@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm import core
@@ -42,7 +43,7 @@ def numpy_path(monkeypatch, *case):
         return qpsvm.exact_path(*case)
 
 
-@pytest.mark.parametrize("name", CASES)
+@for_each("name", CASES)
 def test_the_path_is_that_of_numpy(name, monkeypatch):
     found, known = qpsvm.exact_path(*CASES[name]), numpy_path(monkeypatch, *CASES[name])
     assert found.status == known.status == "optimal"
@@ -59,8 +60,8 @@ def test_every_level_follows_the_path_to_the_end():
     assert qpsvm.exact_path(*CASES["C"]).gaps.max() < 1e-9
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("counted", [True, False])
+@for_each("name", CASES)
+@for_each("counted", [True, False])
 def test_pieces_are_judged_as_by_numpy(name, counted, monkeypatch):
     found = qpsvm.exact_path(*CASES[name])._followed
     own = judge.PieceJudge(found.rows)
@@ -145,14 +146,9 @@ def test_what_does_not_fit_is_refused(name, monkeypatch):
         with pytest.raises((ValueError, TypeError)):
             function(wrong, *rest)
     if name == "active_run":
+        huge = 10**6
         for count, limit, width in (
-            (-1, 4, 9),
-            (10**6, 4, 9),
-            (0, 0, 9),
-            (0, 10**6, 9),
-            (2, 4, 5),
-            (2, 4, 10**6),
-            (2, 4, -1),
-        ):
+            (-1, 4, 9), (huge, 4, 9), (0, 0, 9), (0, huge, 9), (2, 4, 5), (2, 4, huge), (2, 4, -1),
+        ):  # fmt: skip
             with pytest.raises(ValueError):  # noqa: PT011
                 function(arrays, *rest[:3], count, limit, width)

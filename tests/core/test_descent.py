@@ -8,6 +8,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
+from pairwise import cover_pairs
 
 from qpsvm import core
 from qpsvm.program.losses import Loss
@@ -16,7 +18,6 @@ from qpsvm.solvers.linear.solve import solve_linear
 
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="the compiled core is not there")
 
-LEVELS = ("plain", "avx2", "avx512")
 LOSSES = {
     "hinge": Loss(2.0),
     "weighted": Loss(np.linspace(0.1, 3.0, 60), np.linspace(0.5, 1.5, 60)),
@@ -64,26 +65,24 @@ def gap_of(X, y, loss, alpha, w, b):
 
 
 @pytest.mark.usefixtures("level")
-@pytest.mark.parametrize("kind", ["dense", "short", "long"])
-@pytest.mark.parametrize("name", LOSSES)
-def test_it_ends_at_the_optimum(name, kind):
+@for_each("name, kind, unit", cover_pairs(LOSSES, ("dense", "short", "long"), (0.0, 1.0)))
+def test_it_ends_at_the_optimum(name, kind, unit):
     X, y = table(kind=kind)
     loss = LOSSES[name]
-    for unit in (0.0, 1.0):
-        alpha, w, (b, passes, work, done, gap, dual) = descend(X, y, loss, unit)
-        assert done
-        assert passes < 10**6
-        assert work > 0
-        assert (alpha >= loss.low).all()
-        assert (alpha <= loss.high).all()
-        np.testing.assert_allclose(w, X.T @ (y * alpha), atol=1e-9)
-        assert b == pytest.approx(unit * float(y @ alpha), abs=1e-9)
-        assert 0.0 <= gap <= 1e-9 * abs(dual)
-        assert dual == pytest.approx(loss.worth(alpha) - 0.5 * float(w @ w) - 0.5 * b * b, rel=1e-9)
-        assert gap_of(X, y, loss, alpha, w, b) <= 1e-8 * abs(dual)
+    alpha, w, (b, passes, work, done, gap, dual) = descend(X, y, loss, unit)
+    assert done
+    assert passes < 10**6
+    assert work > 0
+    assert (alpha >= loss.low).all()
+    assert (alpha <= loss.high).all()
+    np.testing.assert_allclose(w, X.T @ (y * alpha), atol=1e-9)
+    assert b == pytest.approx(unit * float(y @ alpha), abs=1e-9)
+    assert 0.0 <= gap <= 1e-9 * abs(dual)
+    assert dual == pytest.approx(loss.worth(alpha) - 0.5 * float(w @ w) - 0.5 * b * b, rel=1e-9)
+    assert gap_of(X, y, loss, alpha, w, b) <= 1e-8 * abs(dual)
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@for_each("name", LOSSES)
 def test_a_free_intercept_balances_alpha(name):
     X, y = table()
     loss = LOSSES[name]
@@ -95,8 +94,8 @@ def test_a_free_intercept_balances_alpha(name):
 
 
 @pytest.mark.usefixtures("level")
-@pytest.mark.parametrize("free", [False, True])
-@pytest.mark.parametrize("name", LOSSES)
+@for_each("free", [False, True])
+@for_each("name", LOSSES)
 def test_features_that_are_alike_take_no_more_passes(name, free):
     X, y = table(d=12)
     X = X + 6.0 * X[:, :1]  # one α after the other takes thousands
@@ -129,8 +128,8 @@ def test_it_goes_on_from_a_start():
 
 
 @pytest.mark.usefixtures("level")
-@pytest.mark.parametrize("shape", [(0, 3), (1, 1), (2, 0), (3, 1), (5, 17)])
-@pytest.mark.parametrize("kind", ["dense", "short"])
+@for_each("shape", [(0, 3), (1, 1), (2, 0), (3, 1), (5, 17)])
+@for_each("kind", ["dense", "short"])
 def test_odd_sizes(shape, kind):
     X, _ = table(*shape, kind=kind)
     y = np.where(np.arange(shape[0]) % 2, 1.0, -1.0)
@@ -153,7 +152,7 @@ def test_empty_rows_zeros_and_duplicate_columns():
     np.testing.assert_allclose(w, twice.toarray().T @ (y[:3] * alpha), atol=1e-9)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e200])
+@for_each("bad", [np.nan, np.inf, 1e200])
 def test_what_is_not_finite_ends_it(bad):
     X, y = table()
     X[5, 2] = bad
@@ -209,7 +208,7 @@ def bad_calls():
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "place", "value"), list(bad_calls()))
+@for_each("call, place, value", list(bad_calls()))
 def test_buffers_that_do_not_fit_are_refused(call, place, value):
     with pytest.raises(ValueError):  # noqa: PT011
         core.compiled.descend(*call[:place], value, *call[place + 1 :])

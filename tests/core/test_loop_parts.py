@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import for_each
 
 from qpsvm import core
 
@@ -35,7 +36,7 @@ def run(K, begins, counts, sign, C=2.0, tol=1e-9, most=100_000, sums=1, start=No
     return beta, u, iterations
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@for_each("dtype", [np.float64, np.float32])
 def test_every_problem_is_solved(dtype):
     rng = np.random.default_rng(3)
     for sizes in ([1, 1], [1, 2, 4], [7, 9, 16, 17], [40, 3, 33]):
@@ -56,7 +57,7 @@ def test_every_problem_is_solved(dtype):
             assert g[rises].max(initial=-np.inf) - g[falls].min(initial=np.inf) < 1e-8
 
 
-@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e3])
+@for_each("scale", [1.0, 1e-3, 1e3])
 def test_the_last_digits_are_those_of_the_split(scale):
     """(CLOOP.7): six digits more cost hardly any iterations; doubled samples have no split."""
     rng = np.random.default_rng(8)
@@ -105,8 +106,8 @@ def test_the_iterations_of_each_are_limited():
     assert (run(K, begins, counts, sign, most=3)[2] == -4).all()
 
 
-@pytest.mark.parametrize(
-    ("place", "wrong"),
+@for_each(
+    "place, wrong",
     [
         ("K", np.zeros((3, 4))), ("K", np.zeros((4, 4), dtype=int)), ("begins", np.array([[0, 3]])),
         ("begins", np.array([[-1, 2]])), ("counts", np.array([[2, 3]])), ("counts", np.array([[2, -2]])),

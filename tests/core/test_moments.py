@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 
 from qpsvm import core
 from qpsvm.data.rows.blocks import SparseBlock
@@ -18,8 +19,8 @@ def rows(n, d, index, seed=0):
     return sp.csr_array((X.data, X.indices.astype(index), X.indptr.astype(index)), shape=X.shape)
 
 
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1), (40, 17)])
+@for_each("index", [np.int32, np.int64])
+@for_each("shape", [(0, 3), (3, 0), (1, 1), (40, 17)])
 def test_they_are_those_of_numpy(shape, index):
     X, random = rows(*shape, index), np.random.default_rng(1)
     for at in (np.arange(0), np.arange(shape[0]), random.integers(0, max(shape[0], 1), 3 * (shape[0] > 0))):
@@ -52,7 +53,7 @@ def bad_calls():
         yield good, place, value
 
 
-@pytest.mark.parametrize(("call", "place", "value"), list(bad_calls()))
+@for_each("call, place, value", list(bad_calls()))
 def test_what_does_not_fit_is_refused(call, place, value):
     with pytest.raises(ValueError):  # noqa: PT011
         core.compiled.moments(*call[:place], value, *call[place + 1 :])
