@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import for_each
 from scipy.optimize import minimize
 
 from qpsvm.program.all_in_one import AllInOneDual
@@ -12,7 +13,7 @@ from qpsvm.solvers.shared.stopping import Budget
 from qpsvm.space.operators import Dense, LowRank
 
 
-@pytest.mark.parametrize("step", [shared_step, separate_step])
+@for_each("step", [shared_step, separate_step])
 def test_a_step_is_the_optimum_over_its_sample(step):
     rng = np.random.default_rng(0)
     for _ in range(60):
@@ -31,8 +32,8 @@ def test_a_step_is_the_optimum_over_its_sample(step):
         assert np.allclose(gradient[a > 1e-12], level, atol=1e-9 * (1.0 + abs(z).max()))
 
 
-@pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("intercept", ["free", "penalised", None])
+@for_each("shared", [True, False])
+@for_each("intercept", ["free", "penalised", None])
 def test_the_end_has_the_value_of_a_general_solver(shared, intercept):
     rng = np.random.default_rng(1)
     n, k = 12, 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import for_each
 
 from qpsvm import core
 from qpsvm.solvers.kernel import block_loop
@@ -27,8 +28,8 @@ def problems(n: int, C: float) -> list[tuple[KernelBlocks, KernelDual]]:
     return [(blocks, KernelDual.of_hinges(np.where(f > 0.0, 1.0, -1.0), ends)), (blocks, svr)]
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("which", [0, 1])
+@for_each("C", [0.01, 1.0, 100.0])
+@for_each("which", [0, 1])
 def test_no_pair_violates_by_more_than_the_tolerance(which: int, C: float) -> None:
     blocks, problem = problems(2500, C)[which]
     loop, zero = BlockLoop(blocks, problem, Effort()), np.zeros(problem.n)

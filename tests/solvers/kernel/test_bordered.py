@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm import CSVM, RBF
@@ -22,8 +23,8 @@ def clouds(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(n, d)) + y[:, None] / np.sqrt(d), y
 
 
-@pytest.mark.parametrize("kernel", [RBF(0.2), qpsvm.Linear()])
-@pytest.mark.parametrize("weighted", [False, True])
+@for_each("kernel", [RBF(0.2), qpsvm.Linear()])
+@for_each("weighted", [False, True])
 def test_one_system_gives_the_last_digits_of_what_the_loop_began(kernel, weighted):
     X, y = clouds(90, 4)
     X = X - X.mean(axis=0)
@@ -57,7 +58,7 @@ def test_nothing_free_and_too_much_free_is_left_to_others():
     assert bordered_point(K, problem, 0.5 * y) is None
 
 
-@pytest.mark.parametrize("seed", range(5))
+@for_each("seed", range(5))
 def test_the_balance_is_exact_to_the_last_bit_where_a_row_is_free(seed):
     rng = np.random.default_rng(seed)
     sign = np.where(rng.random(200) < 0.5, 1.0, -1.0)
@@ -73,8 +74,8 @@ def test_a_balance_that_no_row_can_take_stays_as_it_is():
     np.testing.assert_array_equal(feasible(svm, alpha), alpha)
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])
-@pytest.mark.parametrize("d", [1, 3, 120])
+@for_each("C", [0.01, 1.0, 100.0, 1e4])
+@for_each("d", [1, 3, 120])
 def test_linear_machines_of_few_rows_are_certified_whatever_C_is(C, d):
     X, y = clouds(100, d, seed=d)
     problem = CSVM(X, y, C=C)

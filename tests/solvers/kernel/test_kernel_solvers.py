@@ -6,6 +6,8 @@ import warnings
 
 import numpy as np
 import pytest
+from each import for_each
+from pairwise import cover_pairs
 from sklearn.datasets import make_moons
 
 import qpsvm
@@ -71,21 +73,16 @@ def certified(solution: KernelSolution, X: np.ndarray, y: np.ndarray, C: object,
     return qpsvm.CSVM(X, y, C, kernel).certify(alpha).gap
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("C", [1e-6, 0.1, 100.0, 1e4])
-@pytest.mark.parametrize("gamma", [1e-3, 0.3, 1e3])
-def test_every_kind_of_sample_is_certified(kind: str, C: float, gamma: float) -> None:
-    for n in (2, 7, 60):
-        X, y = samples(n, 3, kind, n)
-        solution = solve_kernel(RBF(gamma), X, y, C, tol=TOL)
-        assert solution.reason == "converged"
-        assert certified(solution, X, y, C, RBF(gamma)) <= TOL
+@for_each("kind, C, gamma, n", cover_pairs(KINDS, (1e-6, 0.1, 100.0, 1e4), (1e-3, 0.3, 1e3), (2, 7, 60)))
+def test_every_kind_of_sample_is_certified(kind: str, C: float, gamma: float, n: int) -> None:
+    X, y = samples(n, 3, kind, n)
+    solution = solve_kernel(RBF(gamma), X, y, C, tol=TOL)
+    assert solution.reason == "converged"
+    assert certified(solution, X, y, C, RBF(gamma)) <= TOL
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("kind", ["plain", "lattice", "heavy tails"])
+@for_each("engine", ENGINES)
+@for_each("kind", ["plain", "lattice", "heavy tails"])
 def test_every_engine_is_certified(engine: str, kind: str) -> None:
     X, y = samples(300, 4, kind, 1)
     C = np.random.default_rng(2).uniform(0.1, 3.0, len(y))
@@ -96,7 +93,7 @@ def test_every_engine_is_certified(engine: str, kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["auto", "libsvm"])
+@for_each("engine", ["auto", "libsvm"])
 def test_engines_for_many_rows(engine: str) -> None:
     X, y = samples(2400, 6, "plain", 4)
     solution = solve_kernel(RBF(0.02), X, y, 1.0, tol=TOL, engine=engine)
@@ -107,7 +104,7 @@ def test_engines_for_many_rows(engine: str) -> None:
     assert np.abs(u - solution.u).max() <= 1e-2
 
 
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed", range(6))
 def test_agrees_with_cvxopt(seed: int) -> None:
     X, y = samples(50, 3, "plain", seed)
     C = 10.0 ** (seed - 2)
@@ -197,7 +194,7 @@ def test_one_newton_step_with_the_right_split_ends_at_rounding() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("C", [1.0, 30.0])
+@for_each("C", [1.0, 30.0])
 def test_few_support_vectors_need_no_gram_matrix(C: float) -> None:
     X, y = samples(1900, 2, "plain", 12)
     y = np.where(X[:, 0] + 0.3 * X[:, 1] > 0, 1.0, -1.0)
@@ -226,7 +223,7 @@ def test_a_newton_step_that_does_not_descend_is_made_stiffer() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["auto", "libsvm"])
+@for_each("engine", ["auto", "libsvm"])
 def test_equal_rows_are_made_one(engine: str) -> None:
     X, y = samples(800, 3, "lattice", 10)
     C = np.random.default_rng(3).uniform(0.1, 2.0, len(y))
@@ -280,7 +277,7 @@ def test_many_rows_start_from_a_neighbour() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [0.0, 0.05, 0.2])
+@for_each("limit", [0.0, 0.05, 0.2])
 def test_many_rows_end_in_time(limit: float) -> None:
     X, y = samples(6000, 8, "plain", 13)
     C = np.full(len(y), 10.0)

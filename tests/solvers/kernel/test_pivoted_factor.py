@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dyadic import Dyadic
+from each import for_each
 from exact_space import gram
 
 import qpsvm
@@ -32,7 +33,7 @@ def hardly_told(n: int, seed: int = 0, d: int = 2) -> tuple[Any, Any]:
 # --- the factor -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kernel", [RBF(0.5), RBF(30.0), Polynomial(degree=3, gamma=0.5, coef0=1.0)])
+@for_each("kernel", [RBF(0.5), RBF(30.0), Polynomial(degree=3, gamma=0.5, coef0=1.0)])
 def test_the_factor_leaves_a_rest_that_is_positive_semidefinite(kernel: Any) -> None:
     X = hardly_told(250)[0]
     blocks = KernelBlocks(kernel, X)
@@ -79,8 +80,8 @@ def test_a_rank_that_is_too_high_is_given_up_and_a_late_factor_is_none() -> None
 # --- the distance, exactly --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0])
-@pytest.mark.parametrize("kernel", [RBF(0.25), RBF(1e-7), Polynomial(degree=2, gamma=0.5, coef0=1.0)])
+@for_each("scale", [1e-3, 1.0, 30.0])
+@for_each("kernel", [RBF(0.25), RBF(1e-7), Polynomial(degree=2, gamma=0.5, coef0=1.0)])
 def test_the_distance_is_bounded_from_above(kernel: Any, scale: float) -> None:
     """‖w − w(α)‖² in exact arithmetic, for pivots that are few, many, and twice the same sample."""
     rng = np.random.default_rng(3)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from each import for_each
+from pairwise import cover_pairs
 
 from qpsvm import RBF
 from qpsvm.solvers.kernel import box_step as kernel_box
@@ -24,7 +26,7 @@ def noisy(n: int, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-@pytest.mark.parametrize("C", [0.01, 1.0, 300.0])
+@for_each("C", [0.01, 1.0, 300.0])
 def test_the_loop_and_newton_steps_solve(C: float) -> None:
     X, y = noisy(700)
     engines = Engines(KernelBlocks(RBF(0.3), X), KernelDual.of_hinges(y, np.full(len(y), C)), 1e-6, Effort())
@@ -51,10 +53,8 @@ def test_nothing_is_kept_of_what_newton_steps_read() -> None:
     assert len(streamed) == streamed.trace() == 90
 
 
-@pytest.mark.parametrize("m", [250, 420])
-@pytest.mark.parametrize("width", [0.02, 0.3, 3.0])
-@pytest.mark.parametrize("sides", [1, 2])
-def test_many_held_entries_are_taken_out(monkeypatch: pytest.MonkeyPatch, m: int, width: float, sides: int) -> None:
+@for_each("width, m, sides", cover_pairs((0.02, 0.3, 3.0), (250, 420), (1, 2)))
+def test_many_held_entries_are_taken_out(monkeypatch: pytest.MonkeyPatch, width: float, m: int, sides: int) -> None:
     """The step stays in its box and its sums, descends, and is hardly worse than one by a right-hand side for each."""
     rng = np.random.default_rng(m)
     A = RBF(0.3)(rng.normal(size=(m, 3)), rng.normal(size=(m, 3)))

@@ -9,6 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
+from pairwise import cover_pairs
 
 import qpsvm
 from qpsvm import core
@@ -41,29 +43,11 @@ def words(n=120, d=400, k=12, seed=0):
 
 
 def problem_of(X, y, C, intercept):
-    if intercept == "free":
-        return qpsvm.CSVM(X, y, C)
-    C = np.broadcast_to(C, len(y)).astype(float)
-    return qpsvm.PrimalHinge(X, y, 1 / C.sum(), intercept=intercept, sample_weight=C / C.mean())
+    return qpsvm.CSVM(X, y, C, intercept=intercept)
 
 
-@pytest.mark.parametrize("sparse", [True, False])
-@pytest.mark.parametrize("intercept", [True, False])
-def test_the_multipliers_are_those_that_w_is_made_of(sparse, intercept):
-    X, y = words()
-    X, C = X if sparse else X.toarray(), np.random.default_rng(1).uniform(0.1, 20.0, len(y))
-    found = passes(X, y, RowLosses(C), intercept, 1e-8, None, 1000)
-    assert found.finished
-    assert ((found.alpha >= 0.0) & (found.alpha <= C)).all()
-    assert 0 < np.count_nonzero((found.alpha > 0.0) & (found.alpha < C)) < len(y)
-    np.testing.assert_allclose(found.w, X.T @ (y * found.alpha), atol=1e-12)
-    assert found.b == pytest.approx(float(y @ found.alpha) if intercept else 0.0, abs=1e-12)
-
-
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("C", [0.01, 1.0, 1e3, "each"])
-@pytest.mark.parametrize("sparse", [True, False])
-def test_what_begins_with_it_is_solved(intercept, C, sparse):
+@for_each("C, intercept, sparse", cover_pairs((0.01, 1.0, 1e3, "each"), INTERCEPTS, (True, False)))
+def test_what_begins_with_it_is_solved(C, intercept, sparse):
     X, y = words()
     C = np.random.default_rng(1).uniform(0.1, 20.0, len(y)) if C == "each" else C
     result = qpsvm.solve(problem_of(X if sparse else X.toarray(), y, C, intercept), "augmented_lagrangian",
@@ -95,11 +79,7 @@ HOSTILE = {
     "duplicate rows": (sp.vstack([X[:5]] * 8, format="csr"), np.resize([1.0, -1.0, 1.0], 40), 1.0),
     "tiny C": (X, Y, 1e-8),
     "large C": (X, Y, 1e8),
-    "long indices": (
-        sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape),
-        Y,
-        1.0,
-    ),
+    "long indices": (sp.csr_array((X.data, *map(np.int64, (X.indices, X.indptr))), shape=X.shape), Y, 1.0),
     "unsorted indices": (sp.csr_array((X.data[::-1], X.indices[::-1], X.indptr), shape=X.shape), Y, 1.0),
     "one feature": (X[:, [50]], Y, 1.0),
     "dense": (X.toarray(), Y, 1.0),
@@ -109,8 +89,8 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("name", HOSTILE)
+@for_each("intercept", INTERCEPTS)
+@for_each("name", HOSTILE)
 def test_hostile_tables(name, intercept):
     samples, y, C = HOSTILE[name]
     problem = problem_of(samples, y, C, intercept)
@@ -137,7 +117,7 @@ def test_rows_of_weight_zero_take_no_part():
 # --- its word is not taken --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wrong", ["zeros", "noise", "not a number", "nothing done"])
+@for_each("wrong", ["zeros", "noise", "not a number", "nothing done"])
 def test_a_wrong_answer_is_found_out(monkeypatch, wrong):
     def lying(X, _, losses, *__):
         n, d = X.shape
@@ -176,18 +156,6 @@ def test_a_compiled_function_that_answers_wrongly_is_not_used(monkeypatch, wrong
         compiled_train.cache_clear()
     monkeypatch.undo()
     assert compiled_train() is before
-
-
-def test_the_public_class_finds_the_same(monkeypatch):
-    C = np.full(len(Y), 2.0)
-    for intercept in (True, False):
-        direct = passes(X, Y, RowLosses(C), intercept, 1e-9, None, 5000)
-        with monkeypatch.context() as patch:
-            patch.setattr(coordinate, "compiled_train", lambda: None)
-            public = passes(X, Y, RowLosses(C), intercept, 1e-9, None, 5000)
-        np.testing.assert_allclose(direct.w, public.w, atol=1e-6)
-        np.testing.assert_allclose(direct.alpha, public.alpha, atol=1e-5)
-        assert direct.b == pytest.approx(public.b, abs=1e-6)
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------
@@ -310,8 +278,8 @@ def test_lengthened_rows():
         assert Z.indices.dtype == Z.indptr.dtype == np.int32
 
 
-@pytest.mark.parametrize("weights", ["one", "each"])
-@pytest.mark.parametrize("ridge", [1e-6, 1.0, 1e6])
+@for_each("weights", ["one", "each"])
+@for_each("ridge", [1e-6, 1.0, 1e6])
 def test_a_penalised_intercept_of_many_rows_is_that_of_sorting_them(monkeypatch, weights, ridge):
     random = np.random.default_rng(0)
     points = random.standard_t(2.0, 30_000).round(3)

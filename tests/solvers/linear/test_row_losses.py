@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from exact_dual import Stated, faults
+from pairwise import cover_pairs
 
 import qpsvm
 from qpsvm.backends.abilities import size_of, traits_of
@@ -23,6 +25,7 @@ from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.coordinate import SQUARED_HINGE_DUAL, descend, passes, task_of
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
 from qpsvm.solvers.linear.row_problem import Response, RowLosses, balanced
+from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.linear.signed_rows import signed_rows
 from qpsvm.solvers.linear.solve import solve_linear
 
@@ -71,7 +74,7 @@ def searched(kind: RowLosses, r: np.ndarray, a: np.ndarray, sigma: float) -> tup
     return np.array(found), np.array(worth)
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@for_each("name", LOSSES)
 def test_the_answer_is_that_of_a_search(name):
     kind, g = LOSSES[name], np.random.default_rng(1)
     r, a = g.standard_normal(ROWS), kind.clipped(g.standard_normal(ROWS))
@@ -87,7 +90,7 @@ def test_the_answer_is_that_of_a_search(name):
     assert kind.loss(r) == pytest.approx(loss.sum(), abs=1e-4)
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@for_each("name", LOSSES)
 def test_a_share_of_the_gap_is_never_negative_and_vanishes_at_the_answer(name):
     kind, g = LOSSES[name], np.random.default_rng(2)
     r = g.standard_normal(ROWS)
@@ -101,7 +104,7 @@ def test_a_share_of_the_gap_is_never_negative_and_vanishes_at_the_answer(name):
         assert kind.worth(a) == pytest.approx(float(level @ a) - kind.conjugate(a))
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@for_each("name", LOSSES)
 def test_no_kink_is_nearer_than_the_distance(name):
     kind, r = LOSSES[name], np.random.default_rng(3).standard_normal(ROWS)
     distance, answer = kind.distance(r), kind.answer(r)
@@ -110,7 +113,7 @@ def test_no_kink_is_nearer_than_the_distance(name):
         assert not kind.moved(answer, r + share * distance).any()
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@for_each("name", LOSSES)
 def test_a_row_with_a_factor_is_as_many_rows(name):
     kind, r = LOSSES[name], np.random.default_rng(4).standard_normal(ROWS)
     assert kind.times(3.0).loss(r) == pytest.approx(3.0 * kind.loss(r))
@@ -119,7 +122,7 @@ def test_a_row_with_a_factor_is_as_many_rows(name):
     assert kind.times(each.astype(float)).loss(r) == pytest.approx(kind.of(several).loss(r[several]))
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@for_each("name", LOSSES)
 def test_balanced_multipliers_stay_in_the_box_and_at_their_kinks(name):
     kind, g = LOSSES[name], np.random.default_rng(6)
     y = np.where(g.random(ROWS) < 0.5, 1.0, -1.0)
@@ -138,12 +141,14 @@ def test_equal_numbers_are_one():
     assert isinstance(per_row(np.array([1.0, 2.0])), np.ndarray)
 
 
-@pytest.mark.parametrize("free_intercept", [True, False])
-def test_all_newton_systems_take_a_weight_a_row(free_intercept):
+@for_each("sigma", [1e-3, 1.0, 1e4])
+@for_each("free_intercept", [True, False])
+def test_all_newton_systems_take_a_weight_a_row(free_intercept, sigma, monkeypatch):
     g = np.random.default_rng(0)
     X, y = g.standard_normal((40, 8)), np.where(np.arange(40) % 2, 1.0, -1.0)
     rows, mean = signed_rows(as_row_source(X), y, 1.0, free_intercept)
-    ridge, q, D = np.append(np.ones(8), 0.0 if free_intercept else 1.0), g.standard_normal(9), g.uniform(0.5, 5.0, 40)
+    ridge, q = np.append(np.ones(8), 0.0 if free_intercept else 1.0), g.standard_normal(9)
+    D = sigma * g.uniform(0.5, 5.0, 40)
     Z = y[:, None] * np.column_stack([X - (0.0 if mean is None else mean), np.ones(40)])
     direct, wide = CholeskyNewton(rows, ridge), WideNewton(rows, ridge)
     for start in (0, 3, 10):  # entering and leaving rows
@@ -154,6 +159,10 @@ def test_all_newton_systems_take_a_weight_a_row(free_intercept):
         np.testing.assert_allclose(direct.step(free, D, q, q), expected, rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(wide.step(free, D, q, q), expected, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(direct.step(free, 2.0 * D, q, q), wide.step(free, 2.0 * D, q, q), rtol=1e-6, atol=1e-8)
+    with monkeypatch.context() as patch:
+        by_iteration = replace(SETTINGS, cg_tolerance=1e-12, direct_rows=0)
+        patch.setattr("qpsvm.solvers.linear.newton_step.SETTINGS", by_iteration)
+        np.testing.assert_allclose(WideNewton(rows, ridge).step(free, D, q, q), expected, rtol=1e-5, atol=1e-7)
 
 
 # --- machines ---------------------------------------------------------------------------------------------------------
@@ -170,6 +179,7 @@ def table(n: int = 150, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 def machines(X: Any, y: Any, t: Any, C: float = 1.0, **options: Any) -> dict[str, qpsvm.Problem]:
     """All that are sums of losses, by name."""
     return {
+        "hinge": qpsvm.CSVM(X, y, C, **options),
         "absolute": qpsvm.EpsilonSVR(X, t, C, **options),
         "squared": qpsvm.EpsilonSVR(X, t, C, loss="squared", **options),
         "quantile": qpsvm.QuantileSVR(X, t, C, quantile=0.8, **options),
@@ -187,19 +197,19 @@ def solved(problem: qpsvm.Problem, **options: Any) -> qpsvm.SVMResult:
     return qpsvm.solve(problem, "augmented_lagrangian", polish=False, **options)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-def test_values_are_those_of_interior_points(name, intercept):
-    for C in (1e-8, 1e-2, 1.0, 100.0):
-        problem = machines(*table(), C, intercept=intercept)[name]
-        result = solved(problem)
-        assert result.status == "optimal"
-        assert result.primal == pytest.approx(qpsvm.solve(problem, "interior_point").primal, rel=2 * TOL)
+@for_each("name, C, intercept", cover_pairs(NAMES, (1e-8, 1e-2, 1.0, 100.0), INTERCEPTS))
+def test_values_are_those_of_interior_points(name, C, intercept):
+    problem = machines(*table(), C, intercept=intercept)[name]
+    result = solved(problem)
+    assert result.status == "optimal"
+    assert result.primal == pytest.approx(qpsvm.solve(problem, "interior_point").primal, rel=2 * TOL)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("kind", ["weights", "sparse", "wide", "offset", "scales", "raw", "two", "three"])
-def test_ordinary_hostile_problems(name, kind):
+HOSTILE = ("weights", "sparse", "wide", "offset", "scales", "raw", "two", "three")
+
+
+@for_each("kind, name, C", cover_pairs(HOSTILE, NAMES, (1e-4, 1.0, 1e3)))
+def test_ordinary_hostile_problems(kind, name, C):
     X, y, t = table()
     options: dict[str, Any] = {}
     if kind == "weights":
@@ -217,19 +227,18 @@ def test_ordinary_hostile_problems(name, kind):
     else:
         n = {"two": 2, "three": 3}[kind]
         X, y, t = X[:n], np.resize([1.0, -1.0, 1.0], n), t[:n]
-    for C in (1e-4, 1.0, 1e3):
-        result = qpsvm.solve(machines(X, y, t, C, **options)[name], "augmented_lagrangian", check=False)
-        assert result.status == "optimal", C
+    result = qpsvm.solve(machines(X, y, t, C, **options)[name], "augmented_lagrangian", check=False)
+    assert result.status == "optimal"
 
 
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("loss", ["absolute", "squared"])
+@for_each("intercept", INTERCEPTS)
+@for_each("loss", ["absolute", "squared"])
 def test_one_sample(loss, intercept):
     result = solved(qpsvm.EpsilonSVR([[2.0, 1.0]], [3.0], loss=loss, intercept=intercept))
     assert result.status == "optimal"
 
 
-@pytest.mark.parametrize("loss", ["absolute", "squared"])
+@for_each("loss", ["absolute", "squared"])
 def test_a_tube_that_holds_everything(loss):
     X, _, t = table()
     result = solved(qpsvm.EpsilonSVR(X, t, epsilon=float(np.ptp(t)), loss=loss))
@@ -241,17 +250,14 @@ def test_a_tube_that_holds_everything(loss):
     assert equal.b == pytest.approx(3.7, abs=0.1 + 1e-12)
 
 
-@pytest.mark.parametrize("intercept", INTERCEPTS)
-@pytest.mark.parametrize("name", ["absolute", "quantile", "narrow Huber", "squared", "squared hinge"])
-def test_many_rows(name, intercept):
+@pytest.mark.parametrize("name", NAMES)
+def test_many_rows(name):
+    """Of an own weight each, and with heavy tails."""
     X, y, t = table(21_000)
     assert working_set.is_large(*X.shape)
     weight = np.where(np.arange(len(t)) % 3, 1.0, 0.25)
-    assert solved(machines(X, y, t, intercept=intercept, sample_weight=weight)[name]).status == "optimal"
-
-
-@pytest.mark.parametrize("name", ["absolute", "quantile", "squared"])
-def test_many_rows_with_heavy_tails(name):
+    for intercept in INTERCEPTS:
+        assert solved(machines(X, y, t, intercept=intercept, sample_weight=weight)[name]).status == "optimal"
     g = np.random.default_rng(0)
     X = g.standard_t(1.5, (21_000, 4))
     t = X @ g.standard_normal(4) + g.standard_t(1.5, len(X))
@@ -273,7 +279,7 @@ def test_a_band_is_all_that_a_tube_needs_of_many_rows(monkeypatch):
     assert max(seen) < 15_000
 
 
-@pytest.mark.parametrize("intercept", INTERCEPTS)
+@for_each("intercept", INTERCEPTS)
 def test_levels_and_losses_that_differ_by_row(intercept):
     g = np.random.default_rng(0)
     X, y, _ = table(12)
@@ -320,7 +326,7 @@ def test_a_neighbour_is_a_start(name, rows):
     assert solved(machines(X, y, t)[name], start=near).status == "optimal"
 
 
-@pytest.mark.parametrize("rows", [400, 21_000])
+@for_each("rows", [400, 21_000])
 def test_any_start_will_do(rows):
     X, y, t = table(rows)
     for name, problem in machines(X, y, t).items():
@@ -409,26 +415,32 @@ def words(n: int = 60, d: int = 2000) -> tuple[Any, np.ndarray]:
 
 
 PEERS = {
+    "hinge": RowLosses(np.random.default_rng(1).uniform(0.1, 20.0, 60)),
     "squared hinge": RowLosses(np.inf, curvature=0.5),
     "tube": RowLosses(1.0, np.linspace(-1.0, 2.0, 60), -1.0, 0.1),
     "squared tube": RowLosses(np.inf, np.linspace(-1.0, 2.0, 60), -np.inf, 0.1, 0.5),
 }
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("name", PEERS)
-def test_its_multipliers_are_those_that_w_is_made_of(name, intercept, monkeypatch):
+@for_each("intercept", [True, False])
+@for_each("sparse", [True, False])
+@for_each("name", PEERS)
+def test_its_multipliers_are_those_that_w_is_made_of(name, sparse, intercept, monkeypatch):
+    """By the compiled function and by the public class of scikit-learn."""
     X, y = words()
+    X = X if sparse else X.toarray()
     kind, y = PEERS[name], y if PEERS[name].one_sided else np.ones(60)
     found = passes(X, y, kind, intercept, 1e-8, None, 1000)
     assert found.finished
+    np.testing.assert_array_equal(found.alpha, kind.clipped(found.alpha))
     np.testing.assert_allclose(found.w, X.T @ (y * found.alpha), atol=1e-12)
     assert found.b == pytest.approx(float(y @ found.alpha) if intercept else 0.0, abs=1e-12)
     assert kind.mismatch(found.alpha, kind.residuals(y * (X @ found.w + found.b))) < 1e-5
     with monkeypatch.context() as patch:
         patch.setattr(coordinate, "compiled_train", lambda: None)
         public = passes(X, y, kind, intercept, 1e-8, None, 1000)
-    np.testing.assert_allclose(found.alpha, public.alpha, atol=1e-5)
+    for mine, its in ((found.w, public.w), (found.alpha, public.alpha), (found.b, public.b)):
+        np.testing.assert_allclose(mine, its, atol=1e-5)
 
 
 def test_rows_of_one_sign_are_turned():
@@ -453,8 +465,8 @@ def test_what_it_does_not_have():
         qpsvm.solve(qpsvm.QuantileSVR(X, t, quantile=0.8, intercept="penalised"), "liblinear")
 
 
-@pytest.mark.parametrize("name", ["squared hinge", "absolute", "squared"])
-@pytest.mark.parametrize("intercept", INTERCEPTS)
+@for_each("name", ["squared hinge", "absolute", "squared"])
+@for_each("intercept", INTERCEPTS)
 def test_it_goes_first_on_wide_sparse_rows(name, intercept):
     X, y = words()
     t = X @ np.random.default_rng(1).standard_normal(2000) + y
@@ -470,8 +482,8 @@ def test_it_goes_first_on_wide_sparse_rows(name, intercept):
 # --- a sum that is given ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("nu", [0.02, 0.3, 1.0])
-@pytest.mark.parametrize("rows", [60, 21_000])
+@for_each("nu", [0.02, 0.3, 1.0])
+@for_each("rows", [60, 21_000])
 def test_novelty(nu, rows):
     X = np.random.default_rng(0).standard_normal((rows, 4)) + 1.0
     for problem in (qpsvm.OneClass(X, nu=nu, kernel="linear"), qpsvm.SVDD(X, nu=nu, kernel="linear")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from each import for_each
 
 import qpsvm
 
@@ -17,7 +17,7 @@ def one_hot(seed: int, n: int) -> tuple[np.ndarray, np.ndarray]:
     return (X - X.mean(axis=0)) / X.std(axis=0), target
 
 
-@pytest.mark.parametrize(("seed", "n"), [(1, 800), (3, 2000)])
+@for_each("seed, n", [(1, 800), (3, 2000)])
 def test_w_is_that_of_alpha(seed, n):
     X, target = one_hot(seed, n)
     y = np.where(target > np.median(target), 1.0, -1.0)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from each import for_each
+from pairwise import cover_pairs
 
 import qpsvm
 from qpsvm import backends
@@ -41,7 +42,7 @@ def test_the_key_comes_before_all_limits(monkeypatch):
     assert budget.spent() == "interrupted"
 
 
-@pytest.mark.parametrize("limits", [{"most": 0}, {"time_limit": -1.0}, {"time_limit": np.nan}])
+@for_each("limits", [{"most": 0}, {"time_limit": -1.0}, {"time_limit": np.nan}])
 def test_limits_out_of_range(limits):
     with pytest.raises(ParameterError):
         Budget(**limits)
@@ -65,15 +66,15 @@ def positive(k: int, span: float) -> np.ndarray:
     return B @ B.T
 
 
-@pytest.mark.parametrize("k", [0, 1, 5, 80])
-@pytest.mark.parametrize("options", [{}, {"ridge": 1e-14}, {"single": True}, {"ridge": 1e-14, "single": True}])
-@for_each("span", [1.0, 1e12])
-@for_each("unit", [1e-50, 1.0, 1e50])
-def test_solutions_whatever_the_units(k, span, unit, options):
+@for_each(
+    "k, unit, span, ridge, single",
+    cover_pairs((0, 1, 5, 80), (1e-50, 1.0, 1e50), (1.0, 1e12), (0.0, 1e-14), (False, True)),
+)
+def test_solutions_whatever_the_units(k, unit, span, ridge, single):
     M = unit * positive(k, span)
     x = RNG.standard_normal((k, 3)) / np.sqrt(np.maximum(M.diagonal(), 1e-300))[:, None]
-    factor = Cholesky(M, **options)
-    assert factor.is_single == (k > 0 and "single" in options)
+    factor = Cholesky(M, ridge=ridge, single=single)
+    assert factor.is_single == (k > 0 and single)
     np.testing.assert_allclose(factor.solve(M @ x), x, rtol=0, atol=1e-7 * np.abs(x).max(initial=0.0))
     if k:
         column = factor.solve(M @ x[:, 0])
@@ -81,7 +82,7 @@ def test_solutions_whatever_the_units(k, span, unit, options):
         assert np.abs((column - x[:, 0]) * np.sqrt(M.diagonal())).max() <= 1e-7 * np.sqrt(k)
 
 
-@pytest.mark.parametrize("options", [{}, {"ridge": 1e-14}, {"single": True}])
+@for_each("options", [{}, {"ridge": 1e-14}, {"single": True}])
 def test_singular_systems_are_solved_where_they_have_a_solution(options):
     B = RNG.standard_normal((30, 5)) * np.logspace(-6, 6, 30)[:, None]
     M = B @ B.T
@@ -90,14 +91,14 @@ def test_singular_systems_are_solved_where_they_have_a_solution(options):
     assert (np.abs(M @ x - right) <= 1e-6 * np.abs(right)).all()
 
 
-@pytest.mark.parametrize("single", [False, True])
-@pytest.mark.parametrize("M", [np.diag([1.0, -1.0]), np.array([[1.0, 2.0], [2.0, 1.0]])])
+@for_each("single", [False, True])
+@for_each("M", [np.diag([1.0, -1.0]), np.array([[1.0, 2.0], [2.0, 1.0]])])
 def test_what_is_not_semidefinite_is_refused(M, single):
     with pytest.raises(NumericalTrouble):
         Cholesky(M, single=single)
 
 
-@pytest.mark.parametrize("single", [False, True])
+@for_each("single", [False, True])
 def test_what_is_not_a_number_is_refused_or_seen(single):
     """Some versions of LAPACK make a factor of it; then the solution says so."""
     try:
@@ -125,8 +126,8 @@ def test_the_ladder_begins_where_it_is_told_and_ends():
 # --- answers ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", ["x", "z", "v"])
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@for_each("part", ["x", "z", "v"])
+@for_each("value", [np.nan, np.inf])
 def test_what_is_not_finite_is_no_point(part, value):
     X = RNG.standard_normal((20, 3))
     compiled = backends.get("interior_point").compile(qpsvm.CSVM(X, np.sign(X[:, 0])).qp("dual"))
@@ -143,7 +144,7 @@ def test_what_is_not_finite_is_no_point(part, value):
     assert none.solver == whole.solver
 
 
-@pytest.mark.parametrize(("difference", "primal", "dual", "expected"), [
+@for_each("difference, primal, dual, expected", [
     (0.0, 0.0, 0.0, 0.0), (1.0, 2.0, 1.0, 0.5), (1.0, 0.0, -1.0, 1.0), (1.0, np.inf, 1.0, np.inf),
     (np.nan, 1.0, 1.0, np.inf), (1.0, 0.0, 0.0, np.inf),
 ])  # fmt: skip

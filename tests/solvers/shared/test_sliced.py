@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
+from each import for_each
 
 from qpsvm.solvers.shared import stopping as sliced
 from qpsvm.solvers.shared.stopping import Clock, run_sliced
@@ -92,7 +93,7 @@ def test_signs_of_life(monkeypatch, capsys):
     assert "running for" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("hurries", "grace"), [(True, sliced.GRACE), (False, 0.0)])
+@for_each("hurries, grace", [(True, sliced.GRACE), (False, 0.0)])
 def test_only_a_loop_that_can_be_hurried_is_waited_for(monkeypatch, hurries, grace):
     given = []
     monkeypatch.setattr(sliced, "run_apart", lambda *call: given.append(call[-1]))

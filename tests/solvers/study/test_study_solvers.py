@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from cvxopt import matrix
 from cvxopt import solvers as cvxopt_solvers
+from each import for_each
 
 from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.solvers.study import dual_ascent
@@ -136,8 +137,8 @@ def random_set(rng, n, rows):
     return A, A @ inside, lb, ub, inside
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 3])
-@pytest.mark.parametrize("seed", range(10))
+@for_each("rows", [0, 1, 2, 3])
+@for_each("seed", range(10))
 def test_projection_is_the_nearest_point(rows, seed):
     rng = np.random.default_rng(seed)
     A, b, lb, ub, inside = random_set(rng, 30, rows)
@@ -187,7 +188,7 @@ def test_rows_that_do_not_combine_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", DUALS)
+@for_each("kind", DUALS)
 def test_projected_gradient_meets_the_kkt_conditions(kind):
     p = dual(kind)
     r = gradient_run(p, accelerated=True, tol=1e-9, max_iter=20_000)
@@ -201,7 +202,7 @@ def test_projected_gradient_meets_the_kkt_conditions(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["c", "nu weighted", "penalised"])
+@for_each("kind", ["c", "nu weighted", "penalised"])
 def test_plain_steps_descend_to_the_same_point(kind):
     p = dual(kind)
     r = gradient_run(p, max_iter=4_000)
@@ -212,7 +213,7 @@ def test_plain_steps_descend_to_the_same_point(kind):
     assert faster.trace.iterations < r.trace.iterations
 
 
-@pytest.mark.parametrize("accelerated", [False, True])
+@for_each("accelerated", [False, True])
 def test_a_step_that_is_too_long_is_found_by_curvature(accelerated, monkeypatch):
     """Power iterations end below the largest eigenvalue; descent must not depend on how far below."""
     p = dual("c rbf", n=40)
@@ -284,8 +285,8 @@ def test_projected_gradient_says_infeasible():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "C", "weights", "accuracy"),
+@for_each(
+    "kind, C, weights, accuracy",
     [("c", 0.1, False, 1e-4), ("c", 1.0, True, 1e-3), ("no intercept", 1.0, False, 1e-3), ("nu", 1.0, False, 1e-2)],
 )
 def test_subgradient_approaches_the_optimum(kind, C, weights, accuracy):
@@ -319,7 +320,7 @@ def test_subgradient_stops_when_progress_ends():
     assert r.objective <= primal.optimum() * (1 + 1e-2)
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e8])
+@for_each("scale", [1e-6, 1.0, 1e8])
 def test_subgradient_does_not_mind_the_units(scale):
     """Features and weights in other units, C changed with them: the same values."""
     (M, h, c, d, q), _ = hinge("c")
@@ -360,7 +361,7 @@ def test_subgradient_checks_its_arrays():
 # SLSQP
 
 
-@pytest.mark.parametrize("kind", DUALS)
+@for_each("kind", DUALS)
 def test_slsqp_on_duals(kind):
     p = dual(kind, n=45)
     r = slsqp_run(p, ftol=1e-13)
@@ -370,7 +371,7 @@ def test_slsqp_on_duals(kind):
     assert p.stationarity(r.x, r.y, r.z, r.z_box) <= 1e-4 * max(1e-2, np.abs(p.P @ r.x).max())
 
 
-@pytest.mark.parametrize("kind", ["c", "nu", "no intercept"])
+@for_each("kind", ["c", "nu", "no intercept"])
 def test_slsqp_on_primals(kind):
     _, p = hinge(kind, n=45)
     r = slsqp_run(p, ftol=1e-12)
@@ -407,14 +408,10 @@ RUNS = {
 EXACT = {"dual_ascent": {"tol": 0.0}, "subgradient": {"tol": 0.0}, "slsqp": {"ftol": 1e-30}}
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_silent_unless_asked(name, capsys):
+@for_each("name", RUNS)
+def test_verbose_lines(name, capsys):
     RUNS[name](max_iter=200)
     assert capsys.readouterr().out == ""
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_verbose_lines(name, capsys):
     r = RUNS[name](verbose=True, max_iter=20, **EXACT[name])
     *lines, last = capsys.readouterr().out.splitlines()
     assert len(lines) == r.trace.iterations == 20
@@ -424,7 +421,7 @@ def test_verbose_lines(name, capsys):
     assert len(capsys.readouterr().out.splitlines()) <= 21
 
 
-@pytest.mark.parametrize("name", RUNS)
+@for_each("name", RUNS)
 def test_limits(name):
     r = RUNS[name](max_iter=7, **EXACT[name])
     assert (r.trace.iterations, r.trace.reason) == (7, "iteration_limit")
@@ -440,7 +437,7 @@ def test_limits(name):
             RUNS[name](**wrong)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@for_each("name", RUNS)
 def test_history_ends_with_the_value_returned(name):
     r = RUNS[name](max_iter=450, **EXACT[name])
     history = r.trace.history
@@ -450,7 +447,7 @@ def test_history_ends_with_the_value_returned(name):
     assert history[-1, 1] == r.objective
 
 
-@pytest.mark.parametrize("name", RUNS)
+@for_each("name", RUNS)
 def test_starts_are_checked(name):
     start = "u0" if name == "subgradient" else "x0"
     with pytest.raises(DataError, match="shape"):
@@ -470,8 +467,8 @@ class FailsLater:
         return self.P @ x if self.left >= 0 else np.full(len(x), np.nan)
 
 
-@pytest.mark.parametrize("run", [gradient_run, slsqp_run])
-@pytest.mark.parametrize("after", [0, 1, 20])
+@for_each("run", [gradient_run, slsqp_run])
+@for_each("after", [0, 1, 20])
 def test_nan_ends_the_run_with_the_last_finite_point(run, after):
     p = dual("c", n=40)
     p.P = FailsLater(p.P, after)
@@ -483,8 +480,8 @@ def test_nan_ends_the_run_with_the_last_finite_point(run, after):
     assert (r.x <= p.ub).all()
 
 
-@pytest.mark.parametrize("run", [gradient_run, slsqp_run])
-@pytest.mark.parametrize("bad", [np.nan, INF, 1e308])
+@for_each("run", [gradient_run, slsqp_run])
+@for_each("bad", [np.nan, INF, 1e308])
 def test_bad_numbers_in_the_objective_do_not_loop(run, bad):
     p = dual("c", n=40)
     p.P = np.full((40, 40), bad)
