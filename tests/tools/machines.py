@@ -1,34 +1,69 @@
-"""The table of machines that are not two hinges and a norm: curved losses, regression, novelty, ranking.
+"""Every machine as the textbook has it, in plain NumPy, and the samples that it is given.
 
-An entry says in plain NumPy what the textbook says of a machine: both objectives at a point, the box and the equalities
-of the dual, and the coefficients of f that α stands for. `Case` and the samples are those of `matrix`; the product of
-machines, backends, forms, kernels and scales is thinned, see `CASES`.
+An entry says both objectives at a point, the box and the equalities of the dual, and the coefficients of f that α
+stands for. `matrix.py` combines machines with kernels, scales, backends and forms.
 
-Letters: X (n, d), t (n,) the target, C (n,) prices, K (n, n), β (n,) coefficients of f, u = s² where K grows with it.
+Letters: X (n, d), y (n,) of ±1, t (n,) the target, C_i = C s_i the price of slack, K (n, n), β (n,) coefficients of f,
+u = s² where K grows with the scale s, else 1: parameters are divided by u, so that a problem is the same up to units.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Container
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from matrix import ALL_KERNELS, BACKENDS, FORMS, HARD, NU, SAMPLES, SCALES, KernelCase, Samples, Units, blobs
 
 import qpsvm
 
-EPSILON, NU_SHARE, QUANTILE, WIDTH = 0.3, 0.4, 0.8, 0.5
-#: Kernels under which samples have weights, two of which are 0.
-WEIGHTED = ("rbf", "sparse")
+LAM, EPSILON, NU_SHARE, QUANTILE, WIDTH = 0.02, 0.3, 0.4, 0.8, 0.5
+INTERCEPTS = ("free", "penalised", None)
 
-BALL = Units(alpha=0, w=1, f=2, value=2)
-DATA = SAMPLES | {
+# --- samples ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """X (n, d) and y (n,) of ±1, with weights s_i and penalties C_i for the machines that take them."""
+
+    X: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray = field(init=False)
+    penalties: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        rng = np.random.default_rng(3)
+        weights = rng.uniform(0.2, 2.0, len(self.y))
+        weights[[3, 11]] = 0.0
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "penalties", rng.uniform(0.5, 3.0, len(self.y)))
+
+
+def blobs(n: int, d: int, distance: float, positive: float, seed: int) -> Samples:
+    """Two normal clouds 2·distance apart along the first axis, a share `positive` of them in the positive class."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) < round(positive * n), 1.0, -1.0)
+    y = y[rng.permutation(n)]
+    X = rng.normal(size=(n, d)) + 0.3
+    X[:, 0] += distance * y
+    return Samples(X, y)
+
+
+def thinned(samples: Samples) -> Samples:
+    """The same with a fifth of the entries of X zero."""
+    kept = np.random.default_rng(5).random(samples.X.shape) < 0.8
+    return Samples(np.where(kept, samples.X, 0.0), samples.y)
+
+
+SAMPLES = {
+    "separable": blobs(40, 2, distance=4.0, positive=0.4, seed=1),
+    "overlapping": blobs(50, 3, distance=1.1, positive=0.4, seed=2),
+    "balanced": blobs(40, 3, distance=0.8, positive=0.5, seed=4),
     "few": blobs(18, 3, distance=0.8, positive=0.5, seed=6),
-    "away": Samples(SAMPLES["overlapping"].X + 2.0, SAMPLES["overlapping"].y),
 }
+SAMPLES["sparse"] = thinned(SAMPLES["overlapping"])
+SAMPLES["away"] = Samples(SAMPLES["overlapping"].X + 2.0, SAMPLES["overlapping"].y)
 
 
 def target(samples: Samples) -> np.ndarray:
@@ -49,7 +84,10 @@ def pairs(samples: Samples) -> list[tuple[int, int]]:
     return [(i, j) for i in order for j in order if y[i] > y[j]]
 
 
-@dataclass(frozen=True)
+# --- a point of a machine ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
 class Point:
     """A result as the formulas need it.
 
@@ -57,15 +95,16 @@ class Point:
     ----------
     samples : Samples
     K : ndarray, shape (n, n)
-        As the dual has it, with the penalised intercept's 1.
+        As the dual has it: made definite where it has to be, with the penalised intercept's 1.
     alpha, beta, f : ndarray
         α (m,), the coefficients of f (n,) by the textbook, f at the samples (n,) with b, before K(x, x) is taken away.
     norm : float
         ‖w‖², with b² where that is penalised.
-    weights : ndarray, shape (n,)
-        s_i.
+    weights, upper : ndarray
+        s_i (n,) and the bounds of α (m,).
     u : float
-        What prices are divided by.
+    rho : float
+        The margin: 1 where it is no variable.
     extras : dict
         ρ, ε, R.
     """
@@ -77,7 +116,9 @@ class Point:
     f: np.ndarray
     norm: float
     weights: np.ndarray
+    upper: np.ndarray
     u: float
+    rho: float
     extras: dict[str, float]
 
     @property
@@ -91,14 +132,14 @@ class Point:
         return float(self.beta @ self.K @ self.beta)
 
 
-def both(samples: Samples, alpha: np.ndarray) -> np.ndarray:
-    """α⁺ − α⁻."""
-    return alpha[: len(samples.y)] - alpha[len(samples.y) :]
-
-
 def signed(samples: Samples, alpha: np.ndarray) -> np.ndarray:
     """α∘y."""
     return alpha * samples.y
+
+
+def difference(samples: Samples, alpha: np.ndarray) -> np.ndarray:
+    """α⁺ − α⁻."""
+    return alpha[: len(samples.y)] - alpha[len(samples.y) :]
 
 
 def won(samples: Samples, alpha: np.ndarray) -> np.ndarray:
@@ -121,8 +162,8 @@ def pair_prices(samples: Samples, s: np.ndarray, u: float) -> np.ndarray:
 
 
 def short(p: Point) -> np.ndarray:
-    """max(0, 1 − y f)."""
-    return np.maximum(1.0 - p.samples.y * p.f, 0.0)
+    """max(0, ρ − y f)."""
+    return np.maximum(p.rho - p.samples.y * p.f, 0.0)
 
 
 def beyond(p: Point, epsilon: float) -> np.ndarray:
@@ -147,256 +188,233 @@ def outside(p: Point) -> np.ndarray:
     return np.maximum(p.K.diagonal() - 2.0 * c_phi + square - p.extras["radius"] ** 2, 0.0)
 
 
-def mean_kernel(p: Point) -> float:
-    """Σ α_i K_ii."""
-    return float(p.alpha @ p.K.diagonal())
+def curvature(p: Point) -> float:
+    """Σ α_i²/C_i, where a sample of a regression has two α_i, one of them 0."""
+    squares = (p.alpha**2).reshape(-1, len(p.C)).sum(axis=0)
+    return float(squares[p.C > 0] @ (1 / p.C[p.C > 0]))
+
+
+def linear_dual(p: Point) -> float:
+    """1ᵀα − ½βᵀKβ."""
+    return float(p.alpha.sum()) - 0.5 * p.own
+
+
+def tube_dual(p: Point) -> float:
+    """tᵀβ − ε1ᵀα − ½βᵀKβ."""
+    return float(target(p.samples) @ p.beta - EPSILON * p.alpha.sum() - 0.5 * p.own)
+
+
+# --- machines ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Units:
+    """The powers of s by which a solution changes where K grows with s² and the parameters follow."""
+
+    alpha: int
+    w: int
+    f: int
+    value: int
+
+
+FIXED_MARGIN = Units(alpha=-2, w=-1, f=0, value=-2)
+HINGE = Units(alpha=-2, w=-1, f=0, value=0)
+NU = Units(alpha=0, w=1, f=2, value=2)
+ALWAYS = ("linear", "polynomial", "rbf", "sparse", "precomputed", "sigmoid-clip", "sigmoid-shift", "affine", "callable")
+#: A column and what its product with α has to be, of (samples, s, u).
+Sums = Callable[[Samples, np.ndarray, float], list[tuple[np.ndarray, float]]]
 
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """A machine as the textbook has it.
+    """A machine with its parameters.
 
     Attributes
     ----------
-    make : callable, (samples, X, kernel, u, sample weights or None) to Problem
+    make : callable, (samples, X, kernel, u, sample weights or None, further arguments) to Problem
+    upper : callable, (samples, s, u) to the bounds of α
     beta : callable, (samples, alpha) to the coefficients of f
     primal, dual : callable, Point to float
-    upper : callable, (samples, s, u) to the bounds of α
-    sums : callable, (samples, s, u) to pairs of a column and its total
+    sums : callable
     units : Units
     data : str
     intercept : "free", "penalised" or None
     size : float
         f in units of that of α's coefficients.
+    nu : float
+        1ᵀα of a ν-SVM; 0 where that is not a constraint.
+    factor : callable, u to the factor of primal and dual values
+    weighted : container of str
+        The kernels under which samples have weights, two of which are 0.
     """
 
-    make: Callable[[Samples, Any, Any, float, Any], qpsvm.Problem]
+    make: Callable[..., qpsvm.Problem]
+    upper: Callable[[Samples, np.ndarray, float], np.ndarray]
     beta: Callable[[Samples, np.ndarray], np.ndarray]
     primal: Callable[[Point], float]
     dual: Callable[[Point], float]
-    upper: Callable[[Samples, np.ndarray, float], np.ndarray]
-    sums: Callable[[Samples, np.ndarray, float], list[tuple[np.ndarray, float]]] = lambda s, w, u: []  # noqa: ARG005
-    units: Units = HARD
+    sums: Sums = lambda s, w, u: []  # noqa: ARG005
+    units: Units = FIXED_MARGIN
     data: str = "overlapping"
     intercept: str | None = "free"
     size: float = 1.0
+    nu: float = 0.0
+    factor: Callable[[float], float] = lambda u: 1.0  # noqa: ARG005
+    weighted: Container[str] = ("rbf", "sparse")
 
 
-def _balance(samples: Samples, s: np.ndarray, u: float) -> list[tuple[np.ndarray, float]]:  # noqa: ARG001
-    return [(samples.y, 0.0)]
+def _classes_balance(s: Samples, w: np.ndarray, u: float) -> list[tuple[np.ndarray, float]]:  # noqa: ARG001
+    return [(s.y, 0.0)]
 
 
-def _difference(samples: Samples, s: np.ndarray, u: float) -> list[tuple[np.ndarray, float]]:  # noqa: ARG001
-    return [(np.repeat([1.0, -1.0], len(samples.y)), 0.0)]
+def _sides_balance(s: Samples, w: np.ndarray, u: float) -> list[tuple[np.ndarray, float]]:  # noqa: ARG001
+    return [(np.repeat([1.0, -1.0], len(s.y)), 0.0)]
 
 
-def _tube(samples: Samples, s: np.ndarray, u: float) -> list[tuple[np.ndarray, float]]:
-    return [*_difference(samples, s, u), (np.ones(2 * len(samples.y)), NU_SHARE * float(s.sum()) / u)]
+def _classifier(make: Any, upper: Any, loss: Callable[[Point], float], dual: Any = linear_dual, **more: Any) -> Machine:
+    """½‖w‖² and a loss."""
+    primal = lambda p: 0.5 * p.norm + loss(p)  # noqa: E731
+    return Machine(make, upper, signed, primal, dual, _classes_balance, **more)
 
 
-def _squared(intercept: Any) -> Machine:
+def _regression(make: Any, upper: Any, loss: Callable[[Point], float], dual: Any, **more: Any) -> Machine:
+    """½‖w‖² and a loss, with α⁺ and α⁻."""
+    primal = lambda p: 0.5 * p.norm + loss(p)  # noqa: E731
+    return Machine(make, upper, difference, primal, dual, **{"sums": _sides_balance, **more})
+
+
+def _c_svm(C: float, **more: Any) -> Machine:
+    return _classifier(
+        lambda s, X, k, u, w, **how: qpsvm.CSVM(X, s.y, C / u, k, w, **how),
+        lambda s, w, u: C * w / u,  # noqa: ARG005
+        lambda p: p.upper @ short(p),
+        **more,
+    )
+
+
+def _nu_svm(nu: float, **more: Any) -> Machine:
     return Machine(
-        lambda s, X, k, u, w: qpsvm.SquaredHinge(X, s.y, 1 / u, k, w, intercept=intercept),
+        lambda s, X, k, u, w, **how: qpsvm.NuSVM(X, s.y, nu, k, w, **how),  # noqa: ARG005
+        lambda s, w, u: w / w.sum(),  # noqa: ARG005
         signed,
-        lambda p: 0.5 * p.norm + p.C @ short(p) ** 2,
-        lambda p: p.alpha.sum() - 0.5 * p.own - 0.25 * (p.alpha**2)[p.C > 0] @ (1 / p.C[p.C > 0]),
-        lambda s, w, u: np.where(w > 0, np.inf, 0.0),  # noqa: ARG005
-        _balance if intercept == "free" else lambda s, w, u: [],  # noqa: ARG005
-        intercept=intercept,
+        lambda p: 0.5 * p.norm - nu * p.rho + p.upper @ short(p),
+        lambda p: -0.5 * p.own,
+        lambda s, w, u: [(s.y, 0.0), (np.ones(len(s.y)), nu)],  # noqa: ARG005
+        NU, nu=nu, **more,
     )  # fmt: skip
 
 
-MACHINES = {
-    "squared_hinge": _squared("free"),
-    "squared_hinge_penalised": _squared("penalised"),
-    "huber_hinge": Machine(
-        lambda s, X, k, u, w: qpsvm.HuberHinge(X, s.y, 1 / u, WIDTH, k, w),
-        signed,
-        lambda p: 0.5 * p.norm + p.C @ huber(short(p)),
-        lambda p: p.alpha.sum() - 0.5 * p.own - 0.5 * WIDTH * (p.alpha**2)[p.C > 0] @ (1 / p.C[p.C > 0]),
+def _unbounded(s: Samples, w: np.ndarray, u: float) -> np.ndarray:  # noqa: ARG001
+    return np.where(w > 0, np.inf, 0.0)
+
+
+#: Those that are tried with an intercept of each kind.
+WITH_INTERCEPT = {
+    "csvm": _c_svm(1.0, weighted=()),
+    "hinge": _classifier(
+        lambda s, X, k, u, w, **how: qpsvm.PrimalHinge(X, s.y, LAM * u, k, sample_weight=w, **how),
+        lambda s, w, u: w / w.sum() / (LAM * u),  # noqa: ARG005
+        lambda p: p.upper @ short(p),
+        units=HINGE, factor=lambda u: LAM * u,
+    ),
+    "squared_hinge": _classifier(
+        lambda s, X, k, u, w, **how: qpsvm.SquaredHinge(X, s.y, 1 / u, k, w, **how),
+        _unbounded,
+        lambda p: p.C @ short(p) ** 2,
+        lambda p: linear_dual(p) - 0.25 * curvature(p),
+    ),
+    "huber_hinge": _classifier(
+        lambda s, X, k, u, w, **how: qpsvm.HuberHinge(X, s.y, 1 / u, WIDTH, k, w, **how),
         lambda s, w, u: w / u,  # noqa: ARG005
-        _balance,
+        lambda p: p.C @ huber(short(p)),
+        lambda p: linear_dual(p) - 0.5 * WIDTH * curvature(p),
     ),
-    "epsilon_svr": Machine(
-        lambda s, X, k, u, w: qpsvm.EpsilonSVR(X, target(s), 1 / u, EPSILON, kernel=k, sample_weight=w),
-        both,
-        lambda p: 0.5 * p.norm + p.C @ beyond(p, EPSILON),
-        lambda p: target(p.samples) @ p.beta - EPSILON * p.alpha.sum() - 0.5 * p.own,
+    "epsilon_svr": _regression(
+        lambda s, X, k, u, w, **how: qpsvm.EpsilonSVR(X, target(s), 1 / u, EPSILON, "absolute", k, w, **how),
         lambda s, w, u: np.tile(w / u, 2),  # noqa: ARG005
-        _difference,
+        lambda p: p.C @ beyond(p, EPSILON),
+        tube_dual,
     ),
-    "epsilon_svr_squared": Machine(
-        lambda s, X, k, u, w: qpsvm.EpsilonSVR(X, target(s), 1 / u, EPSILON, "squared", k, w),
-        both,
-        lambda p: 0.5 * p.norm + p.C @ beyond(p, EPSILON) ** 2,
-        lambda p: (
-            target(p.samples) @ p.beta - EPSILON * p.alpha.sum() - 0.5 * p.own
-            - 0.25 * ((p.alpha**2).reshape(2, -1).sum(axis=0)[p.C > 0] @ (1 / p.C[p.C > 0]))
-        ),
-        lambda s, w, u: np.tile(np.where(w > 0, np.inf, 0.0), 2),  # noqa: ARG005
-        _difference,
+    "epsilon_svr_squared": _regression(
+        lambda s, X, k, u, w, **how: qpsvm.EpsilonSVR(X, target(s), 1 / u, EPSILON, "squared", k, w, **how),
+        lambda s, w, u: np.tile(_unbounded(s, w, u), 2),
+        lambda p: p.C @ beyond(p, EPSILON) ** 2,
+        lambda p: tube_dual(p) - 0.25 * curvature(p),
     ),
-    "nu_svr": Machine(
-        lambda s, X, k, u, w: qpsvm.NuSVR(X, target(s), 1 / u, NU_SHARE, k, w),
-        both,
-        lambda p: (
-            0.5 * p.norm + NU_SHARE * p.C.sum() * p.extras["epsilon"] + p.C @ beyond(p, p.extras["epsilon"])
-        ),
-        lambda p: target(p.samples) @ p.beta - 0.5 * p.own,
-        lambda s, w, u: np.tile(w / u, 2),  # noqa: ARG005
-        _tube,
-    ),
-    "quantile_svr": Machine(
-        lambda s, X, k, u, w: qpsvm.QuantileSVR(X, target(s), 1 / u, QUANTILE, k, w),
-        both,
-        lambda p: 0.5 * p.norm + p.C @ pinball(target(p.samples) - p.f),
-        lambda p: target(p.samples) @ p.beta - 0.5 * p.own,
+    "quantile_svr": _regression(
+        lambda s, X, k, u, w, **how: qpsvm.QuantileSVR(X, target(s), 1 / u, QUANTILE, k, w, **how),
         lambda s, w, u: np.concatenate([QUANTILE * w / u, (1 - QUANTILE) * w / u]),  # noqa: ARG005
-        _difference,
+        lambda p: p.C @ pinball(target(p.samples) - p.f),
+        lambda p: target(p.samples) @ p.beta - 0.5 * p.own,
+    ),
+}  # fmt: skip
+#: Those with one.
+OTHERS = {
+    "csvm_weighted": _classifier(
+        lambda s, X, k, u, w, **how: qpsvm.CSVM(X, s.y, s.penalties / u, k, w, **how),
+        lambda s, w, u: s.penalties * w / u,
+        lambda p: p.upper @ short(p),
+        weighted=ALWAYS,
+    ),
+    "csvm_all_bounded": _c_svm(1e-3, data="balanced", weighted=()),  # every α is C, and b an interval
+    "hard_margin": _classifier(
+        lambda s, X, k, u, w, **how: qpsvm.HardMargin(X, s.y, k, **how),  # noqa: ARG005
+        _unbounded,
+        lambda p: 0.0 if short(p).max() <= 1e-9 else np.inf,
+        data="separable", weighted=(),
+    ),
+    "nusvm": _nu_svm(0.5, weighted=()),
+    "nusvm_weighted": _nu_svm(0.4, weighted=ALWAYS),
+    "nusvm_largest": _nu_svm(0.8, weighted=()),  # ν = ν_max: b has no upper limit
+    "nu_svr": _regression(
+        lambda s, X, k, u, w, **how: qpsvm.NuSVR(X, target(s), 1 / u, NU_SHARE, k, w, **how),
+        lambda s, w, u: np.tile(w / u, 2),  # noqa: ARG005
+        lambda p: NU_SHARE * p.C.sum() * p.extras["epsilon"] + p.C @ beyond(p, p.extras["epsilon"]),
+        lambda p: target(p.samples) @ p.beta - 0.5 * p.own,
+        sums=lambda s, w, u: [*_sides_balance(s, w, u), (np.ones(2 * len(s.y)), NU_SHARE * float(w.sum()) / u)],
     ),
     "one_class": Machine(
-        lambda s, X, k, u, w: qpsvm.OneClass(X, NU_SHARE, k, w),  # noqa: ARG005
+        lambda s, X, k, u, w, **how: qpsvm.OneClass(X, NU_SHARE, k, w, **how),  # noqa: ARG005
+        lambda s, w, u: w,  # noqa: ARG005
         lambda s, alpha: alpha,  # noqa: ARG005
         lambda p: (  # f = ⟨w, φ⟩ − ρ
             0.5 * p.norm - NU_SHARE * p.weights.sum() * p.extras["rho"] + p.weights @ np.maximum(-p.f, 0.0)
         ),
         lambda p: -0.5 * p.own,
-        lambda s, w, u: w,  # noqa: ARG005
         lambda s, w, u: [(np.ones(len(w)), NU_SHARE * float(w.sum()))],  # noqa: ARG005
         NU, "away",
     ),
     "svdd": Machine(
-        lambda s, X, k, u, w: qpsvm.SVDD(X, NU_SHARE, k, w),  # noqa: ARG005
+        lambda s, X, k, u, w, **how: qpsvm.SVDD(X, NU_SHARE, k, w, **how),  # noqa: ARG005
+        lambda s, w, u: w / (NU_SHARE * w.sum()),  # noqa: ARG005
         lambda s, alpha: alpha,  # noqa: ARG005
         lambda p: p.extras["radius"] ** 2 + p.weights @ outside(p) / (NU_SHARE * p.weights.sum()),
-        lambda p: mean_kernel(p) - p.own,
-        lambda s, w, u: w / (NU_SHARE * w.sum()),  # noqa: ARG005
+        lambda p: p.alpha @ p.K.diagonal() - p.own,
         lambda s, w, u: [(np.ones(len(w)), 1.0)],  # noqa: ARG005
-        BALL, size=2.0,
+        NU, size=2.0,
     ),
     "ranking": Machine(
-        lambda s, X, k, u, w: qpsvm.Ranking(X, grades(s), 1 / u, kernel=k, sample_weight=w),
-        won,
-        lambda p: 0.5 * p.norm + pair_prices(p.samples, p.weights, p.u) @ np.maximum(1.0 - apart(p), 0.0),
-        lambda p: p.alpha.sum() - 0.5 * p.own,
+        lambda s, X, k, u, w, **how: qpsvm.Ranking(X, grades(s), 1 / u, kernel=k, sample_weight=w, **how),
         pair_prices,
+        won,
+        lambda p: 0.5 * p.norm + p.upper @ np.maximum(1.0 - apart(p), 0.0),
+        linear_dual,
         data="few", intercept=None,
     ),
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One problem of the table."""
-
-    machine: str
-    kernel: str
-    scale: float
-
-    @property
-    def v(self) -> Machine:
-        """The machine."""
-        return MACHINES[self.machine]
-
-    @property
-    def k(self) -> KernelCase:
-        """The kernel."""
-        return ALL_KERNELS[self.kernel]
-
-    @property
-    def samples(self) -> Samples:
-        """The samples at scale 1."""
-        return DATA[self.v.data]
-
-    @property
-    def X(self) -> np.ndarray:
-        """The samples at this scale, (n, d), dense."""
-        return self.samples.X * self.scale
-
-    @property
-    def u(self) -> float:
-        """s² where K grows with it."""
-        return self.scale**2 if self.k.scales else 1.0
-
-    @property
-    def weights(self) -> np.ndarray | None:
-        """s (n,), or None where the problem is given none."""
-        return self.samples.weights if self.kernel in WEIGHTED else None
-
-    @property
-    def s(self) -> np.ndarray:
-        """s (n,)."""
-        return np.ones(len(self.samples.y)) if self.weights is None else self.weights
-
-    @property
-    def explicit(self) -> bool:
-        """Whether w is a vector that the result shows."""
-        return self.kernel in ("linear", "sparse")
-
-    def units(self, quantity: str) -> float:
-        """What a quantity is multiplied by from scale 1 to this one."""
-        return self.scale ** getattr(self.v.units, quantity) if self.k.scales else 1.0
-
-    def problem(self) -> qpsvm.Problem:
-        """A fresh problem."""
-        return self.v.make(self.samples, self.k.samples(self.X), self.k.kernel, self.u, self.weights)
-
-    def point(self, result: qpsvm.SVMResult) -> Point:
-        """The result in plain NumPy: β of α, K, and f of the numbers that a user gets."""
-        K = self.k.formula(self.X) + (1.0 if self.v.intercept == "penalised" else 0.0)
-        beta = self.v.beta(self.samples, result.alpha)
-        f = self.X @ result.w + result.b if self.explicit else self.k.formula(self.X) @ result.coef + result.b
-        own = result.w @ result.w if self.explicit else result.coef @ self.k.formula(self.X) @ result.coef
-        norm = float(own) + (result.b**2 if self.v.intercept == "penalised" else 0.0)
-        return Point(self.samples, K, result.alpha, beta, f, norm, self.s, self.u, dict(result.extras))
-
-    def __str__(self) -> str:
-        return f"{self.machine}-{self.kernel}-{self.scale:g}"
+def name_of(kind: str, intercept: str | None) -> str:
+    """`csvm`, `csvm_penalised`, `csvm_none`."""
+    plain = intercept == "free" and kind != "hinge"
+    return kind if plain or kind in OTHERS else f"{kind}_{intercept or 'none'}"
 
 
-@dataclass(frozen=True)
-class Case:
-    """One solve of the table."""
-
-    cell: Cell
-    form: str
-    backend: str
-
-    def __str__(self) -> str:
-        return f"{self.cell}-{self.form}-{self.backend}"
+def _of(machine: Machine, intercept: str | None) -> Machine:
+    """The machine with this intercept."""
+    make = lambda *data, **how: machine.make(*data, intercept=intercept, **how)  # noqa: E731
+    sums: Sums = machine.sums if intercept == "free" else lambda s, w, u: []  # noqa: ARG005
+    return replace(machine, make=make, sums=sums, intercept=intercept)
 
 
-#: Every machine on every backend in both forms at scale 1, linear and RBF. Other kernels and scales take turns at the
-#: backends and forms, so that every backend meets every kernel and scale, and every machine each of these once.
-CASES = [Case(Cell(m, k, 1.0), f, b) for m, k, f, b in itertools.product(MACHINES, ("linear", "rbf"), FORMS, BACKENDS)]
-_TURNS = itertools.cycle(itertools.product(BACKENDS, FORMS))
-CASES += [
-    Case(Cell(m, k, s), form, backend)
-    for (m, k, s), (backend, form) in zip(
-        [
-            (m, k, s)
-            for m, (k, s) in itertools.product(
-                MACHINES,
-                [
-                    *((k, s) for k in ("linear", "rbf", "polynomial") for s in SCALES if s != 1.0),
-                    *((k, 1.0) for k in ("polynomial", "sparse", "precomputed", "callable")),
-                ],
-            )
-            # A penalised intercept has no unit that could follow X, see `reference_of` in `matrix`.
-            if not (MACHINES[m].intercept == "penalised" and k == "linear")
-        ],
-        _TURNS,
-        strict=False,
-    )
-]
-
-
-@cache
-def solved(case: Case) -> qpsvm.SVMResult:
-    """The library's answer, polished; each case once."""
-    return qpsvm.solve(case.cell.problem(), case.backend, case.form, check=False)
-
-
-def reference_of(cell: Cell) -> qpsvm.SVMResult:
-    """cvxopt on the dual at scale 1: what every other answer is compared with, after a change of units."""
-    return solved(Case(Cell(cell.machine, cell.kernel, 1.0), "dual", "cvxopt"))
+MACHINES = {name_of(kind, i): _of(machine, i) for kind, machine in WITH_INTERCEPT.items() for i in INTERCEPTS} | OTHERS
