@@ -73,8 +73,7 @@ def test_it_ends_at_the_optimum(name, kind, unit):
     assert done
     assert passes < 10**6
     assert work > 0
-    assert (alpha >= loss.low).all()
-    assert (alpha <= loss.high).all()
+    assert ((alpha >= loss.low) & (alpha <= loss.high)).all()
     np.testing.assert_allclose(w, X.T @ (y * alpha), atol=1e-9)
     assert b == pytest.approx(unit * float(y @ alpha), abs=1e-9)
     assert 0.0 <= gap <= 1e-9 * abs(dual)
@@ -105,8 +104,7 @@ def test_features_that_are_alike_take_no_more_passes(name, free):
     assert done
     assert passes <= 2000
     assert work <= 2e6
-    assert (alpha >= loss.low).all()
-    assert (alpha <= loss.high).all()
+    assert ((alpha >= loss.low) & (alpha <= loss.high)).all()
     np.testing.assert_allclose(w, X.T @ (signs * alpha), atol=1e-7)
     assert gap_of(X, signs, loss, alpha, w, b) <= 1e-4 * abs(dual) if free else 1e-7 * abs(dual)
 

@@ -76,8 +76,7 @@ def violation(problem: KernelDual, K: np.ndarray, beta: np.ndarray) -> float:
 
 def feasible(problem: KernelDual, beta: np.ndarray) -> bool:
     """In fractions: the box exactly, and the sums to rounding."""
-    assert (beta >= problem.low).all()
-    assert (beta <= problem.high).all()
+    assert ((beta >= problem.low) & (beta <= problem.high)).all()
     total = float(sum(map(Fraction, beta), Fraction(0)) + Fraction(problem.outside) - Fraction(problem.total))
     room = 1e-13 * max(problem.total_penalty, 1.0)
     if problem.mass is None:
@@ -206,15 +205,8 @@ def test_what_is_wrong_is_refused() -> None:
 
     call()
     call(np.lib.stride_tricks.as_strided(np.zeros(100), (n, n), (80, 8)))  # room between the rows
-    for wrong in (
-        K[:4],
-        K[:, ::2],
-        np.asfortranarray(np.triu(K)),
-        K.astype(int),
-        K[0],
-        K.astype(">f8"),
-        K.astype(complex),
-    ):
+    others = (K.astype(kind) for kind in (int, ">f8", complex))
+    for wrong in (K[:4], K[:, ::2], np.asfortranarray(np.triu(K)), K[0], *others):
         with pytest.raises((ValueError, BufferError)):
             call(wrong)
     for name in ("beta", "g", "low", "high", "tube"):

@@ -17,7 +17,6 @@ from qpsvm.program.solution import dual_residual, duality_gap, primal_residual
 from qpsvm.solvers.interior_point.mehrotra import InteriorPoint, Iterate, mehrotra
 from qpsvm.solvers.interior_point.rows import soft_rows
 from qpsvm.solvers.interior_point.systems import DenseColumns, SparseColumns, as_columns, row_pairs
-from qpsvm.solvers.shared.cholesky import Cholesky
 from qpsvm.space.operators import Dense, Diagonal, LowRank
 
 #: Of KKT residuals, relative to the size of the terms.
@@ -253,42 +252,10 @@ def interrupted_at(count: int, method):
     return interrupted
 
 
-def test_cholesky_of_a_singular_matrix():
-    v = np.array([1e-6, 1.0, 1e6])
-    x = Cholesky(np.outer(v, v)).solve(v * 3.0)
-    assert v @ x == pytest.approx(3.0, rel=1e-6)
-
-
-def osqp_svm(n: int, seed: int = 0) -> tuple[np.ndarray, sp.csc_array]:
-    """d and G of the SVM class of the OSQP paper: w (n,), t (100 n,)."""
-    rng = np.random.default_rng(seed)
-    m = 100 * n
-    b = np.repeat([1.0, -1.0], m // 2)
-    A = sp.random_array((m, n), density=0.15, random_state=rng, format="csr", data_sampler=rng.standard_normal)
-    A.data = A.data / np.sqrt(n) + np.repeat(b, np.diff(A.indptr)) / n
-    G = sp.vstack([sp.hstack([sp.diags_array(b) @ A, -sp.eye_array(m)])], format="csc")
-    return np.append(np.ones(n), np.zeros(m)), G
-
-
-def test_the_svm_class_of_the_osqp_paper():
-    d, G = osqp_svm(10)
-    m, n = G.shape
-    q = np.append(np.zeros(10), np.ones(m))
-    lb = np.append(np.full(10, -np.inf), np.zeros(m))
-    qp = QP(Diagonal(d), q, G=G, h=-np.ones(m), lb=lb, ub=np.full(n, np.inf))
-    rows = soft_rows(d, q, G, qp.h, *qp.bounds)
-    assert rows is not None
-    found = rows.solve(tol=1e-8)
-    value = qp.objective(found.x)
-    assert found.objective == pytest.approx(value, rel=1e-12)
-    assert primal_residual(qp, found.x) <= 1e-14
-    assert dual_residual(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-8
-    assert duality_gap(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-7 * value
-
-
-@for_each("variant", ["soft", "hard", "scaled", "squared", "huber", "huber scaled"])
+@for_each("variant", ["soft", "sparse", "hard", "scaled", "squared", "huber", "huber scaled"])
 def test_primal_rows(variant):
     X, y = samples(80, 3, gap=2.0 if variant == "hard" else 0.0)
+    X = sp.csr_array(np.where(np.abs(X) > 1.0, X, 0.0)) if variant == "sparse" else X
     machines = {"hard": qpsvm.HardMargin, "squared": qpsvm.SquaredHinge, "huber": qpsvm.HuberHinge}
     problem = machines.get(variant.split()[0], qpsvm.CSVM)(X, y)
     qp = problem.qp("primal")
@@ -301,6 +268,8 @@ def test_primal_rows(variant):
     found = rows.solve(tol=1e-12 if "huber" in variant else 1e-9)  # a row at the kink has α of √tol
     assert found.reason == "converged"
     assert found.objective == pytest.approx(by_cvxopt(qp), rel=1e-6)
+    assert found.objective == pytest.approx(qp.objective(found.x), rel=1e-12)
+    assert primal_residual(qp, found.x) <= 1e-14
     assert dual_residual(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-6
     assert duality_gap(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-6 * abs(found.objective)
 

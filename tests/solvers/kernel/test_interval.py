@@ -1,4 +1,4 @@
-"""Regression and novelty by the kernel engines: against the textbook's primal and dual, written out again here."""
+"""Every kind of problem by the kernel engines: against the textbook's primal and dual, written out again here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial
 
 TOL = 1e-6
-KINDS = ("tube", "no tube", "nu", "quantile", "one class", "levels")
+KINDS = ("hinge", "tube", "no tube", "nu", "quantile", "one class", "levels")
 
 
 def table(n: int, seed: int = 0, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
@@ -38,6 +38,8 @@ def stated(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float
     rng, n = np.random.default_rng(seed), len(t)
     weight = rng.choice([0.5, 1.0, 2.0], n) if seed else np.ones(n)
     zero = np.zeros(n)
+    if kind == "hinge":
+        return KernelDual.of_hinges(np.where(np.arange(n) % 2, 1.0, -1.0), C * weight)
     if kind in ("tube", "no tube"):
         return KernelDual(C * weight, t, -C * weight, np.full(n, 0.1 if kind == "tube" else 0.0))
     if kind == "nu":
@@ -51,8 +53,7 @@ def stated(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float
 def gap(K: np.ndarray, problem: KernelDual, beta: np.ndarray) -> float:
     """The relative gap of β (n,), with the best b and ε by a search through all that can be best."""
     t, low, high, u = problem.level, problem.low, problem.high, K @ beta
-    assert (beta >= low).all()
-    assert (beta <= high).all()
+    assert ((beta >= low) & (beta <= high)).all()
     assert beta.sum() == pytest.approx(problem.total, abs=1e-9 * problem.total_penalty)
     half, r = 0.5 * float(beta @ u), t - u
 
@@ -106,8 +107,7 @@ def test_a_balanced_point_is_feasible(kind, seed):
     problem, rng = stated(kind, t, seed), np.random.default_rng(seed)
     for beta in (np.zeros(30), problem.high, problem.low, rng.normal(size=30) * 3, np.abs(rng.normal(size=30))):
         found = problem.balanced(beta.copy())
-        assert (found >= problem.low).all()
-        assert (found <= problem.high).all()
+        assert ((found >= problem.low) & (found <= problem.high)).all()
         assert found.sum() == pytest.approx(problem.total, abs=1e-9 * problem.total_penalty)
         if problem.mass is not None:
             assert np.abs(found).sum() == pytest.approx(problem.mass, rel=1e-9)
@@ -125,18 +125,24 @@ def test_a_row_that_rests_reaches_as_far_as_its_pull(kind):
     assert np.allclose(reach, np.where(beta <= point.low, point.gradient, -point.gradient))
 
 
-def test_a_step_keeps_the_sum_of_each_side():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(30, 40))
-    A, r, border = A @ A.T / 40, rng.normal(size=30), np.zeros((30, 2))
-    border[:14, 0] = border[14:, 1] = 1.0
-    low, high = -rng.uniform(0.0, 1.0, 30), rng.uniform(0.0, 1.0, 30)
-    d = box_step(A, 1e-9, r, low, high, border)
-    assert np.abs(border.T @ d).max() < 1e-12
-    reduced_gradient = r - A @ d  # within a side, whatever can rise is pulled no more than what can fall
-    for rows in (np.arange(14), np.arange(14, 30)):
-        rises, falls = rows[d[rows] < high[rows] - 1e-9], rows[d[rows] > low[rows] + 1e-9]
-        assert reduced_gradient[rises].max() <= reduced_gradient[falls].min() + 1e-6
+@for_each("m", [2, 10, 30, 60])
+def test_a_step_is_best_within_its_box_and_keeps_the_sum_of_each_side(m):
+    rng = np.random.default_rng(m)
+    A = rng.normal(size=(m, m + 10))
+    A, r = A @ A.T / m, rng.normal(size=m)
+    low, high, half = -rng.uniform(0.0, 1.0, m), rng.uniform(0.0, 1.0, m), m // 2
+    border = np.zeros((m, 2))
+    border[:half, 0] = border[half:, 1] = 1.0
+    for sides, d in (
+        ([np.arange(m)], box_step(A, 1e-9, r, low, high)),
+        ([np.arange(half), np.arange(half, m)], box_step(A, 1e-9, r, low, high, border)),
+    ):
+        assert ((low <= d) & (d <= high)).all()
+        gradient = r - A @ d  # within a side, whatever can rise is pulled no more than what can fall
+        for rows in sides:
+            assert abs(d[rows].sum()) < 1e-12
+            rises, falls = rows[d[rows] < high[rows] - 1e-9], rows[d[rows] > low[rows] + 1e-9]
+            assert gradient[rises].max(initial=-np.inf) <= gradient[falls].min(initial=np.inf) + 1e-6
 
 
 # --- LIBSVM's loops ---------------------------------------------------------------------------------------------------
@@ -146,10 +152,12 @@ def test_a_step_keeps_the_sum_of_each_side():
 def test_the_loop_solves_every_kind(kind, seed, monkeypatch):
     X, t = table(60, seed)
     problem, K = stated(kind, t, seed), RBF(0.4)(X, X)
+    assert libsvm.compiled_loop() is not None
     compiled = libsvm_loop(problem, K, tol=1e-7)
     with monkeypatch.context() as patch:
         patch.setattr(libsvm, "compiled_loop", lambda _: None)
         public = libsvm_loop(problem, K, tol=1e-7)
+    np.testing.assert_allclose(compiled.beta, public.beta, atol=1e-10)
     for found in (compiled, public):
         assert found.finished
         assert gap(K, problem, found.beta) < 1e-5
@@ -224,8 +232,7 @@ def test_limits_are_kept_and_leave_a_feasible_point(kind):
     few = solve_kernel(KernelBlocks(RBF(3.0), X), problem, tol=0.0, max_iter=5)
     assert few.reason in ("iteration_limit", "numerical_error") or few.gap == 0.0
     for beta in (late.beta, few.beta):
-        assert (beta >= problem.low).all()
-        assert (beta <= problem.high).all()
+        assert ((beta >= problem.low) & (beta <= problem.high)).all()
 
 
 # --- as backends ------------------------------------------------------------------------------------------------------
@@ -233,7 +240,10 @@ def test_limits_are_kept_and_leave_a_feasible_point(kind):
 X, T = table(70, 8)
 S = np.where(np.arange(70) % 9, np.random.default_rng(8).uniform(0.3, 2.0, 70), 0.0)
 Y = np.where(T > 0.2, 1, -1)
-REGRESSIONS = {
+TAKEN_BY_ALL = {
+    "hinge": lambda **k: qpsvm.CSVM(X, Y, C=3.0, sample_weight=S, **k),
+    "hinge, small C": lambda **k: qpsvm.CSVM(X, Y, C=1e-2, **k),
+    "hinge, large C": lambda **k: qpsvm.CSVM(X, Y, C=1e3, **k),
     "epsilon": lambda **k: qpsvm.EpsilonSVR(X, T, C=3.0, sample_weight=S, **k),
     "no tube": lambda **k: qpsvm.EpsilonSVR(X, T, C=3.0, epsilon=0.0, **k),
     "wide tube": lambda **k: qpsvm.EpsilonSVR(X, T, C=3.0, epsilon=100.0, **k),
@@ -249,14 +259,14 @@ REGRESSIONS = {
     "ball": lambda **k: qpsvm.SVDD(X, nu=0.3, sample_weight=S, **k),
     "small ball": lambda **k: qpsvm.SVDD(X, nu=1e-3, **k),
 }
-MACHINES = REGRESSIONS | {
+MACHINES = TAKEN_BY_ALL | {
     "squared tube": lambda **k: qpsvm.EpsilonSVR(X, T, C=3.0, loss="squared", sample_weight=S, **k),
     "squared, all inside": lambda **k: qpsvm.EpsilonSVR(X, T, C=3.0, loss="squared", epsilon=100.0, **k),
     "squared hinge": lambda **k: qpsvm.SquaredHinge(X, Y, C=3.0, **k),
     "Huber's hinge": lambda **k: qpsvm.HuberHinge(X, Y, C=3.0, **k),
 }
 BACKENDS = [("kernel_newton", name, kernel) for name in MACHINES for kernel in ("rbf", Polynomial(2, 1.0, 1.0))]
-BACKENDS += [("libsvm", name, "rbf") for name in REGRESSIONS if name != "nu, large C"]  # which takes it long
+BACKENDS += [("libsvm", name, "rbf") for name in TAKEN_BY_ALL if name != "nu, large C"]  # which takes it long
 
 
 @for_each("backend, name, kernel", BACKENDS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from each import for_each
@@ -14,7 +12,6 @@ import qpsvm
 from qpsvm.base.arrays.frozen import repeated
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
-from qpsvm.solvers.kernel.box_step import box_step
 from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet
@@ -67,13 +64,16 @@ def certified(solution: KernelSolution, X: np.ndarray, y: np.ndarray, C: object,
     alpha = y * solution.beta
     assert np.isfinite(alpha).all()
     assert np.isfinite(solution.b)
-    assert (alpha >= 0).all()
-    assert (alpha <= upper).all()
+    assert ((alpha >= 0) & (alpha <= upper)).all()
     assert abs(alpha @ y) <= 1e-9 * upper.sum()
     return qpsvm.CSVM(X, y, C, kernel).certify(alpha).gap
 
 
-@for_each("kind, C, gamma, n", cover_pairs(KINDS, (1e-6, 0.1, 100.0, 1e4), (1e-3, 0.3, 1e3), (2, 7, 60)))
+CASES = cover_pairs(KINDS, (1e-6, 0.1, 100.0, 1e4), (1e-3, 0.3, 1e3), (2, 7, 60))
+CASES += [("plain", 1e-6, 1e3, 60)]  # where all entries of a step are held
+
+
+@for_each("kind, C, gamma, n", CASES)
 def test_every_kind_of_sample_is_certified(kind: str, C: float, gamma: float, n: int) -> None:
     X, y = samples(n, 3, kind, n)
     solution = solve_kernel(RBF(gamma), X, y, C, tol=TOL)
@@ -104,16 +104,6 @@ def test_engines_for_many_rows(engine: str) -> None:
     assert np.abs(u - solution.u).max() <= 1e-2
 
 
-@for_each("seed", range(6))
-def test_agrees_with_cvxopt(seed: int) -> None:
-    X, y = samples(50, 3, "plain", seed)
-    C = 10.0 ** (seed - 2)
-    problem = qpsvm.CSVM(X, y, C, RBF(0.5))
-    other = qpsvm.solve(problem, backend="cvxopt")
-    mine = problem.certify(y * solve_kernel(RBF(0.5), X, y, C).beta)
-    assert mine.dual == pytest.approx(other.dual, rel=3e-6)
-
-
 def test_other_kernels_and_explicit_matrices() -> None:
     X, y = samples(120, 3, "plain", 5)
     kernel = Polynomial(2, 0.5, 1.0)
@@ -140,19 +130,6 @@ def test_limits_are_said() -> None:
         solve_kernel(RBF(1.0), X, y, 1.0, engine="best")  # type: ignore[arg-type]
 
 
-def test_public_route_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = samples(80, 3, "plain", 8)
-    problem = KernelDual.of_hinges(y, np.random.default_rng(1).uniform(0.5, 2.0, len(y)))
-    K = RBF(0.4)(X, X)
-    assert kernel_libsvm.compiled_loop() is not None
-    direct = kernel_libsvm.libsvm_loop(problem, K)
-    monkeypatch.setattr(kernel_libsvm, "compiled_loop", lambda _: None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        public = kernel_libsvm.libsvm_loop(problem, K)
-    np.testing.assert_allclose(direct.beta, public.beta, atol=1e-10)
-
-
 def test_polish_never_lets_the_dual_fall() -> None:
     X, y = samples(200, 3, "plain", 9)
     problem, K = KernelDual.of_hinges(y, np.full(200, 10.0)), RBF(0.2)(X, X)
@@ -163,19 +140,6 @@ def test_polish_never_lets_the_dual_fall() -> None:
         values.append(float(y @ point.beta - 0.5 * point.beta @ K @ point.beta))
     assert (np.diff(values) >= -1e-9 * abs(values[-1])).all()
     assert newton_polish(K, problem, beta, 1e-9, 40).point.gap <= 1e-9
-
-
-def test_box_step_meets_its_conditions() -> None:
-    rng = np.random.default_rng(3)
-    for m in (2, 10, 60):
-        G = rng.normal(size=(m, m))
-        A, r = G @ G.T / m, rng.normal(size=m)
-        low, high = -rng.uniform(0, 1, m), rng.uniform(0, 1, m)
-        d = box_step(A, 1e-8, r, low, high)
-        assert (d >= low).all()
-        assert (d <= high).all()
-        assert abs(d.sum()) <= 1e-12 * m
-        assert r @ d >= 0.5 * d @ A @ d - 1e-12
 
 
 def test_residue_goes_where_there_is_room() -> None:

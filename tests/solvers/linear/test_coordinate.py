@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import replace
 
@@ -14,7 +13,6 @@ from pairwise import cover_pairs
 
 import qpsvm
 from qpsvm import core
-from qpsvm.backends import get
 from qpsvm.base.arrays.quantiles import crossing
 from qpsvm.data.rows import as_row_source
 from qpsvm.solvers.linear import coordinate
@@ -224,11 +222,6 @@ def test_without_memory_for_its_copies_it_is_left_out(monkeypatch):
     assert solve_linear(X, Y, 1.0, intercept="penalised", engine="coordinate").engine == "newton"
 
 
-def test_an_unknown_engine_is_refused():
-    with pytest.raises(qpsvm.ParameterError, match="coordinate"):
-        solve_linear(X, Y, 1.0, engine="descent")  # type: ignore[arg-type]
-
-
 # --- when it goes first -----------------------------------------------------------------------------------------------
 
 
@@ -263,11 +256,6 @@ def test_with_a_start_there_are_newton_steps_only():
     assert (again.reason, again.engine) == ("converged", "newton")
 
 
-def test_the_backend_needs_scikit_learn_and_nothing_is_imported_before():
-    assert get("liblinear").abilities.package == "scikit-learn"
-    assert "sklearn.svm" in sys.modules
-
-
 # --- what it made visible ---------------------------------------------------------------------------------------------
 
 
@@ -292,11 +280,6 @@ def test_a_penalised_intercept_of_many_rows_is_that_of_sorting_them(monkeypatch,
         below = float(mass[points < found].sum())
         assert ridge * found + below <= level * (1 + 1e-9) + 1e-6
         assert ridge * found + below + float(mass[points == found].sum()) >= level * (1 - 1e-9) - 1e-6
-
-
-def test_squared_norms_where_rows_are_empty():
-    np.testing.assert_allclose(as_row_source(EMPTY).squared_norms(), (EMPTY.toarray() ** 2).sum(axis=1))
-    np.testing.assert_array_equal(as_row_source(sp.csr_array((3, 4))).squared_norms(), np.zeros(3))
 
 
 @pytest.mark.parametrize("compiled", [True, False])
