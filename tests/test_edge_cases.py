@@ -135,6 +135,7 @@ def test_nasty_data(name: str, variant: str, kernel: str, way: tuple[str, str]) 
 CONDITIONING = {
     "features × 1e-8": Task(X0 * 1e-8, Y0, C=1e16),
     "features × 1e-8, nu": Task(X0 * 1e-8, Y0, variant="nu", nu=0.5),
+    "features × 1e-6, penalised": Task(X0 * 1e-6, Y0, variant="hinge", lam=5e-14, intercept="penalised"),
     "features × 1e8, C = 1": Task(X0 * 1e8, Y0),
     "features × 1e8, C = 1, hinge": Task(X0 * 1e8, Y0, variant="hinge", lam=0.05),
     "features × 1e8, no intercept": Task(X0 * 1e8, Y0, variant="hinge", lam=0.05, intercept=None),

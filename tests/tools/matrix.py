@@ -104,7 +104,7 @@ ALL_KERNELS = KERNELS | {
     "precomputed": KernelCase(qpsvm.Precomputed(), _linear, samples=_linear, scales=True),
     "sigmoid-clip": KernelCase(SIGMOID, _tanh, psd="clip", treatment=clipped),
     "sigmoid-shift": KernelCase(SIGMOID, _tanh, psd="shift", treatment=shifted),
-    # Indefinite, but not on the hyperplane 1ᵀβ = 0, which is all that a free intercept needs.
+    # Indefinite, but not on the hyperplane 1ᵀβ = 0, which is all that a free intercept needs; nor is K + 1.
     "affine": KernelCase(qpsvm.Polynomial(1, "scale", -1), lambda X: scale_gamma(X) * (X @ X.T) - 1.0),
     "callable": KernelCase(laplacian, lambda X: laplacian(X, X)),
 }
@@ -236,8 +236,11 @@ def balances(variant: str) -> bool:
 
 def allowed(variant: str, kernel: str, backend: str, form: str, scale: float) -> bool:  # noqa: ARG001
     """Whether there is such a problem."""
+    penalised = MACHINES[variant].intercept == "penalised"
     if kernel == "affine":
-        return balances(variant)  # otherwise it is indefinite
+        return penalised or balances(variant)  # otherwise it is indefinite
+    if penalised and ALL_KERNELS[kernel].scales and scale < 1.0:
+        return False  # K is 1e-12 of the intercept's 1, and a solver need not see it
     return kernel != "callable" or scale == 1.0  # its width does not follow X
 
 
@@ -274,10 +277,8 @@ def reference_of(cell: Cell) -> qpsvm.SVMResult:
     """The reference in whose units a cell's solution is the same.
 
     A penalised intercept has no unit that could follow X: with ½s²(‖w‖² + b²) and w = w₀/s the penalty is
-    ½(‖w₀‖² + s²b²). So for a linear kernel it is the free intercept where s² is 1e-12, up to that, and none where s² is
-    1e16.
+    ½(‖w₀‖² + s²b²). So for a linear kernel there is no intercept where s² is 1e16.
     """
-    if cell.v.intercept == "penalised" and cell.k.scales and cell.scale != 1.0:
-        kind = cell.variant.removesuffix("_penalised")
-        return reference(name_of(kind, "free" if cell.scale < 1 else None), cell.kernel)
+    if cell.v.intercept == "penalised" and cell.k.scales and cell.scale > 1.0:
+        return reference(name_of(cell.variant.removesuffix("_penalised"), None), cell.kernel)
     return reference(cell.variant, cell.kernel)
