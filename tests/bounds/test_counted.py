@@ -6,12 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from dyadic import Dyadic
-from exact import faults, judge
-from exact_space import BITS, gram
-from hostile import hostile_task
-from hunt import examined, problem
-from proof import Task
+from judge import exact_gram, faults
 
 import qpsvm
 from qpsvm import RBF, Linear, Polynomial, Precomputed
@@ -35,10 +30,13 @@ def twins(scale: float) -> tuple[Any, Any]:
     return np.vstack([X, X + 0.5]), np.repeat([1.0, -1.0], 6)
 
 
-def exact_gram(kernel: Any, X: Any) -> Any:
-    """K as fractions: (n, n)."""
-    K = gram(kernel, Dyadic.of(X))
-    return [[K[i, j].fraction() for j in range(len(X))] for i in range(len(X))]
+def machines(X: Any, y: Any, kernel: Any, names: Any = ("c", "nu", "hinge", "hard"), C: float = 1.0) -> Any:
+    """The machines of two classes whose loss is a hinge, and the hard margin."""
+    made = {
+        "c": lambda: qpsvm.CSVM(X, y, C, kernel), "nu": lambda: qpsvm.NuSVM(X, y, 0.5, kernel),
+        "hinge": lambda: qpsvm.PrimalHinge(X, y, 0.1, kernel), "hard": lambda: qpsvm.HardMargin(X, y, kernel),
+    }  # fmt: skip
+    return [made[name]() for name in names]
 
 
 KERNELS = [
@@ -55,7 +53,7 @@ def test_sharp_kernel_values_are_within_their_radius_and_sharp(kernel):
     for i in rows:
         for j in rows:
             found = sum(Fraction(float(part[i, j])) for part in parts)
-            assert abs(found - true[i][j]) <= Fraction(float(radius[i, j])) + Fraction(1, 1 << BITS)
+            assert abs(found - true[i][j]) <= Fraction(float(radius[i, j])) + Fraction(1, 1 << 190)
     if np.finfo(np.longdouble).eps < np.finfo(float).eps:
         assert radius.max() <= 1e-16 * max(float(abs(value)) for row in true for value in row)
 
@@ -80,11 +78,10 @@ def test_raised_exponents_are_within_epsilon(gamma):
     assert low
     assert all(K[i, j] > 4e-18 for i, j in low)
     assert all(abs(Fraction(float(K[i, j])) - true[i][j]) <= Fraction(epsilon) for i, j in low)
-    for variant in ("c", "nu", "hard"):
-        task = Task(X, y, variant, RBF(gamma), C=1e6)
-        result = task.solve("auto")
+    for problem in machines(X, y, RBF(gamma), ("c", "nu", "hard"), C=1e6):
+        result = qpsvm.solve(problem)
         assert result.status == "optimal"
-        assert not faults(task, result)
+        assert not faults(problem, result, 1e-6)
 
 
 def test_epsilon_counts_the_columns_that_sparse_samples_get_when_they_are_centred():
@@ -123,7 +120,7 @@ def test_row_radii_bound_the_values_that_are_computed(scale, form, whole):
     assert radii is not None
     for i in rows:
         exact = sum(Fraction(float(beta[j])) * true[i][j] for j in rows)
-        assert abs(Fraction(float(u[i])) - exact) <= Fraction(float(radii[i])) + Fraction(1, 1 << 200)
+        assert abs(Fraction(float(u[i])) - exact) <= Fraction(float(radii[i])) + Fraction(1, 1 << 190)
     if 1.0 < scale < 1e9 and form is np.asarray:
         assert np.median(radii) < 0.1 * Accuracy(space).kappa(beta, None)
 
@@ -132,11 +129,11 @@ def test_nearly_all_values_zero_is_certified_without_twice_the_precision(monkeyp
     """Raw samples whose rows are far from each other: a-priori, rounding was bounded by Σ|β| for every row."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3)) * [3e3, 2e4, 1e3]
-    task = Task(X, np.where(X[:, 0] + 1e3 * rng.standard_normal(300) > 0, 1.0, -1.0), "c", RBF(0.05), C=1e3)
+    problem = qpsvm.CSVM(X, np.where(X[:, 0] + 1e3 * rng.standard_normal(300) > 0, 1.0, -1.0), 1e3, RBF(0.05))
     monkeypatch.setattr(Accuracy, "sharp_values", lambda *_: pytest.fail("evaluated again"))
-    result = qpsvm.solve(task.problem, tol=1e-8, polish=False)
+    result = qpsvm.solve(problem, tol=1e-8, polish=False)
     assert result.status == "optimal"
-    assert not faults(task, result)
+    assert not faults(problem, result, 1e-8)
 
 
 def test_a_power_below_one_has_no_slope_at_zero():
@@ -145,30 +142,11 @@ def test_a_power_below_one_has_no_slope_at_zero():
     assert Accuracy(space).epsilon >= 2.0**-27
 
 
-@pytest.mark.parametrize("seed", [235, 541, 979])
-def test_kernel_values_are_not_what_a_good_point_fails_by(seed):
-    task = hostile_task(seed)
-    result = task.solve("auto")
-    assert result.status == "optimal"
-    assert not faults(task, result)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [768, 873, 899])
-def test_the_share_of_rounding_is_of_the_point_that_is_returned(seed):
-    """The solver's own point is not good enough, and the one beside it is: its rounding was called 0."""
-    task = hostile_task(seed)
-    result = task.solve("auto")
-    assert result.status == "optimal"
-    assert result.rounding > 0
-    assert result.gap - result.rounding <= 1.1 * judge(task, result).gap
-
-
 @pytest.mark.parametrize("kernel", [Linear(), Polynomial(2, 1.0, 1.0), RBF(1.0)], ids=str)
 def test_hulls_of_one_sample_meet(kernel):
-    task = Task(np.full((12, 1), -2.1), np.where(np.arange(12) < 1, 1.0, -1.0), "nu", kernel, nu=1 / 6)
+    problem = qpsvm.NuSVM(np.full((12, 1), -2.1), np.where(np.arange(12) < 1, 1.0, -1.0), 1 / 6, kernel)
     for backend in ("cvxopt", "osqp"):
-        result = task.solve(backend)
+        result = qpsvm.solve(problem, backend)
         assert result.status == "optimal"
         assert result.rho == 0
         assert "hulls meet" in result.message
@@ -180,44 +158,38 @@ def test_hulls_that_meet_are_seen_from_an_alpha_nearby(backend, form):
     """The solver's w(α) is a few roundings too large, that of the nearest α is not: once inaccurate, gap 2e16."""
     X = [[0, 0], [0, 0], [-2, 0], [0, -1], [0, 0], [3.75, -0.1875], [-2, 1], [1, 1], [0.5, 0], [0, -1]]
     y = np.array([1.0, -1, -1, -1, 1, 1, 1, 1, -1, -1])
-    result = Task(np.array(X), y, "nu", Linear(), nu=0.001).solve(backend, form)
+    result = qpsvm.solve(qpsvm.NuSVM(X, y, 0.001), backend, form)
     assert result.status == "optimal"
     assert result.rho == 0
     assert abs(y @ result.alpha) <= 1e-15
     assert result.alpha.sum() == pytest.approx(0.001, rel=1e-12)
 
 
-def test_hulls_meet_only_where_no_centre_of_the_samples_shows_that_they_do_not():
-    assert not examined(problem(1546, "poly", False)).faults
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e150, 1e100, 1e-100, 1e-150])
-@pytest.mark.parametrize("variant", ["c", "nu", "hinge", "hard"])
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)], ids=str)
-def test_no_scale_breaks_the_bound(scale, variant, kernel):
-    task = Task(*samples(scale), variant, kernel)
-    result = task.solve("auto")
-    assert not faults(task, result)
+def test_no_scale_breaks_the_bound(scale, kernel):
+    for problem in machines(*samples(scale), kernel):
+        assert not faults(problem, qpsvm.solve(problem, check=False), 1e-6)
 
 
 @pytest.mark.parametrize("intercept", ["free", "penalised", None])
 def test_values_that_underflow_are_not_called_exact(intercept):
     X, y = samples()
     weight = 10.0 ** np.random.default_rng(1).uniform(-8, 8, len(y))
-    task = Task(X, y, "hinge", lam=1e280, intercept=intercept, weight=weight)
-    assert not faults(task, task.solve("auto"))
+    problem = qpsvm.PrimalHinge(X, y, 1e280, intercept=intercept, sample_weight=weight)
+    assert not faults(problem, qpsvm.solve(problem, check=False), 1e-6)
 
 
 @pytest.mark.parametrize("C", [1.0, 1e4, 1e8])
 def test_twins_far_out_are_judged_rightly(C):
     X, y = twins(1e7)
-    task = Task(X, y, "c", RBF(1.0), C=C)
-    assert not faults(task, task.solve("auto"))
+    problem = qpsvm.CSVM(X, y, C, RBF(1.0))
+    assert not faults(problem, qpsvm.solve(problem, check=False), 1e-6)
 
 
 def test_a_matrix_is_taken_at_its_word():
     X, y = samples()
     K = X @ X.T
-    task = Task((K + K.T) / 2, y, "c", Precomputed(), C=1e3)
-    assert not faults(task, task.solve("auto"))
+    problem = qpsvm.CSVM((K + K.T) / 2, y, 1e3, Precomputed())
+    assert not faults(problem, qpsvm.solve(problem), 1e-6)

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_dual import Stated, dot, fractions, judge, loss, rows_of
+from judge import dot, fractions, judge_dual, loss, rows_of
+from stated_machines import Stated
 
 import qpsvm
 from qpsvm.base.arrays.rounding import FEW
@@ -47,7 +48,7 @@ def test_difference_and_size_are_bounds_each(seed: int) -> None:
     result = qpsvm.solve(problem, "interior_point", check=False, polish=False)
     bounds = Bounds(problem.judge.counting.accuracy, problem.svm)
     point = certify(problem.space, problem.svm, result.alpha)
-    found, true = bounds.total_gap(point), judge(problem.svm, problem.X, point)
+    found, true = bounds.total_gap(point), judge_dual(problem.svm, problem.X, point)
     assert found.difference >= true.primal - true.dual
     assert found.size <= max(abs(true.primal), abs(true.dual))
 
@@ -110,7 +111,7 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
     point = point.changed(alpha=off, offset=apart * FEW)
     if seed is None:  # where nothing has reached its level
         point = point.changed(b=0.0, level=0.0, yf=point.yf - y * point.level)
-    true = judge(problem.svm, problem.X, point)
+    true = judge_dual(problem.svm, problem.X, point)
     found = Bounds(problem.judge.counting.accuracy, problem.svm).total_gap(point)
     assert found.difference >= true.primal - true.dual
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from exact_dual import Stated, faults
+from judge import faults
 from primal import primal_of
+from stated_machines import Stated
 
 import qpsvm
 from qpsvm import CSVM, HardMargin, NuSVM, PrimalHinge

@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from exact_joint import exact_gap
+from judge import judge_classes
 from sklearn.datasets import load_digits, load_iris
 from sklearn.svm import LinearSVC
 from textbook import joint_optimum
@@ -35,14 +35,9 @@ def samples(n=18, d=3, k=3, seed=0):
     return rng.normal(size=(n, d)) + 1.2 * np.eye(k, d)[label], label
 
 
-def truth(problem, result, K=None):
+def truth(problem, result):
     """P and D in exact arithmetic: α has to be feasible to the last bit, and `gap` no smaller than the truth."""
-    linear = K is None
-    P, D = exact_gap(
-        problem.X.toarray() if sp.issparse(problem.X) else problem.X if linear else None, problem.label, result.upper,
-        result.alpha, result.b, shared=problem.shared, intercept=problem.intercept,
-        w=result.w if linear else None, K=K, coef=result.coef,
-    )  # fmt: skip
+    P, D = judge_classes(problem, result)
     assert result.gap * P >= (P - D)
     assert D >= 0 or result.status != "optimal"
     return float(P), float(D)
@@ -175,8 +170,8 @@ def test_what_a_price_is_rounded_by_is_counted(machine):
             problem = machine(X, label, C=C, sample_weight=weight, intercept=intercept)
             assert problem.svm.upper_radius.any()
             result = qpsvm.solve(problem, check=False)
-            alpha = [[Fraction(value) * (1 - Fraction(1, 2**52)) for value in row] for row in result.alpha.tolist()]
-            P, D = exact_gap(X, label, price, alpha, result.b, shared=problem.shared, intercept=intercept, w=result.w)
+            alpha = [Fraction(value) * (1 - Fraction(1, 2**52)) for value in result.alpha.ravel().tolist()]
+            P, D = judge_classes(problem, result, alpha, price)
             assert Fraction(result.gap) * P >= P - D
 
 
@@ -188,7 +183,7 @@ def test_a_kernel_of_numbers_is_judged_exactly_too(machine):
         for intercept in INTERCEPTS:
             problem = machine(K, label, C=C, kernel="precomputed", intercept=intercept)
             result = qpsvm.solve(problem)
-            truth(problem, result, K)
+            truth(problem, result)
             assert (result.predict(K) == label).all() or C == 1.0
 
 
@@ -344,8 +339,7 @@ def test_printed_values_are_as_exact_as_the_gap():
     K = (K + K.T) / 2.0
     problem = qpsvm.CrammerSinger(K, y, C=1e7, kernel="precomputed", intercept=None)
     result = problem.at(qpsvm.solve(problem, "osqp", check=False).alpha)
-    exact = {"shared": True, "intercept": None, "K": K, "coef": result.coef}
-    P, D = exact_gap(None, y, result.upper, result.alpha, result.b, **exact)
+    P, D = judge_classes(problem, result)
     assert result.gap * P >= P - D
     assert abs(P - result.primal) <= result.gap * P
     assert abs(D - result.dual) <= 2 * result.gap * P

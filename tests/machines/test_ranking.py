@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from exact_dual import faults
 from hostile import SPOILERS, samples
+from judge import faults
 
 import qpsvm
 from qpsvm.base.errors import (

@@ -7,14 +7,13 @@ import math
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from exact_joint import exact_gap
+from judge import judge_classes
 from sealing import sealed
 
 import qpsvm
@@ -60,10 +59,7 @@ def judged(problem, result, proof) -> tuple[Fraction, Fraction]:
         Fraction(C) * Fraction(s)
         for C, s in zip(problem.C[rows].tolist(), problem.sample_weight[rows].tolist(), strict=True)
     ]
-    return exact_gap(
-        problem.X[rows], problem.label[rows], np.array(prices), proof.alpha, result.b, shared=problem.shared,
-        intercept=problem.intercept, w=result.w,
-    )  # fmt: skip
+    return judge_classes(problem, result, proof.alpha, prices)
 
 
 def test_bounds_hold_in_fractions(monkeypatch):
@@ -97,21 +93,6 @@ def test_bounds_hold_in_fractions(monkeypatch):
             assert claimed.verdict != ("proven" if gap > Fraction(1e-6) else "refuted"), seed
 
 
-def exact_matrix(kernel, X) -> np.ndarray:
-    """The kernel matrix in fractions; of an RBF kernel to 60 digits."""
-    rows = [[Fraction(value) for value in row] for row in X.tolist()]
-
-    def value(x: list[Fraction], z: list[Fraction]) -> Fraction:
-        if isinstance(kernel, qpsvm.Polynomial):
-            dot = sum(a * b for a, b in zip(x, z, strict=True))
-            return (Fraction(kernel.gamma) * dot + Fraction(kernel.coef0)) ** int(kernel.degree)
-        far = Fraction(kernel.gamma) * sum((a - b) ** 2 for a, b in zip(x, z, strict=True))
-        with localcontext(prec=60):
-            return Fraction((-Decimal(far.numerator) / Decimal(far.denominator)).exp())
-
-    return np.array([[value(x, z) for z in rows] for x in rows], dtype=object)
-
-
 @pytest.mark.parametrize("kernel", [qpsvm.Polynomial(3, 0.5, 1.0), qpsvm.RBF(0.3)], ids=str)
 def test_kernels_too(kernel):
     for seed in range(0, 12, 2):
@@ -125,10 +106,7 @@ def test_kernels_too(kernel):
         if seed % 4 == 0:
             result = problem.at(result.alpha * rng.uniform(0.0, 1.2, result.alpha.shape))
         proof = result.verify()
-        P, D = exact_gap(
-            None, problem.label, problem.C, proof.alpha, result.b, shared=problem.shared, intercept=problem.intercept,
-            K=exact_matrix(kernel, problem.X), coef=result.coef,
-        )  # fmt: skip
+        P, D = judge_classes(problem, result, proof.alpha)
         near = Fraction(1, 10**40) * abs(P)
         assert proof.primal >= P - near >= D - 2 * near >= proof.dual - 3 * near, seed
         assert proof.gap >= (P - D - near) / abs(P), seed

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from exact_rows import dot, fractions
+from judge import dot, fractions
 
 import qpsvm
 from qpsvm import SVDD, ValueConstraints

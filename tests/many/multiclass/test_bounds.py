@@ -7,9 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from exact import judge
-from exact_dual import judge as dual_judge
-from proof import Task
+from judge import judge_dual, judge_plane
 
 import qpsvm
 from qpsvm.many.multiclass import bulk
@@ -87,13 +85,14 @@ def rough(stack, data, kind, alpha):
 def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
     part = stack.part(p)
     rows, y, a = machines.order[stack.places[part]], stack.sign[part], alpha[part]
-    given = {"variant": "c", "C": C} if stack.nu is None else {"variant": "nu", "nu": float(stack.nu[p])}
-    task = Task(machines.X[rows], y, kernel=machines.kernel, weight=machines.weight[rows], **given)
-    kept = np.flatnonzero(a)
-    w = None if W is None else W[p]
-    model = SimpleNamespace(kernel=machines.kernel, w=w, coef=(a * y)[kept], vectors=machines.X[rows][kept])
-    point = SimpleNamespace(alpha=a, upper=stack.upper[part], b=float(b[p]), rho=float(rho), w=w, model=model)
-    verdict = judge(task, point)
+    common = {"kernel": machines.kernel, "sample_weight": machines.weight[rows]}
+    if stack.nu is None:
+        problem = qpsvm.CSVM(machines.X[rows], y, C, **common)
+    else:
+        problem = qpsvm.NuSVM(machines.X[rows], y, float(stack.nu[p]), **common)
+    multipliers = {"b": float(b[p])} if stack.nu is None else {"b": float(b[p]), "rho": float(rho)}
+    plane = {"coef": a * y} if W is None else {"w": W[p]}
+    verdict = judge_plane(problem, a, {**plane, "multipliers": multipliers})
     assert verdict.in_box
     return verdict.gap
 
@@ -150,7 +149,7 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
         for p in np.flatnonzero(np.isfinite(gap)):
             part = stack.part(p)
             point = SimpleNamespace(alpha=found.alpha[part], w=found.W[p], b=float(b[p]))
-            true = dual_judge(machines.bare(p).outlined, X[machines.order[stack.places[part]]], point)
+            true = judge_dual(machines.bare(p).outlined, X[machines.order[stack.places[part]]], point)
             assert true.in_box
             assert true.gap <= Fraction(float(gap[p])), (C, p)
             finite += 1

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from exact_dual import judge
+from judge import judge_dual
 from test_bounds import drawn
 
 import qpsvm
@@ -43,7 +43,7 @@ def test_no_gap_is_below_the_true_one(machine, intercept):
             places, signs = split.places(p)
             alpha = together.coef[[p]].toarray()[0][split.order[places]] * signs
             point = SimpleNamespace(alpha=alpha, w=together.w[p], b=float(together.b[p]))
-            true = judge(problem.outlined, X[split.order[places]], point)
+            true = judge_dual(problem.outlined, X[split.order[places]], point)
             assert true.in_box
             assert true.gap <= Fraction(float(together.gap[p])), (C, p)
             assert together.gap[p] <= 1e-6

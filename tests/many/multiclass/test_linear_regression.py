@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from exact_dual import judge
+from judge import judge_dual
 
 import qpsvm
 from qpsvm import core
@@ -42,7 +42,7 @@ def test_the_gap_is_no_smaller_than_the_exact_one(loss, intercept, sparse):
         beta = found.coef.toarray()[0]
         alpha = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
         rows = X.toarray() if sparse else X
-        true = judge(problem.outlined, rows, SimpleNamespace(alpha=alpha, w=found.w[0], b=float(found.b[0])))
+        true = judge_dual(problem.outlined, rows, SimpleNamespace(alpha=alpha, w=found.w[0], b=float(found.b[0])))
         assert true.in_box
         assert true.gap <= Fraction(float(found.gap[0])), seed
         assert found.gap[0] <= 1e-6

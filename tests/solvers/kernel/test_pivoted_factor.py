@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dyadic import Dyadic
 from each import for_each
-from exact_space import gram
+from judge import dot, exact_gram, fractions
 
 import qpsvm
 from qpsvm import CSVM, RBF, Polynomial
@@ -88,7 +87,7 @@ def test_the_distance_is_bounded_from_above(kernel: Any, scale: float) -> None:
     X = scale * rng.normal(size=(18, 2))
     X[9] = X[2]
     space = FeatureSpace(kernel, X, "free", "raise")
-    K = gram(kernel, Dyadic.of(X))
+    K = exact_gram(kernel, X)
     beta = 10.0 ** rng.integers(-3, 4) * rng.normal(size=18)
     for count in (1, 3, 9, 18):
         pivots = np.sort(rng.permutation(18)[:count])
@@ -96,8 +95,8 @@ def test_the_distance_is_bounded_from_above(kernel: Any, scale: float) -> None:
         for coef in (span.nearest, span.nearest * (1.0 + 1e-7 * rng.normal(size=count)), rng.normal(size=count)):
             whole = np.zeros(18)
             whole[pivots] = coef
-            delta = Dyadic.of(whole) - Dyadic.of(beta)
-            exact = math.sqrt(max(float((delta @ (K @ delta)).fraction()), 0.0))
+            delta = [a - b for a, b in zip(fractions(whole), fractions(beta), strict=True)]
+            exact = math.sqrt(max(float(dot(delta, [dot(row, delta) for row in K])), 0.0))
             measured, radius = span.distance(coef)
             assert radius >= 0.0
             assert exact <= (measured + radius) * (1.0 + 4.0 * EPS)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from each import for_each
-from exact_dual import Stated, faults
+from judge import faults
 from pairwise import cover_pairs
+from stated_machines import Stated
 
 import qpsvm
 from qpsvm.backends.abilities import size_of, traits_of

@@ -1,0 +1,449 @@
+"""The exact judge of the tests: the true relative gap of the very floats that a user holds, of any machine.
+
+P of the plane (w, or coefficients, and the multipliers) and D of α are computed in fractions by the checker of proof
+files, which uses nothing of the library: exactly where kernel values are rational numbers, else between two fractions.
+α as returned misses its equalities by rounding, so it is repaired exactly first, on the row where that costs least. By
+weak duality P − D of any plane and any feasible α is at least the distance of either from the optimum: so a gap of the
+judge is never negative, and small only if both are good.
+
+    judge(problem, result)        the numbers of a result; that the problem is stated as documented is checked besides
+    judge_dual(svm, X, point)     of a dual that is given row by row, over a linear kernel
+    judge_proof(problem, result)  the same plane, and the α that a proof has; there may be rows of a user's
+    judge_classes(…)              of several classes in one program
+    faults(problem, result, tol)  everything that is wrong with what a result claims, in words
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from qpsvm.bounds.proof import checker
+from qpsvm.bounds.proof.checker import Looked, Program, Row
+from qpsvm.machines.problem.exact import alpha_of, recorded
+from qpsvm.machines.problem.replaced import kernel_parameters
+from qpsvm.space.kernels.functions import NAMES, RBF, Precomputed
+
+#: What α may be outside of its box, or off its equalities, and what a printed number may be off: all relative.
+BALANCE, PRINTED = Fraction(1, 10**12), Fraction(1, 10**9)
+#: What a number of the dual may be off what is documented: some roundings.
+ROUNDED = Fraction(1, 2**44)
+#: A row with more than this share of its bound is no row of which it may be said that α is 0.
+PERIPHERAL = 1e-3
+
+Vector = list[Fraction]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """P, infinite where a hard row falls short, D at the repaired α, and what α broke before that.
+
+    gap: (P − D)/max(|P|, |D|); 0 where both are 0.
+    in_box, imbalance: Whether α was within its bounds, and how far off its equalities, relative.
+    scale: |w(α)|²/2 if nothing cancelled in it: what an objective of 0 is measured by.
+    """
+
+    primal: Fraction | float
+    dual: Fraction | float
+    gap: Fraction | float
+    in_box: bool
+    imbalance: Fraction
+    scale: Fraction
+
+    @property
+    def size(self) -> Fraction | float:
+        """max(|P|, |D|)."""
+        return max(abs(self.primal), abs(self.dual))
+
+
+def fractions(values: Any) -> Vector:
+    """Finite numbers as fractions."""
+    return [value if isinstance(value, Fraction) else Fraction(float(value)) for value in np.ravel(values)]
+
+
+def dot(a: Any, b: Any) -> Fraction:
+    """aᵀb."""
+    return sum((Fraction(x) * Fraction(y) for x, y in zip(a, b, strict=True)), Fraction(0))
+
+
+def loss(t: Fraction, upper: float, curvature: Fraction) -> Fraction | float:
+    """ψ of (LOSS.1), from its definition as a maximum over 0 ≤ a ≤ U."""
+    if t <= 0 or upper == 0:
+        return Fraction(0)
+    best = t / curvature if curvature else None
+    if math.isinf(upper):
+        return math.inf if best is None else best * t - curvature * best * best / 2
+    a = Fraction(upper) if best is None else min(best, Fraction(upper))
+    return a * t - curvature * a * a / 2
+
+
+def rows_of(X: Any, svm: Any) -> list[Vector]:
+    """The samples, or combinations of them, at the rows of a dual, X as it is: (m, d)."""
+    if svm.mix is not None:
+        samples, A = [fractions(x) for x in X], svm.mix.toarray()
+        return [[dot(a, column) for column in zip(*samples, strict=True)] for a in map(fractions, A)]
+    return [fractions(x) for x in (X if svm.rows is None else X[svm.rows])]
+
+
+def values_of(svm: Any, X: Any, alpha: Vector, w: Vector, mu: dict[str, Fraction]) -> tuple[Fraction, Fraction]:
+    """P and D of (DUAL.3) and (DUAL.1) at numbers as they are: D is −10^400 where α is not feasible."""
+    points, program = sparse_rows(X), program_of(svm)
+    P, D, _ = checker.both(program, checker.by_coordinates(points, w, _beta(program, alpha, len(points))), alpha, mu)
+    return P[1], D[0]
+
+
+def _beta(program: Program, alpha: Vector, n: int) -> Vector:
+    """β of w(α) = Σ β_i x_i."""
+    beta = [Fraction(0)] * n
+    for row, a in zip(program.rows, alpha, strict=True):
+        for i, factor in row.z if a else ():
+            beta[i] += a * row.s * factor
+    return beta
+
+
+def sparse_rows(X: Any) -> list[dict[int, float]]:
+    """Rows as the checker has them: by column, without zeros."""
+    dense = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    return [{j: float(x) for j, x in enumerate(row) if x} for row in dense.astype(float)]
+
+
+def program_of(svm: Any) -> Program:
+    """A dual in fractions, of the very floats that it is stated in."""
+    m, groups = svm.m, svm.groups
+    mix = None if svm.mix is None else svm.mix.toarray()
+    rows = np.arange(m) if svm.rows is None else np.asarray(svm.rows)
+    columns = [(group.multiplier, np.broadcast_to(group.column, m)) for group in groups]
+    sign, level, upper, curvature = (np.broadcast_to(v, m) for v in (svm.sign, svm.level, svm.upper, svm.curvature))
+    stated = []
+    for k in range(m):
+        z = [(int(rows[k]), Fraction(1))] if mix is None else [
+            (j, Fraction(float(mix[k, j]))) for j in np.flatnonzero(mix[k]).tolist()
+        ]  # fmt: skip
+        E = {name: Fraction(float(column[k])) for name, column in columns}
+        U = None if np.isinf(upper[k]) else Fraction(float(upper[k]))
+        stated.append(Row(z, *(Fraction(float(v[k])) for v in (sign, level)), U, Fraction(float(curvature[k])), E))
+    e = {group.multiplier: Fraction(group.total) for group in groups}
+    R = {group.multiplier: Fraction(group.ridge) for group in groups}
+    return Program(stated, e, R, Fraction(svm.unit), Fraction(1))
+
+
+def judge_dual(svm: Any, X: Any, point: Any) -> Verdict:
+    """The values at α, w and the multipliers of a point, X (n, d) as it is."""
+    points, program = sparse_rows(X), program_of(svm)
+    mu = {name: Fraction(value) for name, value in getattr(point, "multipliers", {}).items()}
+    for name in {"b", "rho"} & {*program.e} - {*mu}:
+        mu[name] = Fraction(float(getattr(point, name)))
+    w = fractions(point.w)
+    dense = np.array([[row.get(j, 0.0) for j in range(len(w))] for row in points]).reshape(len(points), len(w))
+    return _verdict(program, dense @ dense.T, lambda beta: checker.by_coordinates(points, w, beta), point.alpha, mu)
+
+
+def judge(problem: Any, result: Any) -> Verdict:
+    """The values of a result of one function. Every number in it has to be finite."""
+    return judge_plane(problem, alpha_of(problem, result), recorded(problem, result).plane)
+
+
+def judge_plane(problem: Any, alpha: Any, plane: Any) -> Verdict:
+    """The same of α at the rows of the dual, and of a plane as a proof file has it: w or coef, and the multipliers."""
+    found = recorded(problem)
+    machine = found.machine
+    assert not machine.get("rows"), "judge_proof knows a user's rows"
+    part, points, kernel, unit = _samples(problem, found)
+    program = program_of(problem.outlined)
+    if machine["name"] == "SVDD":
+        own = [Fraction(kernel(i, i)[0], unit) for i in range(len(points))]
+        program = program._replace(
+            rows=[row._replace(l=own[row.z[0][0]] / 2) for row in program.rows], half=Fraction(1, 2)
+        )
+    if machine["name"] in checker.MACHINES:
+        _check_statement(program, machine, problem, part, kernel, unit)
+    K = np.array([[sum(kernel(i, j)) / (2 * unit) for j in range(len(points))] for i in range(len(points))])
+    look, mu = _plane(program, plane, points, kernel, unit, part)
+    return _verdict(program, K, look, alpha, mu)
+
+
+def exact_gram(kernel: Any, X: Any) -> list[Vector]:
+    """K(x_i, x_j) in fractions, of RBF and sigmoid kernels to some 60 digits: (n, n)."""
+    named = {"name": NAMES[type(kernel)], **kernel_parameters(kernel)}
+    value, unit = checker.kernel_of(named, sparse_rows(X))
+    return [[Fraction(sum(value(i, j)), 2 * unit) for j in range(len(X))] for i in range(len(X))]
+
+
+def judge_classes(problem: Any, result: Any, alpha: Any = None, prices: Any = None) -> tuple[Fraction, Fraction]:
+    """P and D of a machine of several classes at α (n, k) as it is, which has to be feasible for the prices (n,)."""
+    found = recorded(problem, result)
+    machine, plane = found.machine, found.plane
+    part, points, kernel, unit = _samples(problem, found)
+
+    def look(c: int, beta: Vector) -> Looked:
+        if "coef" in plane:
+            return checker.by_kernel(kernel, unit, fractions(plane["coef"][c]), beta)
+        return checker.by_coordinates(points, fractions(plane["w"][c]), beta)
+
+    alpha = problem.samples.taking_part(result.alpha) if alpha is None else alpha
+    C = fractions(result.upper[part] if prices is None else prices)
+    y = [int(found.target[i]) for i in part]
+    P, D, _ = checker.several(machine, C, y, fractions(alpha), fractions(plane["b"]), look)
+    assert D[0] > -checker.INFINITE, "α is not feasible"
+    return P[1], D[0]
+
+
+def _samples(problem: Any, found: Any) -> tuple[list[int], list[dict[int, float]], Any, int]:
+    """The samples that take part, their points and behind them those of a user's rows, the kernel and its unit."""
+    part = np.flatnonzero(np.asarray(problem.sample_weight) > 0.0).tolist()
+    points = checker.chosen(found.machine, sparse_rows(found.X.matrix()), part)
+    points += sparse_rows(found.machine["rows"]["points"]) if found.machine.get("rows") else []
+    return (part, points, *checker.kernel_of(found.machine["kernel"], points))
+
+
+def _plane(program: Program, plane: Any, points: Any, kernel: Any, unit: int, part: list[int]) -> tuple[Any, Any]:
+    """What evaluates the plane of a result beside β, and its multipliers."""
+    half = program.half
+    mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in plane.get("multipliers", {}).items()}
+    if "coef" in plane:
+        coef = fractions(plane["coef"])
+        coef = [half * coef[i] for i in part] if len(coef) != len(points) else [half * c for c in coef]
+
+        def look(beta: Vector) -> Looked:
+            return checker.by_kernel(kernel, unit, coef, beta)
+    else:
+        w = fractions(plane["centre"]) if "centre" in plane else [half * x for x in fractions(plane["w"])]
+
+        def look(beta: Vector) -> Looked:
+            return checker.by_coordinates(points, w, beta)
+
+    if "radius" in plane:
+        square = look([Fraction(0)] * len(points)).w[0]
+        mu = {"b": (Fraction(plane["radius"]) ** 2 - square) / 2}
+    return look, mu
+
+
+def _check_statement(program: Program, machine: Any, problem: Any, part: list[int], kernel: Any, unit: int) -> None:
+    """That the floats of a dual are what is documented, as the checker states it, but for some roundings."""
+    diagonal = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))] if machine["name"] == "SVDD" else []
+    target = np.zeros(problem.n) if problem.learns == "none" else np.asarray(problem.samples.target)
+    y, s = ([Fraction(float(each[i])) for i in part] for each in (target, np.asarray(problem.sample_weight)))
+    documented = checker.stated(machine, y, s, part, diagonal)
+    size = max((abs(t) for t in y), default=Fraction(0)) + Fraction(machine["parameters"].get("epsilon", 0))
+    assert len(documented.rows) == len(program.rows)
+    for ours, theirs in zip(program.rows, documented.rows, strict=True):
+        assert (dict(ours.z), ours.s) == (dict(theirs.z), theirs.s)
+        assert abs(ours.l - theirs.l) <= ROUNDED * (size + abs(theirs.l))
+        assert (ours.U is None) == (theirs.U is None)
+        for a, b in ((ours.U or 0, theirs.U or 0), (ours.d, theirs.d), *((ours.E[g], theirs.E[g]) for g in theirs.E)):
+            assert abs(a - b) <= ROUNDED * abs(b), "a bound is not what is documented"
+    for g, e in documented.e.items():
+        assert abs(program.e[g] - e) <= ROUNDED * abs(e), "a total is not what is documented"
+        assert program.R[g] == documented.R[g]
+
+
+def _verdict(program: Program, K: Any, look: Any, alpha: Any, mu: Any) -> Verdict:
+    """The verdict on α (m,) and multipliers, with K (n, n) in floats to choose by and `look` to evaluate with."""
+    given = fractions(alpha)
+    in_box = all(a >= 0 and (row.U is None or a <= row.U) for a, row in zip(given, program.rows, strict=True))
+    kept = [max(a, Fraction(0)) if row.U is None else min(max(a, Fraction(0)), row.U)
+            for a, row in zip(given, program.rows, strict=True)]  # fmt: skip
+    program, repaired, imbalance = _repaired(program, K, kept)
+    beta = _beta(program, repaired, len(K))
+    P, D, difference = checker.both(program, look(beta), repaired, mu)
+    gap = checker.relative(P, D, difference)[1]
+    reach = Fraction(float(max(np.diagonal(K).max(initial=0.0), 0.0)))
+    scale = reach * sum((abs(b) for b in beta), Fraction(0)) ** 2 / 2
+    unlimited = P[1] == checker.INFINITE
+    return Verdict(math.inf if unlimited else P[1], D[0], math.inf if unlimited else gap, in_box, imbalance, scale)
+
+
+def _parts(program: Program) -> list[tuple[list[int], Vector, Fraction]]:
+    """Rows that one equality ties, with their factors in it, and its total: two equalities tie two kinds of rows."""
+    free = [g for g, ridge in program.R.items() if not ridge]
+    m = len(program.rows)
+    if not free:
+        return []
+    if len(free) == 1:
+        column = [row.E[free[0]] for row in program.rows]
+        return [([k for k in range(m) if column[k]], column, program.e[free[0]])]
+    kinds: dict[tuple[Fraction, ...], list[int]] = {}
+    for k, row in enumerate(program.rows):
+        kinds.setdefault(tuple(row.E[g] for g in free), []).append(k)
+    ((a, b), first), ((c, d), second) = kinds.items()
+    e, f = (program.e[g] for g in free)
+    det, ones = a * d - b * c, [Fraction(1)] * m
+    return [(first, ones, (d * e - c * f) / det), (second, ones, (a * f - b * e) / det)]
+
+
+def _repaired(program: Program, K: Any, alpha: Vector) -> tuple[Program, Vector, Fraction]:
+    """α that keeps every equality, the program with a total that its bounds can reach, and what α was off, relative."""
+    off, parts = Fraction(0), _parts(program)
+    totals = [total for _, _, total in parts]
+    for p, (members, column, total) in enumerate(parts):  # a total may be above its largest value by its rounding
+        uppers = [program.rows[k].U for k in members]
+        if total and all(column[k] == column[members[0]] for k in members) and None not in uppers:
+            most = column[members[0]] * sum((U for U in uppers if U is not None), Fraction(0))
+            if abs(most) < abs(total):
+                assert abs(total - most) <= BALANCE * abs(total), "infeasible"
+                totals[p] = most
+    if len(totals) == 2 and "b" in program.e and not program.e["b"]:
+        totals = [min(totals, key=abs)] * 2
+    if totals != [total for _, _, total in parts]:
+        program = _with_totals(program, parts, totals)
+    for (members, column, _), total in zip(parts, totals, strict=True):
+        surplus = sum((column[k] * alpha[k] for k in members), Fraction(0)) - total
+        size = abs(total) or sum((abs(column[k]) * alpha[k] for k in members), Fraction(0))
+        off = max(off, abs(surplus) / size) if surplus else off
+        if surplus:
+            alpha = _moved(program, K, alpha, members, column, surplus)
+    return program, alpha, off
+
+
+def _with_totals(program: Program, parts: Any, totals: Vector) -> Program:
+    """The program whose parts have these totals."""
+    e = dict(program.e)
+    if len(parts) == 1:
+        (name,) = (g for g, ridge in program.R.items() if not ridge)
+        return program._replace(e=e | {name: totals[0]})
+    for g, ridge in program.R.items():
+        if not ridge:
+            e[g] = sum((program.rows[members[0]].E[g] * total for (members, _, _), total in
+                        zip(parts, totals, strict=True)), Fraction(0))  # fmt: skip
+    return program._replace(e=e)
+
+
+def _moved(program: Program, K: Any, alpha: Vector, members: list[int], column: Vector, surplus: Fraction) -> Vector:
+    """α with the surplus moved to the one row where D stays largest, or else to those that have most room.
+
+    D(α + δ e_k) − D(α) = δ g_k − δ² q_k/2; floats choose the row, fractions move it.
+    """
+    rows = program.rows
+    Z = np.zeros((len(rows), len(K)))
+    for k, row in enumerate(rows):
+        for i, factor in row.z:
+            Z[k, i] = float(row.s * factor)
+    a, M = np.array([float(x) for x in alpha]), Z @ K
+    g = np.array([float(row.l) for row in rows]) - M @ (Z.T @ a) - a * [float(row.d) for row in rows]
+    q = np.einsum("ki,ki->k", M, Z) + [float(row.d) for row in rows]
+    able = []
+    for k in members:
+        step = -surplus / column[k]
+        moved, U = alpha[k] + step, rows[k].U
+        if moved >= 0 and (U is None or moved <= U):
+            able.append((float(step) * (g[k] - 0.5 * float(step) * q[k]), k, moved))
+    if able:
+        _, best, moved = max(able)
+        return [*alpha[:best], moved, *alpha[best + 1 :]]
+    found, left = list(alpha), surplus
+    for k in sorted(members, key=lambda k: -alpha[k]):
+        wanted = alpha[k] - left / column[k]
+        U = rows[k].U
+        found[k] = max(wanted, Fraction(0)) if U is None else min(max(wanted, Fraction(0)), U)
+        left += column[k] * (found[k] - alpha[k])
+    assert not left, "no point of the box keeps the equality"
+    return found
+
+
+def judge_proof(problem: Any, result: Any, proof: Any = None) -> Verdict:
+    """P of a result and D of the α of its proof, of the machine as it is documented, with the rows of a user's."""
+    proof = result.verify() if proof is None else proof
+    found, point = recorded(problem, result), proof.record["point"]
+    machine, plane = found.machine, found.plane
+    part, points, kernel, unit = _samples(problem, found)
+    alpha = [point[k] for k in range(len(point.alpha))]
+    y, s = ([Fraction(float(each[i])) for i in part] for each in (found.target, np.asarray(problem.sample_weight)))
+    own = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))] if machine["name"] == "SVDD" else []
+    program = checker.stated(machine, y, s, part, own)
+    behind = [0.0] * (len(points) - len(part))
+    whole = {**plane, "coef": [*plane["coef"], *behind]} if "coef" in plane and behind else plane
+    evaluate, mu = _plane(program, whole, points, kernel, unit, part)
+    P, D, difference = checker.both(program, evaluate(_beta(program, alpha, len(points))), alpha, mu)
+    assert D[0] > -checker.INFINITE, "α is not feasible"
+    return Verdict(P[1], D[0], checker.relative(P, D, difference)[1], True, Fraction(0), Fraction(0))
+
+
+def vanishes(result: Any) -> bool:
+    """Whether a result says that its optimal value is 0: hulls that meet, samples at one place, nothing to pay for."""
+    return "hulls meet" in result.message or result.primal == 0.0
+
+
+def faults(problem: Any, result: Any, tol: float) -> list[str]:
+    """What is wrong with a result's claims, each beginning with one word; an empty list if all is as it says."""
+    numbers = [result.alpha, result.b, result.rho, result.yf, result.coef, *result.extras.values()]
+    if not all(np.isfinite(part).all() for part in numbers):
+        return ["nan: a number that is none"]
+    verdict, optimal, found = judge(problem, result), result.status == "optimal", []
+    exact, nothing = verdict.gap, vanishes(result)
+    if nothing:  # measured by what w would be if nothing cancelled in it
+        exact = (verdict.primal - verdict.dual) / verdict.scale if verdict.scale else Fraction(0)
+    if optimal and not exact <= tol:
+        found.append(f"false: optimal at tol {tol:g}, the gap is {float(exact):.3g}, printed {result.gap:.3g}")
+    if verdict.gap < 0:
+        found.append(f"judge: a gap of {float(exact):.3g} contradicts weak duality")
+    if math.isfinite(result.gap) and result.gap < exact * (1 - PRINTED) and not nothing:
+        found.append(f"low: the gap is {float(exact):.3g}, printed {result.gap:.3g}")
+    if not result.gap >= 0 or optimal != (result.gap <= tol):
+        found.append(f"status: {result.status} at a gap of {result.gap:.3g}")
+    if not verdict.in_box or verdict.imbalance > BALANCE:
+        found.append(f"infeasible: in the box {verdict.in_box}, off balance by {float(verdict.imbalance):.3g}")
+    if math.isfinite(result.gap) and math.isfinite(verdict.size) and not nothing:
+        room = (Fraction(result.gap) + PRINTED) * verdict.size + rounding_of_losses(problem, result)
+        for name, printed, true in (("primal", result.primal, verdict.primal), ("dual", result.dual, verdict.dual)):
+            if not (math.isfinite(printed) and abs(Fraction(printed) - true) <= room):
+                found.append(f"values: {name} is {float(true):.9g}, printed {printed:.9g}")
+    if not result.b_interval[0] <= result.b <= result.b_interval[1]:
+        found.append(f"interval: b = {result.b} is outside of its own interval {result.b_interval}")
+    if result.extras.get("epsilon", 0.0) < 0.0:
+        found.append(f"width: ε = {result.extras['epsilon']}")
+    return [*found, *_wrong_values(problem, result), *_wrong_kinds(result)]
+
+
+def _wrong_values(problem: Any, result: Any) -> list[str]:
+    """f at the samples that take part: more than rounding off the sum, or the distances, that it is made of."""
+    found = recorded(problem, result)
+    machine, plane = found.machine, found.plane
+    part, points, kernel, unit = _samples(problem, found)
+    half = Fraction(1, 2) if machine["name"] == "SVDD" else Fraction(1)
+    look, mu = _plane(Program([], {}, {}, half, half), plane, points, kernel, unit, part)
+    values, ball = look([Fraction(0)] * len(points)).values, half < 1
+    b, rows = mu.get("b", Fraction(0)), problem.X[part]
+    diagonal = problem.X.diagonal()[part] if isinstance(problem.kernel, Precomputed) else None
+    f = result.decision_function(rows, diagonal=diagonal) if ball else result.decision_function(rows)
+    steep, raised = 1.0, 0.0
+    if isinstance(problem.kernel, RBF):  # exponents are rounded, and below e⁻⁴⁰ a value is raised to that
+        steep += 4.0 * problem.kernel.gamma * float(abs(rows).max()) ** 2 * rows.shape[1]
+        raised = 1e-17 * float(np.abs(result.coef).sum())
+    terms = _terms(problem, result)[part]
+    for i in range(len(points)):
+        own = Fraction(kernel(i, i)[0], unit) if ball else Fraction(0)
+        true = (sum(values[i]) / 2 + b) / half - own
+        size = float(terms[i]) + abs(result.b) + float(own) + float(abs(b) / half)
+        if abs(Fraction(float(f[i])) - true) > Fraction(size * steep) / 2**44 + Fraction(raised):
+            return [f"f: of sample {part[i]} it is {float(true):.17g}, said {f[i]:.17g}"]
+    return []
+
+
+def rounding_of_losses(problem: Any, result: Any) -> Fraction:
+    """What the losses may be off where f is rounded: α times some roundings of the terms that f is the sum of."""
+    terms = _terms(problem, result)
+    most = float(np.max(terms, initial=0.0)) + abs(result.b) + abs(result.rho)
+    return Fraction(float(result.alpha.sum())) * Fraction(most) * Fraction(1, 2**50)
+
+
+def _terms(problem: Any, result: Any) -> Any:
+    """The sizes that f at each sample is the sum of: (n,)."""
+    if result.model.w is not None:
+        return abs(problem.X) @ np.abs(result.w)
+    K = problem.X if isinstance(problem.kernel, Precomputed) else problem.kernel(problem.X, problem.X)
+    return np.abs(K) @ np.abs(result.coef)
+
+
+def _wrong_kinds(result: Any) -> list[str]:
+    """Rows of which it is said that α is 0, and it is not."""
+    alpha = result.alpha.reshape(-1, len(result.kind))
+    upper = np.broadcast_to(result.upper, result.alpha.shape).reshape(alpha.shape)
+    most = np.where(np.isfinite(upper), upper, alpha.max(initial=0.0))
+    outside = np.flatnonzero((result.kind == 0) & (alpha > PERIPHERAL * most).any(axis=0))
+    if len(outside) and math.isfinite(result.gap):
+        return [f"kind: rows {outside.tolist()} are called peripheral"]
+    return []

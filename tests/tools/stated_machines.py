@@ -1,0 +1,106 @@
+"""Machines that the library has not: duals that are given row by row, with levels, prices and curvatures of any kind.
+
+`Stated` may have rows without a bound (the squared hinge), with both a bound and a curvature (Huber's hinge), hard rows
+(U = ∞, δ = 0) and rows of several kinds side by side; `StatedPairs` has the same for rows that are pairs of samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hostile import BACKENDS, TOLERANCES, examined_result
+
+import qpsvm
+from qpsvm.data.samples import two_classes
+from qpsvm.program.record import Record
+
+
+class Stated(qpsvm.Problem):
+    """The machine of a dual that is given row by row."""
+
+    textbook = ("", "½ {norm} + Σ ψ_i(t_i)", "y_i {f} ≥ ℓ_i − ξ_i")
+
+    def __init__(
+        self, X: Any, y: Any, level: Any = 1.0, upper: Any = np.inf, curvature: Any = 0.0, intercept: Any = "free",
+        kernel: Any = "linear",
+    ) -> None:  # fmt: skip
+        super().__init__(two_classes(X, y), kernel, intercept, "raise")
+        self.stated = {"level": level, "upper": upper, "curvature": curvature}
+
+    @property
+    def title(self) -> str:
+        """What was stated."""
+        return f"stated, intercept {self.intercept}, {self.stated}"
+
+    def _record(self) -> Record:
+        return Record(self.labels, **{name: numbers(value) for name, value in self.stated.items()})
+
+
+class StatedPairs(qpsvm.Ranking):
+    """The machine of a dual over pairs of samples that is given pair by pair."""
+
+    textbook = ("", "½ {norm} + Σ ψ_k(t_k)", "wᵀ(x_i − x_j) ≥ ℓ_k − ξ_k")
+
+    def __init__(self, X: Any, pairs: Any, level: Any = 1.0, upper: Any = np.inf, curvature: Any = 0.0) -> None:
+        super().__init__(X, pairs=pairs)
+        self.stated = {"level": level, "upper": upper, "curvature": curvature}
+
+    def _record(self) -> Record:
+        return replace(super()._record(), **{name: numbers(value) for name, value in self.stated.items()})
+
+
+def numbers(value: Any) -> Any:
+    """One number, or a vector."""
+    return np.array(value, float) if np.ndim(value) else float(value)
+
+
+def drawn(seed: int) -> tuple[Stated, dict[str, Any]]:
+    """A machine over 2 to 12 rows of small integers in units of any size, and how it is to be solved."""
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 13)), int(rng.integers(1, 4))
+    y = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0)
+    X = (rng.integers(-8, 9, (n, d)) + rng.choice([0, 2, 12]) * y[:, None]) * 2.0 ** int(rng.choice([0, 0, -20, 15]))
+    if rng.random() < 0.2:
+        X = X * rng.uniform(0.5, 1.5, (n, d)) + rng.choice([0.0, 1e4])
+    vectors = drawn_rows(rng, n)
+    intercept = [None, "free", "free", "free", "penalised"][int(rng.integers(5))]
+    options = {"backend": str(rng.choice(BACKENDS)), "tol": float(rng.choice(TOLERANCES)), "check": False}
+    return Stated(X, y, *vectors, intercept), options
+
+
+def drawn_pairs(seed: int) -> tuple[StatedPairs, dict[str, Any]]:
+    """The same for pairs of 2 to 8 samples, some of them twice or both ways round, often far from the origin."""
+    rng = np.random.default_rng(seed)
+    n, d, m = int(rng.integers(2, 9)), int(rng.integers(1, 4)), int(rng.integers(1, 15))
+    X = rng.integers(-8, 9, (n, d)) * 2.0 ** int(rng.choice([0, 0, -20, 15]))
+    if rng.random() < 0.6:
+        X = X * rng.uniform(0.5, 1.5, (n, d)) + rng.choice([0.0, 1e4, 1e8, 1e12]) * rng.choice([1.0, 1.0 / 3.0])
+    first = rng.integers(0, n, m)
+    pairs = np.column_stack([first, (first + rng.integers(1, n, m)) % n])
+    options = {"backend": str(rng.choice(BACKENDS)), "tol": float(rng.choice(TOLERANCES)), "check": False}
+    return StatedPairs(X, pairs, *drawn_rows(rng, m)), options
+
+
+def drawn_rows(rng: np.random.Generator, m: int) -> list[Any]:
+    """Levels, prices and curvatures of m rows: a number or a vector each."""
+    C = 10.0 ** rng.uniform(-8, 8)
+    curvature, upper = np.full(m, 0.5 / C), np.full(m, np.inf)
+    kind = str(rng.choice(["squared", "squared", "huber", "mixed", "hard rows", "hard rows"]))
+    if kind == "huber":
+        curvature, upper = np.full(m, 10.0 ** rng.uniform(-3, 3) / C), np.full(m, C)
+    elif kind == "mixed":
+        upper = np.where(rng.random(m) < 0.5, C * rng.uniform(0.1, 1, m), np.inf)
+        curvature = np.where((rng.random(m) < 0.5) & np.isfinite(upper), 0.0, curvature * rng.uniform(0.1, 10, m))
+    elif kind == "hard rows":
+        curvature[rng.permutation(m)[: rng.integers(1, m + 1)]] = 0.0
+    level: Any = rng.choice([1.0, 1.0, 0.5, 3.0, 0.0, -1.0])
+    if rng.random() < 0.4:
+        level = rng.choice([0.0, 0.25, 1.0, 2.0, -1.0], m) if rng.random() < 0.5 else rng.uniform(0.1, 3, m)
+    return [level, *(part[0] if (part == part[0]).all() else part for part in (upper, curvature))]
+
+
+def examined(seed: int, draw: Any = drawn) -> list[str]:
+    """Everything that is wrong with what is claimed of the machine of a seed."""
+    return examined_result(*draw(seed))[1]
