@@ -218,6 +218,7 @@ def test_nu_at_the_ends_of_its_range(name: str, kernel: str, backend: str, form:
 
 MEETING = {
     "every row in both classes": (np.vstack([X0, X0]), np.repeat([1, -1], 24), 0.5),
+    "every row in both classes, quadratic": (np.vstack([X0, X0]), np.repeat([1, -1], 24), 0.5),
     "one point": (np.ones((6, 2)), np.repeat([1, -1], 3), 0.7),
     "a cross": (np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.array([1, 1, -1, -1]), 1.0),
     "far inside": (*blobs(40, 2, 0.2, seed=2), 0.3),
@@ -230,11 +231,12 @@ MEETING = {
 @for_each("name", MEETING)
 def test_reduced_hulls_that_meet(name: str, backend: str, form: str) -> None:
     X, y, nu = MEETING[name]
-    task = Task(X, y, "nu", nu=nu)
+    kernel = Polynomial(2, 1.0, 1.0) if "quadratic" in name else Linear()
+    task = Task(X, y, "nu", kernel, nu=nu)
     result = solved(task, backend, form)
     problem = task.problem
     assert isinstance(problem, NuSVM)
-    size = np.abs(X - X.mean(axis=0)).max()
+    size = np.abs(X - X.mean(axis=0)).max() ** (2 if "quadratic" in name else 1)
     if result.status == "optimal":
         assert abs(result.rho) <= 1e-3 * nu * size
         assert abs(result.primal) <= 1e-6 * nu**2 * size**2
