@@ -1,6 +1,6 @@
 """LIBLINEAR, through scikit-learn: dual coordinate descent (Hsieh et al. 2008), at its own stopping rule.
 
-It returns w; α is read off features that are added to the rows (`solvers.linear.coordinate`). Its loop knows no clock
+It returns w; α is read off features that are added to the rows (`solvers.linear.liblinear`). Its loop knows no clock
 and no interrupt key: it is run in slices, long ones in a child (`run_sliced`). `augmented_lagrangian` begins with
 the same loop where that pays, and goes on where it ends.
 """
@@ -23,7 +23,8 @@ from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
-from qpsvm.solvers.linear import coordinate
+from qpsvm.solvers.linear import liblinear
+from qpsvm.solvers.linear.descent import numbers_of
 
 #: Whose duals it takes: hinges and their squares at level 1, and both losses outside of a tube.
 OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
@@ -50,24 +51,23 @@ class LiblinearBackend(Backend):
         options=frozenset({"eps"}),  # its tolerance for the largest violation
     )  # fmt: skip
     loads = Import("sklearn.svm", LIBSVM_IMPORT)
-    memory = Memory(dual=0.0, primal=0.0, copies=coordinate.NUMBER_BYTES / 8)
+    memory = Memory(dual=0.0, primal=0.0, copies=liblinear.NUMBER_BYTES / 8)
 
     def compile(self, qp: QP) -> LiblinearCompiled:
         """X, the target, sample weights that carry C, and whether there is an intercept."""
         statement = self.stated(qp)
         rows = linear_rows(statement.svm)
         X, intercept = rows.source.matrix(), rows.intercept == "penalised"
-        if not coordinate.countable(X):
+        if not liblinear.countable(X):
             raise UnsupportedError(
-                f"liblinear counts with 32 bits, and cannot take {coordinate.numbers_of(X)} numbers; "
-                "use augmented_lagrangian"
+                f"liblinear counts with 32 bits, and cannot take {numbers_of(X)} numbers; use augmented_lagrangian"
             )
-        if coordinate.task_of(rows.losses, rows.sign, intercept) is None:
+        if liblinear.task_of(rows.losses, rows.sign, intercept) is None:
             raise UnsupportedError(
                 "liblinear takes tubes of one width that cost the same on both sides, and two classes where there is "
                 "an intercept; use augmented_lagrangian"
             )
-        y, weight = coordinate.targets(rows.losses, rows.sign), coordinate.penalties(rows.losses, len(rows.sign))
+        y, weight = liblinear.targets(rows.losses, rows.sign), liblinear.penalties(rows.losses, len(rows.sign))
         data = SolverData(X=X, y=y, sample_weight=weight, fit_intercept=intercept)
         return LiblinearCompiled(self, qp, data, statement=statement, rows=rows)
 
@@ -82,7 +82,7 @@ class LiblinearCompiled(Compiled):
         eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
         eps *= TUBE_SHARE if rows.losses.flat and not rows.losses.one_sided else 1.0
         clock = Clock(limits.time_limit)
-        found = coordinate.descend(
+        found = liblinear.descend(
             data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)), most=most,
             clock=clock, verbose=limits.verbose,
         )  # fmt: skip

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.program.losses import Loss
-from qpsvm.solvers.linear.coordinate import numbers_of
-from qpsvm.solvers.linear.descent import GOALS, Run, table_of
+from qpsvm.solvers.linear.descent import GOALS, Run, numbers_of, table_of
 from qpsvm.solvers.linear.effort import newton_seconds, pass_seconds
 from qpsvm.solvers.linear.row_problem import RowLosses, balanced
 from qpsvm.solvers.linear.working_set import is_large

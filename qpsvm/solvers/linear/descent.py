@@ -7,8 +7,7 @@ the Newton steps would, and at least for as long as half of these would take (`P
 of what would have been right.
 
 The compiled loop (`qpsvm/core/c/descent.c`) takes every loss of `RowLosses`, and a free intercept as the multiplier of
-yᵀα = 0. Without it LIBLINEAR's does (`coordinate`): hinges and tubes, whose intercept is penalised or none. It is begun
-on wide sparse rows, and for hinges where C‖x‖² is small. (Of a squared loss, C is 1/δ.)
+yᵀα = 0. Without the compiled core Newton steps begin. (Of a squared loss, C is 1/δ.)
 
 Whether a pair is good enough says the gap (ALM.5).
 """
@@ -27,21 +26,9 @@ from qpsvm import core
 from qpsvm.base.arrays.frozen import repeated, total
 from qpsvm.base.arrays.quantiles import quantile_interval
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.resources.progress import Clock
 from qpsvm.program.losses import Loss, PerRow
-from qpsvm.solvers.linear.coordinate import (
-    Descent,
-    compiled_train,
-    descend,
-    fits,
-    is_loaded,
-    numbers_of,
-    task_of,
-)
 from qpsvm.solvers.linear.effort import NUMBER, descent_seconds, is_wide, newton_seconds
 from qpsvm.solvers.linear.row_problem import Point, RowProblem, Start, mean, separated
-from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.linear.working_set import is_large
 from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, Budget
 
 #: Passes before anything is foretold; in how many parts of what Newton steps would take it is asked again; the most.
@@ -50,6 +37,25 @@ FIRST_PASSES, PARTS, MOST_PASSES = 16, 4, 1000
 GOALS = 3
 #: Seconds of all Newton steps that nobody feels: from a pair that is good already, a few of them reach rounding.
 NEXT_TO_NOTHING = 5e-3
+#: Share of the time left that it may take under a limit.
+TIME_SHARE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """w (d,), b, α (n,), the passes made, whether the loop's own test was met, and Zᵀα (d + 1,), where it is known."""
+
+    w: FloatArray
+    b: float
+    alpha: FloatArray
+    iterations: int
+    finished: bool
+    gradient: FloatArray | None = None
+
+
+def numbers_of(X: Matrix) -> int:
+    """How many numbers X (n, d) holds."""
+    return int(X.nnz if sp.issparse(X) else X.size)
 
 
 @dataclass
@@ -78,26 +84,11 @@ class Pace:
 def goes_first(problem: RowProblem) -> bool:
     """Whether it is expected to save more than it costs."""
     rows, losses, X = problem.rows, problem.losses, problem.rows.source.whole
-    if X is None or problem.offset.any():
+    if core.compiled is None or X is None or problem.offset.any():
         return False
-    if core.compiled is not None:
-        size = rows.n, rows.d, numbers_of(X)
-        reach = 0.0 if is_wide(rows.n, rows.d) else _reach(problem)
-        return descent_seconds(*size, reach) < newton_seconds(*size, losses.endless, sp.issparse(X))
-    if is_large(rows.n, rows.d) or not _has_task(problem):
-        return False
-    if not is_loaded() and numbers_of(X) < SETTINGS.coordinate_worth_importing:
-        return False
-    wide, free = sp.issparse(X) and rows.d > SETTINGS.direct_columns, problem.free_intercept
-    narrow = losses.plain and not free and (sp.issparse(X) or X.size <= SETTINGS.coordinate_numbers)
-    if not (wide or narrow):
-        return False
-    least, reach = SETTINGS.coordinate_least_reach if free else 0.0, _reach(problem)
-    most = most_reach(rows.n)
-    if wide:
-        crowded = rows.n > SETTINGS.coordinate_rows_per_column * rows.d
-        most = SETTINGS.coordinate_few_reach if crowded else np.inf
-    return least <= reach <= most and fits(X) and compiled_train() is not None
+    size = rows.n, rows.d, numbers_of(X)
+    reach = 0.0 if is_wide(rows.n, rows.d) else _reach(problem)
+    return descent_seconds(*size, reach) < newton_seconds(*size, losses.endless, sp.issparse(X))
 
 
 def _reach(problem: RowProblem) -> float:
@@ -109,24 +100,6 @@ def _reach(problem: RowProblem) -> float:
         0.0 if rows.mean is None else float(rows.mean @ rows.mean)
     )
     return penalty * (max(squares, 0.0) + (0.0 if problem.free_intercept else rows.unit))
-
-
-def most_reach(n: int) -> float:
-    """The mean of C‖(x, 1)‖² up to which LIBLINEAR goes first on n rows of few columns."""
-    few = n <= SETTINGS.coordinate_few_rows
-    return SETTINGS.coordinate_few_reach if few else SETTINGS.coordinate_reach
-
-
-def coordinate_point(problem: RowProblem, tol: float, budget: Budget) -> Point | None:
-    """The pair that it ends with, its gap measured; None where there is none."""
-    X = problem.rows.source.whole
-    if X is None or problem.offset.any():
-        return None
-    if core.compiled is not None:
-        return _compiled_point(problem, X, tol, budget)
-    if not fits(X) or not _has_task(problem):
-        return None
-    return _judged(problem, _by_liblinear(problem, X, tol, budget), budget)
 
 
 def rival_seconds(problem: RowProblem, X: Matrix) -> float:
@@ -142,8 +115,11 @@ def is_cheap(problem: RowProblem) -> bool:
     return smooth and X is not None and rival_seconds(problem, X) <= NEXT_TO_NOTHING
 
 
-def _compiled_point(problem: RowProblem, X: Matrix, tol: float, budget: Budget) -> Point | None:
-    """By the compiled loop; again for a smaller goal where what it takes for the gap is not yet the gap."""
+def descent_point(problem: RowProblem, tol: float, budget: Budget) -> Point | None:
+    """The pair that it ends with; None where there is none. What it takes for the gap may need a second look."""
+    X = problem.rows.source.whole
+    if core.compiled is None or X is None or problem.offset.any():
+        return None
     rows, intercept = problem.rows, (problem.rows.unit, problem.free_intercept)
     table, rival, best = table_of(X, rows.mean), rival_seconds(problem, X), None
     run = Run(table, rows.d, rows.y, problem.losses, intercept, rival, tol, budget)
@@ -200,9 +176,7 @@ class Run:
         budget, pace, made, done = self._budget, self._pace, 0, False
         pace.goal = self.goal
         clock, most, work = budget.clock, FIRST_PASSES, MOST_ITERATIONS
-        stopped = partial(
-            clock.stopped, 0.0 if clock.limit is None else SETTINGS.coordinate_share * max(clock.left, 0.0)
-        )
+        stopped = partial(clock.stopped, 0.0 if clock.limit is None else TIME_SHARE * max(clock.left, 0.0))
         while budget.spent() is None and not stopped():
             most = min(most, MOST_PASSES - made)
             most = most if budget.most is None else min(most, budget.most - budget.steps)
@@ -223,28 +197,6 @@ class Run:
 def _numbers(value: PerRow) -> FloatArray:
     """One number for all rows, or one a row, as the loop reads them: (1,) or (n,)."""
     return np.ascontiguousarray(value, dtype=np.float64).reshape(-1)
-
-
-def _has_task(problem: RowProblem) -> bool:
-    """Whether LIBLINEAR has such losses."""
-    return task_of(problem.losses, problem.rows.y, problem.rows.unit > 0.0) is not None
-
-
-def _by_liblinear(problem: RowProblem, X: Matrix, tol: float, budget: Budget) -> Descent:
-    """LIBLINEAR's run, at a tolerance that mostly leads to such a gap."""
-    rows = problem.rows
-    limit = None if budget.clock.limit is None else max(SETTINGS.coordinate_share * budget.clock.left, 0.0)
-    most = SETTINGS.coordinate_passes
-    eps = SETTINGS.coordinate_eps * tol if problem.losses.one_sided else tol
-    if problem.losses.endless:
-        eps = SETTINGS.coordinate_squared_eps * float(np.sqrt(tol))
-    found = descend(
-        X, rows.y, problem.losses, rows.unit > 0.0, mean=rows.mean, clock=Clock(limit), verbose=budget.verbose,
-        eps=eps,
-        most=most if budget.most is None else min(most, budget.most - budget.steps),
-    )  # fmt: skip
-    budget.steps += found.iterations
-    return found
 
 
 def _judged(problem: RowProblem, found: Descent, budget: Budget) -> Point | None:

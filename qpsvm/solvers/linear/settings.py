@@ -16,33 +16,6 @@ class Settings:
     # out. Measured: 10 needs the fewest steps for factors of C between 1/2 and 5, and 1 or 100 hardly more.
     warm_sigma: float = 10.0
 
-    # --- coordinate_start: coordinate descent before the Newton steps
-    # Its tolerance in units of the relative gap aimed at. Measured on ten tables: the gap is then at .07 to .4 of the
-    # aim; three times as much is too coarse for one table in three. Of linear losses outside of a tube it is 1, where
-    # it counts as a share of the first violations.
-    coordinate_eps: float = 30.0
-    # The same of squared losses, in units of the root of the aim: there the gap is of second order. Measured on text:
-    # at .05 to .7.
-    coordinate_squared_eps: float = 0.5
-    # Passes. What needs more is better left to Newton steps.
-    coordinate_passes: int = 300
-    # The mean of C‖(x, 1)‖² up to which it goes first though the columns are few: most α are then at a bound. And the
-    # most numbers in dense rows, which Newton steps multiply faster than it does.
-    coordinate_reach: float = 0.3
-    coordinate_numbers: int = 300_000
-    # The same mean for so few rows that passes cost next to nothing, and for more than so many rows a column of many:
-    # beyond, the passes lead nowhere.
-    coordinate_few_reach: float = 12.0
-    coordinate_few_rows: int = 150
-    coordinate_rows_per_column: float = 4.0
-    # The least for which it goes first with a free intercept: below, nearly all α are at a bound in both problems, and
-    # its penalised intercept is far from the free one.
-    coordinate_least_reach: float = 0.05
-    # Numbers in the rows from which on scikit-learn is imported for it; with fewer it goes first where that is done.
-    coordinate_worth_importing: int = 1_000_000
-    # Share of the time left that it may take under a limit.
-    coordinate_share: float = 0.5
-
     # --- augmented_lagrangian: the outer and the inner iteration
     # Growth of σ an outer step.
     growth: float = 3.0

@@ -30,7 +30,7 @@ from qpsvm.base.resources.progress import say_progress
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.program.losses import per_row
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.descent import as_start, coordinate_point, goes_first, is_cheap
+from qpsvm.solvers.linear.descent import as_start, descent_point, goes_first, is_cheap
 from qpsvm.solvers.linear.row_problem import Point, RowLosses, RowProblem, Start, mean
 from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.working_set import is_large, solve_large
@@ -223,7 +223,7 @@ def _run(
     problem: RowProblem, first: Start, tol: float, budget: Budget, by_coordinates: bool
 ) -> tuple[Point, StopReason, str]:
     """The best pair, why the run ended, and who has made steps."""
-    found = coordinate_point(problem, tol, budget) if by_coordinates else None
+    found = descent_point(problem, tol, budget) if by_coordinates else None
     if found is not None:
         reason = "converged" if found.relative_gap <= tol else budget.spent()
         if reason == "converged" and tol <= USUAL:

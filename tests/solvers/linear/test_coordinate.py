@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,14 +13,10 @@ from pairwise import cover_pairs
 import qpsvm
 from qpsvm import core
 from qpsvm.base.arrays.quantiles import crossing
-from qpsvm.data.rows import as_row_source
-from qpsvm.solvers.linear import coordinate
-from qpsvm.solvers.linear import descent as coordinate_start
-from qpsvm.solvers.linear.coordinate import Descent, compiled_train, descend, lengthened, passes
-from qpsvm.solvers.linear.descent import goes_first
-from qpsvm.solvers.linear.row_problem import RowLosses, RowProblem
-from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.linear.signed_rows import SignedRows
+from qpsvm.solvers.linear import liblinear
+from qpsvm.solvers.linear.descent import Descent
+from qpsvm.solvers.linear.liblinear import compiled_train, descend, lengthened, passes
+from qpsvm.solvers.linear.row_problem import RowLosses
 from qpsvm.solvers.linear.solve import solve_linear
 from qpsvm.solvers.shared.stopping import Clock
 
@@ -123,7 +118,7 @@ def test_a_wrong_answer_is_found_out(monkeypatch, wrong):
         w = np.full(d, np.nan if wrong == "not a number" else 1.0)
         return Descent(w, 0.0, alpha, 0 if wrong == "nothing done" else 7, True)
 
-    monkeypatch.setattr(coordinate, "passes", lying)
+    monkeypatch.setattr(liblinear, "passes", lying)
     for intercept in INTERCEPTS:
         result = qpsvm.solve(problem_of(X, Y, 1.0, intercept), "augmented_lagrangian", engine="coordinate")
         assert result.status == "optimal"
@@ -162,7 +157,7 @@ def test_a_compiled_function_that_answers_wrongly_is_not_used(monkeypatch, wrong
 def test_a_long_run_is_made_apart_and_ends_as_it_would_here(monkeypatch, capfd):
     C = np.full(len(Y), 2.0)
     here = descend(X, Y, RowLosses(C), True, eps=1e-8, most=500)
-    monkeypatch.setattr(coordinate, "NUMBER_SECONDS", 1.0)
+    monkeypatch.setattr(liblinear, "NUMBER_SECONDS", 1.0)
     apart = descend(X, Y, RowLosses(C), True, eps=1e-8, most=500)
     np.testing.assert_array_equal(here.alpha, apart.alpha)
     none = descend(X, Y, RowLosses(C), True, eps=1e-8, most=500, clock=Clock(0.0))
@@ -188,13 +183,13 @@ def test_limits_are_kept_and_said():
 def test_under_a_time_limit_what_surely_ends_is_made_here(monkeypatch):
     """A child process took half of a second's limit to begin, and nothing was left of its passes."""
     C, made = np.full(len(Y), 2.0), []
-    monkeypatch.setattr(coordinate, "NUMBER_SECONDS", 1e-4)
+    monkeypatch.setattr(liblinear, "NUMBER_SECONDS", 1e-4)
 
     def counted(*arguments):
         made.append(arguments[-1])
         return passes(*arguments)
 
-    monkeypatch.setattr(coordinate, "passes", counted)
+    monkeypatch.setattr(liblinear, "passes", counted)
     found = descend(X, Y, RowLosses(C), True, eps=0.1, most=5000, clock=Clock(100.0))
     assert found.iterations > 0
     assert len(made) == 1
@@ -206,46 +201,22 @@ def test_who_limits_the_steps_gets_newton_steps():
     assert result.solver.status == "converged (newton)"
 
 
-def test_more_than_it_can_count_is_left_to_others(monkeypatch):
-    monkeypatch.setattr(core, "compiled", None)
-    monkeypatch.setattr(coordinate, "MOST_ITERATIONS", 50)
-    answer = solve_linear(X, Y, 1.0, intercept="penalised", engine="coordinate")
-    assert (answer.reason, answer.engine) == ("converged", "newton")
+def test_more_than_liblinear_can_count_is_refused(monkeypatch):
+    monkeypatch.setattr(liblinear, "MOST_ITERATIONS", 50)
     with pytest.raises(qpsvm.UnsupportedError, match="32 bits"):
         qpsvm.solve(problem_of(X, Y, 1.0, "penalised"), "liblinear")
 
 
-def test_without_memory_for_its_copies_it_is_left_out(monkeypatch):
+def test_without_the_compiled_core_newton_steps_begin(monkeypatch):
     monkeypatch.setattr(core, "compiled", None)
-    monkeypatch.setattr(coordinate, "LITTLE", 0.0)
-    monkeypatch.setattr(coordinate, "available_memory", lambda: 0.0)
-    assert solve_linear(X, Y, 1.0, intercept="penalised", engine="coordinate").engine == "newton"
+    answer = solve_linear(X, Y, 1.0, intercept="penalised", engine="coordinate")
+    assert (answer.reason, answer.engine) == ("converged", "newton")
 
 
-# --- when it goes first -----------------------------------------------------------------------------------------------
-
-
-def hinge_problem(X, y, C, intercept):
-    ridge = np.ones(X.shape[1] + 1)
-    ridge[-1] = 0.0 if intercept == "free" else 1.0
-    return RowProblem(SignedRows(as_row_source(X), y, 1.0), RowLosses(C), ridge, np.zeros(len(ridge)))
-
-
-def test_it_goes_first_on_wide_sparse_rows_and_where_c_is_small(monkeypatch):
-    monkeypatch.setattr(core, "compiled", None)
-    assert compiled_train() is not None  # scikit-learn is imported
-    wide, y = words(500, 4000)
-    few = wide[:, :200].tocsr()
-    assert goes_first(hinge_problem(wide, y, 1.0, "free"))
-    assert goes_first(hinge_problem(wide, y, 1.0, "penalised"))
-    assert not goes_first(hinge_problem(wide, y, 0.001, "free"))
-    assert goes_first(hinge_problem(few, y, 0.01, "penalised"))
-    assert not goes_first(hinge_problem(few, y, 0.01, "free"))
-    assert not goes_first(hinge_problem(few, y, 10.0, "penalised"))
-    monkeypatch.setattr(coordinate_start, "is_loaded", lambda: False)
-    assert not goes_first(hinge_problem(wide, y, 1.0, "penalised"))
-    monkeypatch.setattr(coordinate_start, "SETTINGS", replace(SETTINGS, coordinate_worth_importing=100))
-    assert goes_first(hinge_problem(wide, y, 1.0, "penalised"))
+def test_one_pair_prints_nothing(capfd):
+    result = qpsvm.solve(qpsvm.Ranking([[0.0], [1.0]], [0, 1]), "augmented_lagrangian")
+    assert result.status == "optimal"
+    assert capfd.readouterr() == ("", "")
 
 
 def test_with_a_start_there_are_newton_steps_only():
@@ -280,13 +251,3 @@ def test_a_penalised_intercept_of_many_rows_is_that_of_sorting_them(monkeypatch,
         below = float(mass[points < found].sum())
         assert ridge * found + below <= level * (1 + 1e-9) + 1e-6
         assert ridge * found + below + float(mass[points == found].sum()) >= level * (1 - 1e-9) - 1e-6
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-def test_one_pair_prints_nothing(capfd, monkeypatch, compiled):
-    """LIBLINEAR would print a warning of one label, and its class would refuse it."""
-    if not compiled:
-        monkeypatch.setattr(coordinate, "compiled_train", lambda: None)
-    result = qpsvm.solve(qpsvm.Ranking([[0.0], [1.0]], [0, 1]), "augmented_lagrangian")
-    assert result.status == "optimal"
-    assert capfd.readouterr() == ("", "")

@@ -21,9 +21,9 @@ from qpsvm.base.arrays.frozen import repeated
 from qpsvm.data.rows import as_row_source
 from qpsvm.program.losses import per_row
 from qpsvm.solve.choice import choices
-from qpsvm.solvers.linear import coordinate, working_set
+from qpsvm.solvers.linear import liblinear, working_set
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.coordinate import SQUARED_HINGE_DUAL, descend, passes, task_of
+from qpsvm.solvers.linear.liblinear import SQUARED_HINGE_DUAL, descend, passes, task_of
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
 from qpsvm.solvers.linear.row_problem import Response, RowLosses, balanced
 from qpsvm.solvers.linear.settings import SETTINGS
@@ -442,7 +442,7 @@ def test_its_multipliers_are_those_that_w_is_made_of(name, sparse, intercept, mo
     assert found.b == pytest.approx(float(y @ found.alpha) if intercept else 0.0, abs=1e-12)
     assert kind.mismatch(found.alpha, kind.residuals(y * (X @ found.w + found.b))) < 1e-5
     with monkeypatch.context() as patch:
-        patch.setattr(coordinate, "compiled_train", lambda: None)
+        patch.setattr(liblinear, "compiled_train", lambda: None)
         public = passes(X, y, kind, intercept, 1e-8, None, 1000)
     for mine, its in ((found.w, public.w), (found.alpha, public.alpha), (found.b, public.b)):
         np.testing.assert_allclose(mine, its, atol=1e-5)
