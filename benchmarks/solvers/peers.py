@@ -41,7 +41,7 @@ REHLINE = {
     "hinge": "svm", "squared-hinge": "squared SVM", "huber-hinge": "smooth SVM", "epsilon-svr": "SVR",
     "quantile-svr": "QR",
 }  # fmt: skip
-#: Rounds after which oneDAL ends, as scikit-learn-intelex sets it (`onedal/svm/svm.py`) where no other limit is given.
+#: Rounds after which oneDAL ends, as scikit-learn-intelex sets it (onedal/svm/svm.py) where no other limit is given.
 ONEDAL_ROUNDS = 10_000
 
 

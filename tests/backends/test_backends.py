@@ -94,7 +94,7 @@ def test_cvxpy_status_map_is_total():
 
 
 def test_cvxopt_status_map_is_total():
-    """`solvers.qp` is `coneqp`, whose source names each status it can return."""
+    """`cvxopt.solvers.qp` is `coneqp`, whose source names each status it can return."""
     assert "coneqp(" in inspect.getsource(cvxopt.coneprog.qp)
     source = inspect.getsource(cvxopt.coneprog.coneqp)
     named = set(re.findall(r"'status':\s*'([a-z ]+)'", source)) | set(re.findall(r"status = '([a-z ]+)'", source))

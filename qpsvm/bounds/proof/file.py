@@ -17,8 +17,8 @@
     "seal": …
     }
 
-It is JSON, a fact a line, and nothing else is in it: the tables of `proof/checker.py` say what each machine, kernel and
-claim has. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all
+It is JSON, a fact a line, and nothing else is in it: the tables of `bounds/proof/checker.py` say what each machine,
+kernel and claim has. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all
 bytes before the word "seal" with its quotation mark. The checker reads all this, alone, and computes it anew.
 
 The data are known by their *values*: the SHA-256 of IEEE doubles, the least significant byte first, of each row in turn

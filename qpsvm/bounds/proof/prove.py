@@ -7,7 +7,7 @@
                affordable
     (PROVE.4)  the relative gap is at most what (CERT.3) is for P − D from above and max(|P|, |D|) from below
 
-Source of (CERT.3) and (GAP.1): `dual.certificate`.
+Source of (CERT.3) and (GAP.1): `bounds.certificate`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the machines have in common that learn several classes in one program: samples, two QPs, and certified results.
 
-Such a machine is an `AllInOneDual` over its samples (`dual.joint`): how much a row is to reach, and whether the rivals
-of a sample share one slack. All else follows from that.
+Such a machine is an `AllInOneDual` over its samples (`program.all_in_one`): how much a row is to reach, and whether the
+rivals of a sample share one slack. All else follows from that.
 
 The two QPs, and their scaling for a solver:
 

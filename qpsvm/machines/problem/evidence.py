@@ -1,6 +1,6 @@
 """What errors have to show, for `error.verify()`: the problem without a solution, and the weights that say so.
 
-(`problems.base` imports this file, so a problem is any object here; `proofs` is loaded when somebody asks for one.)
+(`problem.base` imports this file, so a problem is any object here; `proofs` is loaded when somebody asks for one.)
 """
 
 from __future__ import annotations

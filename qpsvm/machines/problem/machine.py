@@ -373,7 +373,7 @@ class Machine(Solvable[R], metaclass=Abstract):
         Parameters
         ----------
         alpha : array_like, shape (n,), or (2n,) of a regression, or (n, k) of several classes in one program
-            Anything finite, indexed by the caller's rows. It is made feasible first, by `dual.repair`, and for a hard
+            Anything finite, indexed by the caller's rows. It is made feasible first, by `bounds.repair`, and for a hard
             margin stretched as far as helps; the result's `alpha` is what that gives. b and ρ are the best for it.
         tol : float
             Relative gap, rounding included, up to which the result is `optimal`.

@@ -290,7 +290,7 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
 
     `bounded` says whether there is time for bounds on the machine with the kernel itself, of a pivoted factor. Where f
     is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and what is missing.
-    (`problems.base` imports this file, so a problem is any object here.)
+    (`problem.base` imports this file, so a problem is any object here.)
     """
     samples, space, size = problem.samples, problem.space, problem.size_of_f
     spread = (lambda values: values) if samples.takes_all else problem._spread

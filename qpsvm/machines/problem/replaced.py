@@ -1,6 +1,6 @@
 """The same machine with other parameters, or over some of its samples, sharing what stays the same.
 
-What is shared is not made again: the samples always, the Gram matrix where kernel and psd rule stay. (`problems.base`
+What is shared is not made again: the samples always, the Gram matrix where kernel and psd rule stay. (`problem.base`
 imports this file, so a problem is any object here.)
 """
 

@@ -130,7 +130,7 @@ def _own_alpha(problem: Any, result: SVMResult) -> FloatArray:
 
     Over the same number of rows it keeps the other result's split: what is at its bound goes to the new bound. Over
     other rows of the same features it follows from what the f of the other result leaves missing at these rows.
-    (`problems.base` imports this file, so a problem is any object here.)
+    (`problem.base` imports this file, so a problem is any object here.)
 
     Raises DataError.
     """

@@ -12,7 +12,7 @@
 Where no row has room, the sum has to be right exactly, or there is no bound. What is bounded here is what the caller
 gets: α, w or the coefficients α∘y, and b, as floats.
 
-Sources: as of `dual.bounds` and `dual.accuracy`.
+Sources: as of `bounds.gap_bounds` and `bounds.accuracy`.
 """
 
 from __future__ import annotations
