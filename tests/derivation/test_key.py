@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from each import for_each
 
 import qpsvm
 from qpsvm.derivation.registry import STEPS
@@ -32,12 +35,29 @@ def test_every_machine_has_a_key_and_a_picture(kind):
     assert [symbol.name for symbol in qpsvm.derive(kind).key()]
     page = derivation.to_html()
     assert page.count("<circle") == 24
-    assert "<script" not in page
-    assert not re.search(r"(?:src|href)=", page)
+    assert_is_one_file(page, derivation)
     ElementTree.fromstring(re.search(r"<svg.*?</svg>", page, re.DOTALL)[0])
     for name in key:
         assert f'<tr data-s="{name}" tabindex="0">' in page
         assert f'circle[data-has~="{name}"]' in page
+
+
+def assert_is_one_file(page: str, derivation: qpsvm.Derivation) -> None:
+    """It needs no network and no script; each step has its equation, in MathML that can be parsed."""
+    addresses = set(re.findall(r"(?:https?:)?//[\w.]+[^\s\"<]*", page))
+    assert addresses == {"http://www.w3.org/1998/Math/MathML"}
+    assert not re.search(r"<script|<link|<img|@import|url\(|(?:src|href)=", page)
+    equations = re.findall(r"<math.*?</math>", page, re.DOTALL)
+    of_steps = page.partition("<aside")[0].count("<math")
+    assert of_steps == len([step for step in derivation if not step.absent]) < len(equations)  # and the symbols' own
+    for equation in equations:
+        text = "".join(ElementTree.fromstring(equation).itertext())
+        assert not {"\\", "&"} & set(text)
+    assert page.count('class="step"') == len(derivation)
+    assert all(f'id="{step.tag}"' in page for step in derivation)
+    assert page.count('class="hll"') >= 2  # the lines that carry the tag
+    assert "✓" in page or "\\2713" in page
+    assert derivation._repr_html_().partition("</style>")[2] in page  # a notebook has its own colours
 
 
 def test_a_symbol_lights_up_the_samples_that_have_it():
@@ -72,8 +92,8 @@ NOT_SYMBOLS = {
 } | {"i"}  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", STEPS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("options", [{}, {"intercept": "penalised"}, {"constraints": True}, {"loss": "squared"}])
+@for_each("kind, options", itertools.product(STEPS, [{}, {"intercept": "penalised"}, {"constraints": True},
+                                                      {"loss": "squared"}]))  # fmt: skip
 def test_every_letter_of_every_equation_has_a_meaning(kind, options):
     try:
         derivation = qpsvm.derive(kind, **options)
@@ -85,21 +105,18 @@ def test_every_letter_of_every_equation_has_a_meaning(kind, options):
     assert letters == {symbol.latex for symbol in derivation.key()}
 
 
-def test_a_letter_means_what_it_is_in_its_machine():
-    def meaning(kind: type, letter: str, **options: object) -> str:
-        return {symbol.name: symbol.meaning for symbol in qpsvm.derive(kind, **options).key()}[letter]
-
-    assert meaning(qpsvm.CSVM, "y") == "labels, −1 or +1"
-    assert meaning(qpsvm.CrammerSinger, "y") == "the class of each sample"
-    assert meaning(qpsvm.WestonWatkins, "c").startswith("a class")
-    assert meaning(qpsvm.SVDD, "c") == meaning(qpsvm.SVDD, "c", constraints=True) == "centre of the ball"
-    assert meaning(qpsvm.SVDD, "Q") == "Q_ij = K(x_i, x_j)"
-    assert meaning(qpsvm.CSVM, "Q") == "Q_ij = y_i y_j K(x_i, x_j)"
-    assert meaning(qpsvm.NuSVM, "t").startswith("ρ + b")
-    assert meaning(qpsvm.EpsilonSVR, "t") == "targets"
-    assert meaning(qpsvm.PrimalHinge, "λ", constraints=True) == "weight of the norm"
-    assert meaning(qpsvm.HuberHinge, "κ", constraints=True) == "width of the quadratic part of the loss"
-    assert meaning(qpsvm.HuberHinge, "h", constraints=True) == "bounds of the constraints"
+@for_each("kind, letter, options, said", [
+    (qpsvm.CSVM, "y", {}, "labels, −1 or +1"), (qpsvm.CrammerSinger, "y", {}, "the class of each sample"),
+    (qpsvm.WestonWatkins, "c", {}, "a class"), (qpsvm.SVDD, "c", {}, "centre of the ball"),
+    (qpsvm.SVDD, "c", {"constraints": True}, "centre of the ball"), (qpsvm.SVDD, "Q", {}, "Q_ij = K(x_i, x_j)"),
+    (qpsvm.CSVM, "Q", {}, "Q_ij = y_i y_j K(x_i, x_j)"), (qpsvm.NuSVM, "t", {}, "ρ + b"),
+    (qpsvm.EpsilonSVR, "t", {}, "targets"), (qpsvm.PrimalHinge, "λ", {"constraints": True}, "weight of the norm"),
+    (qpsvm.HuberHinge, "κ", {"constraints": True}, "width of the quadratic part of the loss"),
+    (qpsvm.HuberHinge, "h", {"constraints": True}, "bounds of the constraints"),
+])  # fmt: skip
+def test_a_letter_means_what_it_is_in_its_machine(kind, letter, options, said):
+    meanings = {symbol.name: symbol.meaning for symbol in qpsvm.derive(kind, **options).key()}
+    assert meanings[letter].startswith(said)
 
 
 def test_the_numbers_are_those_of_the_terms():
@@ -117,6 +134,4 @@ def test_where_there_is_no_plane_the_picture_is_over_f():
     page = derived(qpsvm.CSVM, np.hstack([X, X**2])).to_html()
     assert "<path" not in page.split("<svg", 1)[1].split("</svg>")[0]
     assert page.count("<circle") == 24
-    import scipy.sparse as sp
-
     assert "<circle" not in derived(qpsvm.CSVM, sp.csr_array(X)).to_html()

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import for_each
+from pairwise import cover_pairs
 from sklearn.datasets import make_moons
 
 import qpsvm
@@ -35,7 +37,8 @@ def problem_of(machine: str, kernel: str) -> qpsvm.Problem:
 
 
 MACHINES = ("hard", "c", "nu", "hinge", "penalised", "none")
-CASES = [(machine, kernel) for machine in MACHINES for kernel in ("linear", "rbf")]
+#: Each machine at each of the points, with each kernel in turn.
+CASES = cover_pairs(MACHINES, ("linear", "rbf"), ("solution", "feasible", "random"))
 
 
 @cache
@@ -103,8 +106,7 @@ LETTERS = {"P": "P", "D": "D", "L": "L", "b": "balance", "p": "products", "s": "
 FIRST = ("value", "½‖w‖²", "L", "yᵀα", "all products", "norm and loss", "1ᵀα")
 
 
-@pytest.mark.parametrize("where", ["solution", "feasible", "random"])
-@pytest.mark.parametrize(("machine", "kernel"), CASES)
+@for_each("machine, kernel, where", CASES)
 def test_both_sides_are_what_numpy_says(machine, kernel, where):
     problem, alpha = problem_of(machine, kernel), points(machine, kernel)[where]
     derivation = qpsvm.derive(problem, alpha=alpha)
@@ -129,11 +131,11 @@ def test_both_sides_are_what_numpy_says(machine, kernel, where):
     assert compared >= 8
 
 
-@pytest.mark.parametrize("where", ["solution", "feasible", "random"])
-@pytest.mark.parametrize(("machine", "kernel"), CASES)
-def test_the_residual_and_the_sides_tell_the_same(machine, kernel, where):
+@for_each("machine, kernel, where", CASES)
+def test_sides_residuals_and_headline_tell_the_same(machine, kernel, where):
     problem, alpha = problem_of(machine, kernel), points(machine, kernel)[where]
-    for tag, sides in qpsvm.derive(problem, alpha=alpha).sides().items():
+    derivation = qpsvm.derive(problem, alpha=alpha)
+    for tag, sides in derivation.sides().items():
         if sides["left"] is None or sides["right"] is None:
             assert sides["reason"] or sides["residual"] is None, tag
             continue
@@ -144,9 +146,27 @@ def test_the_residual_and_the_sides_tell_the_same(machine, kernel, where):
             assert violation > 0, tag
         else:
             assert violation <= 1e-6 * max(1.0, abs(sides["left"])), tag
+    weak = next(step.tag for step in derivation if step.title == "Weak duality")
+    residuals = [r for r in derivation.residuals().values() if not np.isnan(r)]
+    said = {"solution": "optimal, the α given", "feasible": "NOT OPTIMAL: the α given is feasible",
+            "random": "NOT FEASIBLE: at the α given, "}[where]  # fmt: skip
+    assert derivation.headline.startswith(said)
+    assert derivation.shown().trusted == (where == "solution")
+    assert (derivation.result.status is Status.OPTIMAL) == (where == "solution")
+    if where == "solution":
+        assert max(residuals) <= 1e-6
+    else:
+        assert sum(r > 1e-4 for r in residuals) >= 3
+        moved = qpsvm.derive(problem, replace(solved(machine, kernel), alpha=alpha, status=Status.OPTIMAL))
+        assert moved.headline.startswith("NOT AN OPTIMUM: the result says optimal")
+        assert "derive(problem, alpha=result.alpha)" in moved.headline
+        assert not moved.shown().trusted
+    if where == "random":
+        assert "not feasible" in derivation.sides()[weak]["reason"]
+        assert np.array_equal(derivation.alpha, alpha)
 
 
-@pytest.mark.parametrize("where", ["solution", "random"])
+@for_each("where", ["solution", "random"])
 def test_w_is_the_sum_over_the_samples_wherever_the_samples_are(where):
     """An α off the hyperplane yᵀα = 0 too: what is centred for digits is not what is measured."""
     problem, alpha = problem_of("c", "linear"), points("c", "linear")[where]
@@ -156,7 +176,7 @@ def test_w_is_the_sum_over_the_samples_wherever_the_samples_are(where):
     assert sides["residual"] <= HOLDS
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@for_each("kernel", ["linear", "rbf"])
 def test_b_at_any_alpha_is_the_best_for_its_w(kernel):
     problem, alpha = problem_of("c", kernel), points("c", kernel)["random"]
     at = qpsvm.derive(problem, alpha=alpha)._quantities
@@ -196,56 +216,51 @@ def test_sides_are_data_for_json_even_where_there_is_no_solution(machine):
     json.dumps(qpsvm.derive(problem, alpha=np.zeros(40)).sides(), allow_nan=False)
 
 
+# --- any α ------------------------------------------------------------------------------------------------------------
+
+
+@for_each("machine, kernel", cover_pairs(MACHINES, ("linear", "rbf")))
+def test_a_result_at_any_alpha_is_certified_as_such(machine, kernel):
+    problem, found = problem_of(machine, kernel), points(machine, kernel)
+    best, other = problem.at(found["solution"]), problem.at(found["random"])
+    assert best.status is Status.OPTIMAL
+    assert other.status is Status.CANDIDATE
+    assert other.gap > 1e-6
+    size = max(abs(other.primal), abs(other.dual))
+    assert other.primal >= best.dual - 1e-12 * size
+    assert other.dual <= best.primal + 1e-12 * size
+    assert_feasible(problem, other.alpha)
+    assert "the point was given" in other.summary()
+
+
+def assert_feasible(problem: Any, alpha: np.ndarray) -> None:
+    assert (alpha >= 0).all()
+    assert (alpha <= problem.svm.upper * (1 + 1e-15)).all()
+    largest = alpha.max()  # their sum may be infinite
+    for group in problem.svm.groups:
+        if not group.ridge:
+            share = group.column @ (alpha / largest) - group.total / largest
+            assert abs(share) <= 1e-12 * np.abs(alpha / largest).sum()
+
+
+def test_where_the_hulls_meet_the_optimal_alpha_holds_too():
+    """ρ = 0 and w = 0 but for rounding, relative to which nothing holds."""
+    problem = qpsvm.NuSVM(*make_moons(60, noise=0.2, random_state=0), 0.1)
+    derivation = qpsvm.derive(problem, alpha=qpsvm.solve(problem, tol=1e-15, check=False).alpha)
+    assert derivation.headline.startswith("optimal")
+    assert max(r for r in derivation.residuals().values() if not np.isnan(r)) <= 1e-6
+
+
 def test_sides_are_printed_and_on_the_page():
     problem = problem_of("c", "rbf")
     derivation = qpsvm.derive(problem, alpha=points("c", "rbf")["random"])
     sides = derivation.sides()["CSVM.5"]
     assert f"{sides['left']:.6g} ≠ 0   yᵀα, and 0" in str(derivation)
     assert f"<b>{sides['left']:.6g} ≠ 0</b>" in derivation._repr_html_()
-
-
-def test_a_small_difference_is_seen_in_the_digits():
-    problem = problem_of("c", "rbf")
-    alpha = solved("c", "rbf").alpha * (1 + 1e-7)
-    shown = {step.tag: step for step in qpsvm.derive(problem, alpha=alpha).shown().steps}["CSVM.14"]
-    left, relation, right = shown.sides_text.split()
+    near = qpsvm.derive(problem, alpha=solved("c", "rbf").alpha * (1 + 1e-7)).shown()  # is seen in the digits
+    left, relation, right = {step.tag: step for step in near.steps}["CSVM.14"].sides_text.split()
     assert relation == "≠"
     assert left != right
-
-
-# --- any α ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("machine", "kernel"), CASES)
-def test_at_the_solution_s_own_alpha_all_holds(machine, kernel):
-    problem, result = problem_of(machine, kernel), solved(machine, kernel)
-    derivation = qpsvm.derive(problem, alpha=result.alpha)
-    assert derivation.headline.startswith("optimal, the α given")
-    assert derivation.shown().trusted
-    assert max(r for r in derivation.residuals().values() if not np.isnan(r)) <= 1e-6
-
-
-@pytest.mark.parametrize(("machine", "kernel"), CASES)
-def test_at_another_alpha_the_headline_says_what_it_is(machine, kernel):
-    problem, found = problem_of(machine, kernel), points(machine, kernel)
-    feasible = qpsvm.derive(problem, alpha=found["feasible"])
-    assert feasible.headline.startswith("NOT OPTIMAL: the α given is feasible")
-    random = qpsvm.derive(problem, alpha=found["random"])
-    assert random.headline.startswith("NOT FEASIBLE: at the α given, ")
-    for derivation in (feasible, random):
-        assert not derivation.shown().trusted
-        assert sum(r > 1e-4 for r in derivation.residuals().values()) >= 3
-        assert derivation.result.status is not Status.OPTIMAL
-    assert np.array_equal(random.alpha, found["random"])
-
-
-def test_where_the_hulls_meet_the_optimal_alpha_holds_too():
-    """ρ = 0 and w = 0 but for rounding, relative to which nothing holds."""
-    X, y = make_moons(60, noise=0.2, random_state=0)
-    problem = qpsvm.NuSVM(X, y, 0.1)
-    derivation = qpsvm.derive(problem, alpha=qpsvm.solve(problem, tol=1e-15, check=False).alpha)
-    assert derivation.headline.startswith("optimal")
-    assert max(r for r in derivation.residuals().values() if not np.isnan(r)) <= 1e-6
 
 
 def test_what_is_not_feasible_is_named():
@@ -256,6 +271,21 @@ def test_what_is_not_feasible_is_named():
     assert "α of sample 7 is -3, below 0" in qpsvm.derive(problem, alpha=alpha).headline
     off = np.where(problem.y > 0, 0.5, 0.0)
     assert "yᵀα = 0 fails: the left side is 12.5" in qpsvm.derive(problem, alpha=off).headline
+    weighted = qpsvm.CSVM(problem.X, problem.labels, 2.0, sample_weight=np.where(np.arange(50) == 4, 0.0, 1.0))
+    alpha = qpsvm.solve(weighted).alpha.copy()
+    assert qpsvm.derive(weighted, alpha=alpha).headline.startswith("optimal")
+    alpha[4] = 0.5
+    derivation = qpsvm.derive(weighted, alpha=alpha)
+    assert "a sample of weight 0 is not 0" in derivation.headline
+    assert derivation.residuals()["CSVM.7"] > 1e-4
+    for wrong in (np.zeros(49), np.full(50, np.nan), np.zeros((50, 1)), "text"):
+        for ask in (problem.at, lambda a: qpsvm.derive(problem, alpha=a)):
+            with pytest.raises(qpsvm.QPSVMError, match="alpha"):
+                ask(wrong)
+    with pytest.raises(qpsvm.QPSVMError, match="alpha"):
+        problem.at(None)
+    with pytest.raises(qpsvm.ParameterError, match="tol"):
+        problem.at(off, tol=0.0)
 
 
 def test_a_hard_margin_s_alpha_may_be_too_long():
@@ -266,84 +296,7 @@ def test_a_hard_margin_s_alpha_may_be_too_long():
     assert derivation.sides()["HARD.9"]["residual"] > 1e-4
 
 
-def test_an_alpha_of_a_sample_without_weight_is_seen():
-    X, y = make_moons(30, noise=0.2, random_state=0)
-    problem = qpsvm.CSVM(X, y, sample_weight=np.where(np.arange(30) == 4, 0.0, 1.0))
-    alpha = qpsvm.solve(problem).alpha.copy()
-    assert qpsvm.derive(problem, alpha=alpha).headline.startswith("optimal")
-    alpha[4] = 0.5
-    derivation = qpsvm.derive(problem, alpha=alpha)
-    assert "a sample of weight 0 is not 0" in derivation.headline
-    assert derivation.residuals()["CSVM.7"] > 1e-4
-
-
-@pytest.mark.parametrize("alpha", [np.zeros(49), np.full(50, np.nan), np.zeros((50, 1)), "text", None])
-def test_what_is_no_alpha_is_refused(alpha):
-    problem = problem_of("c", "linear")
-    for ask in (problem.at, lambda a: qpsvm.derive(problem, alpha=a)):
-        if alpha is None and ask is not problem.at:
-            continue
-        with pytest.raises(qpsvm.QPSVMError, match="alpha"):
-            ask(alpha)
-
-
-def test_a_result_and_an_alpha_are_one_too_many():
-    problem, result = problem_of("c", "linear"), solved("c", "linear")
-    with pytest.raises(qpsvm.ParameterTypeError, match="leave one of them out"):
-        qpsvm.derive(problem, result, alpha=result.alpha)
-
-
-@pytest.mark.parametrize(("machine", "kernel"), CASES)
-def test_a_result_at_any_alpha_is_certified_as_such(machine, kernel):
-    problem, found = problem_of(machine, kernel), points(machine, kernel)
-    best = problem.at(found["solution"])
-    assert best.status is Status.OPTIMAL
-    other = problem.at(found["random"])
-    assert other.status is Status.CANDIDATE
-    assert other.gap > 1e-6
-    size = max(abs(other.primal), abs(other.dual))
-    assert other.primal >= best.dual - 1e-12 * size
-    assert other.dual <= best.primal + 1e-12 * size
-    svm = problem.svm
-    assert (other.alpha >= 0).all()
-    assert (other.alpha <= svm.upper * (1 + 1e-15)).all()
-    for group in svm.groups:
-        if not group.ridge:
-            assert abs(group.column @ other.alpha - group.total) <= 1e-12 * np.abs(other.alpha).sum()
-    assert "the point was given" in other.summary()
-    with pytest.raises(qpsvm.ParameterError, match="tol"):
-        problem.at(found["random"], tol=0.0)
-
-
-# --- what was changed -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("machine", "kernel"), CASES)
-def test_a_result_whose_alpha_was_changed_is_not_called_optimal(machine, kernel):
-    problem, result = problem_of(machine, kernel), solved(machine, kernel)
-    for alpha in (0.5 * result.alpha, points(machine, kernel)["random"], points(machine, kernel)["feasible"]):
-        derivation = qpsvm.derive(problem, replace(result, alpha=alpha, status=Status.OPTIMAL))
-        assert derivation.headline.startswith("NOT AN OPTIMUM: the result says optimal")
-        assert not derivation.shown().trusted
-        assert "derive(problem, alpha=result.alpha)" in derivation.headline
-
-
 # --- the line that is the equation ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("machine", "kernel"), CASES)
-def test_each_step_highlights_the_line_that_is_its_equation(machine, kernel):
-    for step in qpsvm.derive(problem_of(machine, kernel)):
-        lines = step.code.splitlines()
-        if step.absent:
-            continue
-        assert step.lines, f"{step.tag} has no line in {step.where}"
-        assert any(f"({step.tag})" in lines[number].partition("#")[2] for number in step.lines)
-        assert step.shown().lines == step.lines
-        excerpt = step.shown().code.excerpt
-        if excerpt is not None:
-            shown = excerpt.text.splitlines()
-            assert [shown[i] for i in excerpt.lines] == [lines[i] for i in step.lines]
 
 
 def test_a_tag_marks_its_statement_or_its_line():
@@ -371,39 +324,8 @@ def test_steps_that_hold_by_construction_say_so():
     assert [s.tag for s in linear if s.construction] == ["CSVM.6", "CSVM.16"]
     assert [s.tag for s in rbf if s.construction] == ["CSVM.4", "CSVM.6", "CSVM.11", "CSVM.16"]
     assert "It holds by construction" in " ".join(str(rbf["CSVM.6"]).split())
-
-
-@pytest.mark.parametrize(
-    ("machine", "tag"), [("hard", "HARD.8"), ("c", "CSVM.9"), ("nu", "NUSVM.10"), ("hinge", "PHINGE.9")]
-)
-def test_substitution_shows_its_algebra(machine, tag):
-    assert qpsvm.derive(problem_of(machine, "linear"))[tag].latex.count("&=") == 4
-
-
-@pytest.mark.parametrize("result", [False, True])
-def test_a_step_that_does_not_exist_shows_no_equation(result):
-    problem = problem_of("c", "rbf")
-    derivation = qpsvm.derive(problem, solved("c", "rbf") if result else None)
-    text = str(derivation["CSVM.15"])
-    assert "does not exist here" in text
-    assert "code:" not in text
-    assert "wᵀx" not in text
-    page = derivation._repr_html_().split('id="CSVM.15"')[1].split("</section>")[0]
-    assert "does not exist here" in page
-    assert "<math" not in page
-    assert "<pre" not in page
-
-
-@pytest.mark.parametrize(("machine", "kernel"), CASES)
-def test_weak_duality_holds_wherever_it_is_measured(machine, kernel):
-    problem, tag = problem_of(machine, kernel), {"hard": "HARD.16", "c": "CSVM.16", "nu": "NUSVM.19"}.get(machine)
-    tag = tag or "PHINGE.19"
-    for where, alpha in points(machine, kernel).items():
-        sides = qpsvm.derive(problem, alpha=alpha).sides()[tag]
-        if where == "random":
-            assert "not feasible" in sides["reason"]
-        elif not sides["reason"]:
-            assert sides["left"] <= sides["right"] + 1e-12 * abs(sides["right"])
+    for machine, tag in (("hard", "HARD.8"), ("c", "CSVM.9"), ("nu", "NUSVM.10"), ("hinge", "PHINGE.9")):
+        assert qpsvm.derive(problem_of(machine, "linear"))[tag].latex.count("&=") == 4  # it shows its algebra
 
 
 # --- parameters in titles ---------------------------------------------------------------------------------------------
@@ -453,7 +375,7 @@ ROUNDED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ROUNDED)
+@for_each("name", ROUNDED)
 def test_an_optimum_is_not_accused_of_what_rounding_does(name):
     problem = ROUNDED[name]()
     result = qpsvm.solve(problem)
@@ -478,19 +400,13 @@ def test_an_alpha_that_is_optimal_only_when_repaired_is_not_called_optimal():
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(("machine", "kernel"), CASES)
-@pytest.mark.parametrize("size", [1e17, 1e150, 1e308])
+@for_each("machine, kernel, size", cover_pairs(MACHINES, ("linear", "rbf"), (1e17, 1e150, 1e308)))
 def test_an_alpha_that_is_far_too_large_is_made_feasible_and_measured(machine, kernel, size):
     problem = problem_of(machine, kernel)
     alpha = size * np.where(np.arange(problem.n) % 3, 1.0, -1.0)
     alpha[::4] = 0.3
-    certified, derivation = problem.at(alpha), qpsvm.derive(problem, alpha=alpha)
-    assert (certified.alpha >= 0).all()
-    assert (certified.alpha <= problem.upper).all()
-    largest = certified.alpha.max()  # their sum may be infinite
-    for group in problem.svm.groups:
-        if not group.ridge:
-            assert abs(group.column @ (certified.alpha / largest) - group.total / largest) <= 1e-9
+    assert_feasible(problem, problem.at(alpha).alpha)
+    derivation = qpsvm.derive(problem, alpha=alpha)
     assert derivation.headline.startswith("NOT FEASIBLE: ")
     for tag, sides in derivation.sides().items():
         assert sides["residual"] is not None or sides["reason"], tag

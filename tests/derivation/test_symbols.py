@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from each import for_each
 
 import qpsvm
 from qpsvm.derivation.registry import STEPS
@@ -14,7 +15,7 @@ X = np.array([[0.0, 1.0], [1.0, 0.5], [3.0, 0.0], [4.0, 1.0]])
 Y = [0, 0, 1, 1]
 
 
-@pytest.mark.parametrize("kind", STEPS, ids=lambda kind: kind.__name__)
+@for_each("kind", STEPS)
 def test_every_machine_is_derived_without_data(kind):
     derivation = qpsvm.derive(kind)
     assert len(derivation) >= 14
@@ -53,30 +54,33 @@ def test_linear_constraints_need_no_data_either():
 
 
 def test_what_a_class_does_not_take():
-    with pytest.raises(qpsvm.UnknownOptionError, match="CSVM has no option 'intercpt'; did you mean 'intercept'"):
-        qpsvm.derive(qpsvm.CSVM, intercpt="free")
-    with pytest.raises(qpsvm.UnknownOptionError, match="unknown intercept 'fre'"):
-        qpsvm.derive(qpsvm.CSVM, intercept="fre")
-    with pytest.raises(qpsvm.UnknownOptionError, match="HardMargin has no option 'intercept'"):
-        qpsvm.derive(qpsvm.HardMargin, intercept=None)
-    with pytest.raises(qpsvm.ParameterError, match="C must be positive"):
-        qpsvm.derive(qpsvm.CSVM, C=-1)
-    for options in ({"sample_weight": [1, 2]}, {"X": X}):
-        with pytest.raises(qpsvm.ParameterTypeError, match=r"is of samples, and derive\(CSVM\) has none"):
-            qpsvm.derive(qpsvm.CSVM, **options)
-    for options in ({"C": [1.0, 2.0]}, {"class_weight": {0: 1.0}}):
-        with pytest.raises(qpsvm.ParameterTypeError, match=r"without data \w+ is one value"):
-            qpsvm.derive(qpsvm.CSVM, **options)
     problem = qpsvm.CSVM(X, Y)
     result = qpsvm.solve(problem)
-    for more in ({"result": result}, {"alpha": [0.0] * 4}, {"proven": True}):
-        with pytest.raises(qpsvm.ParameterTypeError, match="a class has no result"):
-            qpsvm.derive(qpsvm.CSVM, **more)
-    with pytest.raises(qpsvm.UnknownOptionError, match=r"no option 'step' of a problem; did you mean 'steps'"):
-        qpsvm.derive(problem, result, step=["CSVM.4"])
-    for kind in (qpsvm.Problem, int, "c"):
-        with pytest.raises((qpsvm.UnsupportedError, qpsvm.ParameterTypeError), match="a class such as CSVM"):
-            qpsvm.derive(kind)
+    unknown, kinds, value = qpsvm.UnknownOptionError, qpsvm.ParameterTypeError, qpsvm.ParameterError
+    for kind, options, error, words in (
+        (qpsvm.CSVM, {"intercpt": "free"}, unknown, "CSVM has no option 'intercpt'; did you mean 'intercept'"),
+        (qpsvm.CSVM, {"intercept": "fre"}, unknown, "unknown intercept 'fre'"),
+        (qpsvm.HardMargin, {"intercept": None}, unknown, "HardMargin has no option 'intercept'"),
+        (qpsvm.CSVM, {"C": -1}, value, "C must be positive"),
+        (qpsvm.CSVM, {"sample_weight": [1, 2]}, kinds, r"is of samples, and derive\(CSVM\) has none"),
+        (qpsvm.CSVM, {"X": X}, kinds, r"is of samples, and derive\(CSVM\) has none"),
+        (qpsvm.CSVM, {"C": [1.0, 2.0]}, kinds, r"without data \w+ is one value"),
+        (qpsvm.CSVM, {"class_weight": {0: 1.0}}, kinds, r"without data \w+ is one value"),
+        (qpsvm.CSVM, {"result": result}, kinds, "a class has no result"),
+        (qpsvm.CSVM, {"alpha": [0.0] * 4}, kinds, "a class has no result"),
+        (qpsvm.CSVM, {"proven": True}, kinds, "a class has no result"),
+        (
+            problem,
+            {"result": result, "step": ["CSVM.4"]},
+            unknown,
+            "no option 'step' of a problem; did you mean 'steps'",
+        ),
+        (qpsvm.Problem, {}, qpsvm.UnsupportedError, "a class such as CSVM"),
+        (int, {}, (qpsvm.UnsupportedError, kinds), "a class such as CSVM"),
+        ("c", {}, (qpsvm.UnsupportedError, kinds), "a class such as CSVM"),
+    ):
+        with pytest.raises(error, match=words):
+            qpsvm.derive(kind, **options)
 
 
 # --- some steps -------------------------------------------------------------------------------------------------------

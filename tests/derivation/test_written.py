@@ -6,17 +6,14 @@ import re
 import shutil
 import subprocess
 
-import numpy as np
 import pytest
+from test_key import LABELS, X, derived
 
 import qpsvm
 from qpsvm.derivation.latex import lines_of
 from qpsvm.derivation.registry import STEPS
 from qpsvm.derivation.written.article import words
 
-RNG = np.random.default_rng(3)
-X = np.vstack([RNG.normal(size=(12, 2)) - 2, RNG.normal(size=(12, 2)) + 2])
-LABELS = {"labels": np.repeat([0, 1], 12), "numbers": X.sum(axis=1), "ranks": np.arange(24) % 3}
 #: What LaTeX knows with amsmath, amssymb and graphicx, and what the article defines.
 MACROS = set(re.findall(r"\w+", """
     alpha beta zeta eta xi rho mu nu lambda kappa delta tau varepsilon varphi psi Sigma ell Delta partial nabla infty
@@ -27,12 +24,6 @@ MACROS = set(re.findall(r"\w+", """
     documentclass usepackage setlength parindent parskip frametitle setbeamertemplate cup lfloor rfloor times mid vert
     perp overline underline mapsto iff pi sigma Lambda omega theta Phi"""))  # fmt: skip
 ENVIRONMENTS = {"document", "equation", "aligned", "frame"}
-
-
-def solved(kind: type) -> tuple:
-    target = () if getattr(kind, "learns", "labels") == "none" else (LABELS[getattr(kind, "learns", "labels")],)
-    problem = kind(X, *target)
-    return problem, qpsvm.solve(problem, tol=1e-11, check=False)
 
 
 def parsed(text: str) -> list[str]:
@@ -62,8 +53,7 @@ def parsed(text: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", STEPS, ids=lambda kind: kind.__name__)
 def test_every_machine_fits_two_screens_and_is_latex(kind):
-    problem, result = solved(kind)
-    derivation = qpsvm.derive(problem, result)
+    derivation = derived(kind)
     lines = str(derivation).splitlines()
     assert len(lines) <= 100
     assert max(map(len, derivation.to_text(verbose=True).splitlines())) <= 80
@@ -81,16 +71,8 @@ def test_every_machine_fits_two_screens_and_is_latex(kind):
 
 
 def test_the_parser_sees_what_is_wrong():
-    for text in (
-        "{",
-        "}",
-        r"\begin{equation}",
-        r"\end{equation}",
-        r"\begin{equation}{\end{equation}}",
-        r"\(",
-        r"\alfa",
-        "ξ",
-    ):
+    whole = r"\begin{equation}"
+    for text in ("{", "}", whole, r"\end{equation}", whole + r"{\end{equation}}", r"\(", r"\alfa", "ξ"):
         assert parsed(text), text
     assert parsed(r"\begin{equation}\tag{A.1} \tfrac12\end{equation} 50\% % {") == []
 
