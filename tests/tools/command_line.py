@@ -21,3 +21,18 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file with a head, each as cells by column."""
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+def succeed(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Run a command that ends well; return what it printed."""
+    code, out, err = run(capsys, *arguments)
+    assert code == 0, err
+    return out
+
+
+def fail(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Run a command that is refused, with status 2 and one line, which is returned."""
+    code, _, err = run(capsys, *arguments)
+    assert code == 2, err
+    assert len(err.strip().splitlines()) == 1, err
+    return err
