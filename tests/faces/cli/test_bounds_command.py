@@ -1,4 +1,4 @@
-"""`solve --bounds` and `predict --bounds`."""
+"""`--bounds` and `--probability` of `solve` and `predict`: what a model keeps beside its coefficients."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import read_rows
+from command_line import fail, read_rows, succeed
+from each import for_each
 
 import qpsvm
-from qpsvm.faces.cli import main
+from qpsvm.estimators import SVC
+
+Y = np.array(["no", "yes"])[np.arange(50) % 2]
+X = np.random.default_rng(0).normal(size=(50, 2)) + (Y == "yes")[:, None]
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    rng = np.random.default_rng(0)
-    y = np.arange(50) % 2
-    X = rng.normal(size=(50, 2)) + y[:, None]
-    lines = ["a,b,kind"] + [f"{p!r},{q!r},{('no', 'yes')[c]}" for (p, q), c in zip(X.tolist(), y, strict=True)]
     path = tmp_path / "table.csv"
-    path.write_text("\n".join(lines) + "\n")
+    path.write_text("a,b,kind\n" + "".join(f"{p!r},{q!r},{c}\n" for (p, q), c in zip(X.tolist(), Y, strict=True)))
     return path
 
 
-@pytest.mark.parametrize("how", [[], ["--standardise"], ["--kernel", "rbf", "--gamma", "0.5"], ["--variant", "nu"]])
+@for_each("how", [["--standardise"], ["--kernel", "rbf", "--gamma", "0.5"], ["--variant", "nu"]])
 def test_bounds_are_those_of_a_result_with_its_samples(capsys, table, tmp_path, how):
     model, answers = tmp_path / "model.npz", tmp_path / "answers.csv"
-    assert main(["solve", str(table), "--target", "kind", *how, "--tol", "1e-9", "--bounds", "--save", str(model)]) == 0
-    assert "proven      ‖w − w*‖ ≤" in capsys.readouterr().out
-    assert main(["predict", str(model), str(table), "--bounds", "--output", str(answers)]) == 0
+    out = succeed(capsys, "solve", table, "--target", "kind", *how, "--tol", "1e-9", "--bounds", "--save", model)
+    assert "proven      ‖w − w*‖ ≤" in out
+    succeed(capsys, "predict", model, table, "--bounds", "--output", answers)
     rows = read_rows(answers)
     assert list(rows[0]) == ["label", "decision", "lower", "upper", "proven"]
     low, high, f = (np.array([float(row[name]) for row in rows]) for name in ("lower", "upper", "decision"))
@@ -38,26 +38,23 @@ def test_bounds_are_those_of_a_result_with_its_samples(capsys, table, tmp_path, 
     assert (f <= high + slack).all()
     assert (high - low).max() < 1e-2
     assert sum(row["proven"] == "yes" for row in rows) >= 45
-    capsys.readouterr()
-    assert main(["predict", str(model), str(table), "--bounds"]) == 0
-    printed = capsys.readouterr().out.splitlines()[0].split(",")
+    printed = succeed(capsys, "predict", model, table, "--bounds").splitlines()[0].split(",")
     assert printed == [rows[0][name] for name in ("label", "lower", "upper", "proven")]
 
 
-def test_a_regression_has_bounds_of_its_predictions(table, tmp_path):
+def test_a_regression_has_bounds_of_its_predictions(capsys, table, tmp_path):
     model, answers = tmp_path / "model.npz", tmp_path / "answers.csv"
     how = ["--target", "a", "--drop", "kind", "--variant", "epsilon-svr", "--bounds"]
-    assert main(["solve", str(table), *how, "--save", str(model)]) == 0
-    assert main(["predict", str(model), str(table), "--bounds", "--output", str(answers)]) == 0
+    succeed(capsys, "solve", table, *how, "--save", model)
+    succeed(capsys, "predict", model, table, "--bounds", "--output", answers)
     assert list(read_rows(answers)[0]) == ["prediction", "lower", "upper"]
 
 
 def test_a_record_has_every_digit_of_the_bounds(tmp_path):
-    rng = np.random.default_rng(1)
-    X, path = rng.normal(size=(40, 3)), tmp_path / "model.npz"
-    result = qpsvm.solve(qpsvm.CSVM(X, X[:, 0] > 0.3 * rng.normal(size=40), kernel=qpsvm.RBF(0.5)))
+    path = tmp_path / "model.npz"
+    result = qpsvm.solve(qpsvm.CSVM(X, Y, kernel=qpsvm.RBF(0.5)))
     replace(result.model, metadata={"near": result.near_function().record()}).save(path)
-    new = rng.normal(size=(9, 3))
+    new = np.random.default_rng(1).normal(size=(9, 2))
     np.testing.assert_array_equal(qpsvm.load(path).decision_bounds(new), result.decision_bounds(new))
     with pytest.raises(qpsvm.AbsentError, match="solve --bounds"):
         result.model.decision_bounds(new)
@@ -68,8 +65,27 @@ def test_a_record_has_every_digit_of_the_bounds(tmp_path):
             broken.decision_bounds(new)
 
 
-def test_what_has_no_bounds_is_refused(capsys, table, tmp_path):
-    model = tmp_path / "model.npz"
-    assert main(["solve", str(table), "--target", "kind", "--save", str(model)]) == 0
-    assert main(["predict", str(model), str(table), "--bounds"]) != 0
-    assert "solve --bounds" in capsys.readouterr().err
+def test_a_model_keeps_its_probabilities(capsys, table, tmp_path):
+    model, answers = tmp_path / "model.npz", tmp_path / "answers.csv"
+    how = ["--kernel", "rbf", "--gamma", "0.5", "--probability"]
+    out = succeed(capsys, "solve", table, "--target", "kind", *how, "--save", model)
+    assert "left out    accuracy" in out
+    assert "of 50 machines without a row" in out
+    succeed(capsys, "predict", model, table, "--probability", "--output", answers)
+    rows = read_rows(answers)
+    expected = SVC(gamma=0.5, probability=True).fit(X, Y).predict_proba(X)[:, 1]
+    np.testing.assert_allclose([float(row["probability"]) for row in rows], expected, atol=1e-5)
+    np.testing.assert_allclose(qpsvm.load(model).predict_proba(X)[:, 1], expected, atol=1e-5)
+    label, chance = succeed(capsys, "predict", model, table, "--probability").splitlines()[0].split(",")
+    assert (label, chance) == (rows[0]["label"], rows[0]["probability"])
+
+
+def test_what_has_neither_is_refused(capsys, table, tmp_path):
+    model, one = tmp_path / "model.npz", tmp_path / "one.csv"
+    succeed(capsys, "solve", table, "--target", "kind", "--save", model)
+    for option in ("--bounds", "--probability"):
+        assert f"solve {option}" in fail(capsys, "predict", model, table, option)
+    numbers = ["--target", "a", "--drop", "kind", "--variant", "epsilon-svr"]
+    assert "two classes" in fail(capsys, "solve", table, *numbers, "--probability")
+    one.write_text("a,kind\n1,no\n2,yes\n3,yes\n")
+    assert "a class has one sample" in fail(capsys, "solve", one, "--target", "kind", "--probability")
