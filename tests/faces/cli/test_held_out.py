@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import run
+from command_line import fail, run, succeed
+from each import for_each
 from sklearn import metrics
 
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.faces.cli.data import Sample, folds, held_out
-from qpsvm.faces.cli.lists import written_out
 from qpsvm.faces.cli.scores import figures
 
 N = 80
@@ -85,13 +85,12 @@ def test_the_score_is_that_of_a_machine_trained_on_the_other_rows(capsys, table,
 
 
 def test_folds_are_scored_and_certified(capsys, table):
-    code, out, _ = run(capsys, "solve", table, *FEATURES, "--cv", "4", "--standardise", "--test-size", "0.2")
-    assert code == 0
+    out = succeed(capsys, "solve", table, *FEATURES, "--cv", "4", "--standardise", "--test-size", "0.2")
     assert "4 folds     accuracy 0." in out
     assert "(seed 0; 4 of 4 optimal, largest gap " in out
     assert re.search(r"^ +No +\d+ +\d+ +56 ", out, re.MULTILINE), "each of the rows that train is tested once"
-    code, out, _ = run(capsys, "solve", table, *FEATURES, "--cv", "3", "--backend", "osqp", "--max-iter", "1",
-                       "--no-polish")  # fmt: skip
+    unsolved = ["--cv", "3", "--backend", "osqp", "--max-iter", "1", "--no-polish"]
+    code, out, _ = run(capsys, "solve", table, *FEATURES, *unsolved)
     assert code == 1
     assert "0 of 3 optimal" in out
 
@@ -106,8 +105,8 @@ def test_rows_of_weight_0_neither_train_nor_are_tested(capsys, table):
     assert "on 15 of 80 rows that did not train" in out
 
 
-@pytest.mark.parametrize(
-    ("variant", "options", "words"),
+@for_each(
+    "variant, options, words",
     [
         ("epsilon-svr", PRICE, [r"R² [01]\.\d{4}, mean absolute error \d", r"R² [01]\.\d{4} ± 0\.\d{4}"]),
         ("quantile-svr", PRICE, [r"mean pinball loss \d\S*, share below 0\.\d{4}", r"mean pinball loss \S+ ± "]),
@@ -116,8 +115,7 @@ def test_rows_of_weight_0_neither_train_nor_are_tested(capsys, table):
     ],
 )
 def test_each_kind_of_machine_has_its_scores(capsys, table, variant, options, words):
-    code, out, _ = run(capsys, "solve", table, "--variant", variant, *options, "--test-size", "0.25", "--cv", "3")
-    assert code == 0
+    out = succeed(capsys, "solve", table, "--variant", variant, *options, "--test-size", "0.25", "--cv", "3")
     assert re.search(rf"held out    .*{words[0]}", out)
     assert re.search(rf"3 folds     .*{words[1]}", out)
 
@@ -144,20 +142,6 @@ def test_the_figures_are_those_of_scikit_learn(table):
     assert found["balanced accuracy"] == metrics.balanced_accuracy_score(sides.y, predicted)
 
 
-@pytest.mark.parametrize(
-    ("given", "joined"),
-    [
-        (["--class-weight", "-1=2", "1=3", "file"], ["--class-weight=-1=2", "--class-weight=1=3", "file"]),
-        (["--class-weight", "balanced", "file"], ["--class-weight=balanced", "file"]),
-        (["--class-weight", "a b=.5", "--C", "1=2"], ["--class-weight=a b=.5", "--C", "1=2"]),
-        (["--class-weight", "file"], ["--class-weight", "file"]),
-        (["--", "--class-weight", "a=1"], ["--", "--class-weight", "a=1"]),
-    ],
-)
-def test_class_weights_may_follow_each_other(given, joined):
-    assert written_out(given) == joined
-
-
 def test_class_weights_are_those_of_the_problem(capsys, table, tmp_path):
     """Of a LIBSVM file with negative labels, and of one label against the others."""
     path, model = tmp_path / "signs", tmp_path / "m.npz"
@@ -175,78 +159,56 @@ def test_class_weights_are_those_of_the_problem(capsys, table, tmp_path):
     assert "not s1: 70, s1: 10" in out
 
 
-@pytest.mark.parametrize(
-    ("options", "begins"),
+@for_each(
+    "options, name, begins",
     [
-        ([*FEATURES, "--plot", "{}/p.png"], b"\x89PNG"),
-        ([*FEATURES, "--plot", "{}/p.PDF", "--axes", "age", "visits"], b"%PDF"),
-        ([*PRICE, "--variant", "epsilon-svr", "--plot", "{}/p.svg"], b"<?xml"),
-        (["--drop", "bought", "--drop", "street", "--variant", "svdd", "--plot", "{}/p.png"], b"\x89PNG"),
-        (
-            [
-                "--target",
-                "price",
-                "--groups",
-                "street",
-                "--drop",
-                "bought",
-                "--drop",
-                "counts",
-                "--variant",
-                "ranking",
-                "--plot",
-                "{}/p.png",
-            ],
-            b"\x89PNG",
-        ),
+        (FEATURES, "p.png", b"\x89PNG"),
+        ([*FEATURES, "--axes", "age", "visits"], "p.PDF", b"%PDF"),
+        ([*PRICE, "--variant", "epsilon-svr"], "p.svg", b"<?xml"),
+        (["--drop", "bought", "--drop", "street", "--variant", "svdd"], "p.png", b"\x89PNG"),
+        (RANKING, "p.png", b"\x89PNG"),
     ],
 )
-def test_pictures(capsys, table, tmp_path, options, begins):
-    code, out, _ = run(capsys, "solve", table, *(part.format(tmp_path) for part in options))
-    assert code == 0
+def test_pictures(capsys, table, tmp_path, options, name, begins):
+    out = succeed(capsys, "solve", table, *options, "--plot", tmp_path / name)
     (written,) = re.findall(r"drawn +(\S+)", out)
+    assert Path(written) == tmp_path / name
     assert Path(written).read_bytes().startswith(begins)
 
 
-WRONG = {
-    "share": ([*FEATURES, "--test-size", "25"], "25 per cent are 0.25"),
-    "no share": ([*FEATURES, "--test-size", "0"], "between 0 and 1"),
-    "option": ([*FEATURES, "--test-siz", "0.2"], "'--test-size'"),
-    "folds": ([*FEATURES, "--cv", "1"], "2 or more"),
-    "many folds": ([*FEATURES, "--cv", "11"], "the class Yes has 10 rows that take part, too few for 11 folds"),
-    "few rows": ([*FEATURES, "--test-size", "0.01"], "both sides need one of each class"),
-    "rare": ([*FEATURES, "--test-size", "0.03"], "with a share of 0.03 none of them is tested"),
-    "few numbers": ([*PRICE, "--variant", "epsilon-svr", "--cv", "81"], "80 rows that take part, too few for 81 folds"),
-    "groups": ([*PRICE, "--variant", "ranking", "--cv", "9"], "there are 8 groups, too few"),
-    "seed alone": ([*FEATURES, "--seed", "3"], "--test-size or --cv"),
-    "seed": ([*FEATURES, "--cv", "3", "--seed", "-1"], "from 0 to"),
-    "axes alone": ([*FEATURES, "--axes", "age", "visits"], "--plot"),
-    "axis": ([*FEATURES, "--plot", "x.png", "--axes", "age", "visit"], "'visits'"),
-    "axis twice": ([*FEATURES, "--plot", "x.png", "--axes", "age", "age"], "twice"),
-    "axes of a curve": ([*PRICE, "--variant", "nu-svr", "--plot", "x.png", "--axes", "age", "visits"], "leave --axes"),
-    "format": ([*FEATURES, "--plot", "x.jpg"], ".png, .svg or .pdf"),
-    "ranking": ([*PRICE, "--variant", "ranking", "--plot", "x.png", "--axes", "age", "visits"], "leave --axes"),
-    "no folder": ([*FEATURES, "--plot", "/nowhere/x.png"], "no directory /nowhere"),
-    "word": ([*FEATURES, "--class-weight", "balance"], "balanced or LABEL=WEIGHT"),
-    "label": ([*FEATURES, "--class-weight", "Yess=2"], "did you mean 'Yes'"),
-    "number": ([*FEATURES, "--class-weight", "Yes=many"], "the weight of Yes must be a number"),
-    "negative": ([*FEATURES, "--class-weight", "Yes=-2"], "must be positive"),
-    "twice": ([*FEATURES, "--class-weight", "Yes=2", "Yes=3"], "weighs Yes twice"),
-    "both": ([*FEATURES, "--class-weight", "balanced", "Yes=2"], "leave the other weights out"),
-    "hard": ([*FEATURES, "--variant", "hard", "--class-weight", "balanced"], "no effect on a hard margin"),
-    "numbers": ([*PRICE, "--variant", "nu-svr", "--class-weight", "balanced"], "machines of two classes"),
-    "column": ([*FEATURES, "--weights", "count"], "'counts'"),
-}
+@for_each(
+    "options, words",
+    [
+        ([*FEATURES, "--test-size", "25"], "25 per cent are 0.25"),
+        ([*FEATURES, "--test-size", "0"], "between 0 and 1"),
+        ([*FEATURES, "--cv", "1"], "2 or more"),
+        ([*FEATURES, "--cv", "11"], "the class Yes has 10 rows that take part, too few for 11 folds"),
+        ([*FEATURES, "--test-size", "0.01"], "both sides need one of each class"),
+        ([*FEATURES, "--test-size", "0.03"], "with a share of 0.03 none of them is tested"),
+        ([*PRICE, "--variant", "epsilon-svr", "--cv", "81"], "80 rows that take part, too few for 81 folds"),
+        ([*RANKING, "--cv", "9"], "there are 8 groups, too few"),
+        ([*FEATURES, "--seed", "3"], "--test-size or --cv"),
+        ([*FEATURES, "--cv", "3", "--seed", "-1"], "from 0 to"),
+        ([*FEATURES, "--axes", "age", "visits"], "--plot"),
+        ([*FEATURES, "--plot", "x.png", "--axes", "age", "visit"], "'visits'"),
+        ([*FEATURES, "--plot", "x.png", "--axes", "age", "age"], "twice"),
+        ([*PRICE, "--variant", "nu-svr", "--plot", "x.png", "--axes", "age", "visits"], "leave --axes"),
+        ([*RANKING, "--plot", "x.png", "--axes", "age", "visits"], "leave --axes"),
+        ([*FEATURES, "--plot", "x.jpg"], ".png, .svg or .pdf"),
+        ([*FEATURES, "--plot", "/nowhere/x.png"], "no directory /nowhere"),
+        ([*FEATURES, "--class-weight", "balance"], "balanced or LABEL=WEIGHT"),
+        ([*FEATURES, "--class-weight", "Yess=2"], "did you mean 'Yes'"),
+        ([*FEATURES, "--class-weight", "Yes=many"], "the weight of Yes must be a number"),
+        ([*FEATURES, "--class-weight", "Yes=-2"], "must be positive"),
+        ([*FEATURES, "--class-weight", "Yes=2", "Yes=3"], "weighs Yes twice"),
+        ([*FEATURES, "--class-weight", "balanced", "Yes=2"], "leave the other weights out"),
+        ([*FEATURES, "--variant", "hard", "--class-weight", "balanced"], "no effect on a hard margin"),
+        ([*PRICE, "--variant", "nu-svr", "--class-weight", "balanced"], "machines of two classes"),
+        ([*FEATURES, "--weights", "count"], "'counts'"),
+    ],
+)
+def test_what_is_wrong_is_one_line(capsys, table, options, words):
+    assert words in fail(capsys, "solve", table, *options)
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_what_is_wrong_is_one_line(capsys, table, case):
-    options, words = WRONG[case]
-    options = [*options, "--groups", "street"] if "ranking" in options else options
-    if "--groups" in options:
-        options = [each for k, each in enumerate(options) if each != "street" or options[k - 1] == "--groups"]
-        options.remove("--drop")
-    code, _, err = run(capsys, "solve", table, *options)
-    assert code == 2
-    assert words in err
-    assert len(err.splitlines()) == 1
+RANKING = ["--variant", "ranking", "--target", "price", "--groups", "street", "--drop", "bought", "--drop", "counts"]
