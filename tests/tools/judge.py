@@ -32,7 +32,7 @@ from qpsvm.space.kernels.functions import NAMES, RBF, Precomputed
 BALANCE, PRINTED = Fraction(1, 10**12), Fraction(1, 10**9)
 #: What a number of the dual may be off what is documented: some roundings.
 ROUNDED = Fraction(1, 2**44)
-#: What an objective of 0 may be, of samples and of a kernel, by the scale of what cancels in it: roundings of w, and the
+#: What an objective of 0 may be by the scale of what cancels in it, of samples and of a kernel: roundings of w, and the
 #: root of those of ‖w‖².
 NOTHING, NOTHING_OF_KERNEL = Fraction(1, 10**12), Fraction(1, 10**6)
 #: A row with more than this share of its bound is no row of which it may be said that α is 0.
