@@ -94,3 +94,10 @@ def test_rows_of_a_user_are_terms_too():
     shown = {step.tag: step for step in qpsvm.derive(problem)}
     assert r"\sum_l A_{jl}K(z_l,z_l)" in shown["OWN.4"].latex
     assert not any("<function" in text for step in shown.values() for text in (step.latex, step.measure.python("")))
+
+
+@for_each("kernel", ["linear", "rbf"])
+def test_sums_over_other_coefficients_are_made_anew(kernel):
+    problem = problem_of("c", "free", kernel, False, False)
+    at = letters_of(problem, qpsvm.solve(problem))
+    assert at.sums(2 * at.beta) == pytest.approx(2 * at.u, rel=1e-9)

@@ -7,7 +7,8 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kinds import ALL, CLASSIFIERS, WITH_KERNEL, X2, XR, X, by_name, data, fitted, t, values, y, y2
+from each import for_each
+from kinds import ALL, CLASSIFIERS, WITH_KERNEL, X2, XR, X, data, fitted, t, values, y, y2
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
@@ -17,7 +18,7 @@ from qpsvm import DegenerateWarning, estimators
 from qpsvm.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 
-@pytest.mark.parametrize(**by_name(ALL))
+@for_each("kind", ALL)
 def test_every_estimator_has_its_certificate_and_survives_pickle_and_clone(kind):
     estimator = fitted(kind)
     own, _ = data(kind)
@@ -35,7 +36,7 @@ def test_every_estimator_has_its_certificate_and_survives_pickle_and_clone(kind)
         kind().predict(own)
 
 
-@pytest.mark.parametrize(**by_name(WITH_KERNEL))
+@for_each("kind", WITH_KERNEL)
 def test_the_decision_is_that_of_support_vectors_and_coefficients(kind):
     estimator = fitted(kind, gamma=0.3) if kind is not estimators.RankingSVM else fitted(kind, gamma=0.3, kernel="rbf")
     own, _ = data(kind)
@@ -52,8 +53,7 @@ def test_the_decision_is_that_of_support_vectors_and_coefficients(kind):
     np.testing.assert_allclose(values(estimator, own), f, atol=1e-9)
 
 
-@pytest.mark.parametrize("kind", [SVC, NuSVC])
-@pytest.mark.parametrize("sparse", [False, True])
+@for_each("kind, sparse", [(SVC, False), (NuSVC, True)])
 def test_coefficients_of_pairs_as_libsvm_has_them(kind, sparse):
     samples = sp.csr_array(X) if sparse else X
     machine = kind(kernel="linear", decision_function_shape="ovo").fit(samples, y)
@@ -86,12 +86,16 @@ def test_coef_cannot_be_written_to():
 
 def test_what_is_written_to_the_inner_coefficients_is_what_predict_goes_by():
     machine = SVC(kernel="linear").fit(X, y)
-    before = machine.predict(X)
-    coef, intercept = machine._dual_coef_, machine._intercept_
+    before, coef, intercept = machine.predict(X), machine._dual_coef_, machine._intercept_
     machine._dual_coef_, machine._intercept_ = -coef, -intercept
     assert (machine.predict(X) != before).all()
     machine._dual_coef_, machine._intercept_ = coef, intercept
     np.testing.assert_array_equal(machine.predict(X), before)
+    for kernel in ("linear", "rbf"):  # w of a linear kernel follows
+        pairs = SVC(kernel=kernel, decision_function_shape="ovo").fit(X, y)
+        values_before = pairs.decision_function(X)
+        pairs._dual_coef_, pairs._intercept_ = 2.0 * pairs._dual_coef_, 2.0 * pairs._intercept_
+        np.testing.assert_allclose(pairs.decision_function(X), 2.0 * values_before, rtol=1e-6, atol=1e-6)
     machine._n_support[0] += 1
     with pytest.raises(qpsvm.DataError, match="internal representation of SVC was altered"):
         machine.predict(X)
@@ -134,14 +138,12 @@ def test_rules_of_gamma():
     assert len(np.unique(flat.predict(X))) == 1
 
 
-@pytest.mark.parametrize(**by_name(ALL))
+@for_each("kind", ALL)
 def test_sparse_samples_are_dense_ones(kind):
     own, _ = data(kind)
     long_indices = sp.csr_array(own)
-    long_indices.indices, long_indices.indptr = (
-        long_indices.indices.astype(np.int64),
-        long_indices.indptr.astype(np.int64),
-    )
+    for part in ("indices", "indptr"):
+        setattr(long_indices, part, getattr(long_indices, part).astype(np.int64))
     dense, sparse = fitted(kind), fitted(kind, X=long_indices)
     np.testing.assert_array_equal(values(sparse, sp.coo_array(own)), values(dense, own))
     np.testing.assert_array_equal(values(sparse, own), values(dense, own))
@@ -183,7 +185,7 @@ def test_equal_sums_of_kernel_values_are_ties():
     assert (machine.predict(far) == 0).all()
 
 
-@pytest.mark.parametrize("options", [{"kernel": "rbf"}, {"kernel": "linear", "backend": "cvxopt"}])
+@for_each("options", [{"kernel": "rbf"}, {"kernel": "linear", "backend": "cvxopt"}])
 def test_what_is_held_is_what_was_certified(options):
     """A coefficient of 1e-17 beside others of 1 is left out before the gap is certified, or not at all."""
     X, y = np.array([[0.0], [1.0], [2.0], [3.0], [2.5]]), [0, 0, 1, 1, 0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import warnings
 
 import numpy as np
 import pytest
+from each import for_each
 from sklearn.datasets import load_iris
 
 from qpsvm.base.errors import UnsupportedError
@@ -26,7 +28,7 @@ new = np.random.default_rng(0).uniform(X.min(axis=0), X.max(axis=0), (60, 4))
         lambda tol: NuSVC(nu=0.2, gamma=0.4, tol=tol),
     ],
 )
-@pytest.mark.parametrize("classes", [2, 3])
+@for_each("classes", [2, 3])
 def test_labels_that_are_proven_are_those_of_a_closer_fit(make, classes):
     rows = y < classes
     with warnings.catch_warnings():
@@ -48,7 +50,7 @@ def test_labels_that_are_proven_are_those_of_a_closer_fit(make, classes):
     assert (f <= high + slack).all()
 
 
-@pytest.mark.parametrize("kind", [SVR, NuSVR, QuantileSVR, LinearSVR])
+@for_each("kind", [SVR, NuSVR, QuantileSVR, LinearSVR])
 def test_regressions(kind):
     target = X[:, 0] + 0.1 * np.sin(np.arange(len(X)))
     rough, fine = (kind(tol=tol).fit(X[:, 1:], target) for tol in (1e-4, 1e-10))
@@ -59,8 +61,7 @@ def test_regressions(kind):
     assert (~rough.proven(new[:, 1:], within=1e-14)).all()
 
 
-@pytest.mark.parametrize("kernel", ["linear", "rbf"])
-@pytest.mark.parametrize("kind", [OneClassSVM, SVDD])
+@for_each("kind, kernel", itertools.product([OneClassSVM, SVDD], ["linear", "rbf"]))
 def test_novelty(kind, kernel):
     far = X + 1.0
     rough, fine = (kind(nu=0.2, kernel=kernel, tol=tol).fit(far) for tol in (1e-2, 1e-12))

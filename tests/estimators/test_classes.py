@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kinds import ALL, CLASSIFIERS, WITH_KERNEL, X2, X, by_name, data, fitted, values, y, y2
+from each import for_each
+from kinds import ALL, CLASSIFIERS, WITH_KERNEL, X2, X, data, fitted, values, y, y2
 from sklearn import svm
 from sklearn.multiclass import OneVsRestClassifier
 
@@ -71,7 +72,7 @@ def test_liblinears_joint_machine():
         np.testing.assert_allclose(f - f.mean(axis=1, keepdims=True), g - g.mean(axis=1, keepdims=True), atol=1e-4)
 
 
-@pytest.mark.parametrize(**by_name(CLASSIFIERS))
+@for_each("kind", CLASSIFIERS)
 def test_weights_of_classes(kind):
     weights = {1: 1.0, 2: 0.9}
     machine = kind(class_weight=weights).fit(X2, y2)
@@ -86,7 +87,7 @@ def test_weights_of_classes(kind):
             kind(class_weight=bad).fit(X2, y2)
 
 
-@pytest.mark.parametrize(**by_name(ALL))
+@for_each("kind", ALL)
 def test_a_sample_without_weight_takes_no_part(kind):
     own, target = data(kind)
     parameters = {"gamma": 0.4} if kind in WITH_KERNEL else {}
@@ -100,19 +101,7 @@ def test_a_sample_without_weight_takes_no_part(kind):
         assert kept[machine.support_].all()
 
 
-@pytest.mark.parametrize(**by_name([kind for kind in ALL if kind.__name__ not in ("NuSVC", "RankingSVM")]))
-def test_a_whole_weight_is_so_many_samples(kind):
-    own, target = data(kind)
-    parameters = {"gamma": 0.4} if kind in WITH_KERNEL else {}
-    times = 1 + np.arange(len(own)) % 3
-    machine = fitted(kind, weight=times, **parameters)
-    repeated = kind(**parameters).fit(
-        np.repeat(own, times, axis=0), None if target is None else np.repeat(target, times)
-    )
-    np.testing.assert_allclose(values(machine, own), values(repeated, own), atol=2e-5)
-
-
-@pytest.mark.parametrize(**by_name(CLASSIFIERS))
+@for_each("kind", CLASSIFIERS)
 def test_classes_without_weight_are_refused(kind):
     with pytest.raises(ValueError, match=r"positive weights belong to the same class|infeasible|class 1 are 0"):
         kind().fit(X2, y2, sample_weight=(y2 == 2).astype(float))

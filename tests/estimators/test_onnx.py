@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from each import for_each
 from sklearn.datasets import load_iris
 from sklearn.ensemble import StackingClassifier
 from sklearn.exceptions import NotFittedError
@@ -37,42 +38,30 @@ def values(machine, Z):
     return machine.decision_function(Z) if hasattr(machine, "decision_function") else machine.predict(Z)
 
 
-@pytest.mark.parametrize("name", FITTED)
+@for_each("name", FITTED)
 def test_scikit_learns_twin_predicts_the_same(name):
     np.testing.assert_allclose(values(twin(FITTED[name]), X), values(FITTED[name], X), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", FITTED)
+@for_each("name", FITTED)
 def test_the_exported_model_predicts_the_same(name):
-    pytest.importorskip("skl2onnx")
-    runtime = pytest.importorskip("onnxruntime")
-    machine = FITTED[name]
-    for exported in (machine, make_pipeline(StandardScaler().fit(X), machine)):
-        Z = X if exported is machine else exported[0].inverse_transform(X)
-        session = runtime.InferenceSession(to_onnx(exported, X[:1].astype(np.float32)).SerializeToString())
-        told = session.run(None, {"X": Z.astype(np.float32)})[0].ravel()
-        if hasattr(machine, "classes_"):
-            assert (told == machine.predict(X)).all()
-        elif name == "OneClassSVM":
-            clear = np.abs(machine.decision_function(X)) > 1e-4
-            assert (told == machine.predict(X))[clear].all()
-        else:
-            np.testing.assert_allclose(told, machine.predict(X), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("name", FITTED)
-def test_skl2onnx_itself_converts_pipelines_once_it_was_told(name):
+    """By this library's function; and by skl2onnx itself, pipelines within pipelines, once it was told."""
     skl2onnx = pytest.importorskip("skl2onnx")
     runtime = pytest.importorskip("onnxruntime")
+    machine, some = FITTED[name], X[:1].astype(np.float32)
+    scaled = StandardScaler().fit(X)
+    piped, nested = make_pipeline(scaled, machine), make_pipeline(scaled, make_pipeline(scaled, machine))
     register_onnx()
     register_onnx()  # a second time does no harm
-    machine = FITTED[name]
-    piped = make_pipeline(StandardScaler().fit(X), make_pipeline(StandardScaler().fit(X), machine))
-    Z, some = piped[0].inverse_transform(piped[1][0].inverse_transform(X)), X[:1].astype(np.float32)
-    for pipeline, rows in ((piped, Z), (make_pipeline(FunctionTransformer().fit(X), machine), X)):
-        session = runtime.InferenceSession(skl2onnx.to_onnx(pipeline, some).SerializeToString())
-        told = session.run(None, {"X": rows.astype(np.float32)})[0].ravel()
-        expected = pipeline.predict(rows)
+    same = make_pipeline(FunctionTransformer().fit(X), machine)
+    for exported, export, times in (
+        (machine, to_onnx, 0), (piped, to_onnx, 1), (nested, skl2onnx.to_onnx, 2), (same, skl2onnx.to_onnx, 0),
+    ):  # fmt: skip
+        rows = X
+        for _ in range(times):
+            rows = scaled.inverse_transform(rows)
+        session = runtime.InferenceSession(export(exported, some).SerializeToString())
+        told, expected = session.run(None, {"X": rows.astype(np.float32)})[0].ravel(), exported.predict(rows)
         if name == "OneClassSVM":
             clear = np.abs(machine.decision_function(X)) > 1e-4
             assert (told == expected)[clear].all()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn.calibration
+from each import for_each
 from sklearn import svm
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -108,7 +109,7 @@ def test_imports_before_the_patch_are_told(caplog, monkeypatch):
 # --- the same problems ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@for_each("name", CLASSES)
 def test_parameters_are_scikit_learns_and_ours(name):
     theirs, ours = ORIGINALS[name]().get_params(), CLASSES[name]().get_params()
     assert theirs.keys() <= ours.keys()
@@ -119,7 +120,7 @@ def test_parameters_are_scikit_learns_and_ours(name):
     assert CLASSES[name].__doc__
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@for_each("name", CLASSES)
 def test_answers_are_scikit_learns_at_a_fine_tolerance(name):
     labels = X2[:, 0] * X2[:, 2] if name.endswith("SVR") else Y2
     points = (X2 - X2.mean(axis=0)) / X2.std(axis=0)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import combinations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from sklearn.datasets import load_iris
 from sklearn.utils.multiclass import _ovr_decision_function
 
@@ -27,8 +27,8 @@ def rbf(X, Z, gamma):
     return np.exp(-gamma * ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2))
 
 
-@pytest.mark.parametrize(
-    ("offset", "spread", "gamma"),
+@for_each(
+    "offset, spread, gamma",
     [(0.0, 1.0, 0.5), (1e6, 1.0, 2.0), (-3e8, 1e3, 1e-6), (0.0, 1e7, 1e-3), (0.0, 0.0, 1.0)],
 )
 def test_kernel_values_with_fixed_vectors_are_those_of_differences(offset, spread, gamma):
@@ -42,7 +42,7 @@ def test_kernel_values_with_fixed_vectors_are_those_of_differences(offset, sprea
         assert np.abs(found - exact).max() <= 3e-11
 
 
-@pytest.mark.parametrize("kernel", [RBF(0.3), Polynomial(3, 0.5, 1.0), Sigmoid(0.1, 0.2)])
+@for_each("kernel", [RBF(0.3), Polynomial(3, 0.5, 1.0), Sigmoid(0.1, 0.2)])
 def test_the_values_of_pairs_are_those_of_their_coefficients(kernel):
     """From k − 1 rows class after class, of which one has no support vector; for one row and for many."""
     rng = np.random.default_rng(1)
@@ -73,7 +73,7 @@ def test_votes_and_scores_are_those_of_counting():
         assert np.allclose(voting.scores(values, k), _ovr_decision_function(values < 0, -values, k), atol=1e-12)
 
 
-@pytest.mark.parametrize("shape", ["ovo", "ovr"])
+@for_each("shape", ["ovo", "ovr"])
 def test_however_samples_come_the_values_are_the_same(shape):
     """One row, many rows, another order in memory, single precision, whole numbers, lists, CSR."""
     ours = SVC(decision_function_shape=shape).fit(X, y)
@@ -93,7 +93,7 @@ def test_however_samples_come_the_values_are_the_same(shape):
     assert np.allclose(sparse.decision_function(sp.csr_array(X)), whole, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("estimator", [SVC(), SVR(), LinearSVC()])
+@for_each("estimator", [SVC(), SVR(), LinearSVC()])
 def test_what_cannot_be_predicted_is_refused_however_it_comes(estimator):
     """A plain array is not checked by scikit-learn, and is refused all the same."""
     fitted = estimator.fit(X, y)
@@ -106,24 +106,3 @@ def test_values_that_overflow_are_refused():
     fitted = SVR(kernel="poly", degree=9, gamma=0.1).fit(X[::10] - X[75], y[::10])
     with pytest.raises(DataError, match="overflow"):
         fitted.predict(X * 1e60)
-
-
-def test_names_that_are_missing_are_told():
-    """The quick way for plain arrays is not taken where the columns of the fit have names."""
-    pandas = pytest.importorskip("pandas")
-    fitted = SVC().fit(pandas.DataFrame(X, columns=list("abcd")), y)
-    with pytest.warns(UserWarning, match="feature names"):
-        fitted.predict(X)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fitted.predict(pandas.DataFrame(X, columns=list("abcd")))
-
-
-def test_coefficients_that_are_changed_are_what_is_predicted_with():
-    """Of pairs, the coefficients that scikit-learn's own machine would read; w of a linear kernel follows."""
-    for kernel in ("linear", "rbf"):
-        fitted = SVC(kernel=kernel, decision_function_shape="ovo").fit(X, y)
-        before = fitted.decision_function(X)
-        fitted._dual_coef_ = 2.0 * fitted._dual_coef_
-        fitted._intercept_ = 2.0 * fitted._intercept_
-        assert np.allclose(fitted.decision_function(X), 2.0 * before, rtol=1e-6, atol=1e-6)

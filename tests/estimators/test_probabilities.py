@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import warnings
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from each import for_each
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -60,8 +62,9 @@ def calibrated(f: np.ndarray, y: np.ndarray, method: str) -> CalibratedClassifie
 MACHINES = [SVC(gamma=0.5, C=2.0), NuSVC(gamma=0.5, nu=0.4), LinearSVC(), LinearSVC(intercept_scaling=2.0)]
 
 
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-@pytest.mark.parametrize("machine", MACHINES, ids=repr)
+@pytest.mark.parametrize(("machine", "method"), [
+    *zip(MACHINES, ["sigmoid", "isotonic"] * 2, strict=True), (MACHINES[0], "isotonic"), (MACHINES[1], "sigmoid"),
+], ids=repr)  # fmt: skip
 def test_curves_are_those_of_scikit_learn_over_refits_without_each_sample(machine, method):
     X, y = classes(36, 1)
     full = clone(machine).set_params(probability=method, tol=1e-10).fit(X, y)
@@ -83,11 +86,8 @@ def test_curves_are_those_of_scikit_learn_over_refits_without_each_sample(machin
     np.testing.assert_allclose(np.exp(full.predict_log_proba(new)), full.predict_proba(new), atol=1e-12)
 
 
-@pytest.mark.parametrize("rule", ["ovo", "ovr"])
-@pytest.mark.parametrize("kind", [SVC, NuSVC, LinearSVC])
+@for_each("kind, rule", [(SVC, "ovo"), (SVC, "ovr"), (NuSVC, "ovo"), (LinearSVC, "ovr")])
 def test_several_classes(kind, rule):
-    if kind is LinearSVC and rule == "ovo":
-        pytest.skip("it has none")
     X, y = load_iris(return_X_y=True)
     machine = kind(probability=True, multi_class=rule).fit(X, y)
     P = machine.predict_proba(X)
@@ -116,22 +116,15 @@ def test_coupled_pairs_are_a_least_squares_solution():
     np.testing.assert_allclose(coupled(np.array([[0.0, 0.0, 1.0]])).sum(), 1.0)
 
 
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-def test_nothing_is_random_and_the_machine_stays(method):
-    X, y = classes(60, 3)
-    one = SVC(probability=method).fit(X, y)
-    other = SVC(probability=method, random_state=7).fit(X, y)
-    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
-    np.testing.assert_array_equal(one.decision_function(X), SVC().fit(X, y).decision_function(X))
-
-
-@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
-@pytest.mark.parametrize("seed", range(6))
+@for_each("seed, method", [(seed, ("sigmoid", "isotonic")[seed % 2]) for seed in range(8)])
 def test_probabilities_never_fall_with_f(seed, method):
     """Nor where the labels are noise, whose leave-one-out decisions are on the wrong side more often than not."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(40, 3)), np.arange(40) % 2
     machine = SVC(probability=method).fit(X, y)
+    other = SVC(probability=method, random_state=7).fit(X, y)  # nothing is random, and the machine stays
+    np.testing.assert_array_equal(machine.predict_proba(X), other.predict_proba(X))
+    np.testing.assert_array_equal(machine.decision_function(X), SVC().fit(X, y).decision_function(X))
     new = rng.normal(size=(100, 3))
     order = np.argsort(machine.decision_function(new))
     assert (np.diff(machine.predict_proba(new)[order, 1]) >= 0.0).all()
@@ -202,8 +195,9 @@ def test_intervals_cover(machine):
     check_covered(inside)
 
 
-@pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("machine", [SVC(gamma=0.5), LinearSVC(), SVC(gamma=0.5, multi_class="ovr")], ids=repr)
+@pytest.mark.parametrize(("machine", "k"), [
+    (SVC(gamma=0.5), 2), (SVC(gamma=0.5), 3), (LinearSVC(), 2), (SVC(gamma=0.5, multi_class="ovr"), 3),
+], ids=repr)  # fmt: skip
 def test_sets_cover(machine, k):
     inside = []
     for seed in range(20):
@@ -236,7 +230,7 @@ def test_intervals_are_those_of_refits():
     assert (low == -np.inf).all()
 
 
-@pytest.mark.parametrize("rule", ["ovo", "ovr"])
+@for_each("rule", ["ovo", "ovr"])
 def test_sets_are_those_of_refits(rule):
     X, y = classes(30, 0, 3)
     new = classes(8, 1, 3)[0]
@@ -270,8 +264,7 @@ def test_the_last_sample_of_a_class_counts_against_none():
 # --- files, pickles, refusals -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("machine", [SVC(), SVC(multi_class="ovr"), NuSVC(nu=0.3), LinearSVC()], ids=repr)
+@for_each("machine, k", itertools.product([SVC(), SVC(multi_class="ovr"), NuSVC(nu=0.3), LinearSVC()], [2, 3]))
 def test_a_file_has_the_probabilities(machine, k, tmp_path):
     X, y = classes(40, 6, k)
     for method in ("sigmoid", "isotonic"):

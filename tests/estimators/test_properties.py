@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from each import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -244,14 +245,14 @@ def test_what_does_not_matter_does_not_change_f(machine, seed):
             assert differences(first, second, case.new, **said) <= 0.0, change.__name__
 
 
-@pytest.mark.parametrize("machine", [each for each in MACHINES if each.penalised], ids=lambda machine: machine.name)
+@for_each("machine", [each for each in MACHINES if each.penalised])
 def test_a_penalised_intercept_sees_the_origin(machine):
     case = case_of(machine, 0)
     second, said = translated(case)
     assert differences(case.base, second, case.new, **said) > 0.0
 
 
-@pytest.mark.parametrize("kind", [SVC, NuSVC, LinearSVC])
+@for_each("kind", [SVC, NuSVC, LinearSVC])
 def test_classes_by_other_names(kind):
     """Three classes whose names sort in another order: the same class wins, with the same values of every machine."""
     rng = np.random.default_rng(5)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kinds import ALL, CLASSIFIERS, WITH_KERNEL, X2, XR, X, by_name, data, fitted, t, y
+from each import for_each
+from kinds import ALL, CLASSIFIERS, WITH_KERNEL, X2, XR, X, data, fitted, t, y
 
 import qpsvm
 from qpsvm.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 
-@pytest.mark.parametrize(
-    ("machine", "parameters", "nearest"),
+@for_each(
+    "machine, parameters, nearest",
     [
         (SVC, {"kernel": "rfb"}, "'rbf'"),
         (SVC, {"gamma": "scaled"}, "'scale'"),
@@ -39,8 +40,8 @@ def test_a_parameter_that_is_none_names_the_nearest():
     assert SVC().set_params(gamma=1.0).get_params()["gamma"] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("machine", "parameters", "error"),
+@for_each(
+    "machine, parameters, error",
     [
         (SVC, {"C": 0.0}, ValueError),
         (SVC, {"C": -1}, ValueError),
@@ -69,7 +70,6 @@ def test_a_parameter_that_is_none_names_the_nearest():
         (LinearSVR, {"dual": False}, ValueError),
         (OneClassSVM, {"nu": 0.0}, ValueError),
     ],
-    ids=lambda value: str(value) if isinstance(value, dict) else None,
 )
 def test_parameters_out_of_their_range(machine, parameters, error):
     estimator = machine(**parameters)  # scikit-learn's way: nothing is checked before fit
@@ -78,7 +78,7 @@ def test_parameters_out_of_their_range(machine, parameters, error):
     assert isinstance(caught.value, qpsvm.QPSVMError)
 
 
-@pytest.mark.parametrize(**by_name(ALL))
+@for_each("kind", ALL)
 def test_samples_that_cannot_be_used(kind):
     own, target = data(kind)
     with_nan = own.copy()
@@ -111,7 +111,7 @@ def test_labels_that_cannot_be_used():
             kind().fit(X, X[:, 0])
 
 
-@pytest.mark.parametrize(**by_name(WITH_KERNEL))
+@for_each("kind", WITH_KERNEL)
 def test_kernels_given_as_matrices_and_functions(kind):
     own, target = data(kind)
     own = own + 3.0  # or the origin is among the samples, and no plane has those of a one-class machine on one side

@@ -13,6 +13,7 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from each import for_each
 from sklearn import svm
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_classification
@@ -59,7 +60,7 @@ def values(machine: Any, Z: Any) -> Any:
     return machine.decision_function(Z) if hasattr(machine, "decision_function") else machine.predict(Z)
 
 
-@pytest.mark.parametrize("name", FITTED)
+@for_each("name", FITTED)
 def test_a_pickle_predicts_the_same_bits(name, tmp_path):
     machine, Z = FITTED[name]
     joblib.dump(machine, tmp_path / "machine.joblib")
@@ -73,7 +74,7 @@ def test_a_pickle_predicts_the_same_bits(name, tmp_path):
         assert "Fitted" in again._repr_html_()
 
 
-@pytest.mark.parametrize("name", FITTED)
+@for_each("name", FITTED)
 def test_a_file_predicts_the_same(name, tmp_path):
     machine, Z = FITTED[name]
     machine.save(tmp_path / "machine.npz")
@@ -105,7 +106,7 @@ PAIRS = [("SVC", {}), ("SVC", {"kernel": "linear"}), ("NuSVC", {"nu": 0.1}), ("L
          ("SVR", {}), ("NuSVR", {}), ("LinearSVR", {}), ("OneClassSVM", {})]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "given"), PAIRS, ids=str)
+@for_each("name, given", PAIRS)
 def test_a_pickled_pipeline_is_about_as_large_as_scikit_learns(name, given):
     """Nothing in it has a number for each sample of the fit: 1500 samples are no larger than their support vectors."""
     X, y = make_classification(1500, 5, n_redundant=0, class_sep=2.0, random_state=0)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from each import for_each
 from sklearn.base import clone
 
 import qpsvm
@@ -67,8 +68,7 @@ CLASSIFIERS = (
 REGRESSORS = LinearSVR(), SVR(kernel="linear"), NuSVR(kernel="linear"), QuantileSVR(kernel="linear"), RankingSVM()
 
 
-@pytest.mark.parametrize("target", [Y, K], ids=["two", "three"])
-@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=repr)
+@for_each("estimator, target", [*((each, K) for each in CLASSIFIERS), (CLASSIFIERS[0], Y), (CLASSIFIERS[2], Y)])
 def test_classifiers(estimator, target):
     stored = clone(estimator).fit(Kept(X, target, S + 1.0), None)
     memory = clone(estimator).fit(X, target, S + 1.0)
@@ -84,14 +84,14 @@ def test_classifiers(estimator, target):
     np.testing.assert_array_equal(again.predict(Kept(X)), predicted)
 
 
-@pytest.mark.parametrize("estimator", REGRESSORS, ids=repr)
+@for_each("estimator", REGRESSORS)
 def test_regressors(estimator):
     stored, memory = clone(estimator).fit(Kept(X, T), None), clone(estimator).fit(X, T)
     assert stored.gap_ <= 1e-6
     np.testing.assert_allclose(stored.predict(Kept(X)), memory.predict(X), atol=2e-3)
 
 
-@pytest.mark.parametrize("estimator", [OneClassSVM(kernel="linear", nu=0.3), SVDD(kernel="linear", nu=0.3)], ids=repr)
+@for_each("estimator", [OneClassSVM(kernel="linear", nu=0.3), SVDD(kernel="linear", nu=0.3)])
 def test_detectors(estimator):
     far = X + 3.0
     stored, memory = clone(estimator).fit(Kept(far)), clone(estimator).fit(far)

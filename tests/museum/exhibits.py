@@ -163,9 +163,20 @@ def alpha_of(model: Any, n: int) -> np.ndarray:
 def gap_of(problem: qpsvm.Problem, model: Any) -> float:
     """The gap that the certificate gives a fitted model's α, which is scaled to the sum that a ν-SVM asks for."""
     alpha = alpha_of(model, problem.n)
+    if isinstance(problem, qpsvm.NuSVR):
+        above = np.zeros(problem.n, dtype=bool)
+        above[np.asarray(model.support_)] = np.asarray(model.dual_coef_)[0] > 0
+        alpha = np.concatenate([np.where(above, alpha, 0.0), np.where(above, 0.0, alpha)])
     if isinstance(problem, qpsvm.NuSVM):
         alpha *= problem.nu / alpha.sum()
     return float(problem.at(alpha).gap)
+
+
+def endless(problem: qpsvm.Problem, fit: Callable[[], Any], least: float = 0.1, **options: Any) -> Shown:
+    """A fit of LIBSVM's that is stopped by its limit of iterations, at a gap above the least that counts."""
+    model, seconds = timed(fit)
+    gap, said = gap_of(problem, model), f"no end after {int(np.max(model.n_iter_)):,} iterations"
+    return Shown(bool(model.fit_status_ == 1 and gap > least), said, gap, seconds, *solved(problem, **options))
 
 
 def centred(problem: qpsvm.Problem) -> np.ndarray:

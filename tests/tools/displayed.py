@@ -24,10 +24,6 @@ OPEN, CLOSE = {"(", "{", "[", r"\langle", r"\{"}, {")", "}", "]", r"\rangle", r"
 ARROWS = {r"\Longrightarrow", r"\Rightarrow"}
 
 
-class NotEvaluated(Exception):
-    """A piece that says nothing in numbers."""
-
-
 @dataclass
 class Tensor:
     """An array and the letters of its axes."""
@@ -41,14 +37,6 @@ class Matrix:
     """A matrix, or a vector as a column."""
 
     a: np.ndarray
-
-
-@dataclass
-class Interval:
-    """A number that may lie anywhere between two."""
-
-    low: float
-    high: float
 
 
 @dataclass
@@ -104,11 +92,7 @@ def combine(one: Any, operation: Callable[..., Any], other: Any) -> Any:
     """A sum, difference or quotient, entry by entry."""
     if isinstance(one, Matrix) and isinstance(other, Matrix):
         return Matrix(operation(one.a, other.a))
-    if isinstance(one, Matrix):
-        one = flat(one)
-    if isinstance(other, Matrix):
-        other = flat(other)
-    a, b, axes = together(one, other)
+    a, b, axes = together(flat(one), flat(other))
     with np.errstate(all="ignore"):  # what is masked may be 0/0
         return Tensor(operation(a, b), axes)
 
@@ -123,50 +107,39 @@ def flat(value: Any) -> Tensor:
 
 def product(one: Any, other: Any) -> Any:
     if isinstance(one, Matrix) and isinstance(other, Matrix):
-        if one.a.size == 1 or other.a.size == 1:
-            return Matrix(one.a * other.a)
         return Matrix(one.a @ other.a)
-    if isinstance(one, Matrix) and one.a.size > 1:
-        return Matrix(one.a * float(other.a))
     if isinstance(other, Matrix) and other.a.size > 1:
         return Matrix(other.a * float(one.a))
     return combine(one, np.multiply, other)
 
 
+def reduced(t: Tensor, axis: str, how: Any = np.add) -> Tensor:
+    """A sum, or an extreme, over an axis."""
+    place = t.axes.index(axis)
+    return Tensor(how.reduce(t.a, axis=place), t.axes[:place] + t.axes[place + 1 :])
+
+
 def contracted(one: Tensor, other: Tensor) -> Tensor:
-    a, b, axes = together(one, other)
-    place = axes.index(".")
-    return Tensor((a * b).sum(axis=place), axes[:place] + axes[place + 1 :])
+    return reduced(combine(one, np.multiply, other), ".")
 
 
 def tokens_of(latex: str) -> list[str]:
     text = re.sub(r"\\(begin|end)\{align\*\}", "", latex).replace("{}", "")
-    found = re.findall(r"\\[a-zA-Z]+|\\.|\d+|[^\s]", text)
-    found = [token for token in found if token not in IGNORED]
-    out: list[str] = []
-    skip = 0
-    for k, token in enumerate(found):
-        if skip:
-            skip -= 1
-            continue
-        if token == r"\phantom":
-            skip = group_end(found, k + 1) - k
-            continue
-        out.append(token)
-    depth, lines = 0, []
-    for token in out:  # a line may end within brackets
+    text = re.sub(r"\\phantom\{(?:[^{}]|\{[^{}]*\})*\}", "", text)
+    found = [token for token in re.findall(r"\\[a-zA-Z]+|\\.|\d+|[^\s]", text) if token not in IGNORED]
+    depth, kept = 0, []
+    for token in found:  # a line may end within brackets
         depth += (token in OPEN) - (token in CLOSE)
         if token != r"\\" or not depth:
-            lines.append(token)
-    return lines
+            kept.append(token)
+    return kept
 
 
 def group_end(tokens: list[str], start: int) -> int:
     """Where the group that opens at `start` closes."""
     depth = 0
     for k in range(start, len(tokens)):
-        depth += tokens[k] in OPEN
-        depth -= tokens[k] in CLOSE
+        depth += (tokens[k] in OPEN) - (tokens[k] in CLOSE)
         if not depth:
             return k
     raise ValueError("a group that does not close: " + "".join(tokens[start:]))
@@ -177,8 +150,7 @@ def split(tokens: list[str], marks: set[str]) -> tuple[list[list[str]], list[str
     parts: list[list[str]] = [[]]
     found, depth = [], 0
     for token in tokens:
-        depth += token in OPEN
-        depth -= token in CLOSE
+        depth += (token in OPEN) - (token in CLOSE)
         if token in marks and not depth:
             found.append(token)
             parts.append([])
@@ -192,8 +164,7 @@ def statements(latex: str) -> list[list[str]]:
     lines, _ = split(tokens_of(latex), {r"\\"})
     found: list[list[str]] = []
     for line in filter(None, lines):
-        goes_on = line[0] in {"+", "-", *ARROWS, *RELATIONS}
-        if found and goes_on:
+        if found and line[0] in {"+", "-", *ARROWS, *RELATIONS}:
             found[-1] += line
         else:
             found.append(line)
@@ -246,15 +217,12 @@ class Reader:
 
     def term(self) -> Any:
         value = self.factor()
-        while self.at() not in {"", "+", "-", "/", *self.bars[-1:]}:
+        while self.at() not in {"", "+", "-", *self.bars[-1:]}:
             if self.at() == r"\circ":
                 self.take()
                 value = combine(value, np.multiply, self.factor())
             else:
                 value = product(value, self.factor())
-        if self.at() == "/":
-            self.take()
-            value = combine(value, np.divide, self.term())
         return value
 
     def factor(self) -> Any:
@@ -291,8 +259,7 @@ class Reader:
         for letter in letters:
             if letter not in body.axes:
                 raise SyntaxError(f"nothing to sum over {letter} in {''.join(self.tokens)}")
-            place = body.axes.index(letter)
-            body = Tensor(body.a.sum(axis=place), body.axes[:place] + body.axes[place + 1 :])
+            body = reduced(body, letter)
         return body
 
     def extreme(self, token: str) -> Any:
@@ -302,9 +269,7 @@ class Reader:
             index = "".join(self.group())
             if index in "+-":
                 return self.names.functions[f"{token}_{index}"]("".join([self.take()]))
-            body = self.factor()
-            place = body.axes.index(index)
-            return Tensor(pick.reduce(body.a, axis=place), body.axes[:place] + body.axes[place + 1 :])
+            return reduced(self.factor(), index, pick)
         parts, _ = split(self.group(), {","})
         value = self.inner(parts[0])
         for part in parts[1:]:
@@ -347,8 +312,6 @@ class Reader:
         return self.name(token)
 
     def name(self, token: str) -> Any:
-        if token == r"\operatorname":
-            token = "".join(self.group())
         if token == r"\bar":
             token += self.take()
         mark = index = ""
@@ -375,7 +338,7 @@ class Reader:
 
     def bound(self, name: str, index: str) -> Any:
         value = self.names.values[name]
-        if isinstance(value, (Tensor, Matrix, Interval)):
+        if isinstance(value, (Tensor, Matrix)):
             return value
         a = np.asarray(value, dtype=float)
         axes = (
@@ -397,9 +360,7 @@ def root(t: Tensor) -> Tensor:
 def plain(value: Any) -> Tensor:
     """A value to compare, a column as a vector."""
     if isinstance(value, Matrix):
-        return Tensor(
-            value.a.reshape(()) if value.a.size == 1 else value.a.ravel(), () if value.a.size == 1 else ("*",)
-        )
+        return flat(value) if value.a.size == 1 else Tensor(value.a.ravel(), ("*",))
     return value
 
 
@@ -464,14 +425,6 @@ class Failure:
 def claim(piece: list[str], names: Names, where: Tensor | None, sets: dict[str, Tensor]) -> list[Failure]:
     failures = []
     for left, relation, right in sides_of(piece, names, sets):
-        if isinstance(right, Interval):
-            value = float(plain(left).a)
-            slack = HOLDS * max(1.0, abs(value))
-            if not right.low - slack <= value <= right.high + slack:
-                failures.append(Failure("".join(piece), value, right.low if value < right.low else right.high))
-            continue
-        if isinstance(left, Interval):
-            continue
         a, b, axes = pair_of(left, right)
         a, b = np.broadcast_arrays(a, b)
         finite = np.abs(np.stack([a, b]))

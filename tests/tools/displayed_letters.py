@@ -6,13 +6,12 @@ is that of a factor of its matrix over all points that occur, so that w is a vec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import numpy as np
-from displayed import Names, Tensor
+from displayed import Names, Tensor, scalar
 
 import qpsvm
 from qpsvm.base.arrays.frozen import bare
@@ -50,10 +49,8 @@ class Space:
             values, vectors = np.linalg.eigh(np.asarray(problem.kernel(points, points)))
             kept = values > 1e-12 * values.max()
             features = vectors[:, kept] * np.sqrt(values[kept])
-        n, q = len(X), len(Z)
-        return cls(features[:n], features[n : n + 4], features[n + 4 :], points, features) if q else cls(
-            features[:n], features[n:], features[:0], points, features
-        )  # fmt: skip
+        samples, new, of_rows = np.split(features, [len(X), len(points) - len(Z)])
+        return cls(samples, new, of_rows, points, features)
 
     def weights(self, products: np.ndarray) -> np.ndarray:
         """w with these products with all points."""
@@ -89,9 +86,7 @@ def prices(problem: Any) -> np.ndarray:
     match problem:
         case qpsvm.HardMargin():
             return np.full(problem.n, np.inf)
-        case qpsvm.PrimalHinge():
-            return s / s.sum()
-        case qpsvm.NuSVM():
+        case qpsvm.PrimalHinge() | qpsvm.NuSVM():
             return s / s.sum()
         case qpsvm.OneClass():
             return s
@@ -218,12 +213,9 @@ def dual(problem: Any, at: Point) -> float:
 
 def optimal(problem: Any, result: Any, space: Space) -> Point:
     """The result: w by the values of its decision function."""
-    if isinstance(problem, JOINT):
-        f = result.decision_function(space.points)
-        return Point(
-            result.alpha, np.array([space.weights(f[:, c] - result.b[c]) for c in range(f.shape[1])]), result.b
-        )
     f = result.decision_function(space.points)
+    if isinstance(problem, JOINT):
+        return Point(result.alpha, space.weights(f - result.b).T, result.b)
     table = result.constraints
     found = np.zeros(0) if table is None else np.asarray(table["price"])
     if isinstance(problem, qpsvm.SVDD):
@@ -293,6 +285,14 @@ def alone(problem: Any) -> bool:
 # --- letters ----------------------------------------------------------------------------------------------------------
 
 
+def kernel(names: Names, text: str) -> Tensor:
+    """K between two points, or of all with themselves."""
+    one, other = (names.point(part) for part in text.split(","))
+    if one.axes == other.axes:
+        return Tensor(np.square(one.a).sum(axis=1), one.axes[:1])
+    return Tensor(one.a @ other.a.T, (one.axes[0], other.axes[0]))
+
+
 def names_of(problem: Any, space: Space, at: Point) -> Names:
     """All letters at a point."""
     if isinstance(problem, JOINT):
@@ -304,35 +304,23 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
     rows = row_features(problem, space)
     ball = isinstance(problem, qpsvm.SVDD)
     w_of_alpha = rows.T @ (s * alpha)
-    K, shift = Phi @ Phi.T, float(at.w @ at.w) if ball else 0.0
+    K, P, D = Phi @ Phi.T, primal(problem, space, at), dual(problem, at)
 
     def f(features: np.ndarray) -> np.ndarray:
         if ball:  # R² − ‖φ − c‖²
-            return shift + 2 * at.b - np.square(features - at.w).sum(axis=1)
+            return float(at.w @ at.w) + 2 * at.b - np.square(features - at.w).sum(axis=1)
         return features @ at.w + at.b
-
-    def kernel(text: str) -> Tensor:
-        one, other = (names.point(part) for part in text.split(","))
-        if one.axes == other.axes:
-            return Tensor(np.square(one.a).sum(axis=1), one.axes[:1])
-        return Tensor(one.a @ other.a.T, (one.axes[0], other.axes[0]))
 
     def of_point(text: str) -> Tensor:
         found = names.point(text)
         return Tensor(f(found.a), found.axes[:1])
 
-    functions |= {"f": of_point, "K": kernel, r"\varphi": names.point}
-    functions |= {"c" if ball else "w": lambda _: Tensor(w_of_alpha, (".",))}
-    P, D = primal(problem, space, at), dual(problem, at)
     functions |= {
-        "P": lambda text: Tensor(np.asarray(0.0 if text == "0,0,0" else P)),
-        "D": lambda _: Tensor(np.asarray(D)),
-    }
-    functions["L"] = lambda text: Tensor(np.asarray(lagrangian(problem, space, at, text)))
-    functions["dist"] = lambda text: Tensor(  # the length of the step along w that changes f by 2
-        np.asarray((at.level if isinstance(problem, qpsvm.NuSVM) else 1.0) * 2 if "0," not in text else at.level)
-        / np.linalg.norm(at.w)
-    )
+        "f": of_point, "K": lambda text: kernel(names, text), r"\varphi": names.point,
+        "c" if ball else "w": lambda _: Tensor(w_of_alpha, (".",)),
+        "P": lambda text: scalar(0.0 if text == "0,0,0" else P), "D": lambda _: scalar(D),
+        "L": lambda text: scalar(lagrangian(problem, space, at, text)),
+    }  # fmt: skip
     names.rewrites |= {
         r"\langle (w,b),\,(\varphi(x_i),1)\rangle": r"\langle w,\varphi(x_i)\rangle+b",
         r"w^{\top}x": r"\langle w,\varphi(x)\rangle",
@@ -362,7 +350,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         if isinstance(problem, qpsvm.NuSVM):
             values |= {"s": at.level - at.b, "t": at.level + at.b}
         ends = {r"\min_+": u[s > 0].min(), r"\max_-": u[s < 0].max(), r"\min_-": u[s < 0].min()}
-        functions |= {key: (lambda _, end=end: Tensor(np.asarray(end))) for key, end in ends.items()}
+        functions |= {key: (lambda _, end=end: scalar(end)) for key, end in ends.items()}
         values[r"\delta"] = (u[s > 0].min() - u[s < 0].max()) / 2
     if isinstance(problem, REGRESSION):
         t, (above, below) = targets(problem), np.split(alpha, 2)
@@ -389,7 +377,7 @@ def names_of(problem: Any, space: Space, at: Point) -> Names:
         A[np.arange(len(rows)), problem.pairs[:, 0]], A[np.arange(len(rows)), problem.pairs[:, 1]] = 1.0, -1.0
         values |= {"A": A, r"\beta": A.T @ alpha, "C": C, "y": np.ones(len(rows))}
     turned = bound_of(problem, alpha) - alpha
-    values |= {r"\bar\alpha": turned, "P": Tensor(np.asarray(P))}
+    values |= {r"\bar\alpha": turned, "P": scalar(P)}
     functions["P^*"] = lambda text: changed_optima(problem, text)
     if "C" in values:
         values[r"\Delta"] = Tensor(np.asarray(values["C"]) / 100, ("i",))
@@ -413,25 +401,18 @@ def _beta(problem: Any, signed: np.ndarray) -> np.ndarray:
 
 def rows_of(problem: Any, space: Space) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """g (p, D), what b counts, h (p,) and A (p, q) of a user's rows, in the units of the user."""
-    g, c, h, A = [], [], [], np.zeros((0, len(space.rows)))
-    place = 0
-    for item in problem.constraints:
-        if isinstance(item, qpsvm.Constraints):
-            G = dense(item.G)
-            g, c, h = [*g, *G], [*c, *(item.c * np.ones(len(G)))], [*h, *(item.h * np.ones(len(G)))]
-            continue
-        a = dense(item.A)
-        Z = space.rows[place : place + a.shape[1]]
-        A = np.zeros((len(a), len(space.rows)))
-        A[:, place : place + a.shape[1]] = a
-        place += a.shape[1]
-        g, c, h = [*g, *(a @ Z)], [*c, *a.sum(axis=1)], [*h, *(item.h * np.ones(len(a)))]
-    return np.array(g), np.array(c), np.array(h), A
+    (item,) = problem.constraints
+    if isinstance(item, qpsvm.Constraints):
+        G = dense(item.G)
+        return G, item.c * np.ones(len(G)), h_alone(problem), np.zeros((0, len(space.rows)))
+    A = dense(item.A)
+    return A @ space.rows, A.sum(axis=1), h_alone(problem), A
 
 
 def h_alone(problem: Any) -> np.ndarray:
     """The bounds of a user's rows: (p,)."""
-    return np.concatenate([np.atleast_1d(item.h).astype(float) for item in problem.constraints])
+    (item,) = problem.constraints
+    return np.atleast_1d(item.h).astype(float)
 
 
 @cache
@@ -446,17 +427,12 @@ def changed_optima(problem: Any, text: str) -> Tensor:
         moved = h + sign * np.abs(h).max() / 100 * np.eye(len(h))
         problems = [bare(problem) for _ in moved]
         for other, each in zip(problems, moved, strict=True):
-            other.constraints = tuple(with_bounds(problem.constraints, each))
+            (item,) = problem.constraints
+            over_w = isinstance(item, qpsvm.Constraints)
+            other.constraints = (qpsvm.Constraints(item.G, each, c=item.c) if over_w
+                                 else qpsvm.ValueConstraints(item.Z, item.A, each),)  # fmt: skip
     optima = [qpsvm.solve(each, tol=1e-12, check=False).primal for each in problems]
     return Tensor(np.array(optima, dtype=float), (index,))
-
-
-def with_bounds(constraints: Any, h: np.ndarray) -> Iterator[Any]:
-    """The rows with other bounds."""
-    for item in constraints:
-        own, h = h[: np.size(item.h)], h[np.size(item.h) :]
-        over_w = isinstance(item, qpsvm.Constraints)
-        yield qpsvm.Constraints(item.G, own, c=item.c) if over_w else qpsvm.ValueConstraints(item.Z, item.A, own)
 
 
 def left_of_bound(problem: Any, space: Space, w: np.ndarray, b: float) -> np.ndarray:
@@ -474,7 +450,7 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
     lam, ball, values = at.prices, isinstance(problem, qpsvm.SVDD), names.values
     w_of_both = row_features(problem, space).T @ (signs(problem) * at.alpha) - g.T @ lam / unit(problem)
     values |= {"g": g, "d" if ball else "c": c, "h_j": Tensor(h, ("j",)), "A": A, r"\pi": lam}
-    values |= {"h_l": Tensor(h_alone(problem), ("l",)), "D": Tensor(np.asarray(dual(problem, at)))}
+    values |= {"h_l": Tensor(h_alone(problem), ("l",)), "D": scalar(dual(problem, at))}
     values[r"\Delta"] = Tensor(np.abs(h_alone(problem)).max() / 100)
     names.functions["c" if ball else "w"] = lambda _: Tensor(w_of_both, (".",))
     names.vectors |= {"g"}
@@ -485,7 +461,7 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
     def of_L(text: str) -> Tensor:
         half = 0.5 if r"\tfrac12" in text else 1.0
         rows = lam @ left_of_bound(problem, space, half * at.w, half * at.b)
-        return Tensor(np.asarray(lagrangian(problem, space, at, text) - rows))
+        return scalar(lagrangian(problem, space, at, text) - rows)
 
     names.functions["L"] = of_L
 
@@ -507,7 +483,7 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
     norm = 0.5 * (W**2).sum() + (0.5 * b @ b if problem.intercept == "penalised" else 0.0)
     P = norm + (C @ xi if one else (C[:, None] * xi).sum())
     D = -float(problem.qp("dual").objective(alpha[~own]))
-    left = C[:, None] - (alpha.sum(axis=1)[:, None] / 1.0 if one else alpha)
+    left = C[:, None] - (alpha.sum(axis=1)[:, None] if one else alpha)
     turned = np.where(own, 0.0, left / (k - 1) if one else left)
     names = Names({}, {"x_": Phi, "x": space.new})
 
@@ -518,7 +494,7 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
         room = (C - used.sum(axis=1)) @ xi if one else ((C[:, None] - used) * xi)[~own].sum()
         cost = C @ xi if one else (C[:, None] * xi).sum()
         off = (used * np.where(own, 0.0, slack - short)).sum()
-        return Tensor(np.asarray(half**2 * norm + cost - off - room))
+        return scalar(half**2 * norm + cost - off - room)
 
     def of_point(text: str, index: str) -> Tensor:
         found = names.point(text)
@@ -527,17 +503,13 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
             return Tensor(values[np.arange(n), y], ("i",))
         return Tensor(values, (found.axes[0], index))
 
-    def kernel(text: str) -> Tensor:
-        first, second = (names.point(part) for part in text.split(","))
-        return Tensor(first.a @ second.a.T, (first.axes[0], second.axes[0]))
-
-    names.functions |= {"f": of_point, r"\varphi": names.point, "K": kernel, "L": L,
+    names.functions |= {"f": of_point, r"\varphi": names.point, "K": lambda text: kernel(names, text), "L": L,
                         "w": lambda _, index: Tensor(w_of_alpha, (index, "."))}  # fmt: skip
     names.vectors |= {"w"}
     names.values |= {
-        r"\alpha": alpha, r"\beta": beta, "w": W, "b": b, "C": C, r"\xi": xi, "P": Tensor(np.asarray(P)),
+        r"\alpha": alpha, r"\beta": beta, "w": W, "b": b, "C": C, r"\xi": xi, "P": scalar(P),
         r"\eta": C - alpha.sum(axis=1) if one else np.where(own, 0.0, C[:, None] - alpha),
-        "L": D, "D": Tensor(np.asarray(D)),
+        "L": D, "D": scalar(D),
         "w_y_i": Tensor(W[y], ("i", ".")), r"\beta_iy_i": Tensor(beta[np.arange(n), y], ("i",)),
         "c": Tensor(np.arange(k), ("c",)), "d": Tensor(np.arange(k), ("d",)), "y": Tensor(y, ("i",)), "k": k,
         r"\bar\alpha": turned,
@@ -546,11 +518,6 @@ def _joint(problem: Any, space: Space, at: Point) -> Names:
     names.rewrites |= {r"\quad (c\ne y_i)": "", r"\ (c\ne y_i)": ""}
     names.rewrites |= {r"\beta_c^{\top}K\beta_c": r"\sum_{i,j}\beta_{ic}\beta_{jc}K(x_i,x_j)"}
     if k == 2:
-        names.values |= {"v": Tensor(W[1] - W[0], (".",))}
-        names.values |= {
-            "w_1": Tensor(W[0], (".",)),
-            "w_2": Tensor(W[1], (".",)),
-            "b_1": Tensor(b[0]),
-            "b_2": Tensor(b[1]),
-        }
+        names.values |= {"v": Tensor(W[1] - W[0], (".",)), "b_1": scalar(b[0]), "b_2": scalar(b[1]),
+                         "w_1": Tensor(W[0], (".",)), "w_2": Tensor(W[1], (".",))}  # fmt: skip
     return names

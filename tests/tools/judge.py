@@ -32,6 +32,9 @@ from qpsvm.space.kernels.functions import NAMES, RBF, Precomputed
 BALANCE, PRINTED = Fraction(1, 10**12), Fraction(1, 10**9)
 #: What a number of the dual may be off what is documented: some roundings.
 ROUNDED = Fraction(1, 2**44)
+#: What an objective of 0 may be by the scale of what cancels in it, of samples and of a kernel: roundings of w, and the
+#: root of those of ‖w‖².
+NOTHING, NOTHING_OF_KERNEL = Fraction(1, 10**12), Fraction(1, 10**6)
 #: A row with more than this share of its bound is no row of which it may be said that α is 0.
 PERIPHERAL = 1e-3
 
@@ -90,7 +93,7 @@ def rows_of(X: Any, svm: Any) -> list[Vector]:
 
 
 def values_of(svm: Any, X: Any, alpha: Vector, w: Vector, mu: dict[str, Fraction]) -> tuple[Fraction, Fraction]:
-    """P and D of (DUAL.3) and (DUAL.1) at numbers as they are: D is −10^400 where α is not feasible."""
+    """P and D of (DUAL.3) and (DUAL.1) at numbers as they are: D is −`checker.INFINITE` where α is not feasible."""
     points, program = sparse_rows(X), program_of(svm)
     P, D, _ = checker.both(program, checker.by_coordinates(points, w, _beta(program, alpha, len(points))), alpha, mu)
     return P[1], D[0]
@@ -344,10 +347,9 @@ def _moved(program: Program, K: Any, alpha: Vector, members: list[int], column: 
     return found
 
 
-def judge_proof(problem: Any, result: Any, proof: Any = None) -> Verdict:
+def judge_proof(problem: Any, result: Any) -> Verdict:
     """P of a result and D of the α of its proof, of the machine as it is documented, with the rows of a user's."""
-    proof = result.verify() if proof is None else proof
-    found, point = recorded(problem, result), proof.record["point"]
+    found, point = recorded(problem, result), result.verify().record["point"]
     machine, plane = found.machine, found.plane
     part, points, kernel, unit = _samples(problem, found)
     alpha = [point[k] for k in range(len(point.alpha))]
@@ -372,18 +374,22 @@ def faults(problem: Any, result: Any, tol: float) -> list[str]:
     numbers = [result.alpha, result.b, result.rho, result.yf, result.coef, *result.extras.values()]
     if not all(np.isfinite(part).all() for part in numbers):
         return ["nan: a number that is none"]
-    verdict, optimal, found = judge(problem, result), result.status == "optimal", []
+    verdict, optimal, found, asked = judge(problem, result), result.status == "optimal", [], tol
     exact, nothing = verdict.gap, vanishes(result)
     if nothing:  # measured by what w would be if nothing cancelled in it
         exact = (verdict.primal - verdict.dual) / verdict.scale if verdict.scale else Fraction(0)
+        tol = min(tol, float(NOTHING_OF_KERNEL if result.model.w is None else NOTHING))
     if optimal and not exact <= tol:
         found.append(f"false: optimal at tol {tol:g}, the gap is {float(exact):.3g}, printed {result.gap:.3g}")
     if verdict.gap < 0:
         found.append(f"judge: a gap of {float(exact):.3g} contradicts weak duality")
     if math.isfinite(result.gap) and result.gap < exact * (1 - PRINTED) and not nothing:
         found.append(f"low: the gap is {float(exact):.3g}, printed {result.gap:.3g}")
-    if not result.gap >= 0 or optimal != (result.gap <= tol):
+    if not result.gap >= 0 or optimal != (result.gap <= asked):
         found.append(f"status: {result.status} at a gap of {result.gap:.3g}")
+    idle = np.asarray(problem.sample_weight) == 0.0
+    if result.pairs is None and result.alpha.reshape(-1, problem.n)[:, idle].any():
+        found.append("weightless: a sample without weight has an α")
     if not verdict.in_box or verdict.imbalance > BALANCE:
         found.append(f"infeasible: in the box {verdict.in_box}, off balance by {float(verdict.imbalance):.3g}")
     if math.isfinite(result.gap) and math.isfinite(verdict.size) and not nothing:

@@ -2,7 +2,7 @@
 
 It returns w; α is read off features that are added to the rows (`solvers.linear.liblinear`). Its loop knows no clock
 and no interrupt key: it is run in slices, long ones in a child (`run_sliced`). `augmented_lagrangian` begins with
-the same loop where that pays, and goes on where it ends.
+a loop of the same kind where that pays, and goes on where it ends.
 """
 
 from __future__ import annotations

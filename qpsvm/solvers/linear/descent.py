@@ -7,7 +7,7 @@ the Newton steps would, and at least for as long as half of these would take (`P
 of what would have been right.
 
 The compiled loop (`qpsvm/core/c/descent.c`) takes every loss of `RowLosses`, and a free intercept as the multiplier of
-yᵀα = 0. Without the compiled core Newton steps begin. (Of a squared loss, C is 1/δ.)
+yᵀα = 0. Without the compiled core Newton steps begin.
 
 Whether a pair is good enough says the gap (ALM.5).
 """
@@ -92,7 +92,7 @@ def goes_first(problem: RowProblem) -> bool:
 
 
 def _reach(problem: RowProblem) -> float:
-    """The mean of C‖(x, 1)‖²."""
+    """The mean of C‖(x, 1)‖²; of a squared loss, C is 1/δ."""
     losses = problem.losses
     penalty = 1.0 / mean(losses.curvature) if losses.endless else losses.jump
     rows = problem.rows
