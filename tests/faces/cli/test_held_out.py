@@ -38,6 +38,7 @@ def table(tmp_path: Path) -> Path:
 
 FEATURES = ["--target", "bought", "--drop", "street", "--drop", "price", "--drop", "counts"]
 PRICE = ["--target", "price", "--drop", "street", "--drop", "bought", "--drop", "counts"]
+RANKING = ["--variant", "ranking", "--target", "price", "--groups", "street", "--drop", "bought", "--drop", "counts"]
 
 
 def sample_of(path: Path, learnt: str = "labels", **how: object) -> Sample:
@@ -209,6 +210,3 @@ def test_pictures(capsys, table, tmp_path, options, name, begins):
 )
 def test_what_is_wrong_is_one_line(capsys, table, options, words):
     assert words in fail(capsys, "solve", table, *options)
-
-
-RANKING = ["--variant", "ranking", "--target", "price", "--groups", "street", "--drop", "bought", "--drop", "counts"]

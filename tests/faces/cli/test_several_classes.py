@@ -209,5 +209,7 @@ def test_several_classes_in_one_program_are_compared_proven_derived_and_drawn(ca
     assert "optimal" in succeed(capsys, "path", iris, *TARGET, *machine, "--C", "1,2")
     derived = succeed(capsys, "derive", "crammer-singer", "--data", iris, *TARGET, "--steps", "CSMC.4")
     assert "(CSMC.4)" in derived
-    succeed(capsys, "solve", iris, *TARGET, "--plot", picture)
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    for axes in ([], ["--axes", "pl", "pw"]):
+        picture.unlink()
+        succeed(capsys, "solve", iris, *TARGET, "--plot", picture, *axes)
+        assert picture.read_bytes().startswith(b"\x89PNG")
