@@ -63,7 +63,8 @@ from qpsvm.base.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
-from qpsvm.base.moved import follow, late_names
+from qpsvm.base.moved import follow as _follow
+from qpsvm.base.moved import late_names as _late_names
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines import CSVM, Constraints, Problem, ValueConstraints
 from qpsvm.machines.registry import LATE as _LATE
@@ -121,7 +122,7 @@ if TYPE_CHECKING:
     from qpsvm.space.kernels.feature_map import Nystroem, RandomFourier
     from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 else:
-    __getattr__, __dir__ = late_names(
+    __getattr__, __dir__ = _late_names(
         __name__,
         {
             **_LATE,
@@ -157,7 +158,7 @@ else:
         },
     )
 
-follow()
+_follow()
 
 __version__ = "0.2.0.dev0"
 

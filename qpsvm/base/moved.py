@@ -16,6 +16,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from qpsvm.base.other_names import explain_module_attribute
+
 #: Where the public packages went, and modules whose classes are in pickles.
 MOVED = {
     "qpsvm.cli": "qpsvm.faces.cli",
@@ -74,11 +76,16 @@ def late_names(
         elif name in homes:
             value = getattr(import_module(homes[name]), name)
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
+            hint = explain_module_attribute(name) if package == "qpsvm" else ""
+            raise AttributeError(
+                f"module {package!r} has no attribute {name!r}{hint}", name=name, obj=sys.modules[package]
+            )
         setattr(sys.modules[package], name, value)
         return value
 
     def everything() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes, *modules})
+        found = vars(sys.modules[package])
+        public = found.get("__all__", found)
+        return sorted({*(name for name in found if name.startswith("__")), *public, *homes, *modules})
 
     return attribute, everything

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import freeze_all, freeze_parts, remembered
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import NoWeightVectorError
+from qpsvm.base.other_names import OF_RESULT, AnswersOtherNames
 from qpsvm.bounds.proof.proof import without_problem
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.caveats import Caveat
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from qpsvm.result.hints import Hint
 
 
-class Certified(ProvenPredictions):
+class Certified(AnswersOtherNames, ProvenPredictions):
     """A certified point of any machine, with the record of how it came about."""
 
     status: Status
@@ -39,6 +40,7 @@ class Certified(ProvenPredictions):
     title: str
     message: str
     caveats: tuple[Caveat, ...]
+    _other_names: ClassVar[Mapping[str, str]] = OF_RESULT
 
     def __post_init__(self) -> None:
         freeze_parts(self)

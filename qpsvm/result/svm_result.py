@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import remembered
-from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError, ParameterTypeError, QPSVMError
 from qpsvm.base.html import Cell, table
 from qpsvm.bounds.certificate import objective_terms
+from qpsvm.data.rows import as_row_source
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.certified import Certified, seconds
@@ -197,8 +198,27 @@ class SVMResult(Certified):
 
     @remembered
     def support(self) -> IntArray:
-        """Rows with α > 0, (k,): on the margin or at the bound."""
+        """Rows of the support vectors, (k,): those with α > 0, on the margin or at the bound."""
         return np.flatnonzero(self.kind > 0)
+
+    @property
+    def support_vectors(self) -> Matrix:
+        """The samples with coef ≠ 0, rows of X: (s, d); with a precomputed kernel, rows of the kernel matrix.
+
+        Raises
+        ------
+        UnsupportedError
+            A result read from a file, which has no samples.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
+        >>> print(result.support, result.support_vectors.ravel())
+        [1 2] [1. 3.]
+        """
+        X, rows = self._owner(None).X, np.flatnonzero(self.coef)
+        return as_row_source(X).take(rows)
 
     @remembered
     def on_margin(self) -> IntArray:

@@ -14,13 +14,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.frozen import PLAIN, Abstract, freeze_all, read_only, remembered
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
+from qpsvm.base.errors import AbsentError, DataError, UnknownOptionError, UnsupportedError
 from qpsvm.base.html import Cell, table
+from qpsvm.base.other_names import OF_PROBLEM, AnswersOtherNames, explain_argument
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.rows.transformed import map_rows
 from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.linear_constraints import UserRows, as_list, computed_rows, textbook_rows
-from qpsvm.machines.problem.parameters import Form, as_intercept, check_form, checked, described, in_words, one_of
+from qpsvm.machines.problem.parameters import (
+    Form,
+    arguments_of,
+    as_intercept,
+    check_form,
+    checked,
+    described,
+    in_words,
+    one_of,
+)
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
 from qpsvm.program.exchange import R, Solvable
@@ -38,7 +48,22 @@ if TYPE_CHECKING:
 RULES = get_args(PSDRule)
 
 
-class Machine(Solvable[R], metaclass=Abstract):
+class MachineType(Abstract):
+    """The type of the classes of machines: a call with an argument that a machine does not have says what to do."""
+
+    _arguments: frozenset[str] | None
+
+    if not TYPE_CHECKING:  # a type checker reads the arguments off `__init__`
+
+        def __call__(cls, *values: Any, **options: Any) -> Any:
+            known = cls._arguments
+            unknown = next((name for name in options if name not in known), None) if known is not None else None
+            if unknown is not None:
+                raise UnknownOptionError(explain_argument(cls.__name__, unknown, options, sorted(known)))
+            return super().__call__(*values, **options)
+
+
+class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
     """A machine whose solution is an R. Arrays that it keeps are read-only: what is worked out of them is kept, too."""
 
     samples: Samples
@@ -61,6 +86,7 @@ class Machine(Solvable[R], metaclass=Abstract):
     affine: ClassVar[bool] = False
     #: Whether a feature map is computed with by its features, not by the kernel that they make.
     mapped: ClassVar[bool] = True
+    _other_names: ClassVar[Mapping[str, str]] = OF_PROBLEM
 
     def __init__(
         self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None, **own: Any
@@ -78,6 +104,7 @@ class Machine(Solvable[R], metaclass=Abstract):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         described(cls)
+        cls._arguments = arguments_of(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value if type(value) in PLAIN else read_only(value))

@@ -1,0 +1,107 @@
+"""Answer names that other libraries use by ours (`AnswersOtherNames`, `explain_argument`, `explain_module_attribute`).
+
+A user who comes from scikit-learn or SciPy guesses `result.coef_`, `problem.fit` or `CSVM(X, y, gamma=0.1)`. Each guess
+is an error that names what this library has instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from qpsvm.base.arrays.words import did_you_mean
+
+#: Classes of `qpsvm.estimators` that somebody may look for in `qpsvm`.
+ESTIMATORS = ("LinearSVC", "LinearSVR", "NuSVC", "OneClassSVM", "RankingSVM", "SVC", "SVR")
+
+#: Attributes of a result.
+OF_RESULT = {
+    "coef_": "scikit-learn's coef_ is result.w here, of a linear kernel",
+    "intercept_": "scikit-learn's intercept_ is result.b here",
+    "intercept": "the intercept is result.b",
+    "support_": "scikit-learn's support_ is result.support here: the rows of the support vectors",
+    "support_vectors_": "scikit-learn's support_vectors_ is result.support_vectors here",
+    "dual_coef_": "scikit-learn's dual_coef_ is result.coef[result.support] here",
+    "dual_coef": "the coefficients of the kernel expansion are result.coef, one per sample",
+    "n_support_": "the support vectors are result.support; len(result.support) counts them",
+    "n_support": "the support vectors are result.support; len(result.support) counts them",
+    "n_iter_": "scikit-learn's n_iter_ is result.iterations here",
+    "nit": "SciPy's nit is result.iterations here",
+    "classes_": "scikit-learn's classes_ is result.classes here",
+    "objective": "the values of both programs are result.primal and result.dual",
+    "value": "the values of both programs are result.primal and result.dual",
+    "fun": "SciPy's fun is result.primal or result.dual here",
+    "x": "the solution is result.alpha (dual) and result.w, result.b (primal)",
+    "success": 'a certified result has result.status == "optimal"',
+    "slack": "the slack variables are result.xi",
+    "score": "compare result.predict(X) with y, or use qpsvm.estimators, which have score",
+    "fit": "a result is fitted; qpsvm.solve(problem) fits, and qpsvm.estimators have fit",
+    "predict_proba": "probabilities need a calibrated model: qpsvm.estimators.SVC(probability=True)",
+}  # fmt: skip
+
+#: Attributes of a problem.
+OF_PROBLEM = {
+    **dict.fromkeys(("fit", "solve"), "a problem only states the quadratic programs; qpsvm.solve(problem) solves them"),
+    **dict.fromkeys(
+        ("predict", "decision_function", "score", "alpha", "b", "w", "support", "status", "value"),
+        "a problem has no solution: that is what result = qpsvm.solve(problem) has",
+    ),
+    **dict.fromkeys(
+        ("P", "q", "A", "G", "h", "lb", "ub", "objective", "variables"),
+        'it belongs to a quadratic program: problem.qp("dual") or problem.qp("primal")',
+    ),
+    **dict.fromkeys(("gamma", "degree", "coef0"), "it belongs to the kernel: problem.kernel"),
+    "sample_weights": "the weights are problem.sample_weight",
+    "n_samples": "the number of samples is problem.n",
+}  # fmt: skip
+
+#: Arguments of other libraries' estimators, and where they are here.
+ARGUMENTS = {
+    **dict.fromkeys(("tol", "max_iter", "verbose", "solver", "backend"), "an argument of qpsvm.solve(problem, …)"),
+    "fit_intercept": 'the intercept is intercept="free", "penalised" or None',
+    "probability": "probabilities are qpsvm.estimators.SVC(probability=True)",
+    "loss": "each loss is a class: CSVM, SquaredHinge, HuberHinge, EpsilonSVR, QuantileSVR",
+    "penalty": "the penalty is ½‖w‖²",
+    "nu": "ν is a parameter of NuSVM, NuSVR and OneClass",
+    "epsilon": "ε is a parameter of EpsilonSVR",
+}  # fmt: skip
+#: Parameters of kernels by the text that names the kernel.
+KERNELS = {"rbf": "RBF", "poly": "Polynomial", "polynomial": "Polynomial", "sigmoid": "Sigmoid"}
+OF_KERNEL = ("gamma", "degree", "coef0")
+
+
+class AnswersOtherNames:
+    """An object that explains an attribute that it does not have, where other libraries' objects have it."""
+
+    _other_names: ClassVar[Mapping[str, str]] = {}
+
+    if not TYPE_CHECKING:  # a type checker would take every attribute for one that is there
+
+        def __getattr__(self, name: str) -> Any:
+            hint = type(self)._other_names.get(name)
+            if hint is None:  # a property may have raised: look it up once more, for its own error
+                return object.__getattribute__(self, name)
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}: {hint}", name=name, obj=self
+            )
+
+
+def explain_argument(machine: str, name: str, given: Mapping[str, Any], known: Iterable[str]) -> str:
+    """Return the message for an argument that a machine does not have, with what to write instead."""
+    begin = f"{machine} has no argument {name!r}"
+    if name in OF_KERNEL:
+        kernel = given.get("kernel", "rbf")
+        named = KERNELS.get(kernel.lower(), "RBF") if isinstance(kernel, str) else "RBF"
+        values = ", ".join(f"{each}={given[each]!r}" for each in OF_KERNEL if each in given)
+        return f"{begin}: it is a parameter of the kernel, kernel=qpsvm.{named}({values})"
+    if name in ARGUMENTS:
+        return f"{begin}: {ARGUMENTS[name]}"
+    listed = list(known)
+    return " ".join([f"{begin};", *did_you_mean(name, listed), f"known: {', '.join(listed)}"])
+
+
+def explain_module_attribute(name: str) -> str:
+    """Return where an attribute that the package itself does not have is, ": " before it; "" if nobody knows."""
+    if name in ESTIMATORS:
+        return f": scikit-learn's classes are in qpsvm.estimators, from qpsvm.estimators import {name}"
+    return ": state a problem and call qpsvm.solve(problem)" if name in ("fit", "svm") else ""
