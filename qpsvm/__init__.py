@@ -115,7 +115,7 @@ if TYPE_CHECKING:
     from qpsvm.many.exact.validation import ValidationCurves
     from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
     from qpsvm.many.grid.interval import Interval
-    from qpsvm.many.grid.path import Path, path, solve_path
+    from qpsvm.many.grid.path import Path, path
     from qpsvm.program.dualise import dualise
     from qpsvm.result.all_in_one_result import JointResult
     from qpsvm.result.qp_result import QPResult
@@ -144,7 +144,7 @@ else:
             "qpsvm.many.exact.validation": ("ValidationCurves",),
             "qpsvm.many.grid.interval": ("Interval",),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
-            "qpsvm.many.grid.path": ("Path", "path", "solve_path"),
+            "qpsvm.many.grid.path": ("Path", "path"),
             "qpsvm.result.all_in_one_result": ("JointResult",),
             "qpsvm.result.qp_result": ("QPResult",),
             "qpsvm.space.kernels.feature_map": ("Nystroem", "RandomFourier"),
@@ -264,7 +264,6 @@ __all__ = [
     "read_model",
     "register_backend",
     "solve",
-    "solve_path",
     "unregister_backend",
     "vjp",
     "write_model",

@@ -125,7 +125,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "at": lambda problem, result: problem.at(result.alpha),
     "certify": lambda problem, result: problem.certify(result.alpha),
     "verify": lambda _, result: result.verify(),
-    "path": lambda problem, _: qpsvm.solve_path(problem, [0.5, 1.0]),
+    "path": lambda problem, _: qpsvm.path(problem, C=[0.5, 1.0]),
     "folds": lambda problem, _: qpsvm.cross_validate(problem, C=[0.5, 1.0]),
     "compare": lambda problem, _: qpsvm.compare(problem, ["interior_point"]),
     "derive": lambda problem, result: qpsvm.derive(problem, result),

@@ -16,7 +16,7 @@ import qpsvm
 X, y = load_breast_cancer(return_X_y=True)
 problem = qpsvm.CSVM(StandardScaler().fit_transform(X), y)
 prices = np.geomspace(1e-4, 10, 16)
-results = qpsvm.solve_path(problem, prices)
+results = qpsvm.path(problem, C=prices)
 
 figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
 qpsvm.plotting.path(problem, prices, show="margin", results=results, ax=axes[0])

@@ -182,7 +182,7 @@ def solve(
 
     See Also
     --------
-    solve_path : Many values of C, λ or ν.
+    path : Many values of C, λ or ν.
     compile : A QP for one solver, without a certificate.
     derive : The equations of the dual at the result.
 

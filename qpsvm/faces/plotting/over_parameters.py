@@ -40,7 +40,7 @@ from qpsvm.faces.plotting.style import (
 from qpsvm.machines import JointProblem, OneClass, Problem
 from qpsvm.many.grid.cross_validation import CrossValidation
 from qpsvm.many.grid.parameters import LETTERS, family, path_values
-from qpsvm.many.grid.path import solve_path
+from qpsvm.many.grid.path import path as solve_points
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
@@ -81,7 +81,7 @@ def path(
         are support vectors, and by kind; or the entries of w, for a linear kernel. By default the margin where there is
         one, else the objective. Of several classes in one program, ‖w‖² is Σ_c ‖w_c‖², and each class has coefficients.
     results : sequence of SVMResult or JointResult, optional
-        What `solve_path(problem, values)` returned. With it, several pictures need one path only.
+        What `qpsvm.path(problem, C=values)` returned. With it, several pictures need one path only.
     names : sequence of str, optional
         Names of the d features, for "coefficients".
     legend : bool, default=True
@@ -115,7 +115,7 @@ def path(
 
     See Also
     --------
-    qpsvm.solve_path : The results alone.
+    qpsvm.path : The results alone.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def path(
     >>> import qpsvm
     >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
     >>> values = [0.1, 1.0, 10.0]
-    >>> results = qpsvm.solve_path(problem, values)
+    >>> results = qpsvm.path(problem, C=values)
     >>> ax = qpsvm.plotting.path(problem, values, show="margin", results=results)
     >>> ax = qpsvm.plotting.path(problem, values, show="vectors", results=results)
     >>> ax.get_xscale()
@@ -138,7 +138,7 @@ def path(
     if show == "margin" and not has_margin(problem):
         raise no_margin(problem, "path(problem, values, show='objective')")
     machine: Any = problem
-    _, letter = family(machine)
+    name, letter = family(machine)
     at = path_values(values)
     if show == "coefficients" and not isinstance(problem.kernel, Linear):
         raise NoWeightVectorError(
@@ -149,11 +149,13 @@ def path(
     if results is not None:
         _check_results(problem, results, at, letter)
     ax = new_axes(ax, (6.4, 4.8))
-    results = solve_path(machine, at, **options) if results is None else results
+    if results is None:
+        arguments: dict[str, Any] = {name: at, **options}
+        results = solve_points(machine, **arguments)
     curves = _quantities(problem, results, show, labels)
-    for k, (name, heights) in enumerate(curves.items()):
+    for k, (curve, heights) in enumerate(curves.items()):
         color, style, marker = CURVES[k % len(CURVES)]
-        ax.plot(at, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=name)
+        ax.plot(at, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=curve)
     crosses(ax, at[_flat(problem, results)], "ρ = 0: w = 0, no margin")
     if letter != "ν":
         ax.set_xscale("log")
@@ -171,7 +173,7 @@ def _check_results(
     problem: Problem | JointProblem, results: Sequence[SVMResult | JointResult], at: FloatArray, letter: str
 ) -> None:
     if not isinstance(results, Sequence):
-        raise ParameterTypeError(f"results must be what solve_path(problem, values) returned, got {shown(results)}")
+        raise ParameterTypeError(f"results must be what qpsvm.path returned, got {shown(results)}")
     if len(results) != len(at):
         raise DataError(f"there are {len(results)} results for {len(at)} values of {letter}")
     for result in results:

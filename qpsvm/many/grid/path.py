@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, cast, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, ParameterTypeError
 from qpsvm.machines import JointProblem, Problem
 from qpsvm.machines.problem.machine import Machine
-from qpsvm.many.grid.parameters import Grid, family, grid_of, path_values, table
+from qpsvm.many.grid.parameters import Grid, grid_of, table
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.result.svm_result import SVMResult
 
@@ -228,46 +228,3 @@ def _group(
     for result in walk(problem, points, options):
         assert not isinstance(result, InfeasibleNuError)  # which is an error here
         yield result
-
-
-def solve_path(problem: Problem, values: ArrayLike, **options: Any) -> list[SVMResult]:
-    """Solve a problem for several C (λ for `PrimalHinge`, ν for `NuSVM`): `path` for the machine's first parameter.
-
-    Parameters
-    ----------
-    problem : Problem
-        As for `path`.
-    values : array_like, shape (k,)
-        Of C; of λ or ν for a machine without C.
-    **options
-        For `qpsvm.solve`. A `start` among them begins every solve.
-
-    Returns
-    -------
-    list of SVMResult
-        One for each value.
-
-    Raises
-    ------
-    UnsupportedError
-        A hard margin, which has nothing to vary.
-    ParameterError
-        A value that is not positive and finite, or no vector of them.
-    KeyboardInterrupt
-        Ctrl-C was pressed. It ends the path even where `solve` would return the best point so far.
-
-    See Also
-    --------
-    path : Several parameters, those of the kernel too.
-
-    Examples
-    --------
-    >>> import qpsvm
-    >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-    >>> results = qpsvm.solve_path(problem, [0.05, 0.1, 1.0])
-    >>> print([round(float(result.w[0]), 6) for result in results])
-    [0.3, 0.5, 1.0]
-    """
-    name, _ = family(problem)
-    grid = Grid(problem, {name: tuple(path_values(values))})
-    return list(_solved(grid, options, None, False))

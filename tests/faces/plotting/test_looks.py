@@ -10,7 +10,7 @@ from matplotlib.patches import Patch
 from sklearn.datasets import make_blobs
 from test_plotting import FLAT, FOUR, HISTORY, IRIS, NEAR, PICTURES, PROBLEMS, SOLVED, contours, labelled
 
-from qpsvm import CSVM, RBF, NuSVM, solve, solve_path
+from qpsvm import CSVM, RBF, NuSVM, path, solve
 from qpsvm.faces import plotting
 from qpsvm.faces.plotting.style import CLASSES, DISTORTED, KINDS, SIDES, SLIVER, look_of
 
@@ -188,7 +188,7 @@ NUS = [0.1, 0.2, 0.7, 0.9]
 @pytest.fixture(scope="module")
 def nu_path():
     problem = NuSVM(*MIXED)
-    return problem, solve_path(problem, NUS)
+    return problem, path(problem, nu=NUS)
 
 
 @pytest.mark.parametrize("show", ["margin", "norm", "objective", "vectors", "coefficients"])

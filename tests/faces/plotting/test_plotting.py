@@ -400,7 +400,7 @@ def test_hulls_say_why_there_is_no_picture(problem, message):
     ],
 )  # fmt: skip
 def test_a_path_is_what_single_solves_give(problem, values, make):
-    results = qpsvm.solve_path(problem, values)
+    results = qpsvm.path(problem, **{problem.own[0]: values})
     alone = [solve(make(value)) for value in values]
     assert [r.primal for r in results] == pytest.approx([r.primal for r in alone], rel=2e-6)
     assert (results[0].classes == problem.classes).all()
@@ -413,7 +413,7 @@ def test_a_path_is_what_single_solves_give(problem, values, make):
 def test_what_a_path_shows():
     problem = PROBLEMS["linear"]
     values = [0.01, 0.1, 1.0]
-    results = qpsvm.solve_path(problem, values)
+    results = qpsvm.path(problem, C=values)
     drawn = {
         show: [line.get_ydata() for line in plotting.path(problem, values, show=show, results=results).lines]
         for show in ("margin", "norm", "vectors", "coefficients")
