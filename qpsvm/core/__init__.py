@@ -1,4 +1,4 @@
-"""Which loops are compiled, and which are NumPy: what is made of C is small, optional, and never the only way.
+"""Choose between the compiled loops and NumPy (`level`, `compiled`); the compiled core is small and optional.
 
 The module that `pip install` compiles where there is a compiler is `qpsvm.core.compiled`, else None: then everything
 runs on NumPy and scikit-learn, with the same answers to rounding and the same certificate.
@@ -33,5 +33,5 @@ elif _asked and (compiled is None or not compiled.set_level(_asked)):
 
 
 def level() -> str:
-    """What runs: "numpy", or the compiled core with the instructions "plain", "avx2" or "avx512"."""
+    """Return what runs: "numpy", or the instructions of the compiled core, "plain", "avx2" or "avx512"."""
     return "numpy" if compiled is None else str(compiled.level())

@@ -121,7 +121,7 @@ class HardMargin(Problem):
         return Record(self.labels, 1.0, np.inf)  # (HARD.2), (HARD.9); its certificate is (HARD.14)
 
     def hulls(self, hint: FloatArray | None = None, stopped: Callable[[], str | None] = lambda: None) -> HullDistance:
-        """Where the hulls of the classes meet, or how far they are apart: found once, and kept if it was found.
+        """Find a common point of the hulls of the classes, or their distance. A decided answer is cached.
 
         Parameters
         ----------
@@ -153,11 +153,11 @@ class HardMargin(Problem):
 
     @remembered
     def _found(self) -> list[HullDistance]:
-        """The hulls of these samples, for this kernel, once they have been looked for."""
+        """Cache of the hull distance for these samples and this kernel: empty until it is decided."""
         return []
 
     def _search(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
-        """By a shared sample, or the nearest points."""
+        """Find the distance of the hulls, by a shared sample or the nearest points."""
         outside = isinstance(self.kernel, Precomputed) or isinstance(self.X, RowSource)
         shared = None if outside else shared_sample(self.X, self.labels)
         return shared or nearest_hulls(self.space, self.labels, hint, stopped)
@@ -184,7 +184,7 @@ class HardMargin(Problem):
         return result, status, message, own
 
     def _excluded(self, certificate: Certificate) -> Judged | None:
-        """What a linear program proves where no point keeps margin and linear constraints."""
+        """Return the outcome if a linear program proves that no point satisfies margin and constraints; else None."""
         held = self.judge.held
         weights = held.room.farkas if np.isinf(certificate.gap) else None
         if weights is None:
@@ -198,7 +198,7 @@ class HardMargin(Problem):
     def _polished(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
     ) -> Certificate:
-        """A point that separates nothing is not polished where that takes long, or is no use: the hulls say more."""
+        """Polish the certificate, except at a point that separates nothing, if that is slow or useless."""
         if np.isinf(certificate.gap) and not self.constraints:
             many = len(self.labels) > TEACHING_ROWS
             if many or self.hulls(certificate.alpha, (clock or Clock()).stopped).meet:
@@ -206,7 +206,7 @@ class HardMargin(Problem):
         return super()._polished(certificate, tol, clock, each)
 
     def _better(self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool) -> Certificate:
-        """The certificate at the nearest points, where that is the better one."""
+        """Return the better of this certificate and the one at the nearest points of the hulls."""
         if hulls.distance == np.inf:  # the search had no time to find any
             return certificate
         explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
@@ -218,5 +218,5 @@ class HardMargin(Problem):
 
 
 def _status(error: QPSVMError) -> Status:
-    """The status of a result with one of these errors: of those that decide nothing, or that there is no point."""
+    """Return the status for an error: numerical error if nothing was decided, infeasible if there is no point."""
     return Status.NUMERICAL_ERROR if isinstance(error, SolverError) else Status.INFEASIBLE

@@ -163,7 +163,7 @@ class OneClass(Enclosing):
 
 
 def check_constant_diagonal(problem: Problem) -> None:
-    """That a plane and a ball are the same for the kernel of a problem. Raises UnsupportedError."""
+    """Check that a plane and a ball are equivalent for the kernel of a problem. Raises UnsupportedError."""
     diagonal = problem.space.gram.diagonal()
     least, most = int(np.argmin(diagonal)), int(np.argmax(diagonal))
     low, high = float(diagonal[least]), float(diagonal[most])

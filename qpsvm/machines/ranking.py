@@ -79,7 +79,7 @@ class PairOrder(NamedTuple):
 
     @property
     def total(self) -> int:
-        """How many pairs there are."""
+        """Number of pairs."""
         return int(self.worse.sum())
 
     def at(self, numbers: IntArray) -> IntArray:
@@ -108,7 +108,7 @@ def pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
 
 
 def made_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
-    """All pairs (better, worse) within the groups: (m, 2). Raises DataError, TooLargeError."""
+    """List all pairs (better, worse) within the groups: (m, 2). Raises DataError, TooLargeError."""
     order = pair_order(y, groups)
     if not order.total:
         where = "all samples are" if groups is None else "the samples of every group are"
@@ -342,7 +342,7 @@ class Ranking(Problem):
 
     @property
     def alphas(self) -> int:
-        """How many pairs there are."""
+        """Number of pairs."""
         return len(self.pairs)
 
     @remembered

@@ -35,7 +35,7 @@ LATE = {f"qpsvm.machines.{file}": (name,) for file, name in (*FILES.values(), *A
 
 
 def machine(word: str) -> Any:
-    """The class of a machine, whose file is imported now."""
+    """Import and return the class of a machine."""
     file, name = {**FILES, **ALL_IN_ONE}[word]
     return getattr(import_module(f"qpsvm.machines.{file}"), name)
 
@@ -54,16 +54,16 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 
 def options(kind: Any) -> tuple[str, ...]:
-    """What is chosen beside samples and kernel: the machine's own parameters, and its intercept where it takes one."""
+    """List the options besides samples and kernel: the hyperparameters, and the intercept if the machine takes one."""
     return (*kind.own, *(("intercept",) if "intercept" in _defaults(kind) else ()))
 
 
 def default(option: str) -> Any:
-    """What a parameter is where it is not given: that of the first machine that has it."""
+    """Return the default of an option: that of the first machine that has it."""
     kind = next(each for each in map(machine, FILES) if option in options(each))
     return _defaults(kind)[option]
 
 
 def usual_kernel(kind: Any) -> str:
-    """The kernel where none is asked for."""
+    """Return the name of the default kernel."""
     return "linear" if type(_defaults(kind)["kernel"]).__name__ == "Linear" else "rbf"

@@ -336,7 +336,7 @@ def _longest(Z: FloatArray) -> float:
 
 
 def _uniform(y: FloatArray, why: str) -> HullDistance:
-    """Nothing is known: the means of the classes stand in for their nearest points."""
+    """Build an undecided answer: the means of the classes replace their nearest points."""
     u, v = (y > 0) / (y > 0).sum(), (y < 0) / (y < 0).sum()
     return HullDistance(u, v, float("inf"), np.zeros(0), why)
 

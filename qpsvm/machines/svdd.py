@@ -157,7 +157,7 @@ class SVDD(Enclosing):
         return note
 
     def _level_radius(self, level: FloatArray) -> FloatArray | None:
-        """How far K_ii/2 may be off, (n,): ½ερ_i² of (ACC.1), as for every kernel value; None where it is ½ exactly."""
+        """Bound the error of K_ii/2, (n,): ½ερ_i² of (ACC.1), as for every kernel value; None if it is exactly ½."""
         if isinstance(self.space.kernel, RBF) and self.space.is_plain:
             return None
         if self.space.is_linear:
@@ -180,7 +180,7 @@ class SVDD(Enclosing):
 
     @remembered
     def outlined(self) -> SVMDual:
-        """The same dual with a stand-in for the Gram matrix: K_ii differ, unless they are known not to."""
+        """The dual with a placeholder for the Gram matrix: K_ii differ, unless they are known to be equal."""
         outlined = super().outlined
         if isinstance(self.kernel, RBF):
             return outlined

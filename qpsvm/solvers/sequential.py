@@ -150,7 +150,7 @@ class _Run:
         return Answer(self.alpha, self.b + self.rho * self.beta.sum(axis=0), reason, self.budget.steps, left)
 
     def _apart(self) -> float:
-        """What the imbalance moves f by, (SEQ.2); nothing without a free intercept."""
+        """Return the largest shift of f by the imbalance, (SEQ.2); 0 without a free intercept."""
         return self.rho * float(np.abs(self.beta.sum(axis=0)).max()) if self.free else 0.0
 
     def _move_intercepts(self) -> None:
@@ -176,13 +176,13 @@ class _Run:
         return np.asarray(both.max(axis=1))
 
     def _chosen(self, violation: FloatArray) -> IntArray:
-        """The samples that violate most."""
+        """Select the samples that violate most."""
         q = min(WORKING_SET, len(violation))
         chosen = np.argpartition(-violation, q - 1)[:q]
         return np.asarray(chosen[violation[chosen] > 0.0])
 
     def _work_on(self, rows: IntArray, worst: float) -> None:
-        """Sweeps over a working set, then f of all samples."""
+        """Sweep over a working set, then update f of all samples."""
         K = self.gram.block(rows, rows) + self.rho
         f, alpha = self.f[rows].copy(), self.alpha[rows].copy()
         before = self.beta[rows].copy()
@@ -208,7 +208,7 @@ class _Run:
     def _solve_sample(
         self, i: int, y: int, C: float, diagonal: float, K: FloatArray, f: FloatArray, alpha: FloatArray
     ) -> None:
-        """One step over one sample of a working set; f and α of the set are changed."""
+        """Solve for one sample of a working set, changing f and α of the set."""
         rivals = self.rivals[y]
         old, values = alpha[i, rivals], f[i]
         t = self.dual.level - (values[y] - values[rivals])

@@ -1,1 +1,1 @@
-"""What the machines have in common: samples, hyperparameters, linear constraints, the two QPs."""
+"""Shared parts of all machines: samples, hyperparameters, linear constraints, the two QPs."""

@@ -1,4 +1,4 @@
-"""What the machines have in common that learn several classes in one program: samples, two QPs, and certified results.
+"""Build the two QPs and the certified results of the machines that learn several classes in one program.
 
 Such a machine is an `AllInOneDual` over its samples (`program.all_in_one`): how much a row is to reach, and whether the
 rivals of a sample share one slack. All else follows from that.
@@ -64,7 +64,7 @@ MOST_ENTRIES = 100_000_000
 
 
 def variables_of(dual: AllInOneDual) -> tuple[IntArray, IntArray]:
-    """The sample and the rival of every row (i, c), in the order of (JFORM.3): (m,) each."""
+    """Return the sample and the rival of every row (i, c), in the order of (JFORM.3): (m,) each."""
     return np.divmod(dual.places, dual.k)
 
 
@@ -195,12 +195,12 @@ class JointProblem(Machine[JointResult]):
 
     @property
     def label(self) -> IntArray:
-        """The place of each sample's label among `classes`: (n,)."""
+        """Index of each sample's label in `classes`: (n,)."""
         return self.samples.target.astype(np.intp)
 
     @remembered
     def joint(self) -> AllInOneDual:
-        """The dual as it is computed with, over the samples that take part."""
+        """Dual used for computation, over the samples that take part."""
         return AllInOneDual(
             label=self.samples.taking_part(self.label), k=len(self.classes),
             upper=np.array(as_floats(active_penalties(self.C, self.samples))), level=self.level, shared=self.shared,
@@ -209,7 +209,7 @@ class JointProblem(Machine[JointResult]):
 
     @remembered
     def svm(self) -> SVMDual:
-        """The same as the dual of all machines: its rows are pairs (i, c) in order, its values class after class."""
+        """Dual in the common form of all machines: its rows are pairs (i, c) in order, its values class by class."""
         dual = self.joint
         sample, (own, rival) = dual.places // dual.k, dual.pairs
         m, classes = len(sample), range(dual.k if dual.intercept else 0)
@@ -223,7 +223,7 @@ class JointProblem(Machine[JointResult]):
 
     @remembered
     def judge(self) -> Judge:
-        """What certifies the points of this problem."""
+        """Certifier of the points of this problem."""
         return Judge(ClassSpace(self.space, self.joint.k), self.svm)
 
     def _scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
@@ -242,7 +242,7 @@ class JointProblem(Machine[JointResult]):
         return primal_qp(self.joint, Z, f"{self.title}: primal ({self.primal_tag})")
 
     def read(self, solution: QPSolution) -> FloatArray:
-        """As `Problem.read`, of either QP: α (samples that take part, k)."""
+        """Read α (samples that take part, k) from a solution of either QP, as `Problem.read` does."""
         if not isinstance(solution, QPSolution):
             raise ParameterTypeError(f"read takes the QPSolution of a QP of this problem, got {shown(solution)}")
         dual, qp = self.joint, solution.qp
@@ -269,7 +269,7 @@ class JointProblem(Machine[JointResult]):
         polishing: Clock | None = None,
         clock: Clock | None = None,
     ) -> JointResult:
-        """As `Problem.interpret`; a certificate takes as long as it takes."""
+        """Certify a solution and build the result, as `Problem.interpret`; no time limit for the certificate."""
         del certifying, clock
         point = self.judge.certify(self.joint.flat(self.read(solution)))
         gap, stopped = point.gap, solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED)
@@ -291,7 +291,7 @@ class JointProblem(Machine[JointResult]):
         return self.joint.flat(self._gather(values.reshape(shape)))
 
     def start(self, start: JointResult | ArrayLike) -> FloatArray:
-        """As `Problem.start`, from a `JointResult` or an array (n, k): α (samples that take part, k), feasible."""
+        """Build a feasible α (samples that take part, k) from a result or an array (n, k), as `Problem.start` does."""
         if not isinstance(start, JointResult):
             return self.joint.square(feasible(self.svm, self._given(start, "start")))
         alpha = self.joint.square(self._given(start.alpha))
@@ -301,24 +301,24 @@ class JointProblem(Machine[JointResult]):
         return self.joint.square(feasible(self.svm, self.joint.flat(np.where(full, alpha * ratio, alpha))))
 
     def prove(self, result: JointResult, *, tol: float | None = None) -> Proof:
-        """As of a machine of one decision function, of all classes at once."""
+        """Prove the numbers of a result for all classes at once."""
         from qpsvm.machines.problem.exact import verified_of_classes  # proofs are loaded when somebody asks for one
 
         return verified_of_classes(self, result, tol)
 
     def _near(self, result: JointResult) -> NearOptimum:
-        """Where every exact optimum lies."""
+        """Return a set that contains every exact optimum."""
         from qpsvm.machines.problem.near import near  # loaded when somebody asks for it
 
         check_joint_result(result)
         return near(self, result)
 
     def _note(self, point: Certificate) -> str:
-        """What else the user of this machine should know."""
+        """Describe the caveats of a result of this machine."""
         return note(self, point)
 
     def _result(self, point: Certificate, **record: Any) -> JointResult:
-        """The result of a certified point, with the record of how it came about."""
+        """Build the result of a certified point, with the record of the solve."""
         self.samples.check()  # before anything is said of the point
         samples, dual, label = self.samples, self.joint, self.label
         model, t = self._model(point), dual.square(point.short if point.slack is None else point.slack)
@@ -367,6 +367,6 @@ class JointProblem(Machine[JointResult]):
 
 
 def check_joint_pair(problem: JointProblem, result: object) -> None:
-    """As `check_pair`, of a machine of several classes. Raises ParameterTypeError, DataError."""
+    """Check that a result of several classes fits a problem. Raises ParameterTypeError, DataError."""
     check_joint_result(result)
     check_point(problem, result)

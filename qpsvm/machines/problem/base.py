@@ -1,4 +1,4 @@
-"""A machine of one decision function: its dual, its primal, and thin calls of what judges and reads its points.
+"""Define a machine with one decision function (`Problem`): its dual, its primal, and the scaling of both QPs.
 
 A machine is one file that says what it is called, and what it is: a `Record`. Both QPs, scaling for a solver, reading α
 from a solution (`reading`), certificate, proof and polish (`judge`), and the result follow from that.
@@ -160,16 +160,16 @@ class Problem(Machine[SVMResult]):
     def _absent(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
-        """Fill in s f and what it is to reach, (alphas,) each, for samples that take no part."""
+        """Fill in s f and the level that it is to reach, one entry per dual variable, for samples of weight 0."""
         yf[rows] = self.samples.target[rows] * model.decision_function(self.X[rows])
         margin[rows] = certificate.rho
 
     def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
-        """What else the primal has a variable for, in the machine's own terms, and all values that are as good."""
+        """Return the extra primal variables in the machine's terms, and the intervals of their optimal values."""
         return {}, certificate.intervals
 
     def _extended(self, gram: Operator, kept: Intercept, rows: UserRows | None = None) -> SVMDual:
-        """The dual of the machine over a Gram matrix, with the user's rows."""
+        """Build the dual of the machine over a Gram matrix, with the linear constraints."""
         rows = rows or self.user_rows
         if rows is None:
             return self._dual(gram, kept)
@@ -188,7 +188,7 @@ class Problem(Machine[SVMResult]):
 
     @remembered
     def outlined(self) -> SVMDual:
-        """The same dual with a stand-in for the Gram matrix, which need not be made to tell machines apart."""
+        """The dual with a placeholder for the Gram matrix, which is not needed to tell machines apart."""
         behind = 0 if self.user_rows is None else self.user_rows.Z.shape[0]
         stand_in = made(Diagonal, d=repeated(1.0, len(self.labels) + behind))
         return self._extended(stand_in, self.intercept)
@@ -200,7 +200,7 @@ class Problem(Machine[SVMResult]):
 
     @remembered
     def judge(self) -> Judge:
-        """What certifies the points of this problem."""
+        """Certifier of the points of this problem."""
         return Judge(self.space, self.svm)
 
     def _qp(self, form: Form, textbook: bool) -> QP:
@@ -216,14 +216,14 @@ class Problem(Machine[SVMResult]):
         return dual_qp(svm, self._dual_formula(svm), f"{self.title}: dual ({self.dual_tag})")
 
     def _near(self, result: SVMResult) -> NearOptimum:
-        """Where every exact optimum lies."""
+        """Return a set that contains every exact optimum."""
         from qpsvm.machines.problem.near import near  # loaded when somebody asks for it
 
         way.check_result(self.samples, result)
         return near(self, result)
 
     def _sensitivity(self, result: SVMResult) -> Sensitivity:
-        """The derivatives of the optimum."""
+        """Return the system that gives the derivatives of the optimum."""
         from qpsvm.machines.problem.sensitivity import Sensitivity  # the same
 
         return Sensitivity(self, result)
@@ -232,7 +232,7 @@ class Problem(Machine[SVMResult]):
         return scaling(self.svm, self.space.scale, form, self.letters)
 
     def posed(self, form: Form = "dual") -> ScaledQP:
-        """As `solver_qp`, but a dual is written down when somebody looks at it."""
+        """Return the scaled QP as `solver_qp` does, but write a dual down only when its arrays are read."""
         if check_form(form) == "primal" or self.constraints:
             return self.solver_qp(form)
         factors = self._scaling(form)
@@ -242,7 +242,7 @@ class Problem(Machine[SVMResult]):
 
     @remembered
     def _stated(self) -> SVMDual:
-        """The dual that the dual QP is of: where the intercept is penalised, it is a feature of ones behind φ."""
+        """The dual that the dual QP states: a penalised intercept is a feature of ones behind φ."""
         if self.intercept != "penalised" or self.constraints:
             return self.svm
         return self._dual(self.space.with_penalised_intercept(), None)
@@ -272,14 +272,14 @@ class Problem(Machine[SVMResult]):
 
     @abstractmethod
     def _record(self) -> Record:
-        """The machine itself, in exact numbers, over the samples that take part."""
+        """Build the exact statement of the machine over the samples that take part."""
 
     def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        """The dual over a Gram matrix of the samples that take part, with the intercept kept apart as said."""
+        """Build the dual over a Gram matrix of the samples that take part, with the given kind of intercept."""
         return self._record().dual(gram, kept)
 
     def _primal(self, Z: Matrix) -> QP:
-        """The primal over w, b, …, for the samples Z (n, r) in explicit coordinates."""
+        """Build the primal over w, b, …, for the samples Z (n, r) in explicit coordinates."""
         tag, objective, *rows = self.textbook
         book = Textbook(f"{self.title}: primal ({tag})", objective, tuple(rows), self.level_rows, self.letters,
                         self.size_of_f)  # fmt: skip
@@ -304,13 +304,13 @@ def alpha_unit(svm: SVMDual, kappa: float) -> float:
 
 
 def level_size(svm: SVMDual) -> float:
-    """The size of the levels: their common value, else the largest."""
+    """Return the size of the levels: their common value, else the largest."""
     common = svm.common_level
     return abs(common) if common is not None else float(np.abs(svm.level).max(initial=0.0))
 
 
 def _mean(values: FloatArray, default: float) -> float:
-    """The mean; the default where there are no numbers."""
+    """Return the mean, or the default if there are no numbers."""
     return float(values.sum()) / len(values) if len(values) else default
 
 
@@ -342,7 +342,7 @@ def scaling(
 
 
 def check_pair(problem: Problem, result: SVMResult) -> None:
-    """That a result is over the rows, features and classes of a problem, with its kernel, constraints and variables.
+    """Check that a result has the rows, features, classes, kernel, constraints and variables of a problem.
 
     Raises ParameterTypeError, DataError.
     """

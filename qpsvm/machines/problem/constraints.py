@@ -386,13 +386,13 @@ class ValueConstraints(Rows):
 
 
 def _columns(X: Any) -> tuple[int, tuple[str, ...] | None]:
-    """How many columns X has, and what they are called in a data frame."""
+    """Return the number of columns of X, and their names if X is a data frame."""
     names = feature_names(X)
     return (len(names) if names is not None else as_matrix(X).shape[1]), names
 
 
 def _place(column: Any, width: int, names: tuple[str, ...] | None) -> int:
-    """The number of a column that is given by number or name."""
+    """Find the index of a column that is given by index or name."""
     if isinstance(column, str):
         if names is None or column not in names:
             raise ParameterError(f"there is no column {column!r}: {'X has no names' if names is None else list(names)}")

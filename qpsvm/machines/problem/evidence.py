@@ -1,4 +1,4 @@
-"""What errors have to show, for `error.verify()`: the problem without a solution, and the weights that say so.
+"""Attach to errors the evidence for `error.verify()`: the problem without a solution, and the weights that prove it.
 
 (`problem.base` imports this file, so a problem is any object here; `proofs` is loaded when somebody asks for one.)
 """
@@ -35,20 +35,20 @@ HullsError = TypeVar("HullsError", NotSeparableError, MarginNotFoundError)
 
 
 def _proven(what: str, *given: Any) -> Any:
-    """What a function of `proofs` returns."""
+    """Call a function of `proofs_of_errors`, which is imported only now."""
     from qpsvm.machines.problem import proofs_of_errors as proofs  # proofs are loaded when somebody asks for one
 
     return getattr(proofs, what)(*given)
 
 
 def with_hulls(error: HullsError, problem: Any) -> HullsError:
-    """The error with what proves it: the samples with weights."""
+    """Return the error with its proof: the weights of the samples."""
     error._evidence = partial(_proven, "hulls", bare(problem), error.u + error.v)
     return error
 
 
 def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) -> QPSVMError:
-    """What is true of two classes between which no margin was found: that their hulls meet, or that none was found.
+    """Build the error for two classes without a margin: their hulls meet, or no margin was found.
 
     Shapes: u, v (n,).
     """
@@ -62,7 +62,7 @@ def without_margin(problem: Any, u: FloatArray, v: FloatArray, distance: float) 
 
 
 def without_rows(error: InfeasibleConstraintsError, problem: Any) -> QPSVMError:
-    """What is true of linear constraints that no point was found to keep: there is none, or none was found."""
+    """Build the error for linear constraints without a feasible point: there is none, or none was found."""
     known = _proven("kept_by_none", problem, error.weights)
     found = error if known else UndecidedConstraintsError(error.weights, error.bound, error.residual)
     found._evidence = partial(_proven, "excluded", bare(problem), error.weights)
@@ -90,7 +90,7 @@ def with_feasible_rows(problem: Any, svm: SVMDual) -> SVMDual:
 
 
 def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
-    """The error with what proves it: the sums of the weights of both classes."""
+    """Return the error with its proof: the sums of the weights of both classes."""
     error._evidence = partial(_proven, "imbalance", error.nu, problem.samples)
     return error
 
@@ -98,7 +98,7 @@ def with_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
 def with_totals(
     error: InfeasibleNuError, sums: FloatArray, pair: tuple[int, int | None], radius: float, classes: NDArray[Any]
 ) -> InfeasibleNuError:
-    """The error with what proves it, where only the sums of the weights of k classes are known.
+    """Return the error with its proof, given only the sums of the weights of k classes.
 
     Shapes: sums (k,), classes (k,).
     """

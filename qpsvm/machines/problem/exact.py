@@ -47,7 +47,7 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 
 def recorded(problem: Any, result: SVMResult | JointResult | None = None) -> Recorded:
-    """What a file says of the machine and its samples."""
+    """Build the record of the machine and its samples that a proof file stores."""
     machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _parameters(problem)}
     machine["kernel"], X, why = _kernel(problem)
     if problem.samples.classes is not None:
@@ -66,7 +66,7 @@ def recorded(problem: Any, result: SVMResult | JointResult | None = None) -> Rec
 
 
 def _plane(problem: Any, result: SVMResult | JointResult) -> dict[str, Any]:
-    """The numbers of a result, as its user has them."""
+    """Describe the decision function by the numbers that the user has."""
     w = result.model.w
     if isinstance(result, JointResult):
         own = problem.samples.taking_part(result.coef).T if w is None else w
@@ -134,7 +134,7 @@ def _kernel(problem: Any) -> tuple[dict[str, Any], RowSource, str]:
 
 
 def verified(problem: Any, result: SVMResult, tol: float | None = None) -> Proof:
-    """What is proven of the numbers of a result. Raises ParameterTypeError, DataError, UnsupportedError."""
+    """Prove bounds for the numbers of a result. Raises ParameterTypeError, DataError, UnsupportedError."""
     check_result(problem.samples, result)
     check_point(problem, result)
     tol = None if tol is None else as_real(tol, "tol")
@@ -158,7 +158,7 @@ def points_and_numbers(problem: Any, result: SVMResult) -> tuple[Space, Primal]:
 
 
 def space_of(problem: Any) -> Space:
-    """The points of a problem in feature space, in the caller's coordinates."""
+    """Build the points of a problem in feature space, in the caller's coordinates."""
     if isinstance(problem.kernel, (Linear, FeatureMap)):
         linear = LinearSpace(_linear_points(problem))
         linear.assumptions = _of_rows(problem)
@@ -176,7 +176,7 @@ def space_of(problem: Any) -> Space:
 
 
 def _of_matrix(problem: Any) -> tuple[str, ...]:
-    """What the theorem takes for the kernel, where that is a matrix of floats that nobody has given."""
+    """List the assumption about the kernel matrix, if that is not the matrix that the user gave."""
     kernel, space = problem.kernel, problem.space
     named = "K"
     if not isinstance(kernel, Precomputed):
@@ -191,14 +191,14 @@ def _of_matrix(problem: Any) -> tuple[str, ...]:
 
 
 def _linear_points(problem: Any) -> RowSource:
-    """The points of a linear machine, or what a map makes of them."""
+    """Collect the points of a linear machine, or their features under a map."""
     if isinstance(problem.kernel, FeatureMap):
         return Mapped(as_row_source(problem.samples.taken), problem.kernel)  # (MAP.1)
     return as_row_source(points_of(problem))
 
 
 def _of_rows(problem: Any) -> tuple[str, ...]:
-    """What the theorem takes for the samples, where these are not what a user has stored."""
+    """List the assumption about the samples, if they are not the ones that the user stored."""
     if isinstance(problem.kernel, FeatureMap):
         return (f"the samples are the features, as computed, that {problem.kernel} makes of them",)
     if isinstance(problem.X, Standardised):
@@ -207,7 +207,7 @@ def _of_rows(problem: Any) -> tuple[str, ...]:
 
 
 def alpha_of(problem: Any, result: SVMResult) -> FloatArray:
-    """α at the rows of the program, with the prices of a user's rows behind: (m,)."""
+    """Collect α at the rows of the program, followed by the multipliers of the linear constraints: (m,)."""
     alpha: FloatArray = problem._gather(result.alpha)
     if result.constraints is None:
         return alpha
@@ -216,7 +216,7 @@ def alpha_of(problem: Any, result: SVMResult) -> FloatArray:
 
 
 def held_numbers(problem: Any, result: SVMResult) -> Primal:
-    """w or coefficients, and every multiplier that is a number, as a user has them."""
+    """Collect w or the coefficients, and every finite multiplier, as the user has them."""
     size, w = Fraction(problem.size_of_f), result.model.w
     multipliers = {}
     if result.b and not any(group.multiplier == "b" for group in problem.outlined.groups):
@@ -248,7 +248,7 @@ def level_of_place(problem: Any, result: SVMResult) -> Fraction | None:
 
 
 def stated(problem: Any, levels: Exactly | None = None) -> ExactDual:
-    """As `exact_program`, of a machine of the library. Raises UnsupportedError."""
+    """Build the exact program of a machine of the library. Raises UnsupportedError."""
     if not is_registered(type(problem)):
         name = type(problem).__name__
         raise UnsupportedError(f"there is no exact program of {name} to prove; certify says what is measured")
@@ -279,7 +279,7 @@ def exact_program(problem: Any, levels: Exactly | None = None) -> ExactDual:
 
 
 def verified_of_classes(problem: Any, result: JointResult, tol: float | None = None) -> Proof:
-    """As `verified`, of a machine of several classes. Raises ParameterTypeError, DataError, UnsupportedError."""
+    """Prove bounds for a result of several classes. Raises ParameterTypeError, DataError, UnsupportedError."""
     check_joint_result(result)
     check_point(problem, result)
     tol = None if tol is None else as_real(tol, "tol")

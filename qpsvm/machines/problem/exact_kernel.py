@@ -1,4 +1,4 @@
-"""From the machine over a pivoted factor to the machine with the kernel itself: what the same α and w are worth there.
+"""Certify α and w of the machine over a pivoted factor for the machine with the kernel itself.
 
 With K = LLᵀ + E of (PIVOT.1), R of the pivots' K_zz = RRᵀ, v the weights of the linear machine over the rows of L, and
 β of its α:
@@ -35,7 +35,7 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 
 def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[str, float]:
-    """What is certified of the machine with the kernel itself: `exact_primal`, `exact_dual` and their relative gap."""
+    """Bound the objectives for the exact kernel: `exact_primal`, `exact_dual` and their relative gap."""
     kernel = problem.kernel
     if model.w is None or not isinstance(kernel, PivotedCholesky):
         return {}
@@ -72,7 +72,7 @@ def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[s
 
 
 def _rounding_of_norms(space: FeatureSpace, found: Certificate) -> float:
-    """What ½‖w‖² and ½‖w(α)‖² may be off by as values, which the gap has no part of: it knows their difference."""
+    """Bound the errors of ½‖w‖² and ½‖w(α)‖² as values; the gap is free of them, since it uses their difference."""
     sizes = Accuracy(space)
     size = float((np.abs(found.coef) + np.abs(found.svm.beta(found.alpha))) @ sizes.sizes(np.arange(space.n)))
     return found.unit * (sizes.epsilon + gamma(2 * space.n + 16)) * size * size

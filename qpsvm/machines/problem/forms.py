@@ -1,4 +1,4 @@
-"""The two QPs of a machine, and their scaling for a solver: all that follows from its `SVMDual`.
+"""Build the two QPs of a machine from its `SVMDual`, with and without linear constraints.
 
     (FORM.1)  dual:  minimise unit · (DUAL.1) over α
     (FORM.2)  primal:  minimise unit · (½‖w‖² + eᵀμ + ½Σ R_g μ_g² + the cost of slack)
@@ -54,7 +54,7 @@ def dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
 
 
 def dual_formula(problem: Any, svm: SVMDual) -> str:
-    """The objective of a problem's dual, for people."""
+    """Format the objective of a problem's dual for printing."""
     linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
     objective = f"½ αᵀQα{f' + {problem.curved_term}' if svm.curved else ''}{linear}"
     if svm.unit != 1.0:
@@ -85,7 +85,7 @@ def qp_with_rows(problem: Any, form: Form, textbook: bool) -> QP:
 
 
 def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool, letters: Mapping[str, str]) -> QP:
-    """A primal with the rows behind its margin rows. Shapes: g (p, r)."""
+    """Add the linear constraints to a primal, after its margin rows. Shapes: g (p, r)."""
     assert qp.G is not None
     assert qp.h is not None
     p, b = rows.p, letters.get("b", "b")
@@ -102,13 +102,13 @@ def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool, letters: Mapp
 
 
 def _formula(rows: UserRows, with_b: bool) -> str:
-    """What the group says, and what the first of its rows are called."""
+    """Describe the group of constraints: its inequality and the names of its first rows."""
     text = "Gw + cb ≤ h" if with_b else "Gw ≤ h"
     return f"{text}: {', '.join(rows.names[:3])}{', …' if rows.p > 3 else ''}"
 
 
 def split_prices(qp: QP, svm: SVMDual, own: bool) -> QP:
-    """The dual with a block of its own for the prices of the rows."""
+    """Split the variables of the dual into α and the multipliers of the linear constraints."""
     assert svm.users is not None
     m = svm.users.own.m
     return replace(qp, variables={"alpha": slice(0, m), PRICES if own else SCALED_PRICES: slice(m, svm.m)})
@@ -123,7 +123,7 @@ def read_prices(parts: Mapping[str, FloatArray], rows: UserRows) -> FloatArray:
 
 
 def with_ones(gram: Operator, ones: FloatArray) -> Operator:
-    """A Gram matrix with a feature behind φ that is `ones` (n,): where the intercept is penalised."""
+    """Add the feature `ones` (n,) to a Gram matrix, as a penalised intercept needs it."""
     if isinstance(gram, LowRank):
         Z = gram.Z
         column = ones[:, None]

@@ -1,4 +1,4 @@
-"""What judges the points of a problem: certificate, rounding, polish, and the status that follows.
+"""Certify the points of a problem: certificate, rounding, polish, and the status that follows.
 
 All are functions over what the problem states: its dual `svm` over its `space`. (`problem.machine` imports this file,
 so a problem is any object here.)
@@ -57,7 +57,7 @@ class Judge:
 
     @remembered
     def counting(self) -> Counting:
-        """What bounds the gap of points."""
+        """Bounds of the gap of points, with all rounding."""
         users = self.svm.users
         space = self.space
         accuracy = ClassAccuracy(space) if isinstance(space, ClassSpace) else Accuracy(space)
@@ -65,29 +65,29 @@ class Judge:
 
     @remembered
     def held(self) -> Restoration:
-        """What brings points to keep linear constraints."""
+        """Feasibility restoration for the linear constraints."""
         return Restoration(self.counting.bounds)
 
     def certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
-        """A feasible pair from any α (m,); no better primal point is looked for once the gap is `enough`."""
+        """Certify a feasible pair from any α (m,); a better primal point is sought until the gap is `enough`."""
         if self.svm.users is not None:
             return self.held.certify(alpha, w, enough)
         return certify(self.space, self.svm, alpha, w, enough)
 
     def with_rounding_bound(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
-        """With a gap that counts all rounding."""
+        """Return the certificate with a gap that includes all rounding."""
         return self.counting.with_rounding_bound(certificate, tol, lambda: in_time and not noted())
 
 
 def gap_of(point: Any) -> float:
-    """The gap of a point as computed, where its rounding has not been counted yet."""
+    """Return the gap of a point as computed, without its rounding."""
     return float(np.fmin(point.gap, point.measured))
 
 
 def with_rounding_bound(
     problem: Any, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True
 ) -> Certificate:
-    """With a gap that counts all rounding. Where kernel values are what it suffers from, they are made better."""
+    """Return the certificate with a gap that includes all rounding; refine the kernel values if that helps."""
     found: Certificate = problem.judge.with_rounding_bound(certificate, tol, in_time)
     twin = problem._by_differences if in_time and tol < found.gap and gap_of(certificate) <= tol else None
     if twin is None:
@@ -124,7 +124,7 @@ def polished(
 
 
 def verdict(certificate: Any, said: Status, tol: float, note: str = "") -> tuple[Status, str]:
-    """The status that a certificate gives, and what to say. A soft margin is feasible, whatever a solver says."""
+    """Return the status that a certificate implies, and the message. A soft margin is always feasible."""
     if certificate.gap <= tol:
         return Status.OPTIMAL, note
     if certificate.measured <= tol:
@@ -137,13 +137,13 @@ def verdict(certificate: Any, said: Status, tol: float, note: str = "") -> tuple
 def judged(
     problem: Any, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None
 ) -> Judged:
-    """The status that the certificate gives; a machine may have a better point, or an error."""
+    """Return the certificate with its status; a machine may override this with a better point or an error."""
     del polished, clock
     return certificate, *verdict(certificate, said, tol, problem._note(certificate)), None
 
 
 def note(problem: Any, certificate: Any) -> str:
-    """What else the user of this machine should know."""
+    """Describe the caveats of a result."""
     if isinstance(problem.kernel, FeatureMap):
         return str(problem.kernel.note)
     if certificate.explicit is not None and not problem.constraints:
@@ -212,13 +212,13 @@ def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] 
 
 
 def _at(vector: FloatArray, rows: IntArray) -> FloatArray:
-    """The entries of a vector (m,) at some rows, (r,): `repeated` where the vector is."""
+    """Take the entries of a vector (m,) at some rows, (r,); the result is `repeated` if the vector is."""
     common = common_value(vector)
     return vector[rows] if common is None else repeated(common, len(rows))
 
 
 def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
-    """What the numbers α say of each row, (m,): 0 where α = 0, 1 where 0 < α < C, 2 where α = C."""
+    """Classify each row by α, (m,): 0 if α = 0, 1 if 0 < α < C, 2 if α = C."""
     positive = alpha > 0.0
     kind = positive.astype(np.int8)  # (DUAL.8), (HARD.12), (CSVM.13), (NUSVM.14), (PHINGE.13)
     kind[positive & (alpha >= upper)] = 2  # (DUAL.8), (CSVM.13), (NUSVM.14), (PHINGE.13)
@@ -226,7 +226,7 @@ def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
 
 
 def swept(judge: Judge, certificate: Certificate, enough: float = FINISHED) -> Certificate:
-    """The certificate of α with each row at the bound that `kinds` says it is at, unless that is a worse point.
+    """Certify α with the rows at a bound snapped to it, as `kinds` classifies them; keep the old point if it is better.
 
     A multiplier that should be 0 comes back from a solver as 1e-18. Polishing would move it there, but a point whose
     gap is rounding is not polished. A gap up to `enough` is not worse.

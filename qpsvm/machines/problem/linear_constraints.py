@@ -1,4 +1,4 @@
-"""A user's rows over a machine's own samples: what the dual, both QPs and the certificate are given of them.
+"""Represent linear constraints on a machine as rows of its dual and of both QPs (`Rows`, `UserRows`).
 
     (USER.1)  ⟨g_k, w⟩ + c_k b ≤ h_k,  g_k = Σ_l A_kl φ(z_l),  c_k = Σ_l A_kl of a row of values;  where w is a vector,
               z_k = g_k, A = I and c are the user's own
@@ -79,11 +79,11 @@ class Rows:
 
     @remembered
     def c(self) -> FloatArray:
-        """What b counts in each row of values, Σ_l A_kl, rounded once: (p,)."""
+        """Coefficient of b in each row of values, Σ_l A_kl, rounded once: (p,)."""
         return np.array([math.fsum(row.tolist()) for row in np.split(self.A.data, self.A.indptr[1:-1])])
 
     def called(self, first: int) -> tuple[str, ...]:
-        """The names of the rows, which so many others come before: (p,)."""
+        """Return the names of the rows; unnamed rows are numbered from `first`: (p,)."""
         return self.names or tuple(f"row {first + k}" for k in range(len(self.h)))
 
     @classmethod
@@ -140,13 +140,13 @@ class Rows:
 
 
 def one_each(values: ArrayLike, name: str, p: int) -> FloatArray:
-    """One finite number for all rows, or one each: (p,)."""
+    """Broadcast one finite number for all rows, or one per row, to an array (p,)."""
     found = as_real_vector(values, name)
     return frozen(as_finite_vector(np.full(p, float(found)) if found.ndim == 0 else values, name, p))
 
 
 def own_matrix(values: Any, name: str) -> Matrix:
-    """A matrix that is no caller's: a copy, which is small beside the samples."""
+    """Return a matrix that the caller cannot change: a copy, unless the library already owns it."""
     matrix = as_matrix(values, name)
     return matrix if is_ours(matrix) else frozen(matrix.copy())
 
@@ -202,7 +202,7 @@ class UserRows:
         )  # fmt: skip
 
     def behind(self, X: Matrix | RowSource) -> Matrix | RowSource:
-        """The samples X (n, d) with the points behind them: (n + q, d)."""
+        """Append the points to the samples X (n, d): (n + q, d)."""
         if isinstance(X, RowSource):
             Z = as_dense(self.Z)
             return Stacked([X, as_row_source(sp.csr_array(Z) if X.is_sparse else Z)])
@@ -211,7 +211,7 @@ class UserRows:
         return np.concatenate([X, self.Z])
 
     def ones(self, n: int) -> FloatArray:
-        """What a feature of ones is at n samples and at the points, where b is a weight of it: (n + q,)."""
+        """Build the feature of ones at n samples and at the points, whose weight is b: (n + q,)."""
         return np.concatenate([np.ones(n), self.counts])
 
     def values(self, rows: Matrix) -> Matrix:
@@ -233,7 +233,7 @@ class UserRows:
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
     def extended(self, own: SVMDual, gram: Operator, n: int) -> SVMDual:
-        """The dual of a machine, over n samples, with these rows behind its own, (DUAL.9).
+        """Extend the dual of a machine over n samples by these rows, (DUAL.9).
 
         Shapes: gram (n + q, n + q).
         """
@@ -262,13 +262,13 @@ class UserRows:
 
 
 def _beside(formula: str) -> str:
-    """An equality with the rows' part in it."""
+    """Return the formula of an equality with the term of the constraints."""
     left, _, right = formula.rpartition(" = ")
     return f"{left} − cᵀπ = {right}"
 
 
 def as_list(constraints: Any) -> tuple[Rows, ...]:
-    """What `constraints=` was given as a tuple. Raises ParameterError."""
+    """Return the argument `constraints=` as a tuple. Raises ParameterError."""
     items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for item in items:
         if not isinstance(item, Rows):
@@ -279,7 +279,7 @@ def as_list(constraints: Any) -> tuple[Rows, ...]:
 
 
 def computed_rows(problem: Any) -> UserRows:
-    """The linear constraints of a problem as they are computed with."""
+    """Build the linear constraints of a problem in the form used for computation."""
     X, rows = problem.samples.taken, textbook_rows(problem)
     own = X.squared_norms() if isinstance(X, RowSource) else problem.kernel.diagonal(X)
     usual = float(np.sqrt(max(float(np.mean(own)), 0.0))) or 1.0
@@ -287,7 +287,7 @@ def computed_rows(problem: Any) -> UserRows:
 
 
 def textbook_rows(problem: Any) -> UserRows:
-    """(USER.1) of what a user has asked for, as it is written.
+    """Build the rows (USER.1) of the constraints as the user wrote them.
 
     Raises UnsupportedError, DataError, ParameterError, AbsentError.
     """
@@ -344,7 +344,7 @@ def textbook_rows(problem: Any) -> UserRows:
 
 
 def lengths_of(rows: UserRows, kernel: Kernel) -> FloatArray:
-    """‖g_k‖ of the rows, as far as it can be told from 0: (p,)."""
+    """Compute ‖g_k‖ of the rows, 0 if it cannot be told from 0: (p,)."""
     if isinstance(kernel, Linear):
         g = rows.values(rows.Z)
         squares = np.asarray((g.multiply(g)).sum(axis=1)).ravel() if sp.issparse(g) else np.square(g).sum(axis=1)

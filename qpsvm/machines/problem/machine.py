@@ -1,4 +1,4 @@
-"""What every machine states: its samples, its kernel, its intercept, and its own parameters; and two QPs.
+"""Define the common base of all machines (`Machine`): samples, kernel, intercept, hyperparameters, and the two QPs.
 
 `Problem` is a machine of one decision function, `JointProblem` one of several.
 """
@@ -64,7 +64,7 @@ class MachineType(Abstract):
 
 
 class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
-    """A machine whose solution is an R. Arrays that it keeps are read-only: what is worked out of them is kept, too."""
+    """Base of all machines; the result is an R. Arrays are read-only, since values computed from them are cached."""
 
     samples: Samples
     X: Matrix
@@ -97,7 +97,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
             self._keep(**own)
 
     def _own_values(self, rows: IntArray | slice) -> FloatArray | None:
-        """K(x, x) of some of the samples, (r,), where a model asks for it; None where it does not."""
+        """Return K(x, x) of some samples, (r,), if the model needs it, else None."""
         asks = self.diagonal and isinstance(self.kernel, Precomputed)
         return np.asarray(self.X.diagonal()[rows]) if asks else None
 
@@ -134,7 +134,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
             setattr(self, name, checked(name, value, self.samples))
 
     def replace(self, **parameters: Any) -> Self:
-        """The same problem with other parameters, sharing samples and, where the kernel stays, the Gram matrix.
+        """Return the problem with other parameters; it shares the samples and, for the same kernel, the Gram matrix.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         return table([[Cell(label), Cell(text)] for label, text in self._said()], title=self.title)
 
     def _said(self) -> list[tuple[str, str]]:
-        """What the problem is made of, a label and a short text each."""
+        """Describe the parts of the problem: pairs of a label and a short text."""
         said = [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
         names = self._textbook_rows.names if self.constraints else ()
         first = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
@@ -216,7 +216,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         return self.samples.takes_all
 
     def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
-        """The entries of a vector over the caller's samples that take part; the vector itself where all do.
+        """Return the entries of a vector for the samples of positive weight; the vector itself if that is all of them.
 
         Parameters
         ----------
@@ -251,25 +251,25 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
 
     @property
     def predicted(self) -> NDArray[Any] | None:
-        """The two labels that a result predicts, for f ≤ 0 and f > 0; None where it predicts f itself."""
+        """The two predicted labels, for f ≤ 0 and f > 0; None if f itself is the prediction."""
         return self.samples.classes
 
     @property
     def alphas(self) -> int:
-        """How many α there are, those of samples that take no part included."""
+        """Number of dual variables α, including those of samples of weight 0."""
         return self.sides * self.n
 
     @remembered
     def in_dual(self) -> NDArray[np.bool_]:
-        """Which of the α are in the dual, those of samples that take part: (alphas,)."""
+        """Mask of the dual variables that are in the dual, those of samples of positive weight: one entry per α."""
         return np.tile(self.sample_weight > 0.0, self.sides)
 
     def _gather(self, alpha: FloatArray) -> FloatArray:
-        """The entries of an array over the caller's α, (alphas, …), over the rows of the dual: (m, …)."""
+        """Restrict an array over the caller's α, one entry per dual variable, to the rows of the dual: (m, …)."""
         return alpha if self.takes_all else alpha[self.in_dual]
 
     def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """An array over the rows of the dual, (m, …), over the caller's α: 0 where a sample takes no part."""
+        """Expand an array over the rows of the dual, (m, …), to all of the caller's α: 0 for samples of weight 0."""
         if self.takes_all:
             return values
         whole = np.zeros((self.alphas, *values.shape[1:]), dtype=values.dtype)
@@ -299,19 +299,19 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
 
     @property
     def _textbook_rows(self) -> UserRows:
-        """The same as the user wrote them."""
+        """The linear constraints as the user wrote them."""
         return textbook_rows(self)
 
     @property
     def _row_scale(self) -> FloatArray:
-        """What the linear constraints are divided by: (p,)."""
+        """Divisors of the linear constraints: (p,)."""
         if self.user_rows is None:
             raise AbsentError(f"{type(self).__name__} has no linear constraints")
         return self.user_rows.scale
 
     @remembered
     def _by_differences(self) -> Self | None:
-        """This problem with kernel values that do not cancel, where there are such."""
+        """This problem with kernel values free of cancellation; None if there are none."""
         space = self.space.by_differences()
         return None if space is None else in_space(self, space)
 
@@ -351,7 +351,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         return self._qp(check_form(form), textbook=True)
 
     def solver_qp(self, form: Form = "dual") -> ScaledQP:
-        """The same QP as a solver is handed it: centred where that changes nothing but rounding, and scaled.
+        """Return the QP as a solver gets it: scaled, and centred if that changes only rounding.
 
         Parameters
         ----------
@@ -383,7 +383,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         return ScaledQP(original.scaled(*factors), original, *factors)
 
     def posed(self, form: Form = "dual") -> ScaledQP:
-        """`solver_qp`, but a dual is written down when somebody looks at it: our own solvers read its statement alone.
+        """Return the scaled QP as `solver_qp` does, but write a dual down only when its arrays are read.
 
         Examples
         --------
@@ -395,7 +395,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         return self.solver_qp(form)
 
     def at(self, alpha: ArrayLike, tol: float = 1e-6) -> R:
-        """The result at any α, without a solver: what it would be worth as an answer.
+        """Certify any α without a solver, and return the result.
 
         Parameters
         ----------
@@ -429,7 +429,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         return cast("R", candidate(self, alpha, tol))
 
     def prove(self, result: R, *, tol: float | None = None) -> Proof:
-        """What `result.verify()` returns: a theorem about the numbers of a result of this problem.
+        """Prove a theorem about the numbers of a result of this problem, as `result.verify()` returns it.
 
         Parameters
         ----------
@@ -472,4 +472,4 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
 
     @abstractmethod
     def _given(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
-        """α as a user gives it, over the rows of the dual."""
+        """Check α as a user gives it, and restrict it to the rows of the dual."""

@@ -1,4 +1,4 @@
-"""Where every exact optimum of a problem lies, from the numbers of a result."""
+"""Enclose every exact optimum of a problem, given the numbers of a result (`near`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AS_GOOD, NOTHING = 1.5, 1e-13
 
 
 def near(problem: Any, result: Any) -> NearOptimum:
-    """(OPTIMA.1) for a result of a problem. Raises ParameterTypeError, DataError, UnsupportedError."""
+    """Return (OPTIMA.1) for a result of a problem. Raises ParameterTypeError, DataError, UnsupportedError."""
     classes = isinstance(result, JointResult)
     check_point(problem, result)
     mapped = isinstance(problem.kernel, FeatureMap)

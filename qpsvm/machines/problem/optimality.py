@@ -85,7 +85,7 @@ class OptimalitySystem:
         self.singular = self._factor.singular
 
     def _split(self, size: float) -> None:
-        """Which rows are free, at their bound, and at a bound without slack."""
+        """Find the rows that are free, at a bound, and at a bound without slack."""
         largest = self.alpha.max(initial=0.0)
         width = np.minimum(self.upper, largest if largest > 0.0 else 1.0)
         low, high = self.alpha <= INSIDE * width, self.upper - self.alpha <= INSIDE * width
@@ -275,7 +275,7 @@ def added(a: Change | None, b: Change, factor: float = 1.0) -> Change:
 
 
 def _check(problem: Any, result: Any) -> None:
-    """That this optimum is (DUAL.1) with kernel values. Raises UnsupportedError, ParameterTypeError, DataError."""
+    """Check that the optimum is (DUAL.1) with kernel values. Raises UnsupportedError, ParameterTypeError, DataError."""
     name = type(problem).__name__
     svm = getattr(problem, "outlined", None)
     reason = ""

@@ -1,4 +1,4 @@
-"""The parameters that several machines have: described, checked and put into words in one place."""
+"""Describe, check and format the hyperparameters of the machines."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ ENTRY = re.compile(r"^(\w+) : .*(?:\n +.*)*", re.MULTILINE)
 
 
 def described(kind: type) -> None:
-    """The docstring of a machine of ours with all its parameters, in order: it has those of its own itself."""
+    """Complete the docstring of a built-in machine by the shared parameters, in the order of the constructor."""
     found = SECTION.search(inspect.cleandoc(kind.__doc__ or "") + "\n\n")
     if found is None or not kind.__module__.startswith("qpsvm."):
         return
@@ -102,12 +102,12 @@ def _largest(vector: FloatArray) -> float:
 
 
 def upper_bounds(C: FloatArray, samples: Samples) -> Exactly | FloatArray:
-    """C_i · s_i of the samples that take part, for C (n,): C itself where nobody has given weights."""
+    """Compute C_i · s_i of the samples that take part, for C (n,): C itself if there are no weights."""
     return C if common_value(samples.weight) == 1.0 else active_penalties(C, samples)
 
 
 def active_penalties(C: FloatArray, samples: Samples) -> Exactly:
-    """The same as exact numbers."""
+    """Compute C_i · s_i of the samples that take part as exact numbers."""
     return products(samples.taking_part(samples.weight), samples.taking_part(C))
 
 

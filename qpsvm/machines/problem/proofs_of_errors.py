@@ -1,4 +1,4 @@
-"""Errors as questions about rows of the exact program: the samples and linear constraints that have weights."""
+"""Prove the errors of infeasible problems by rows of the exact program: samples and linear constraints with weights."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["balance", "excluded", "hulls", "imbalance", "kept_by_none", "meet"]
 
 @dataclass(frozen=True, eq=False)
 class _Meeting:
-    """What is known of two classes: λ = (u, v)/2 of some samples, those of the error where nothing was found."""
+    """Facts about the hulls of two classes: λ = (u, v)/2 of some samples, those of the error if nothing was found."""
 
     found: Combination | None
     chosen: IntArray
@@ -76,7 +76,7 @@ def meet(problem: Any, weights: FloatArray) -> Mapping[int, Fraction] | bool | N
 
 
 def _apart(problem: Any) -> str:
-    """Why two classes do not meet, or "" where that is not known."""
+    """Explain why the hulls of two classes do not meet, or return "" if that is not known."""
     X = problem.samples.taken
     if not isinstance(problem.kernel, RBF) or isinstance(X, RowSource) or shared_sample(X, problem.labels):
         return ""
@@ -87,7 +87,7 @@ def _apart(problem: Any) -> str:
 
 
 def hulls(problem: Any, weights: FloatArray) -> Proof:
-    """What is proven of two classes, with samples that have weights, (n,). Raises UnsupportedError."""
+    """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
     known = _meeting(problem, weights, exactly=True)
     u, v = (known.by_number(problem, sign) for sign in (1.0, -1.0))
     labels, apart = _named(problem.samples)[::-1], _apart(problem)
@@ -104,12 +104,12 @@ def kept_by_none(problem: Any, weights: Mapping[str, float]) -> bool:
 
 
 def excluded(problem: Any, weights: Mapping[str, float]) -> Proof:
-    """What is proven of rows with weights, by name. Raises UnsupportedError."""
+    """Prove that rows with weights, given by name, exclude every point. Raises UnsupportedError."""
     return infeasible.excluded(problem.title, *_excluding(problem, weights))
 
 
 def imbalance(nu: float, samples: Any) -> Proof:
-    """What is proven of a ν for two classes of samples."""
+    """Prove that ν is too large for two classes of samples."""
     more, less = (sum_of(samples.weight[samples.target * side > 0]) for side in (1, -1))
     return balance(nu, more, less, _named(samples))
 

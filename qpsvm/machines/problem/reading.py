@@ -1,4 +1,4 @@
-"""The way through: from a solver's answer to α, from α to a certified point, and from there to a result.
+"""Read α from a solver's solution, certify it, and build the result (`read`, `certify`, `interpret`).
 
 This is the one place in which the letters of the QP (x, y, z) and of the SVM (α, w, b) meet. (`problem.machine` imports
 this file, so a problem is any object here.)
@@ -89,7 +89,7 @@ def read(self: Any, solution: QPSolution, form: Form) -> tuple[FloatArray, Float
 
 
 def given(problem: Any, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
-    """α as a user gives it, multipliers of the constraints behind it or not, over the rows of the dual: (m,)."""
+    """Map α of a user, with or without multipliers of the constraints, to the rows of the dual: (m,)."""
     rows = problem.user_rows
     if rows is None:
         return np.asarray(problem._gather(as_finite_vector(alpha, name, problem.alphas)))
@@ -156,7 +156,7 @@ def certify(self: Any, alpha: ArrayLike, w: ArrayLike | None = None, *, tol: flo
 
 
 def candidate(problem: Any, alpha: ArrayLike, tol: float) -> Any:
-    """`Machine.at`."""
+    """Certify any α and build the result: see `Problem.at`."""
     problem.samples.check()
     a, tol = problem._given(alpha), as_tolerance(tol)
     with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
@@ -171,7 +171,7 @@ def candidate(problem: Any, alpha: ArrayLike, tol: float) -> Any:
 
 
 def concluded(problem: Any, point: Any, said: Status, tol: float, **record: Any) -> Any:
-    """The result of a counted point, with the status that its certificate gives, whatever a solver said."""
+    """Build the result of a point whose rounding is bounded; its certificate decides the status, not the solver."""
     status, message = verdict(point, said, tol, problem._note(point))
     return problem._result(point, status=status, message=message, **record)
 
@@ -266,7 +266,7 @@ def interpret(
 
 
 def read_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str, ...] = ("margin",)) -> Form:
-    """The form of which a solution is, read off the variables' names where it is not said.
+    """Infer the form of a solution from the names of its variables, unless it is given.
 
     The rows of a primal whose multipliers are α have these names.
 
@@ -286,7 +286,7 @@ def read_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str,
 
 
 def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **record: Any) -> SVMResult:
-    """The result with the record of how it came about; a row that takes no part has α = 0 and C = 0.
+    """Build the result with the record of the solve; a row of a sample of weight 0 has α = 0 and C = 0.
 
     `bounded` says whether there is time for bounds on the machine with the kernel itself, of a pivoted factor. Where f
     is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and what is missing.
@@ -329,7 +329,7 @@ def svm_result(problem: Any, certificate: Certificate, bounded: bool = True, **r
 
 
 def without_rows(certificate: Certificate) -> Certificate:
-    """The certificate over the machine's own rows, with b in f as for a machine without rows of a user's."""
+    """Restrict the certificate to the rows of the machine itself, with b in f as without linear constraints."""
     users = certificate.svm.users
     assert users is not None
     own, multipliers = users.own, dict(certificate.multipliers)
@@ -344,7 +344,7 @@ def without_rows(certificate: Certificate) -> Certificate:
 
 
 def constraint_table(certificate: Certificate, rows: UserRows, size: float) -> NDArray[np.void]:
-    """What `SVMResult.constraints` is: (p,).
+    """Build the table `SVMResult.constraints`: (p,).
 
     The left-hand side is h − slack, with what the certificate knows of the slack: of f, as the user wrote it.
     """
@@ -367,7 +367,7 @@ def constraint_table(certificate: Certificate, rows: UserRows, size: float) -> N
 
 
 def by_sample(svm: SVMDual, kind: NDArray[np.int8]) -> NDArray[np.int8]:
-    """The largest of the kinds of a sample's rows: (n,), from (m,)."""
+    """Reduce the kinds of rows, (m,), to the largest kind of each sample, (n,)."""
     assert svm.rows is not None
     found = np.zeros(svm.n, dtype=np.int8)
     np.maximum.at(found, svm.rows, kind)
@@ -393,7 +393,7 @@ def _model(problem: Any, certificate: Certificate) -> Model:
 
 
 def check_result(samples: Samples, result: SVMResult) -> None:
-    """That a result is over the samples of a problem. Raises ParameterTypeError, DataError."""
+    """Check that a result is over the samples of a problem. Raises ParameterTypeError, DataError."""
     if not isinstance(result, SVMResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
     if len(result.coef) != samples.n:
@@ -401,13 +401,13 @@ def check_result(samples: Samples, result: SVMResult) -> None:
 
 
 def check_joint_result(result: Any) -> None:
-    """That a result is of several classes in one program. Raises ParameterTypeError."""
+    """Check that a result is of several classes in one program. Raises ParameterTypeError."""
     if not isinstance(result, JointResult):
         raise ParameterTypeError(f"result must be what solve(problem) returns, got {shown(result)}")
 
 
 def check_point(problem: Any, result: Any) -> None:
-    """That the numbers of a result are a point of a problem, and its decision function one of the problem's.
+    """Check that a result is a point of a problem, with a decision function of that problem.
 
     Raises DataError.
     """
@@ -432,14 +432,14 @@ def check_point(problem: Any, result: Any) -> None:
 
 
 def title_of(problem: Any, result: Any) -> str:
-    """What is judged: the problem, and where the numbers are those of a result of another machine, that as well."""
+    """Format the title of a proof: the problem, and the other machine if the result is from one."""
     if result.title == problem.title:
         return str(problem.title)
     return f"{problem.title}; the numbers are those of a result of {result.title}"
 
 
 def _other_variables(problem: Any, result: SVMResult) -> str:
-    """What a result has no number for, or too many, as a point of a problem: the end of a sentence, or ""."""
+    """Explain which variables of a problem a result lacks or has in excess: the end of a sentence, or ""."""
     names = [name[:LONGEST_NAME] for name in problem._textbook_rows.names] if problem.constraints else []
     given = [] if result.constraints is None else result.constraints["name"].tolist()
     needed = {group.multiplier for group in problem.outlined.groups} - {"b", "rho"}

@@ -1,4 +1,4 @@
-"""What the regressions have in common: two rows of the dual for each sample, one for each side of f.
+"""Define the common bases of regression (two dual rows per sample, one per side of f) and of novelty detection.
 
     (SVR.1)  two rows a sample:  row i, s = +1:  t_i − f(x_i) ≤ ε + ξ_i;  row n + i, s = −1:  f(x_i) − t_i ≤ ε + ξ*_i;
              that is s f(x_i) ≥ ℓ − ξ with the levels ℓ = t_i − ε and ℓ = −t_i − ε of (DUAL.2)
@@ -10,7 +10,7 @@
 
 Neither X nor K is written twice: rows are doubled in index only. By (SVR.5) the origin and the unit of t do not matter.
 
-What the machines for novelty have in common: a ν, an inside and an outside, and samples without a target.
+Machines for novelty detection have a ν, an inside and an outside, and samples without a target.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OUTSIDE, INSIDE = -1, 1
 
 
 class Enclosing(Problem):
-    """A machine whose f says how far inside a sample is; its level is 0."""
+    """Base of novelty detection: f says how far inside a sample is, and its level is 0."""
 
     kinds: ClassVar[Kinds] = Kinds(
         ("inside", "boundary", "outside"), ("inside", "on the boundary", "outside"), "outside"
@@ -60,7 +60,7 @@ class Enclosing(Problem):
 
 
 class Regression(Problem):
-    """A machine whose target is a number, and whose loss looks at both sides of f."""
+    """Base of regression: the target is a number, and the loss has two sides."""
 
     kinds: ClassVar[Kinds] = Kinds(
         ("inside", "edge", "beyond"), ("inside the tube", "on its edge", "beyond it"), "beyond the tube"
@@ -83,7 +83,7 @@ class Regression(Problem):
     def _polished(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
     ) -> Certificate:
-        """Where the optimum is w = 0 at no price, no gap is relative to it: that point itself is the better one."""
+        """Polish the certificate; if w = 0 costs nothing, no relative gap exists, so compare with that point."""
         t, width = self.labels, self._half_width()
         ends = (float(t.min(initial=math.inf)), float(t.max(initial=-math.inf)))
         reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width

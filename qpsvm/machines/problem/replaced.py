@@ -1,4 +1,4 @@
-"""The same machine with other parameters, or over some of its samples, sharing what stays the same.
+"""Derive a machine from another: other parameters, samples, class or space, sharing the parts that do not change.
 
 What is shared is not made again: the samples always, the Gram matrix where kernel and psd rule stay. (`problem.base`
 imports this file, so a problem is any object here.)
@@ -36,7 +36,7 @@ def parameters(problem: Any) -> dict[str, Any]:
 
 
 def replaced(problem: Any, changes: Mapping[str, Any]) -> Any:
-    """`Machine.replace`."""
+    """Build the machine with changed parameters: see `Problem.replace`."""
     kernel = as_kernel(changes.get("kernel", problem.kernel))
     values = {name: changes[name] for name in kernel_parameters(kernel) if name in changes}
     known = {*problem.own, *kernel_parameters(kernel), "kernel", "psd"}
@@ -58,7 +58,7 @@ def replaced(problem: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def turned(problem: Any, machine: str, weight: FloatArray | None = None, scaled: bool = False, **own: Any) -> Any:
-    """A machine of another class, by name, over the same samples with the same kernel, intercept and constraints.
+    """Build a machine of another class, by name, over the same samples with the same kernel, intercept and constraints.
 
     `scaled` says that its f is a multiple of this one's, so that constraints on f do not mean the same there. The file
     of a machine may import this one's, so it is found by its name.
@@ -95,7 +95,7 @@ def share_of(problem: Any, result: Any, penalties: FloatArray) -> float:
 
 
 def restricted(problem: Any, rows: IntArray) -> Any:
-    """The same machine over some of its samples, which all take part: the Gram matrix is a part of its own.
+    """Restrict a machine to some of its samples of positive weight; its Gram matrix is a part of the known one.
 
     Whether its own parameters suit these samples is not asked: `replace` does, of what it is given.
 
@@ -124,7 +124,7 @@ def restricted(problem: Any, rows: IntArray) -> Any:
 
 
 def _check_own(problem: Any) -> None:
-    """That a machine has no number of each sample but those that it names. Raises UnsupportedError."""
+    """Check that a machine names every array that has one entry per sample. Raises UnsupportedError."""
     kept = vars(bare(problem)).items()
     stray = [name for name, value in kept if _one_each(value, problem.n) and name not in ("X", *problem.own)]
     if stray:
@@ -135,12 +135,12 @@ def _check_own(problem: Any) -> None:
 
 
 def own_parameters(problem: Any) -> dict[str, Any]:
-    """The machine's own parameters as their owner takes them: one number where it is the same for all samples."""
+    """Return the hyperparameters as the machine takes them: one number if it is the same for all samples."""
     return {name: _one(getattr(problem, name)) for name in problem.own}
 
 
 def over(problem: Any, samples: Samples, own: Mapping[str, Any]) -> Any:
-    """The same machine over other samples."""
+    """Return the machine over other samples."""
     new = bare(problem)
     new._take(samples, problem.kernel, problem.intercept, problem.psd)
     new.__dict__.update(own)
@@ -148,14 +148,14 @@ def over(problem: Any, samples: Samples, own: Mapping[str, Any]) -> Any:
 
 
 def in_space(problem: Any, space: FeatureSpace) -> Any:
-    """The same problem over another feature space of its samples."""
+    """Return the problem over another feature space of its samples."""
     new = bare(problem)
     new.__dict__["space"] = space
     return new
 
 
 def of_rows(value: Any, n: int, rows: IntArray) -> Any:
-    """A parameter for some of the rows: one a sample is picked, one for all stays."""
+    """Restrict a parameter to some of the rows, if it has one entry per sample."""
     if not _one_each(value, n):
         return value
     common = common_value(value)
@@ -163,7 +163,7 @@ def of_rows(value: Any, n: int, rows: IntArray) -> Any:
 
 
 def _one(value: Any) -> Any:
-    """A parameter as its owner takes it: one number where it is the same for all."""
+    """Return a parameter as its owner takes it: one number if it is the same for all samples."""
     common = common_value(value) if isinstance(value, np.ndarray) else None
     return value if common is None else common
 

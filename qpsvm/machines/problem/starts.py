@@ -77,7 +77,7 @@ FULL = 2
 
 
 def start(self: Any, start: SVMResult | ArrayLike) -> FloatArray:
-    """An α to begin at: from the result of a neighbouring problem, or given.
+    """Build a feasible starting α from the result of a neighbouring problem, or from a given α.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
 
 
 def _own_alpha(problem: Any, result: SVMResult) -> FloatArray:
-    """The same over the machine's own rows.
+    """Read a starting α over the rows of the machine itself from the result of a neighbouring problem.
 
     Over the same number of rows it keeps the other result's split: what is at its bound goes to the new bound. Over
     other rows of the same features it follows from what the f of the other result leaves missing at these rows.

@@ -138,7 +138,7 @@ class Iterate:
         return self._best
 
     def advance(self) -> None:
-        """One iteration: predictor, corrector, Gondzio's correctors, and the step."""
+        """Run one iteration: predictor, corrector, Gondzio's correctors, and the step."""
         if not self._products > 0:  # of no inequality at all the first point is as good as the last one
             raise NumericalTrouble("no product of a multiplier and its slack is left to make smaller")
         goal = self._predict() * self._products / self._pairs

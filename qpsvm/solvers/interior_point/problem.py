@@ -1,4 +1,4 @@
-"""What `interior_point` iterates on: the QP without its fixed variables, its scales, and the centred start.
+"""Prepare a QP for the interior point method: remove its fixed variables, choose scales, and build the centred start.
 
 Between two bounds, with l + h = C the width, s = μ/l, t = μ/h and s − t = q, the smaller room of the start is
 
@@ -214,7 +214,7 @@ class _Parts:
         return np.minimum(x, self.ub, out=x)
 
     def scales(self, reduced_gradient: FloatArray | float, trace: float, d: FloatArray | None) -> Scales:
-        """From Px at `nearest` (n',), the trace of P, and d."""
+        """Compute the scales from Px at the nearest point (n',), the trace of P, and d."""
         count = max(1, len(self.q))
         curvature = trace / count or 1.0
         force = _size(self.q + reduced_gradient) or 1.0

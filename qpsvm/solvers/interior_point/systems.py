@@ -224,7 +224,7 @@ class FactoredNewton:
         self.careful = False
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
-        """One pass: BᵀDB, and with it BᵀDρ and Bᵀx."""
+        """Factor BᵀDB, and compute BᵀDρ and Bᵀx, in one pass."""
         self._D = 1.0 / theta
         M, Bx, first = self._B.normal(self._D, x, rho)
         M.ravel()[:: len(M) + 1] += self._lift
@@ -235,7 +235,7 @@ class FactoredNewton:
         self._M = Cholesky(M)
 
     def refresh(self, x: FloatArray, u: FloatArray) -> None:
-        """One product with B."""
+        """Update the residual by one product with B."""
         self.residual = self._B.transposed_times(x) - self._lift * u - self._g
 
     def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -293,7 +293,7 @@ class DenseNewton:
         self._S = Cholesky(self._A @ self._HA)
 
     def refresh(self, x: FloatArray, u: FloatArray) -> None:
-        """A x − b."""
+        """Update the residual A x − b."""
         del u
         self.residual = self._A @ x - self._b
 

@@ -69,7 +69,7 @@ class BlockLoop:
         self._memory: NDArray[np.floating] | None = None
 
     def run(self, tol: float, beta: FloatArray, u: FloatArray) -> LoopResult:
-        """From a feasible β with its u, (n,), until no pair violates by more than tol, or late, or not able."""
+        """Run from a feasible β with its u, (n,), until violations are at most tol, time is over, or blocks fail."""
         before, finished = self.effort.iterations, False
         self.beta, self.u = beta.copy(), u.copy()
         while self.able and not self.effort.over():
@@ -81,7 +81,7 @@ class BlockLoop:
         return LoopResult(self.problem.balanced(self.beta), self.effort.iterations - before, finished, self.u)
 
     def _next(self) -> tuple[IntArray, float]:
-        """(KBLOCKS.2) and the violation of all rows; none where blocks are given up."""
+        """Return the block (KBLOCKS.2) and the violation of all rows; the block is empty if blocks are given up."""
         problem, beta, g = self.problem, self.beta, self.problem.level - self.u
         tube = problem.tube if problem.kinked else 0.0
         up = np.where(beta < problem.high, g - np.where(beta < 0.0, -tube, tube), -np.inf)

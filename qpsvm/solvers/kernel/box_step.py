@@ -1,4 +1,4 @@
-"""One Newton step inside a box: a small quadratic programme with one balance row, solved by a few rank-one corrections.
+"""Compute a Newton step inside a box (`box_step`): a small QP with one balance row, by a few rank-one corrections.
 
     (KBOX.1)  minimise ½dᵀ(A + ρI)d − rᵀd  subject to  1ᵀd = 0,  low ≤ d ≤ high;  for a ν-SVR over each side, Sᵀd = 0
     (KBOX.2)  with the entries P held at their bound t:  (A + ρI)d + Bz = r,  Bᵀd = (0, t),  B = [1, E_P],  z = (δ, μ)

@@ -89,7 +89,7 @@ class KernelDual(Loss):
 
     @classmethod
     def of_hinges(cls, y: FloatArray, upper: FloatArray) -> KernelDual:
-        """That of a C-SVM, for labels ±1 and C_i, both (n,)."""
+        """Build the dual of a C-SVM, for labels ±1 and C_i, both (n,)."""
         signed = upper * y
         dual = cls(np.maximum(signed, 0.0), y, np.minimum(signed, 0.0))
         dual.__dict__.update(kinked=False, signed=True, hinges=True, sign=y, weight=upper)  # what is known already
@@ -118,7 +118,7 @@ class KernelDual(Loss):
 
     @remembered
     def weight(self) -> FloatArray:
-        """The most that a violation of each row costs: (n,)."""
+        """Largest cost of a violation, by row: (n,)."""
         return np.maximum(self.high, -self.low) if self.kinked else self.high - self.low
 
     @remembered
@@ -142,7 +142,7 @@ class KernelDual(Loss):
 
     @remembered
     def base(self) -> FloatArray:
-        """Of (KDUAL.9), where there is no kink: 0 where that is an end, else the lower end. (n,)."""
+        """Base point of (KDUAL.9) without a kink: 0 if that is an end of the interval, else the lower end. (n,)."""
         return np.where(self.high == 0.0, 0.0, self.low)
 
     @remembered
@@ -162,13 +162,13 @@ class KernelDual(Loss):
 
     @remembered
     def share(self) -> float | None:
-        """Of a novelty machine, the share of the rows that can be at their bound; else None."""
+        """Largest share of rows at their bound in novelty detection; None for other machines."""
         if self.kinked or self.low.any() or not self.total > 0.0:
             return None
         return self.total / float(self.high.sum())
 
     def part(self, rows: IntArray, at_bound: FloatArray, scale: float | None = None) -> KernelDual:
-        """The same problem over some of the rows, with β of the others and the denominator of the whole."""
+        """Restrict the problem to some rows, given β of the others and the denominator of the full gap."""
         mass = float(np.abs(at_bound).sum())
         return replace(self.of(rows), outside=float(at_bound.sum()), outside_mass=mass, scale=scale)
 
@@ -186,18 +186,18 @@ class KernelDual(Loss):
 
     @property
     def sums(self) -> tuple[float, float]:
-        """What Σβ is to be over the rows with β > 0 and over those with β < 0, in (KDUAL.7)."""
+        """Required Σβ over the rows with β > 0 and over those with β < 0, in (KDUAL.7)."""
         assert self.mass is not None
         own, size = self.total - self.outside, self.mass - self.outside_mass
         return 0.5 * (size + own), -0.5 * (size - own)
 
     def free(self, beta: FloatArray) -> NDArray[np.bool_]:
-        """The rows strictly inside their interval: a mask, (n,)."""
+        """Return the mask of the rows strictly inside their interval, (n,)."""
         inside: NDArray[np.bool_] = (beta > self.low) & (beta < self.high)
         return inside & (beta != 0.0) if self.kinked else inside
 
     def violation(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
-        """How far some rows, which are at a bound, are on the wrong side: (r,)."""
+        """Compute the violation of some rows at a bound, positive on the wrong side: (r,)."""
         r, here = self.level[rows] - u[rows] - edges.b, beta[rows]
         if not self.kinked:
             r = r - self.sign[rows] * edges.tube if edges.tube else r
@@ -206,7 +206,7 @@ class KernelDual(Loss):
         return away + np.where(here == 0.0, -1.0, 1.0) * (at(self.tube, rows) + edges.tube)
 
     def edges(self, u: FloatArray) -> Edges:
-        """The best b, and ε where it is a variable, for u (n,): (KDUAL.5)."""
+        """Compute the best b for u (n,), and ε if it is a variable: (KDUAL.5)."""
         r = self.level - u
         if self.divided:
             (plus, minus), up = self.sums, self.sign > 0.0
@@ -225,11 +225,11 @@ class KernelDual(Loss):
         return Edges(_crossing(points, weights, self._level, self.common))
 
     def intercept(self, u: FloatArray) -> float:
-        """The best b for u (n,)."""
+        """Compute the best b for u (n,)."""
         return self.edges(u).b
 
     def balanced(self, beta: FloatArray) -> FloatArray:
-        """A near feasible point: clip into the box, then take off what the sums have too much where there is room."""
+        """Return a feasible point near β: clip to the box, then spread the residue of the sums over rows with slack."""
         found: FloatArray = np.minimum(np.maximum(beta, self.low), self.high)
         if self.divided:
             for mine, goal in zip((self.sign > 0.0, self.sign < 0.0), self.sums, strict=True):
@@ -253,13 +253,13 @@ class KernelDual(Loss):
         return found
 
     def even(self) -> FloatArray:
-        """Every entry at the same share of its interval, as the sums ask for, where one end of that is 0: (n,)."""
+        """Build the point with the same share of every interval, as the sums require, if one end is 0: (n,)."""
         plus, minus = (self.total - self.outside, 0.0) if self.mass is None else self.sums
         shares = [goal / (float(np.add.reduce(end)) or 1.0) for goal, end in ((plus, self.high), (minus, self.low))]
         return shares[0] * self.high + shares[1] * self.low
 
     def filled(self, score: FloatArray) -> FloatArray:
-        """The highest scores at their upper end, the lowest ones at their lower end, as far as the sums go: (n,)."""
+        """Set the highest scores to the upper end and the lowest to the lower end, as far as the sums allow: (n,)."""
         plus, minus = (self.total - self.outside, 0.0) if self.mass is None else self.sums
         order = np.argsort(-score, kind="stable")
         found = np.empty(self.n)
@@ -271,7 +271,7 @@ class KernelDual(Loss):
         return found
 
     def nothing(self) -> DualPoint:
-        """The point of no work at all: β = 0 where that is feasible; else one whose gap is not known."""
+        """Build a point without any work: β = 0 if that is feasible, else a feasible point of unknown gap."""
         zero = np.zeros(self.n)
         if self.total == 0.0 and not self.mass and (self.low <= 0.0).all() and (self.high >= 0.0).all():
             return self.point(zero, zero)
@@ -300,7 +300,7 @@ class KernelDual(Loss):
         return DualPoint(beta, u, edges.b, gap if math.isfinite(gap) else np.inf, scale, *sided, edges.tube)
 
     def at_edges(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
-        """The point with an intercept, a gap and a scale that are known."""
+        """Build the point from a known intercept, gap and scale."""
         sided = self._sided(beta, self.level - u - edges.b, edges.tube)
         return DualPoint(beta, u, edges.b, gap, scale, *sided, edges.tube)
 

@@ -1,4 +1,4 @@
-"""What a kernel solve may spend, and what it has spent: seconds, and iterations of the working-set loop."""
+"""Budget of a kernel solve: limits and counters of time and iterations (`Effort`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SETTINGS = Settings()
 
 @dataclass(eq=False)
 class Effort:
-    """What a solve may spend, and what it has spent.
+    """Limits and counters of one kernel solve.
 
     loop_iterations or None: Allowed in the working-set loop, all runs together.
     iterations, newton_steps: Loop iterations and Newton steps made.
@@ -57,15 +57,15 @@ class Effort:
         self.clock = Clock(self.seconds)
 
     def late(self) -> bool:
-        """Whether the time is over, or the user has interrupted."""
+        """Return whether the time is over or the user has interrupted."""
         return self.clock.stopped() is not None
 
     def over(self) -> bool:
-        """Whether it is late, or the loop's iterations are used up."""
+        """Return whether the time or the iterations of the loop are used up."""
         return self.late() or self.exhausted()
 
     def exhausted(self) -> bool:
-        """Whether the loop's iterations are used up."""
+        """Return whether the iterations of the loop are used up."""
         return self.loop_iterations is not None and self.iterations >= self.loop_iterations
 
     def loop(
@@ -76,7 +76,7 @@ class Effort:
         start: FloatArray | None = None,
         u: FloatArray | None = None,
     ) -> LoopResult:
-        """The working-set loop within what is left. What it takes is described there."""
+        """Run the working-set loop within the remaining limits; the arguments are those of the loop."""
         limit = SETTINGS.per_row * problem.n + SETTINGS.besides
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
@@ -88,7 +88,7 @@ class Effort:
         return result
 
     def affords(self, m: int, width: int, newton: bool = True) -> bool:
-        """Whether a Gram matrix of m rows of so many features, and Newton steps on it, would end in time."""
+        """Return whether a Gram matrix of m rows of `width` features, and Newton steps on it, would end in time."""
         each = SETTINGS.gram_seconds + SETTINGS.gram_feature_seconds * width
         needed = each * m**2 + newton * SETTINGS.newton_seconds * m**3
         affordable = self.seconds is None or needed < self.clock.left
@@ -96,7 +96,7 @@ class Effort:
         return affordable
 
     def reason(self, converged: bool) -> StopReason:
-        """Why the solve ended."""
+        """Return the reason why the solve ended."""
         stopped = self.clock.stopped()
         if converged or stopped:
             return "converged" if converged else stopped or "time_limit"
@@ -105,7 +105,7 @@ class Effort:
         return "iteration_limit" if self.exhausted() else "numerical_error"
 
     def report(self, what: str, rows: int, gap: float) -> None:
-        """Show one line, if anybody reads it."""
+        """Log one line, if logging is enabled."""
         if heard(self.verbose, logging.DEBUG):
             say_step(
                 f"{what:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "

@@ -1,4 +1,4 @@
-"""From a start or nothing to a point: Newton steps from a start, the Gram matrix of few rows, the loop over many.
+"""Solve a kernel dual by Newton steps from a start, the Gram matrix of few rows, or the loop over many (`Engines`).
 
 A start is tried first, where few rows are not at a bound. (Not where the Gram matrix of few rows is there, as along a
 path: there a loop from 0 is sooner, .5 to .9 of the time.) Up to so many rows the whole Gram matrix is made, and its
@@ -84,13 +84,13 @@ class Engines:
 
     @property
     def best(self) -> DualPoint:
-        """The best point so far: at first α = 0."""
+        """The best point so far; α = 0 before any engine ran."""
         if self._best is None:
             self._best = self.problem.nothing()
         return self._best
 
     def run(self, engine: str, start: FloatArray | None, u: FloatArray | None = None) -> None:
-        """From the start if that does, else over all rows.
+        """Run Newton steps from the start; if they do not suffice, solve over all rows.
 
         `start`: β (n,), feasible, with its u (n,) where that is known, if only roughly.
         """
@@ -109,17 +109,17 @@ class Engines:
             WholeLoop(self).run()
 
     def ended(self) -> bool:
-        """Whether the target is reached, or the time over."""
+        """Return whether the target is reached or the time is over."""
         return self.best.gap <= self.target or self.effort.late()
 
     def keep(self, engine: str, point: DualPoint | None) -> bool:
-        """Keep the point if it is the best so far; whether that ends the search."""
+        """Keep the point if it is the best so far, and return whether that ends the search."""
         if point is not None and (self.used == "none" or point.gap < self.best.gap):
             self._best, self.used = point, engine
         return self.ended()
 
     def whole_gram(self) -> None:
-        """The whole Gram matrix in double precision, which is kept; nothing where time or memory do not allow it."""
+        """Solve with the full Gram matrix in double precision and cache it; skip that if time or memory are short."""
         problem, stages = self.problem, STAGES[:1] if self.brief else STAGES
         if self.blocks.whole is None and not (
             self._fits() and self.effort.affords(problem.n, self.blocks.width, False)
@@ -137,7 +137,7 @@ class Engines:
         self.keep("gram", solve_from(self.blocks, problem, initial, stages, self.target, self.effort))
 
     def _fits(self) -> bool:
-        """Whether there is memory for the Gram matrix and a copy of it."""
+        """Return whether there is memory for the Gram matrix and a copy of it."""
         n = self.problem.n
         return n <= SETTINGS.slow_gram_rows or 16.0 * n * n <= available_memory()
 
@@ -177,7 +177,7 @@ class Engines:
         return self.keep("start", point)
 
     def measured(self, beta: FloatArray) -> DualPoint:
-        """A feasible β with its rough u and gap."""
+        """Measure a feasible β with its rough u and gap."""
         u, self._known = self._known, None
         if u is None:
             support = np.flatnonzero(beta)

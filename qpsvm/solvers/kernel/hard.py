@@ -45,7 +45,7 @@ SPANNED, ROUNDINGS = 1e-12, 4.0
 
 @dataclass(frozen=True, eq=False)
 class Supported:
-    """How the search ended.
+    """Result of the active-set search.
 
     beta, u (n,): β of the hard margin of F, and Kβ over all rows.
     steps: Systems solved.
@@ -99,20 +99,20 @@ class _Active:
         self.x, self.b, self.steps = np.zeros(0), 0.0, 0
 
     def include(self, j: int, beta: float, column: FloatArray | None = None) -> None:
-        """Row j with its β."""
+        """Append row j with its β."""
         self.columns[len(self.F)] = self.column(j) if column is None else column
         self.F.append(j)
         self.x = np.concatenate((self.x, (beta,)))
 
     def leave(self, i: int) -> None:
-        """The i-th row of F."""
+        """Remove the i-th row of F."""
         k = len(self.F)
         self.columns[i : k - 1] = self.columns[i + 1 : k].copy()
         del self.F[i]
         self.x = np.delete(self.x, i)
 
     def _solved(self, right: FloatArray, total: float) -> tuple[FloatArray, float]:
-        """x and e with K_FF x + e 1 = right and 1ᵀx = total."""
+        """Solve K_FF x + e 1 = right and 1ᵀx = total for x and e."""
         k = len(self.F)
         M = np.ones((k + 1, k + 1))
         M[:k, :k], M[k, k] = self.columns[:k, self.F], 0.0
@@ -125,17 +125,17 @@ class _Active:
         return solved[:k], float(solved[k])
 
     def solve(self) -> None:
-        """(KACTIVE.1), afresh."""
+        """Solve (KACTIVE.1) from scratch."""
         self.x, self.b = self._solved(self.y[self.F], 0.0)
 
     def result(self, found: bool, meet: bool = False) -> Supported:
-        """What there is of (KACTIVE.1)."""
+        """Build the result from the current (KACTIVE.1)."""
         beta = np.zeros(len(self.y))
         beta[self.F] = self.x
         return Supported(beta, self.x @ self.columns[: len(self.F)], self.b, self.steps, found, meet)
 
     def slacks(self) -> tuple[FloatArray, FloatArray]:
-        """Kβ and s, which is 0 over F."""
+        """Compute Kβ and s, which is 0 over F."""
         u = self.x @ self.columns[: len(self.F)]
         slack = 1.0 - self.y * (u + self.b)
         slack[self.F] = 0.0

@@ -66,7 +66,7 @@ class LoopResult:
 
 
 def plain(problem: KernelDual) -> bool:
-    """Whether LIBSVM knows the problem as it stands, so that it can evaluate the kernel itself."""
+    """Return whether LIBSVM can state the problem as it is, so that it can evaluate the kernel itself."""
     if problem.outside or problem.outside_mass:
         return False
     if problem.hinges or problem.divided:
@@ -78,7 +78,7 @@ def plain(problem: KernelDual) -> bool:
 
 
 def _even(problem: KernelDual) -> bool:
-    """Whether boxes are symmetric, and ε is one number."""
+    """Return whether boxes are symmetric and ε is one number."""
     return bool((problem.low == -problem.high).all()) and float(np.ptp(problem.tube)) == 0.0
 
 
@@ -132,7 +132,7 @@ def libsvm_loop(
 
 
 def _around_middle(problem: KernelDual, run: _Run, own: float) -> LoopResult:
-    """(KLOOP.2) over a Gram matrix."""
+    """Run (KLOOP.2) over a Gram matrix."""
     n, middle = problem.n, 0.5 * (problem.low + problem.high)
     target = problem.level - run.data @ middle if middle.any() else problem.level
     own, half = own - float(middle.sum()), 0.5 * (problem.high - problem.low)
@@ -198,7 +198,7 @@ class _Run:
 def iterations_within(
     seconds: float, n: int, width: int | None, cache: float = CACHE_MEGABYTES, begins: float = 0.0
 ) -> int:
-    """Iterations that surely end in time, over a Gram matrix or, where d is given, over samples.
+    """Return a number of iterations that surely ends in time, over a Gram matrix or, if `width` is given, over samples.
 
     Where the loop begins at a point with so many entries, their rows of K are made first. An iteration reads two rows.
     They are evaluated where they are not in the cache, of so many megabytes; none is evaluated twice where all rows fit
@@ -246,7 +246,7 @@ def _fitted(
 
 
 def _call(fit: Any, kind: str, K: FloatArray, target: FloatArray, weights: FloatArray, most: int, **more: Any) -> Any:
-    """The compiled function."""
+    """Call the compiled function."""
     return fit(
         K, target, svm_type=TYPES[kind], class_weight=np.empty(0), sample_weight=weights, probability=0, random_seed=0,
         max_iter=most, **more,
@@ -255,7 +255,7 @@ def _call(fit: Any, kind: str, K: FloatArray, target: FloatArray, weights: Float
 
 @cache
 def quiet(name: str) -> Any:
-    """scikit-learn's `SVC` or `NuSVC` without its `ConvergenceWarning`: the status says it.
+    """Build scikit-learn's `SVC` or `NuSVC` without its `ConvergenceWarning`, which the status replaces.
 
     To filter the warning would not do: `warnings.catch_warnings` in one thread changes what all others see, and may
     leave it changed.
@@ -263,7 +263,7 @@ def quiet(name: str) -> Any:
     from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
 
     def silent(self: Any) -> None:
-        """Where it would warn."""
+        """Do not warn."""
 
     return type(name, (getattr(_classes, name),), {"_warn_from_fit_status": silent, "__module__": __name__})
 

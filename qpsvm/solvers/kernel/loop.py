@@ -46,7 +46,7 @@ class Samples:
 
     @remembered
     def rows(self) -> Any:
-        """As `core/c/loop_values.h` has them: from a (n, d), p, which is 0 for an RBF kernel, and c₀."""
+        """The rows as `core/c/loop_values.h` takes them: from a (n, d), p, which is 0 for an RBF kernel, and c₀."""
         X, kernel, degree, offset = self.X, self.kernel, 1, 0.0
         if isinstance(kernel, RBF):
             X, degree = (X - np.add.reduce(X) / max(len(X), 1)) * math.sqrt(kernel.gamma), 0  # type: ignore[arg-type]
@@ -94,12 +94,12 @@ def working_set_loop(
 
 
 def by_itself(problem: KernelDual) -> bool:
-    """Whether the loop evaluates the kernel of a problem itself, as it needs it."""
+    """Return whether the loop evaluates the kernel of a problem on demand."""
     return core.compiled is not None or plain(problem)
 
 
 def _beginning(problem: KernelDual, data: NDArray[Any] | Samples, start: FloatArray | None) -> FloatArray:
-    """A feasible point: the start; 0; or (KLOOP.4). (n,)."""
+    """Find a feasible starting point: the start, 0, or (KLOOP.4). (n,)."""
     if start is not None:
         return problem.balanced(start)
     zero = np.zeros(problem.n)
@@ -124,7 +124,7 @@ def _compiled(
     problem: KernelDual, data: NDArray[Any] | Samples, beta: FloatArray, g: FloatArray, known: bool, tol: float,
     most: int | None, clock: Clock,
 ) -> LoopResult:  # fmt: skip
-    """From a feasible β and its g, both of which are moved."""
+    """Run the compiled loop from a feasible β and its g, both of which it changes."""
     tube = None
     if problem.mass is None and problem.kinked:
         tube = np.full(problem.n, problem.tube, dtype=np.float64)

@@ -136,7 +136,7 @@ def newton_polish(
 
 
 def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
-    """F of (KNEWTON.1), with −reach for ε where that is positive."""
+    """Find F of (KNEWTON.1), with −reach in place of ε if `reach` is positive."""
     beta, gradient = point.beta, point.gradient
     epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
     edge = ON_KINK * problem.weight
@@ -147,7 +147,7 @@ def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: flo
 
 
 def most_moving(problem: KernelDual, beta: FloatArray) -> int:
-    """The largest F worth a factorisation after a loose run of LIBSVM's loop.
+    """Return the largest size of F worth a factorisation after a loose run of LIBSVM's loop.
 
     Where a kernel is nearly constant, hundreds of rows violate by less than the loop's tolerance, few will be free: a
     tighter loop settles those sooner.
@@ -223,7 +223,7 @@ class _Step:
 def _step(
     K: FloatArray | Streamed, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
 ) -> _Step | None:
-    """One direction; None where it does not descend or K_FF has no factor."""
+    """Compute one Newton direction; None if it does not descend or K_FF has no factor."""
     block = part_of(K, rows)
     r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
@@ -249,7 +249,7 @@ def _step(
 
 
 def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
-    """The best point of a few rounds of (KBORDER.1).
+    """Return the best point of a few rounds of (KBORDER.1).
 
     Shapes: K (n, n), beta (n,).
     """

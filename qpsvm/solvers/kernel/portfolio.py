@@ -1,4 +1,4 @@
-"""Kernel SVMs: the one public entry.
+"""Solve the dual of a kernel SVM (`solve_kernel`).
 
 What is tried in which order is in `engines`. Equal rows with equal targets are made one first. A ν-SVR of many rows is
 a search for the width of its tube (`tube_start`). What could not be done is said in `reason`.
@@ -82,7 +82,7 @@ SETTINGS = Settings()
 def tube_start(
     blocks: KernelBlocks, problem: KernelDual, effort: Effort, start: DualPoint | None = None
 ) -> tuple[FloatArray, FloatArray] | None:
-    """(KTUBE.2): β and u, (n,), rough; None where time runs out, or the search leads nowhere.
+    """Find rough β and u, (n,), by (KTUBE.2); None if time runs out or the search fails.
 
     Where no tube is needed, (KDUAL.8), β is that of ε = 0, with a smaller Σ|β|.
     """
@@ -135,7 +135,7 @@ class _Tried:
 
 
 def _next(problem: KernelDual, below: _Tried | None, above: _Tried | None, tried: list[_Tried]) -> float:
-    """The next ε: between two sides, or on from one of them."""
+    """Choose the next ε: between two tried values, or beyond one of them."""
     assert problem.mass is not None
     last = tried[-1]
     if below is not None and above is not None:
@@ -158,7 +158,7 @@ def _next(problem: KernelDual, below: _Tried | None, above: _Tried | None, tried
 
 
 def _between(below: _Tried, above: _Tried, mass: float) -> tuple[FloatArray, FloatArray]:
-    """(KTUBE.2)."""
+    """Interpolate β and u by (KTUBE.2)."""
     share = (below.mass - mass) / (below.mass - above.mass) if below.mass > above.mass else 0.0
     first, last = below.point, above.point
     return first.beta + share * (last.beta - first.beta), first.u + share * (last.u - first.u)
@@ -252,7 +252,7 @@ def _solve(
     effort: Effort,
     brief: bool = False,
 ) -> tuple[DualPoint, str]:
-    """The best point, in the units of the problem, and the engine that found it."""
+    """Return the best point, in the units of the problem, and the engine that found it."""
     if problem.hinges:
         engines = Engines(blocks, problem, tol, effort)
         engines.run(engine, None if start is None else problem.balanced(start))
@@ -313,7 +313,7 @@ def _with_tube(
 
 
 def unit_of(blocks: KernelBlocks, problem: KernelDual) -> float:
-    """What is 1 to the engines."""
+    """Choose the unit of the problem in which the engines compute."""
     target = problem.level
     spread = _spread(target)
     if spread > NO_SPREAD * float(np.abs(target).max(initial=0.0)) and not problem.total:
@@ -336,12 +336,12 @@ def unit_of(blocks: KernelBlocks, problem: KernelDual) -> float:
 
 @lru_cache(maxsize=64)
 def _some(n: int) -> IntArray:
-    """So many of n rows, always the same: (k,)."""
+    """Draw at most `2 * SAMPLED` of n rows, always the same: (k,)."""
     return frozen(np.random.default_rng(0).permutation(n)[: 2 * SAMPLED].copy())
 
 
 def _spread(values: FloatArray) -> float:
-    """The standard deviation of some numbers (n,), whose squares may overflow."""
+    """Compute the standard deviation of numbers (n,) whose squares may overflow."""
     size = float(np.maximum.reduce(np.abs(values), initial=0.0))
     if not size > 0.0:
         return 0.0
@@ -365,7 +365,7 @@ def _meeting(X: Matrix, problem: KernelDual) -> FloatArray | None:
 
 
 def _labels(problem: KernelDual) -> list[FloatArray]:
-    """What rows are to have in common besides x, (n,) each: the levels of a ν-SVM do not tell its classes apart."""
+    """List the values, (n,) each, that tied rows share besides x; levels of a ν-SVM do not separate its classes."""
     sides = [problem.sign] if problem.divided else []
     return [problem.level, *sides, *([] if isinstance(problem.tube, float) else [problem.tube])]
 

@@ -1,4 +1,4 @@
-"""Newton steps on a working set W, a look outside, rows join; the loop before them where W is all rows.
+"""Solve by Newton steps on a working set W that grows by violating rows (`solve_from`); on all rows the loop is first.
 
 Whatever W was at first (`initial_sets`), the answer is exact.
 
@@ -81,7 +81,7 @@ class WorkingSet:
         return self.blocks.product(fixed, self.beta[fixed], rows)
 
     def _product(self, beta: FloatArray) -> FloatArray:
-        """u of W for β of W, (w,)."""
+        """Compute u of W for β of W, (w,)."""
         return product(self.K, beta, beta.nonzero()[0]) + self._fixed
 
     def _part(self) -> KernelDual:
@@ -93,7 +93,7 @@ class WorkingSet:
         return self.problem.part(self.rows, fixed, scale)
 
     def run_loop(self, tolerance: float) -> None:
-        """The loop on W, which is all rows."""
+        """Run the loop on W, which is all rows."""
         start, u = (self.beta, self.u) if self._known else (None, None)
         found = self.effort.loop(self.problem, self.K, tolerance, start, u)
         self._move(found.beta, found.u)
@@ -112,16 +112,16 @@ class WorkingSet:
         return True
 
     def _violation(self, edges: Edges) -> FloatArray:
-        """(KSET.2) for the rows outside."""
+        """Compute (KSET.2) for the rows outside."""
         return self.problem.violation(self.beta, self.u, edges, self.outside)
 
     @property
     def _few(self) -> float:
-        """Up to so many violators all are looked at in double precision."""
+        """Largest number of violators that are all evaluated in double precision."""
         return 2.0 * math.sqrt(len(self.rows))
 
     def _company(self, count: int) -> int:
-        """How many rows may join where so many have to."""
+        """Return the limit of rows that may join, if `count` rows have to."""
         return min(int((1.0 + SETTINGS.company) * count), max(len(self.rows), SETTINGS.growth))
 
     def sharpen(
@@ -163,7 +163,7 @@ class WorkingSet:
         return polished.point
 
     def _look_outside(self, point: DualPoint) -> tuple[float, IntArray]:
-        """The gap over all rows (KSET.4), and the rows to join (KSET.3)."""
+        """Return the gap over all rows (KSET.4), and the rows to join (KSET.3)."""
         if self.whole:
             return point.gap, self.outside
         reach, margin = self._violation(point.edges), rough_margin(self.beta)
@@ -195,7 +195,7 @@ class WorkingSet:
 
 
 def _largest(reach: FloatArray, rows: IntArray, most: int) -> IntArray:
-    """Those of some rows where `reach` is largest, at most so many, in their order."""
+    """Take the rows of largest `reach`, at most `most` of them, in ascending order."""
     if len(rows) > most:
         rows = rows[np.argpartition(-reach[rows], most)[:most]]
     return np.sort(rows)

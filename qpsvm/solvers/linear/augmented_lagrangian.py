@@ -92,11 +92,11 @@ class AugmentedLagrangian:
                 return best, reason
 
     def _residuals(self) -> FloatArray:
-        """R at W, from a fresh pass over the data: (n,)."""
+        """Compute R at W by a new pass over the data: (n,)."""
         return self._losses.residuals(self._problem.rows.margins(self._W))
 
     def _inner(self, aim: float) -> bool:
-        """Newton steps (ALM.4) until (ALM.6); False if there are too many."""
+        """Take Newton steps (ALM.4) until (ALM.6); return False if there are too many."""
         for step in range(SETTINGS.patience + 1):
             self._evaluate()
             if step and self._residual <= self._complementarity:
@@ -133,7 +133,7 @@ class AugmentedLagrangian:
             self._reduced_gradient = self._reduced_gradient + rows.gradient(self._alpha[moved] - last[moved], moved)
 
     def _newton_step(self) -> bool:
-        """One step (ALM.4); False where there is no descent left in floating point."""
+        """Take one step (ALM.4); return False if no descent is left in floating point."""
         problem, losses, response, q = self._problem, self._losses, self._response, self._q
         free = response.free(self._t)
         try:

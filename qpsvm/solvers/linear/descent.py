@@ -1,4 +1,4 @@
-"""Dual coordinate descent goes first: its pair is often the answer, else where the Newton steps begin.
+"""Run dual coordinate descent first (`descent_point`): its pair often suffices, else Newton steps start there.
 
 Its passes cost two products with each row that is not set aside, whatever the number of columns, and gain digits as
 long as few α are free or C is small. A Newton step costs a system: dear where columns are too many for a factor. What
@@ -54,13 +54,13 @@ class Descent:
 
 
 def numbers_of(X: Matrix) -> int:
-    """How many numbers X (n, d) holds."""
+    """Count the stored numbers of X (n, d)."""
     return int(X.nnz if sp.issparse(X) else X.size)
 
 
 @dataclass
 class Pace:
-    """Whether to go on: the work done, and the relative gap that it led to.
+    """Progress of coordinate descent: the work done, and the relative gap reached.
 
     rival: The work that Newton steps are worth.
     """
@@ -71,7 +71,7 @@ class Pace:
     gap: float = math.inf
 
     def goes_on(self, work: float, gap: float) -> bool:
-        """After so much work more, with this gap."""
+        """Record this work and gap, and return whether to continue."""
         gained = math.log(self.gap / gap) if 0.0 < gap < self.gap < math.inf else 0.0
         self.work, self.gap = self.work + work, gap
         if not math.isfinite(gap):
@@ -82,7 +82,7 @@ class Pace:
 
 
 def goes_first(problem: RowProblem) -> bool:
-    """Whether it is expected to save more than it costs."""
+    """Return whether coordinate descent is predicted to finish before Newton steps."""
     rows, losses, X = problem.rows, problem.losses, problem.rows.source.whole
     if core.compiled is None or X is None or problem.offset.any():
         return False
@@ -92,7 +92,7 @@ def goes_first(problem: RowProblem) -> bool:
 
 
 def _reach(problem: RowProblem) -> float:
-    """The mean of C‖(x, 1)‖²; of a squared loss, C is 1/δ."""
+    """Compute the mean of C‖(x, 1)‖²; for a squared loss, C is 1/δ."""
     losses = problem.losses
     penalty = 1.0 / mean(losses.curvature) if losses.endless else losses.jump
     rows = problem.rows
@@ -103,7 +103,7 @@ def _reach(problem: RowProblem) -> float:
 
 
 def rival_seconds(problem: RowProblem, X: Matrix) -> float:
-    """What Newton steps would take."""
+    """Predict the seconds of Newton steps."""
     rows = problem.rows
     return newton_seconds(rows.n, rows.d, numbers_of(X), problem.losses.endless, sp.issparse(X))
 
@@ -172,7 +172,7 @@ class Run:
         self._pace = Pace(rival / NUMBER, tol)
 
     def descent(self) -> Descent:
-        """Passes until the goal is met, or until Newton steps are foretold to be sooner."""
+        """Run passes until the goal is met, or until Newton steps are predicted to finish sooner."""
         budget, pace, made, done = self._budget, self._pace, 0, False
         pace.goal = self.goal
         clock, most, work = budget.clock, FIRST_PASSES, MOST_ITERATIONS
@@ -195,12 +195,12 @@ class Run:
 
 
 def _numbers(value: PerRow) -> FloatArray:
-    """One number for all rows, or one a row, as the loop reads them: (1,) or (n,)."""
+    """Return one number for all rows, or one per row, as the loop reads them: (1,) or (n,)."""
     return np.ascontiguousarray(value, dtype=np.float64).reshape(-1)
 
 
 def _judged(problem: RowProblem, found: Descent, budget: Budget) -> Point | None:
-    """The pair with its gap; None where it is none."""
+    """Return the pair with its gap; None if it is not finite."""
     finite = np.isfinite(found.alpha).all() and np.isfinite(found.w).all() and np.isfinite(found.b)
     if not finite or not found.iterations:
         return None
@@ -210,7 +210,7 @@ def _judged(problem: RowProblem, found: Descent, budget: Budget) -> Point | None
 
 
 def as_start(problem: RowProblem, point: Point) -> Start:
-    """Where Newton steps go on from such a pair."""
+    """Return the start of Newton steps that resume from a pair."""
     return Start(point.W, point.alpha, problem.losses.warm_sigma, point.slack)
 
 

@@ -1,4 +1,4 @@
-"""What Newton steps and coordinate descent take over the rows of a linear machine: which of them goes first.
+"""Estimate the time of Newton steps and of coordinate descent for a linear machine, to choose which goes first.
 
 Medians of measurements on one core of an AVX-512 machine. Only their ratios matter.
 """
@@ -25,7 +25,7 @@ SMOOTH = 0.3
 
 
 def newton_seconds(n: int, d: int, entries: int, smooth: bool, sparse: bool) -> float:
-    """Seconds that Newton steps take from the beginning, for n rows of d columns with so many numbers."""
+    """Estimate the seconds of Newton steps from a cold start, for n rows of d columns with `entries` numbers."""
     if d > min(FACTORED_COLUMNS, n):
         return CALL + WIDE * entries
     weighed = entries * (SPARSE_NUMBER if sparse else 1.0)
@@ -34,17 +34,17 @@ def newton_seconds(n: int, d: int, entries: int, smooth: bool, sparse: bool) -> 
 
 
 def is_wide(n: int, d: int) -> bool:
-    """Whether there are columns enough for coordinate descent to end soon whatever C is."""
+    """Return whether there are enough columns for coordinate descent to end soon for any C."""
     return n <= ROWS_PER_COLUMN * d
 
 
 def descent_seconds(n: int, d: int, entries: int, reach: float) -> float:
-    """The same of coordinate descent, where the mean of C‖(x, 1)‖² is `reach`; infinite where it leads nowhere."""
+    """Estimate the seconds of coordinate descent for a mean of C‖(x, 1)‖² of `reach`; infinite if it is too slow."""
     wide = is_wide(n, d)
     passes = WIDE_PASSES if wide else LEAST_PASSES + REACH_PASSES * reach
     return RUN + pass_seconds(n, entries) * passes if wide or reach <= MOST_REACH else math.inf
 
 
 def pass_seconds(n: int, entries: int) -> float:
-    """Seconds of a pass of coordinate descent over n rows with so many numbers."""
+    """Estimate the seconds of a pass of coordinate descent over n rows with `entries` numbers."""
     return NUMBER * (entries + ROW * n)

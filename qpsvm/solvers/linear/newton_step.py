@@ -109,7 +109,7 @@ class WideNewton:
         self.free_count = 0
 
     def forget(self) -> None:
-        """Nothing kept is ever updated, so no rounding collects."""
+        """Do nothing: no cached value is ever updated, so no rounding accumulates."""
 
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:
         """ΔW by the smaller of the two systems."""
@@ -142,7 +142,7 @@ class WideNewton:
 
 
 def _some(weights: FloatArray | None, index: IntArray) -> FloatArray | None:
-    """The weights of some rows."""
+    """Take the weights of some rows; None if there are none."""
     return None if weights is None else weights[index]
 
 

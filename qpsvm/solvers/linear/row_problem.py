@@ -1,4 +1,4 @@
-"""What the linear solver asks of a loss besides: how far α moves.
+"""Define the problem, losses and points of the linear solver (`RowProblem`, `RowLosses`, `Point`).
 
     (LOSSES.4)  the augmented Lagrangian asks for the a that maximises ar − φ*(a) − (a − a₀)²/2σ:
                 a = clip(S_{dε}(t), lo, hi),  t = d(a₀/σ + r),  d = 1/(1/σ + δ)
@@ -60,7 +60,7 @@ class RowLosses(Loss):
 
     @remembered
     def scale(self) -> float:
-        """What residuals are measured in: a typical distance of the levels from their middle; of hinges, from 0."""
+        """Unit of the residuals: a typical distance of the levels from their median, or from 0 for hinges."""
         if self.unit is not None:
             return self.unit
         if isinstance(self.level, float):
@@ -97,7 +97,7 @@ class RowLosses(Loss):
 
     @remembered
     def first_sigma(self) -> float:
-        """The σ to begin with: one step takes α from 0 to its bound where a row is `scale` beyond its kink.
+        """Initial σ: one step takes α from 0 to its bound if a row is `scale` beyond its kink.
 
         Where the losses are `bent`, a σ that leaves them as they are.
         """
@@ -107,7 +107,7 @@ class RowLosses(Loss):
 
     @property
     def warm_sigma(self) -> float:
-        """The σ to begin with where α is nearly the multiplier."""
+        """Initial σ if α is nearly the multiplier."""
         return self.first_sigma if self.bent else SETTINGS.warm_sigma * self.first_sigma
 
     def moved(self, a: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
@@ -133,7 +133,7 @@ class RowLosses(Loss):
         return inside
 
     def room(self, a: FloatArray) -> FloatArray:
-        """How far a may move at a cost of second order, up to a factor: 0 at a kink. (n,)."""
+        """Compute how far a may move at a second-order cost, up to a factor: 0 at a kink. (n,)."""
         if self.one_sided or is_zero(self.tube):
             low, high = self.low, self.high
         else:
@@ -220,7 +220,7 @@ class RowProblem:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Where to begin: W (d + 1,), a (n,) or None for 0, σ, and r = ℓ − ZW (n,) if it is known."""
+    """Start of the linear solver: W (d + 1,), a (n,) or None for 0, σ, and r = ℓ − ZW (n,) if it is known."""
 
     W: FloatArray
     multiplier: FloatArray | None

@@ -1,4 +1,4 @@
-"""The only way in which the linear solvers touch the data: a few products with the rows, never the whole table.
+"""Give the linear solvers their only access to the data: a few products with the rows (`signed_rows`, `SignedRows`).
 
 The rows are those of
 
@@ -65,7 +65,7 @@ class SignedRows:
         return self._closed(self.source.weights(beta, index), float(beta.sum()))
 
     def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
-        """One pass over the data, a block of rows at a time: Zᵀa, (d + 1,), for the weights that it answers."""
+        """Pass over the data by blocks of rows, and return Zᵀa, (d + 1,), for the weights a that `visit` returns."""
         self.passes += 1
         shift, y = self._shift(W), self.y
         totals: dict[int, float] = {}
@@ -83,7 +83,7 @@ class SignedRows:
         return self._closed(g, sum(in_order(totals)))
 
     def _shift(self, W: FloatArray) -> float:
-        """What the intercept and the centring add to X@w."""
+        """Compute the contribution of intercept and centring to X@w."""
         return self.unit * float(W[self.d]) - (0.0 if self.mean is None else float(self.mean @ W[: self.d]))
 
     def _closed(self, reduced_gradient: FloatArray, total: float) -> FloatArray:

@@ -222,7 +222,7 @@ def _summed(problem: RowProblem, total: float) -> tuple[RowProblem, Start]:
 def _run(
     problem: RowProblem, first: Start, tol: float, budget: Budget, by_coordinates: bool
 ) -> tuple[Point, StopReason, str]:
-    """The best pair, why the run ended, and who has made steps."""
+    """Return the best pair, the reason to stop, and the engines that made steps."""
     found = descent_point(problem, tol, budget) if by_coordinates else None
     if found is not None:
         reason = "converged" if found.relative_gap <= tol else budget.spent()
@@ -241,7 +241,7 @@ def _run(
 
 
 def _finished(problem: RowProblem, found: Point, budget: Budget, to_rounding: bool) -> Point:
-    """A few Newton steps from a good pair of a smooth loss; the better one.
+    """Take a few Newton steps from a good pair of a smooth loss, and return the better pair.
 
     Towards rounding where that is wanted, else until w is Σ α_i y_i x_i to `STATIONARY` of its length: what
     they are apart is ½‖w − w(α)‖² of the gap, which is next to nothing of P where C is large.
@@ -264,7 +264,7 @@ def _finished(problem: RowProblem, found: Point, budget: Budget, to_rounding: bo
 
 
 def _by_newton(problem: RowProblem, first: Start, tol: float, budget: Budget) -> tuple[Point, StopReason, str]:
-    """The same, by Newton steps alone: on bands of rows where these are many."""
+    """Run Newton steps alone, on bands of rows if there are many rows."""
     if is_large(problem.rows.n, problem.rows.d):
         return *solve_large(problem, first, tol, budget), "newton"
     return *AugmentedLagrangian(problem, first, budget).run(tol), "newton"

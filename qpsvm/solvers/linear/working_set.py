@@ -1,4 +1,4 @@
-"""Where to begin with many rows: the weights of two subsamples, and how far from them the answer can be.
+"""Solve a linear machine with many rows on bands (`solve_large`), from weights of two subsamples (`estimate`).
 
     (SUB.1)  two disjoint stratified subsamples, C weighted up, give W₁, W₂;  W = ½(W₁ + W₂)
     (SUB.2)  τ = 4·½ rms(Z(W₁ − W₂)):  half the difference has the standard error of the margins at W
@@ -139,7 +139,7 @@ def solve_large(problem: RowProblem, first: Start, goal: float, budget: Budget) 
 
 @dataclass(frozen=True, eq=False)
 class _Check:
-    """What a pass over all rows finds.
+    """Findings of a pass over all rows.
 
     The relative gap on all rows and on the band alone, P − D and D, the violators (k,), and N_τ.
     """
@@ -172,11 +172,11 @@ class _Bands:
 
     @property
     def state(self) -> Start:
-        """Where the plain method may go on from."""
+        """Start from which the method on all rows can resume."""
         return Start(self._W, self._alpha, self._sigma, self._slack)
 
     def solve(self) -> tuple[Point, StopReason] | None:
-        """Rounds of (WORK.1) to (WORK.3); None where the plain method should take over."""
+        """Run rounds of (WORK.1) to (WORK.3); return None if the method on all rows should take over."""
         self._begin()
         goal = self._goal
         for _ in range(SETTINGS.patience):
@@ -214,7 +214,7 @@ class _Bands:
 
     @property
     def _size(self) -> int:
-        """How many rows are in the band."""
+        """Number of rows in the band."""
         return len(self._index)
 
     def _round(self, goal: float) -> tuple[StopReason | None, float]:
@@ -245,7 +245,7 @@ class _Bands:
                 return None, self._widened(goal)
 
     def _check(self, part: RowProblem, inner: Point) -> _Check:
-        """(WORK.2) for the solution on the band, and where that is small enough its certificate."""
+        """Evaluate (WORK.2) for the solution on the band, and certify it if the gap is small enough."""
         checked: dict[int, tuple[IntArray, float, int]] = {}
 
         def visit(block: slice, m: FloatArray) -> None:
@@ -292,7 +292,7 @@ class _Bands:
         return band
 
     def _depth(self, check: _Check) -> float:
-        """How far the violators are on the wrong side at the most; a tiny number where there are none."""
+        """Return the largest violation, or a tiny number if there are no violators."""
         wrong = check.violators
         depths = self._losses.of(wrong).distance(self._slack[wrong])
         return max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny))

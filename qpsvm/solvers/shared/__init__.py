@@ -1,1 +1,1 @@
-"""What all of our solvers share."""
+"""Shared parts of all built-in solvers."""

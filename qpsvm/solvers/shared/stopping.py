@@ -1,4 +1,4 @@
-"""What the solvers share about how a run ends: its clock and budget, the words for why, and what it prints a round.
+"""Limit and report the runs of solvers (`Budget`), and run compiled loops in slices under a clock (`run_sliced`).
 
 LIBSVM's loop under a clock: in this process while it surely ends soon, apart where it may not.
 
@@ -39,7 +39,7 @@ Tell: TypeAlias = Callable[[str, float], None]
 
 
 class Budget:
-    """What one run may spend, all its stages together, and what it has spent.
+    """Limits and counters of one run with all its stages.
 
     talks: Whether anybody reads the lines that are reported.
     steps: Steps made: whoever makes one counts it here.
@@ -60,7 +60,7 @@ class Budget:
         self.tell: Tell | None = None
 
     def spent(self, coming: float = 0.0) -> StopReason | None:
-        """The limit that is reached, or would be by a step of `coming` seconds; or the interrupt key."""
+        """Return the limit that is reached, or would be by a step of `coming` seconds, or the interrupt; else None."""
         used_up = self.most is not None and self.steps >= self.most
         stopped = self.clock.stopped(coming)
         return stopped or ("iteration_limit" if used_up else None)
@@ -78,7 +78,7 @@ class Budget:
             self.say(f"{said}  {self.clock.seconds:8.3f} s")
 
     def say(self, line: str) -> None:
-        """Show a line of the run."""
+        """Log a line of the run."""
         say_step(line, self.verbose)
 
 
@@ -97,15 +97,15 @@ SIGN_OF_LIFE = 2.0
 
 
 class Ended(Protocol):
-    """What every loop here returns."""
+    """Common part of the results of all loops."""
 
     @property
     def finished(self) -> bool:
-        """Whether its own test was met."""
+        """Whether the loop's own test was met."""
 
     @property
     def iterations(self) -> int:
-        """How many it made."""
+        """Number of iterations made."""
 
 
 R = TypeVar("R", bound=Ended)
@@ -131,7 +131,7 @@ def run_sliced(
 
 
 def _sliced(apart: _Apart, n: int, most: int, within: Callable[[float], int], nothing: Callable[[], R]) -> R:
-    """The longest slice that ends in time."""
+    """Run the longest slice that ends in time."""
     loop, arguments, clock = apart.loop, apart.arguments, apart.clock
     here = min(within(min(AT_ONCE, clock.left)), most)
     best: R | None = None
@@ -147,7 +147,7 @@ def _sliced(apart: _Apart, n: int, most: int, within: Callable[[float], int], no
 
 
 def _measured(apart: _Apart, most: int, sure: int, best: Any, clock: Clock) -> tuple[int, Any]:
-    """By a slice that measures: how many iterations may be made in the time left, and the best answer so far."""
+    """Measure the speed by a slice: return the iterations that fit the remaining time, and the best result so far."""
     began = clock.seconds
     worth = sure > (0 if best is None else GAINS * best.iterations)
     slice_ = apart(sure) if worth else None

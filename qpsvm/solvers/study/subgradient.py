@@ -108,7 +108,7 @@ class _Steps:
 
 
 def _unit(hinge: _Hinge, strong: NDArray[np.bool_], curvature: FloatArray) -> FloatArray:
-    """How far a coordinate with d_j = 0 moves to change the rows by a margin, which is max|h|, or Mu at z = c: (k,)."""
+    """Estimate how far a coordinate with d_j = 0 moves to change rows by a margin, max|h|, or Mu at z = c: (k,)."""
     margin = float(np.abs(hinge.h).max(initial=0.0))
     if margin == 0:
         u = np.where(strong, -hinge.gradient(np.zeros(len(hinge.d)), hinge.c) / curvature, 0.0)

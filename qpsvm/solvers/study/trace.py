@@ -1,4 +1,4 @@
-"""What the study solvers share: how a run went, and its history.
+"""Record the history of a run of a study solver (`Progress`, `Trace`).
 
 Everything in `solvers` is arrays in, arrays out; the letters are those of the QP layer, and x is (n,) throughout.
 """

@@ -137,7 +137,7 @@ class KernelBlocks:
         return blocks
 
     def restricted(self, rows: IntArray, X: Matrix) -> KernelBlocks:
-        """Some of the samples, X (k, d), with their part of the whole matrix, which is kept; as exact as it is."""
+        """Restrict to some samples, X (k, d), with their part of the cached matrix, which is as exact as that."""
         assert self.whole is not None
         part = KernelBlocks(self.kernel, X, self.whole[rows[:, None], rows])
         if self._a is not None:
@@ -174,14 +174,14 @@ class KernelBlocks:
         return int(self.X.shape[1])
 
     def _seconds(self, entries: float) -> float:
-        """What one core takes for so many entries, roughly; 0 where only one thread may ask for them."""
+        """Estimate the seconds of one core for some entries; 0 if only one thread may compute them."""
         if self.whole is not None or not isinstance(self.kernel, OWN):
             return 0.0
         return entry_seconds(self.width) * entries
 
     @remembered
     def _strips(self) -> tuple[Any, ...] | None:
-        """What the compiled core makes values of: a, −½‖a‖², d, a power and γ, r of its base; None where it cannot."""
+        """Arguments of the compiled core: a, −½‖a‖², d, a power and γ, r of its base; None if it does not apply."""
         if core.compiled is None or not self.width:
             return None
         if self._a is not None:
@@ -219,7 +219,7 @@ class KernelBlocks:
         return self.kernel.diagonal(self.X[rows])
 
     def all(self) -> FloatArray:
-        """The whole Gram matrix, (n, n) float64, kept."""
+        """Compute and cache the full Gram matrix, (n, n) float64."""
         if self.whole is None:
             self.whole = frozen(self.symmetric(None))
         return self.whole
@@ -371,12 +371,12 @@ def scaled(X: FloatArray, origin: FloatArray, scale: float) -> tuple[FloatArray,
 
 
 def whole_numbers(rows: IntArray) -> NDArray[np.int64]:
-    """Rows as the compiled core reads them."""
+    """Convert rows to the integers that the compiled core reads."""
     return np.ascontiguousarray(rows, dtype=np.int64)
 
 
 def entry_seconds(width: int) -> float:
-    """Seconds of an entry of an RBF Gram matrix over so many features, roughly."""
+    """Estimate the seconds of an entry of an RBF Gram matrix over `width` features."""
     return ENTRY_SECONDS + FEATURE_SECONDS * width
 
 

@@ -41,7 +41,7 @@ VALUE_SECONDS = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What a map has learnt from its rows.
+    """Fit of a map to its rows.
 
     points (m, d): Landmarks among the rows; or frequencies, one a feature.
     factor (m, r): What turns kernel values with the landmarks into features; or shifts, (1, r), of the
@@ -59,7 +59,7 @@ class Fit:
         freeze_parts(self)
 
     def same(self, other: Fit) -> bool:
-        """Whether the other is the same function."""
+        """Return whether the other fit is the same function."""
         if self is other:
             return True
         if self.points.shape != other.points.shape or not np.array_equal(self.factor, other.factor):
@@ -68,7 +68,7 @@ class Fit:
 
 
 class FeatureMap(Kernel):
-    """What the maps have in common. A leaf is a frozen dataclass of what was asked for, with a `fit` to its rows."""
+    """Base of the feature maps. A subclass is a frozen dataclass of its parameters, with a `fit` to its rows."""
 
     fit: Fit | None
     seed: int
@@ -76,7 +76,7 @@ class FeatureMap(Kernel):
 
     @property
     def approximated(self) -> Kernel:
-        """K, in whose place this one stands."""
+        """The kernel K that this map approximates."""
         kernel: Kernel = self.kernel
         return kernel
 
@@ -96,12 +96,12 @@ class FeatureMap(Kernel):
 
     @property
     def claim(self) -> str:
-        """What is known of the machine with K, in a sentence for the result."""
+        """Sentence for the result: the facts known about the machine with K."""
         return "Nothing is known of the machine with K."
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name of the map."""
         return type(self).__name__
 
     @property
@@ -128,7 +128,7 @@ class FeatureMap(Kernel):
 
     @property
     def row_seconds(self) -> float:
-        """What the features of one row take one core, roughly."""
+        """Estimated seconds of one core for the features of one row."""
         m, d = self.learnt.points.shape
         return float(m * (VALUE_SECONDS + PRODUCT_SECONDS * (d + self.width)))
 
@@ -203,14 +203,14 @@ class FeatureMap(Kernel):
         return fitted.having(replace(fitted.learnt, error=(float(off.max()), float(off.mean()))))
 
     def having(self, fit: Fit, **parameters: Any) -> Self:
-        """The same map, or one with other parameters, and what it has learnt."""
+        """Return the map, or one with other parameters, with a given fit."""
         new: Self = replace(self, **parameters)  # type: ignore[type-var]
         object.__setattr__(new, "fit", fit)
         return new
 
     @property
     def note(self) -> str:
-        """What a result says of the machine that was solved."""
+        """Statement of a result about the machine that was solved."""
         largest, mean = self.learnt.error
         return (
             f"the certificate is for the machine with the approximate kernel {self}, not with {self.approximated} "
@@ -234,7 +234,7 @@ class FeatureMap(Kernel):
 
 
 def sampled_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntArray]:
-    """At most so many rows, drawn without replacement, (m, d), and which they are, (m,)."""
+    """Draw at most `count` rows without replacement: the rows, (m, d), and their indices, (m,)."""
     if source.n <= count:
         chosen: NDArray[np.intp] = np.arange(source.n)
     else:

@@ -1,4 +1,4 @@
-"""The Gram matrix of a kernel as an operator: in blocks on demand, whole and shared once somebody needs it whole.
+"""Represent the Gram matrix of a kernel as an operator (`KernelGram`): blocks on demand, the full matrix once needed.
 
 Gram matrices that are not positive semidefinite by construction: tested, and refused, clipped or shifted.
 
@@ -79,7 +79,7 @@ class PositivePart:
 
     @remembered
     def _rounding(self) -> float:
-        """How far K times a vector of length 1 may be from what is computed."""
+        """Bound of the rounding error of K times a vector of length 1."""
         return gamma(2 * len(self.K) + 16) * float(np.linalg.norm(self.K))
 
     def apart(self, coef: FloatArray, beta: FloatArray) -> float:
@@ -138,11 +138,11 @@ class KernelGram(Operator):
 
     @property
     def kept(self) -> FloatArray | None:
-        """K, (n, n), where it has been made."""
+        """K, (n, n), if it has been computed; else None."""
         return self.blocks.whole
 
     def _whole(self) -> FloatArray | None:
-        """K, kept for later if it is small enough, else None."""
+        """Compute and cache K if it is small enough; return it, or None."""
         if self.blocks.whole is None and self.shape[0] <= CACHE_ROWS:
             self.blocks.whole = frozen(self._make())
         return self.blocks.whole
@@ -214,7 +214,7 @@ class KernelGram(Operator):
         return whole if self.scale is None else two_sided(whole, self.scale)
 
     def congruence(self, s: FloatArray) -> Operator:
-        """The same Gram matrix with other scales: the kept copy is shared."""
+        """Return the Gram matrix with other scales; it shares the cached copy."""
         scale = s if self.scale is None else times(s, self.scale)
         return KernelGram(self.kernel, self.X, self.offset, scale, self.blocks)
 
@@ -283,7 +283,7 @@ def doubly_centred(K: FloatArray) -> FloatArray:
 
 
 def is_psd(K: FloatArray, tolerance: float) -> bool:
-    """Whether no eigenvalue of K (n, n) is below −tolerance, by Cholesky of K + tolerance·I."""
+    """Return whether no eigenvalue of K (n, n) is below −tolerance, by Cholesky of K + tolerance·I."""
     if not K.any():
         return True  # which a factorisation with nothing added to it does not see
     shifted = K.copy()
@@ -292,5 +292,5 @@ def is_psd(K: FloatArray, tolerance: float) -> bool:
 
 
 def kernel_seconds(values: int, features: int) -> float:
-    """Seconds of so many kernel values over so many features."""
+    """Estimate the seconds of `values` kernel values over `features` features."""
     return values * (VALUE_SECONDS + FEATURE_SECONDS * features)

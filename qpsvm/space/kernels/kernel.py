@@ -1,4 +1,4 @@
-"""What a kernel is: K(x, z) a matrix at a time, its diagonal, and what is known of it; and any callable as one.
+"""Define the interface of kernels (`Kernel`), and wrap any callable as one (`UserKernel`).
 
 Inner products and squared distances between rows, dense or sparse: by one matrix product, to a known accuracy.
 """
@@ -22,7 +22,7 @@ from qpsvm.data.rows import RowSource
 
 
 class Kernel(metaclass=Abstract):
-    """What the library asks of a kernel.
+    """Interface of a kernel.
 
     See Also
     --------
@@ -233,7 +233,7 @@ def variance_of(X: Matrix | RowSource) -> float:
 
 
 def _moments(X: Matrix) -> tuple[float, float, float]:
-    """How many entries X has, their mean, and their variance."""
+    """Compute the number of entries of X, their mean, and their variance."""
     count = X.shape[0] * X.shape[1]
     if not sp.issparse(X):
         dense: FloatArray = X

@@ -98,12 +98,12 @@ class PivotedFactor:
 
     @property
     def left(self) -> float:
-        """The left side of (PIVOT.4)."""
+        """Left-hand side of (PIVOT.4)."""
         return float(self.prices @ np.sqrt(self.rest)) ** 2
 
     @property
     def floor(self) -> float:
-        """What rounding leaves of e."""
+        """Rounding error of e."""
         return (self.rank + 2) * EPS * self.size
 
     @property
@@ -124,7 +124,7 @@ class PivotedFactor:
         return bool(now + np.log(left / goal) / each > most)
 
     def grow(self, most: int) -> bool:
-        """One block, (PIVOT.2) and (PIVOT.3); False where no pivot is left."""
+        """Add one block of columns, (PIVOT.2) and (PIVOT.3); return False if no pivot is left."""
         chosen = self._candidates()
         known = [column[chosen] for column in self.columns]
         H = self.blocks.block(self.rows[chosen], self.rows[chosen])
@@ -166,7 +166,7 @@ class PivotedFactor:
         return np.union1d(by_chance, largest)
 
     def join(self) -> None:
-        """Make L and the pivots of what there is."""
+        """Assemble L and the pivots from the blocks."""
         self.L, at = np.empty((len(self.rows), self.rank)), 0
         for k, column in enumerate(self.columns):
             self.L[:, at : at + column.shape[1]] = column
@@ -300,7 +300,7 @@ class PivotedCholesky(FeatureMap):
 
 
 def _factored(kernel: Kernel, points: Matrix, pivots: IntArray) -> tuple[IntArray, FloatArray]:
-    """Those of the pivots that are independent in floating point, at least one, and R of K_zz = RRᵀ."""
+    """Return the pivots that are independent in floating point, at least one, and R of K_zz = RRᵀ."""
     chosen = pivots if len(pivots) else np.zeros(1, dtype=np.intp)
     K = kernel(points[chosen], points[chosen])
     largest = float(K.diagonal().max())

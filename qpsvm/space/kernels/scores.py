@@ -36,7 +36,7 @@ WORTH_THREADS = 5e-3
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What several decision functions are made of.
+    """Coefficients of several decision functions with shared support vectors.
 
     kernel: With every parameter a number.
     support (s,): The rows of the fit that the coefficients are of; what a precomputed kernel picks.
@@ -70,13 +70,13 @@ class Scores:
         return values
 
     def _streamed(self, X: RowSource) -> FloatArray:
-        """The same of rows that are not all in memory, a block at a time."""
+        """Evaluate the functions at rows that are not all in memory, one block at a time."""
         if self.w is not None:
             return X.margins(np.ascontiguousarray(self.w.T)) + self.b
         return np.concatenate([self(piece.matrix) for block in X.blocks() for piece in block.pieces()])
 
     def tied(self, X: Matrix | RowSource) -> FloatArray:
-        """The same where only signs count: 0 for what is 0 but for the values below which no kernel value is let."""
+        """Evaluate the functions for their signs: values within the floor of the kernel values are set to 0."""
         values = self(X)
         if self.nothing is not None:
             values[np.abs(values) <= self.nothing] = 0.0
@@ -127,7 +127,7 @@ class Scores:
         return np.asarray(K @ self.coef.T) if self._pairs is None else self._pairs(K)
 
     def weights(self) -> FloatArray:
-        """What `w` is of these coefficients, where the kernel is linear: (P, d)."""
+        """Compute `w` from the coefficients of a linear kernel: (P, d)."""
         return np.ascontiguousarray(self._summed(as_dense(self.vectors).T).T)
 
     @remembered
@@ -142,7 +142,7 @@ class Scores:
         return np.asarray(math.exp(LOWEST_EXPONENT) * sizes)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is made of these again."""
+        """Return the fields alone, without cached values."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 

@@ -1,4 +1,4 @@
-"""The training samples in the kernel's feature space: what a problem computes with.
+"""Represent the training samples in the kernel's feature space (`FeatureSpace`).
 
 Two Gram matrices matter. `gram` is the one of the textbook, K_ij = K(x_i, x_j). `centred` gives the same dual and the
 same f up to the intercept, and is the better one to compute with:
@@ -138,7 +138,7 @@ class FeatureSpace:
         return not self.is_linear and isinstance(self.gram, KernelGram) and self.gram.blocks.exact
 
     def by_differences(self) -> FeatureSpace | None:
-        """The same samples with an RBF Gram matrix whose entries do not cancel; None where that would be no better."""
+        """Return the samples with an RBF Gram matrix free of cancellation; None if that would be no better."""
         if not isinstance(self.kernel, RBF) or self.n > CACHE_ROWS or self.exact:
             return None
         exact = FeatureSpace(self.kernel, self.X, self.intercept, self.psd, self.affine)
@@ -147,7 +147,7 @@ class FeatureSpace:
         return exact
 
     def restricted(self, rows: IntArray, X: Matrix) -> FeatureSpace | None:
-        """Some of the samples, whose Gram matrix is a part of this one; None where that is not made, or not the part.
+        """Restrict to some samples, whose Gram matrix is a part of this one; None if this is not so or not cached.
 
         Shapes: rows (k,), X (k, d).
         """
@@ -180,16 +180,16 @@ class FeatureSpace:
 
     @property
     def clipped(self) -> bool:
-        """Whether psd="clip" has taken something away."""
+        """Whether psd="clip" has changed the matrix."""
         return self.positive_part is not None
 
     @property
     def positive_part(self) -> PositivePart | None:
-        """What psd="clip" has left of the matrix; None where it has taken nothing away."""
+        """Positive part of the matrix under psd="clip"; None if nothing was clipped."""
         return None if self.is_linear else self._treated.part
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
-        """Those of f for Σβ_iφ(x_i), (n,) or (n, k): (CLIP.1), or β itself."""
+        """Return the coefficients of f for Σβ_iφ(x_i), (n,) or (n, k): (CLIP.1), or β itself."""
         return beta if self.positive_part is None else self.positive_part.coefficients(beta)
 
     @property
@@ -278,7 +278,7 @@ class FeatureSpace:
         return Treated(clipped, clipped, part=part, smallest=smallest, with_ones=ones)
 
     def uncentred(self) -> FeatureSpace:
-        """The same samples with nothing centred: for β with 1ᵀβ ≠ 0, of which centring would take a part away."""
+        """Return the samples without centring, as β with 1ᵀβ ≠ 0 needs it: centring would remove a part of it."""
         if self.origin is None and self.centred is self.gram:
             return self
         twin = FeatureSpace(self.kernel, self.samples, self.intercept, self.psd, self.affine)
@@ -352,7 +352,7 @@ class FeatureSpace:
 
     @property
     def textbook_coordinates(self) -> Matrix:
-        """The same with nothing centred where the samples are coordinates themselves."""
+        """Coordinates without centring if the samples are coordinates themselves."""
         return self.X if self.is_linear else self.coordinates
 
     def with_penalised_intercept(self) -> Operator:

@@ -1,4 +1,4 @@
-"""What a symmetric matrix with structure can do.
+"""Define symmetric matrices with structure (`Operator`), and the dense and diagonal ones (`Dense`, `Diagonal`).
 
 Matrices that are written down: dense ones and diagonals.
 
@@ -230,7 +230,7 @@ class Operator(metaclass=Abstract):
 
 
 def largest_asymmetry(M: FloatArray) -> tuple[int, int, float]:
-    """Where M (n, n) and Mᵀ differ most, row and column, and by what share of max |M|; 0 where they are equal."""
+    """Find the row and column where M (n, n) and Mᵀ differ most, and the difference as a share of max |M|."""
     if np.array_equal(M, M.T):
         return 0, 0, 0.0
     difference = np.abs(M - M.T)

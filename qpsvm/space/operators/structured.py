@@ -126,7 +126,7 @@ class LowRank(Operator):
         return out
 
     def congruence(self, s: FloatArray) -> Operator:
-        """The same factor with other row scales."""
+        """Return the operator with the same factor and other row scales."""
         return LowRank(
             self.source, None if self.d is None else self.d * s * s, s if self.scale is None else times(s, self.scale)
         )
@@ -139,7 +139,7 @@ class LowRank(Operator):
 
     @property
     def nbytes(self) -> int:
-        """Of the factor and the diagonal."""
+        """Bytes of the factor and the diagonal."""
         return self.source.nbytes + sum(v.nbytes for v in (self.d, self.scale) if v is not None)
 
     def factor(self) -> tuple[Matrix, FloatArray]:
