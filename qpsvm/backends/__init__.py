@@ -1,4 +1,4 @@
-"""The backends by name: which there are, whether they are installed, and what each can do.
+"""Look up backends by name: which exist, whether they are installed, and what they support (`get`, `everyone`).
 
 Those of this library stand in `REGISTRY`. Others come from outside: registered in this process by `register_backend`,
 or offered by an installed package, as an entry point of the group "qpsvm.backends"; it is loaded when somebody asks for
@@ -114,12 +114,12 @@ def _made(module: str, kind: str) -> Backend:
 
 
 def _there() -> Iterator[Backend]:
-    """Every backend, but those that a package offers and nobody has asked for."""
+    """Yield every backend except those of entry points that have not been loaded."""
     return (get(name) for name in (*REGISTRY, *OUTSIDE))
 
 
 def names() -> tuple[str, ...]:
-    """What `backend=` may be besides "auto": the names of all backends, installed or not.
+    """Return the values of `backend=` besides "auto": the names of all backends, installed or not.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def names() -> tuple[str, ...]:
 
 
 def everyone() -> Iterator[Backend]:
-    """Every backend, installed or not.
+    """Yield every backend, installed or not.
 
     Returns
     -------
@@ -154,14 +154,14 @@ def everyone() -> Iterator[Backend]:
 
 @cache
 def offered() -> dict[str, importlib.metadata.EntryPoint]:
-    """What installed packages offer, by name; looked up once, because that takes milliseconds."""
+    """Return the entry points of installed packages by name; cached, because the look-up takes milliseconds."""
     import importlib.metadata  # imported late: it is 20 ms of `import qpsvm`
 
     return {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
 
 
 def _loaded(name: str) -> Backend:
-    """The backend that a package offers; from then on it is there."""
+    """Load the backend of an entry point and register it."""
     point = offered()[name]
     with LOCK:
         if name not in OUTSIDE:
@@ -181,7 +181,7 @@ def _keep(backend: Backend) -> None:
 
 
 def _checked(name: Any) -> str:
-    """The name of a backend. Raises ParameterTypeError, ParameterError."""
+    """Check the name of a backend. Raises ParameterTypeError, ParameterError."""
     if not isinstance(name, str):
         raise errors.ParameterTypeError(f"the name of a backend must be text, got {shown(name)}")
     if not NAME.fullmatch(name):
@@ -192,7 +192,7 @@ def _checked(name: Any) -> str:
 
 
 def _admitted(name: str, solver: Any, sparse: bool) -> Backend:
-    """The backend of a function, of a subclass of `Backend`, or of one that is made already."""
+    """Build the backend of a function or a subclass of `Backend`, or take an instance as it is."""
     from qpsvm.backends.external.function_ import FunctionBackend
 
     backend: Backend = solver
@@ -214,7 +214,7 @@ def _admitted(name: str, solver: Any, sparse: bool) -> Backend:
 
 
 class Registered:
-    """What `register_backend` returns: as a block, it takes the backend away at its end.
+    """The return value of `register_backend`: as a context manager, it removes the backend at the end of the block.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def unregister_backend(name: str) -> None:
 
 
 def _remove(name: str, only: Backend | None = None) -> None:
-    """Take one away; or, where one is given, only if it is that one. Raises UnknownOptionError."""
+    """Remove a backend; if `only` is given, only if it is that one. Raises UnknownOptionError."""
     global OUTSIDE
     with LOCK:
         if only is not None and OUTSIDE.get(name) is not only:

@@ -1,4 +1,4 @@
-"""What a backend can do, as data: said once, beside its class, and read by messages, by `auto`, by tests and tables.
+"""Describe the capabilities of backends as data (`Abilities`), and the traits of machines that they are matched with.
 
 A machine is judged by its traits, and not by its name: by what its dual (DUAL.1) asks of a solver. One trait of each
 kind:
@@ -67,7 +67,7 @@ ANYTHING: Traits = frozenset(IN_WORDS)
 
 
 def traits_of(svm: SVMDual, linear: bool) -> Traits:
-    """The traits of a dual, over a linear or another kernel: looked at once, also where it is over another matrix."""
+    """Return the traits of a dual over a linear or another kernel; cached, also for duals over another Gram matrix."""
     told = svm.__dict__.setdefault("traits", {})
     if linear not in told:
         told[linear] = _traits_of(svm, linear)
@@ -90,7 +90,7 @@ def _traits_of(svm: SVMDual, linear: bool) -> Traits:
 
 
 def _curvature(svm: SVMDual) -> str:
-    """Whether the losses are piecewise linear."""
+    """Return whether the losses are piecewise linear, as a trait."""
     if not svm.curved:
         return "flat"
     everywhere = common_value(svm.curvature) is not None or bool((svm.curvature > 0.0).all())
@@ -98,7 +98,7 @@ def _curvature(svm: SVMDual) -> str:
 
 
 def _equalities(svm: SVMDual) -> str:
-    """The kind of the groups that are equalities."""
+    """Return the trait of the groups that are equalities."""
     groups = [group for group in svm.groups if not group.ridge]
     if not groups:
         return "no rows"
@@ -110,7 +110,7 @@ def _equalities(svm: SVMDual) -> str:
 
 
 def _constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
-    """Whether a column (m,), or a column times the sign, is one number other than 0."""
+    """Return whether a column (m,), or a column times the sign, is one number other than 0."""
     if column is sign:
         return True
     values = column if sign is None else column * sign
@@ -119,7 +119,7 @@ def _constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
 
 @dataclass(frozen=True)
 class Machines:
-    """The machines that have no traits but these, with at most so many rows."""
+    """The machines that have only these traits, with at most this many rows."""
 
     traits: Traits = ANYTHING
     rows: float = float("inf")
@@ -131,7 +131,7 @@ ALL = (Machines(),)
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a backend can do.
+    """Capabilities of a backend.
 
     needs: For people: what it needs of a QP, and what is good about it.
     dual, primal: The machines whose dual, and whose primal, it takes: those of any entry. Empty where it does
@@ -165,29 +165,29 @@ class Abilities:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """The forms that it takes, of one machine or another."""
+        """The forms that it accepts, of at least one machine."""
         return (*(("dual",) if self.dual else ()), *(("primal",) if self.primal else ()))
 
     def grants(self, wish: Wish) -> bool:
-        """Whether it can do what a user may ask for."""
+        """Return whether it supports a limit or start that a user may request."""
         return self.starts if wish == "start" else wish in self.keeps
 
     def takes(self, traits: Traits, rows: int, form: Form) -> bool:
-        """Whether it takes that form of a machine with these traits, over so many rows."""
+        """Return whether it accepts this form of a machine with these traits, over this many rows."""
         return any(traits <= able.traits and rows <= able.rows for able in self._able(form))
 
     def takes_all(self, form: Form) -> bool:
-        """Whether it takes that form of every machine."""
+        """Return whether it accepts this form of every machine."""
         return any(able.traits == ANYTHING for able in self._able(form))
 
     def lacks(self, traits: Traits, rows: int, form: Form) -> str:
-        """Why it does not take that form of a machine, in words."""
+        """Explain why the backend does not accept this form of the machine."""
         closest = min(self._able(form), key=lambda able: (len(traits - able.traits), rows > able.rows))
         missing = sorted(traits - closest.traits)
         return " and ".join(IN_WORDS[trait] for trait in missing) or f"more than {closest.rows:g} rows"
 
     def in_words(self) -> str:
-        """For people: what it needs, what it cannot keep, and what it is there for."""
+        """Describe what it accepts, which limits it does not support, and whether it is for study only."""
         idle = [f"no {wish}" for wish in ("max_iter", "time_limit") if not self.grants(wish)]
         return "; ".join([self.needs, *idle, *(["for study"] if self.study else [])])
 
@@ -196,13 +196,13 @@ class Abilities:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names for a message: "a, b or c"."""
+    """Join names for a message: "a, b or c"."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def size_of(problem: Problem) -> Size:
-    """What the requirements for a problem follow from."""
+    """Measure the size of a problem, from which the requirements follow."""
     linear, mapped, svm = problem.space.is_linear, isinstance(problem.kernel, FeatureMap), problem.outlined
     X = problem.space.samples if mapped else problem.samples
     n, entries, samples = len(problem.labels), X.entries, 0
@@ -214,5 +214,5 @@ def size_of(problem: Problem) -> Size:
 
 
 def machine_traits(problem: Problem) -> Traits:
-    """The traits of a problem's dual, without a look at its Gram matrix."""
+    """Return the traits of a problem's dual, without computing its Gram matrix."""
     return traits_of(problem.outlined, problem.space.is_linear)

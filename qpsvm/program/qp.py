@@ -352,7 +352,7 @@ class QP(Exchange):
         )  # fmt: skip
 
     def _derived(self, **changed: Any) -> QP:
-        """A copy with other numbers of the same shapes, not checked again."""
+        """Return a copy with other numbers of the same shapes, not checked again."""
         copy = object.__new__(QP)
         copy.__dict__.update(self.__dict__)
         copy.__dict__.update(changed)
@@ -417,7 +417,7 @@ class QP(Exchange):
 
 
 def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:
-    """A vector of n numbers, of whatever value."""
+    """Return a vector of n numbers, of any value."""
     vector = values if is_ready(values) else as_real_vector(values, name)
     if vector.shape != (n,):
         raise DataError(f"{name} must be {n} numbers, got shape {vector.shape}")

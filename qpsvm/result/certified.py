@@ -1,4 +1,4 @@
-"""What every certified result has: it proves itself, predicts, and is saved, by its decision function."""
+"""Define the base class of all certified results: proofs, predictions and files (`Certified`)."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class Certified(ProvenPredictions):
 
     @remembered
     def notes(self) -> tuple[str, ...]:
-        """What a user should know: the message, and what a colleague would say of these numbers; mostly empty.
+        """The message, and hints about the data and the parameters; mostly empty.
 
         Features out of scale, a kernel that is nearly constant, a class that no sample is given, every α at its bound,
         nothing learnt. They are about the samples, so that a result out of a file has the message only.
@@ -213,17 +213,17 @@ class Certified(ProvenPredictions):
         return (*said, *map(str, self.hints()))
 
     def hints(self, names: Sequence[str] | None = None) -> list[Hint]:
-        """What a colleague would say, with names of the features."""
+        """Return the hints about the result, with names of the features."""
         from qpsvm.result.hints import of_result  # loaded when somebody asks
 
         return of_result(self, names)
 
     def _with_notes(self, lines: list[str], notes: bool) -> str:
-        """The lines of a summary, with the notes below them."""
+        """Return the lines of a summary, followed by the notes."""
         return "\n".join([*lines, *(f"  note        {note}" for note in self.notes if notes)])
 
     def _first_lines(self) -> list[str]:
-        """What a summary begins with."""
+        """Return the first lines of a summary: title, status, objective and gap."""
         return [
             self.title,
             f"  status      {self.status}: {self.status.sentence}",
@@ -232,7 +232,7 @@ class Certified(ProvenPredictions):
         ]
 
     def _last_lines(self) -> list[str]:
-        """What a summary says of the optimum, and of the solver."""
+        """Return the lines of a summary about the optimum, the solver and the time."""
         near = [f"  optimum     ‖w − w*‖ ≤ {self.nearness:.2g} for every exact optimum"] if self.gap < np.inf else []
         steps = "" if self.iterations is None else f", {self.iterations} iterations"
         return [
@@ -244,5 +244,5 @@ class Certified(ProvenPredictions):
 
 
 def seconds(t: float) -> str:
-    """A time for people."""
+    """Format a time."""
     return f"{1e3 * t:.3g} ms" if t < 1 else f"{t:.3g} s"

@@ -1,4 +1,4 @@
-"""A backend's turn at a machine that learns several classes in one program: solve, polish, certify.
+"""Solve an all-in-one multiclass machine by a backend: solve, polish, certify (`solve_joint`).
 
 Our own method goes in stages, from rough to fine. After each of them the split that its point suggests is solved for
 exactly, and as soon as that gives an optimum nothing finer is needed. Any general backend takes either QP of the
@@ -83,7 +83,7 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
 
 
 def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
-    """The general solvers that are worth a turn once our own method has not come to an end soon: the quickest first.
+    """Return the general solvers to try if the sequential dual method does not converge soon, the fastest first.
 
     Where the time is limited, only those that keep a limit.
     """
@@ -99,17 +99,17 @@ def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
 
 
 def _entries(problem: JointProblem) -> int:
-    """Numbers in the rows of the primal of a linear machine."""
+    """Return the number of entries in the rows of the primal of a linear machine."""
     return 2 * (problem.joint.k - 1) * problem.space.samples.entries
 
 
 def general_backends() -> tuple[str, ...]:
-    """The names of the backends that take any QP, and so those of a joint machine."""
+    """Return the names of the backends that take any QP, and so those of an all-in-one machine."""
     return tuple(each.name for each in backends.everyone() if each.abilities.any_qp and not each.abilities.study)
 
 
 def _able(name: str) -> Backend:
-    """A backend that takes any QP. Raises UnknownOptionError, UnsupportedError, MissingExtraError."""
+    """Return a backend that takes any QP. Raises UnknownOptionError, UnsupportedError, MissingExtraError."""
     if not isinstance(name, str) or name not in backends.names():
         raise UnknownOptionError(f"unknown backend {name!r}; {nearest(name, [*backends.names(), 'auto', NAME])}")
     backend = backends.get(name)
@@ -126,7 +126,7 @@ def _able(name: str) -> Backend:
 
 
 def _sequential(problem: JointProblem, request: Request, last: bool = True) -> JointResult:
-    """Stages of the sequential dual method, each followed by polishing, for longer at the end if nobody follows."""
+    """Run the stages of the sequential dual method, each followed by polishing; longer at the end if `last`."""
     judge, tol = problem.judge, request.tol
     late = request.too_late(_matrix_seconds(problem))
     if late is not None:
@@ -183,7 +183,7 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
 
 
 def _matrix_seconds(problem: JointProblem) -> float:
-    """Seconds of the kernel matrix that our own method keeps whole, and that nothing can stop."""
+    """Estimate the seconds of the full kernel matrix, whose computation cannot be stopped."""
     space = problem.space
     n, d = space.samples.n, space.samples.d
     return Size(n, d, n * d, space.is_linear).gram_seconds
@@ -193,7 +193,7 @@ def _matrix_seconds(problem: JointProblem) -> float:
 
 
 def _general(problem: JointProblem, backend: Backend, form: Form | None, request: Request) -> JointResult:
-    """One of the QPs, by a solver of any QP, at tighter tolerances while the certificate says no.
+    """Solve one of the QPs by a general solver, at tighter tolerances until the certificate accepts the point.
 
     Raises TooLargeError.
     """
@@ -208,7 +208,7 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
 
 
 def _size(problem: JointProblem, form: Form) -> Size:
-    """What the requirements for one of the QPs follow from."""
+    """Return the size of one of the QPs, from which the requirements follow."""
     dual, space = problem.joint, problem.space
     d = space.samples.d
     stored = space.samples.entries if space.is_linear else dual.n * dual.n

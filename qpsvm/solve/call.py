@@ -1,4 +1,4 @@
-"""The one function that walks all the way: problem, backend, QP, solver, polish, certificate, result."""
+"""Solve a problem from samples to certified result (`solve`), or compile a QP for a solver (`compile`)."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def solve(
 
 
 def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Requirements]], request: Request) -> SVMResult:
-    """The best of the choices' results: of the first that can start, and of its followers while they are in proportion.
+    """Return the best result of the candidates: of the first that can start, and of later ones within the time budget.
 
     Raises UnsupportedError, TooLargeError.
     """
@@ -310,7 +310,7 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Requirements]],
 def _choices(
     problem: Problem, backend: str, form: Form | None, request: Request
 ) -> Iterator[tuple[Backend, Form, Requirements]]:
-    """The backends and forms to try, in order, with what each needs; more than one only where the library chooses.
+    """Yield the backends and forms to try, in order, with their requirements; several only with "auto".
 
     What a named backend cannot do is an error here, before anything is built; of the library's own choices, those that
     cannot keep the request are passed over. They are looked at one at a time, because to ask a solver's package for its
@@ -357,7 +357,7 @@ def _choices(
 
 
 def _whose(options: Mapping[str, Any]) -> str:
-    """The message about options that none of the backends chosen by "auto" has: it names their owners."""
+    """Return the message about options that no backend chosen by "auto" has; it names the backends that have them."""
     listed = {backend.name: backend.options() for backend in backends.everyone() if backend.version()}
     option = next((name for name in options if not any(name in known for known in listed.values())), None)
     if option is not None:
@@ -386,7 +386,7 @@ def _check(result: SVMResult | JointResult, request: Request, backend: str) -> N
 
 
 def _advice(result: SVMResult | JointResult, request: Request, backend: str) -> str:
-    """What to try after an inaccurate result: only what has not been tried."""
+    """Return what to try after an inaccurate result, without what has been tried; "" after any other."""
     if result.status is not Status.INACCURATE:
         return ""
     ways = [] if request.polish else ["leave polish=True"]

@@ -1,4 +1,4 @@
-"""Which backend `auto` takes, by one rule; and a backend's turn at a problem, within the limits.
+"""Rank the backends that "auto" tries (`choices`), and run a backend on a problem within the limits (`attempt`).
 
 | machine                                 | first                | then                                 |
 |-----------------------------------------|----------------------|--------------------------------------|
@@ -81,7 +81,7 @@ LEAST_SPACE = 1.5e8
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend's turn.
+    """A backend that "auto" may try.
 
     form: Which of the two QPs; None for the one that it prefers.
     most: Rows up to which it has a turn.
@@ -93,14 +93,14 @@ class Choice:
 
     @property
     def chosen(self) -> Backend:
-        """The backend itself."""
+        """The backend object."""
         return backends.get(self.backend)
 
     def __str__(self) -> str:
         return self.backend if self.form is None else f"{self.backend} on the {self.form} form"
 
     def takes(self, problem: Problem, size: Size) -> bool:
-        """Whether it is installed, not for study, and takes the machine."""
+        """Return whether the backend is installed, not for study only, and accepts the machine."""
         if size.rows > self.most or (self.backend not in backends.REGISTRY and self.backend not in backends.OUTSIDE):
             return False
         can, form = self.chosen.abilities, self.form or self.chosen.preferred_form(size.linear)
@@ -108,7 +108,7 @@ class Choice:
 
 
 def choices(problem: Problem) -> Iterator[Choice]:
-    """The backends that take a problem, the first choice first; each is looked at when it is asked for."""
+    """Yield the backends that accept a problem, the first choice first; each is evaluated only when requested."""
     size = size_of(problem)
     outside = [Choice(name) for name in backends.OUTSIDE if name in backends.FOR_AUTO]
     order = _linear(problem, size, outside) if size.linear else _kernel(size, outside)
@@ -116,7 +116,7 @@ def choices(problem: Problem) -> Iterator[Choice]:
 
 
 def _linear(problem: Problem, size: Size, outside: list[Choice]) -> list[Choice]:
-    """The order for a linear machine."""
+    """Return the order of backends for a linear machine."""
     newton, interior, augmented = map(Choice, ("kernel_newton", "interior_point", "augmented_lagrangian"))
     n, d = size.rows, size.features
     few = n <= FEW_ROWS and _stakes(problem) <= FEW_STAKES
@@ -131,7 +131,7 @@ def _linear(problem: Problem, size: Size, outside: list[Choice]) -> list[Choice]
 
 
 def _kernel(size: Size, outside: list[Choice]) -> list[Choice]:
-    """The order for another kernel; of rows that are combinations of samples, as pairs are, the primal is smaller."""
+    """Return the order for another kernel; where a row combines several samples, as pairs do, the primal is smaller."""
     smaller: Form | None = "primal" if size.samples else None
     exact = [Choice("cvxopt", "dual", DUAL_ROWS), Choice("cvxopt", "primal", PRIMAL_ROWS)]
     ours = [Choice("kernel_newton"), Choice("interior_point", smaller)]
@@ -139,7 +139,7 @@ def _kernel(size: Size, outside: list[Choice]) -> list[Choice]:
 
 
 def _stakes(problem: Problem) -> float:
-    """Σ C_i times the mean of K_ii, or Σ 1/δ_i of curved losses: a number without a unit.
+    """Return Σ C_i times the mean of K_ii, or Σ 1/δ_i of losses with curvature: a number without a unit.
 
     0 where α has no bound, and where its total is given, as in a ν-SVM: there C says little of it.
     """
@@ -150,12 +150,12 @@ def _stakes(problem: Problem) -> float:
 
 
 def patience(seconds: float) -> float:
-    """Seconds that what follows may take, after a solver or a choice that took so many."""
+    """Return the time limit of what follows, given the time of the first solver or backend."""
     return PATIENCE * max(seconds, FLOOR)
 
 
 def in_seconds(seconds: float) -> str:
-    """An estimate of seconds, for people: to one digit, because it is worth no more."""
+    """Format an estimate of seconds, to one digit."""
     for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * size:
             return f"{float(f'{seconds / size:.1g}'):g} {unit}"
@@ -164,7 +164,7 @@ def in_seconds(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Request:
-    """What `solve` was asked, besides the problem and who should solve it; the clock runs from when it was.
+    """The arguments of `solve` besides problem and backend; the clock starts with the call.
 
     `aim` is the tolerance that the solver is asked for where that is not `tol`, by which the answer is judged.
     """
@@ -182,7 +182,7 @@ class Request:
     def limits(
         self, backend: Backend, tol: float | None = None, allowed: float = math.inf, start: FloatArray | None = None
     ) -> Limits:
-        """What to ask of a backend, within `allowed` seconds. One that can tighten starts at its own tolerances."""
+        """Build the limits for a backend, within `allowed` seconds; one that can refine starts at its defaults."""
         left = min(self.clock.left, allowed if "time_limit" in backend.abilities.keeps else math.inf)
         seconds = None if left == math.inf else max(left, SHORTEST)
         aim = tol if backend.abilities.tightens else self.aim or self.tol
@@ -190,21 +190,21 @@ class Request:
 
     @property
     def asks(self) -> bool:
-        """Whether anything is asked for that a backend may not be able to do."""
+        """Whether a limit, start or option is given that a backend may not support."""
         limited = self.time_limit is not None or self.max_iter is not None
         return limited or self.start is not None or bool(self.options)
 
     def begins(self, backend: Backend, form: Form) -> bool:
-        """Whether there is a start that this backend can use."""
+        """Return whether there is a start that this backend can use."""
         return self.start is not None and backend.abilities.starts and form == "dual"
 
     def spent(self, result: SVMResult) -> bool:
-        """Whether the user's limits leave no room for another try."""
+        """Return whether the user's limits forbid another attempt."""
         limited = self.time_limit is not None or self.max_iter is not None or bool(self.options) or not self.polish
         return limited or result.status in STOPPED_BY_USER
 
     def too_late(self, setup: float) -> str | None:
-        """Why a backend with a set-up of so many seconds may not start any more; None where it may."""
+        """Explain why a set-up of that many seconds would exceed the time limit; None if it fits."""
         if setup < self.clock.left:
             return None
         return "the time was over" if self.clock.left <= 0 else f"its set-up alone takes {in_seconds(setup)}"
@@ -215,7 +215,7 @@ class Request:
         return float("inf") if self.time_limit is None else max(self.time_limit, CERTIFYING)
 
     def polishing(self, rows: int, solve_time: float) -> Clock:
-        """The clock of what follows the solver."""
+        """Return the clock of polishing and certifying, which follow the solver."""
         if self.time_limit is not None:
             return Clock(max(self.clock.left, POLISHING if rows <= POLISHED_ROWS else 0.0))
         if self.max_iter is not None:
@@ -305,7 +305,7 @@ def _attempt(problem: Machine[R], backend: Backend, form: Form, request: Request
 
 
 def not_started(problem: Machine[R], name: str, version: str, form: Form, request: Request, why: str) -> R:
-    """The answer where a backend cannot end in time: α = 0, or what the machine makes of it, certified."""
+    """Build the result of a backend that was not started: α = 0, or the machine's point for it, certified."""
     machine: Any = problem
     say(f"{name} was not started: {why}", request.verbose)
     answer = QPSolution(problem.qp("dual"), Status.TIME_LIMIT, Solver(name, version, f"not started: {why}"))
@@ -345,7 +345,7 @@ def _setting_up(problem: Machine[R], backend: Backend, form: Form) -> str:
 
 
 def _ladder(backend: Backend, request: Request) -> tuple[float | None, ...]:
-    """The tolerances to ask the solver for. Whoever gives its own settings, or polish=False, wants exactly one run."""
+    """Return the tolerances to ask of the solver, in order: one run only with user settings or polish=False."""
     if backend.abilities.tightens and request.polish and not request.options and request.max_iter is None:
         return (None, *LADDER)
     return (None,)

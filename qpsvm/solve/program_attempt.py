@@ -1,4 +1,4 @@
-"""A program, and both sides of its optimum from what a solver answers: optimal, infeasible, or their distance."""
+"""Bound both sides of a QP's optimum from the point of a solver (`Attempt`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROOFS = {
 
 
 class Attempt:
-    """A program whose optimum is to be bounded: what was given in fewer rows, or one within rounding of it.
+    """A program whose optimum is to be bounded: the given one in fewer rows, or one within rounding of it.
 
     rounding: Whether entries may be changed by `ROUNDING` of themselves.
     curved, roomy: Whether the diagonal of P, or the sides of inequalities, are larger by next to that.
@@ -60,12 +60,12 @@ class Attempt:
 
     @remembered
     def interior(self) -> tuple[FloatArray | Face | None, tuple[FloatArray, FloatArray] | None]:
-        """A point with room, or a face; or multipliers that may prove that there is neither."""
+        """A strictly feasible point, or a face; or multipliers that may prove that there is neither."""
         found, multipliers = interior_point(self.program)
         return (face_of(self.program) if found is None else found), multipliers
 
     def judge(self, solution: QPSolution, tol: float, finer: bool, left: float = math.inf) -> QPResult:
-        """The verdict on a solver's answer, `finer` where it is to be polished first, with so many seconds left."""
+        """Certify a solver's solution, polished first if `finer`, within `left` seconds."""
         program, given = self.program, self.reduction.given
         program.seconds = max(min(left, LONGEST * max(solution.solve_time, 1.0)), 0.0)
         points = [] if solution.x is None else [Multipliers(solution.x, solution.y, solution.z)]
@@ -111,7 +111,7 @@ class Attempt:
         )  # fmt: skip
 
     def _sides(self, points: list[Multipliers]) -> tuple[Upper, Lower, float]:
-        """The best bounds of the points, and the gap of the last one, the solver's own."""
+        """Return the best bounds of the points, and the gap of the last one, which is the solver's."""
         program = self.program
         upper = Upper(math.inf, np.full(self.qp.n, math.nan), math.inf, "the solver gave no point")
         none = (np.zeros(len(program.b)), np.zeros(len(program.h)), np.zeros(self.qp.n))
@@ -124,7 +124,7 @@ class Attempt:
         return upper, lower, own
 
     def _bound_above(self, points: list[Multipliers], upper: Upper) -> Upper:
-        """The best bound of the points, moved off the rows or else inside; the one given where none is better."""
+        """Return the best upper bound of the points, moved off the rows or inside; the given one if none is better."""
         program = self.program
         for point in points:
             towards = off_the_rows(program, point.u)
@@ -137,7 +137,7 @@ class Attempt:
         return upper
 
     def _bound_below(self, points: list[Multipliers], lower: Lower) -> Lower:
-        """The best bound without multipliers, with a sharper curvature, or with multipliers moved by (FACE.4)."""
+        """Return the best lower bound: without multipliers, with sharper curvature, or with those moved by (FACE.4)."""
         program, none = self.program, (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)))
         found = [lower, *(program.lower(x, *none) for x, *_ in points[:1])]
         if program.curvature is not None and program.curvature.any():
@@ -159,7 +159,7 @@ class Attempt:
 
 
 def describe_change(change: float) -> str:
-    """That the verdict is for a program within rounding of the one given, where it is; else nothing."""
+    """Return the sentence that the result is for a program within rounding of the given one; "" if for itself."""
     near = f"Proven for a program whose entries differ from these by at most {change:.2g} of themselves."
     return near if change else ""
 
@@ -168,7 +168,7 @@ def without_optimum(
     qp: QP, status: Status, multipliers: tuple[FloatArray, FloatArray, FloatArray], solver: Solver, change: float,
     x: FloatArray | None = None, **others: Any,
 ) -> QPResult:  # fmt: skip
-    """A verdict that there is no optimum: that is ∞ where no point is feasible, −∞ where nothing bounds it."""
+    """Return the result that there is no optimum: ∞ if no point is feasible, −∞ if the objective is unbounded."""
     end = math.inf if status is Status.INFEASIBLE else -math.inf
     point, radius = (np.full(qp.n, math.nan), math.inf) if x is None else (x, 0.0)
     return QPResult(

@@ -52,7 +52,7 @@ class ClarabelBackend(Backend):
     memory = Memory(dual=10.0, primal=14.0, copies=30.0)
 
     def options(self) -> frozenset[str]:
-        """The names of Clarabel's settings."""
+        """Return the names of Clarabel's settings."""
         import clarabel
 
         return frozenset(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_")) - {"default"}
@@ -126,7 +126,7 @@ class ClarabelCompiled(Compiled):
 
 
 class refused:
-    """A block in which Clarabel looks at its settings: what it raises there is a plain `Exception`; here ValueError."""
+    """A block that passes settings to Clarabel: turns its plain `Exception` about a setting into a ValueError."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
@@ -135,6 +135,6 @@ class refused:
         """Nothing is needed."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Raise it again by its kind."""
+        """Raise the error again by its kind."""
         if self.options and type(error) is Exception:
             raise ValueError(str(error)) from error

@@ -57,7 +57,7 @@ class Structured:
         self.newton.careful = True
 
     def factor(self, scaling: Mapping[str, Any]) -> Callable[[Any, Any, Any], None]:
-        """CVXOPT's `kktsolver`: for the scaling W, the function that solves (KKT.1) in place (z goes out as Wz)."""
+        """Return CVXOPT's `kktsolver`: a function of the scaling W that solves (KKT.1) in place (z goes out as Wz)."""
         inverse = np.array(scaling["di"]).ravel()  # 1/w
         newton, nothing = self.newton, np.zeros(len(self.d))
         newton.factor(self.d + abs(self.GT) @ (inverse * inverse), nothing, nothing, np.zeros(self.k + len(self.A)))
@@ -74,7 +74,7 @@ class Structured:
 
 
 def box_rows(lb: FloatArray, ub: FloatArray) -> tuple[Matrix, FloatArray]:
-    """The finite bounds as rows −x ≤ −lb, then x ≤ ub: G, sparse, and h."""
+    """Return the finite bounds as rows −x ≤ −lb, then x ≤ ub: G, sparse, and h."""
     low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
     values = np.concatenate([-np.ones(len(low)), np.ones(len(high))])
     places = np.arange(len(values)), np.concatenate([low, high])
@@ -208,7 +208,7 @@ class CvxoptCompiled(Compiled):
         return solution
 
     def _breaks_rows(self, solution: QPSolution) -> bool:
-        """Whether the equality rows are not met: of rows that contradict each other cvxopt may drop one."""
+        """Return whether the equality rows are violated: CVXOPT may drop one of rows that contradict each other."""
         A, b, x = self.qp.A, self.qp.b, solution.x
         if A is None or b is None or x is None:
             return False

@@ -54,7 +54,7 @@ class OsqpBackend(Backend):
     memory = Memory(dual=6.0, primal=10.0, copies=20.0)
 
     def options(self) -> frozenset[str]:
-        """The names of OSQP's settings."""
+        """Return the names of OSQP's settings."""
         import osqp
 
         return frozenset(name for name in dir(osqp.OSQP().ext.OSQPSettings) if not name.startswith("_"))
@@ -86,7 +86,7 @@ def _bounded(qp: QP) -> IntArray:
 
 
 def upper_triangle(P: Operator) -> Matrix:
-    """The upper triangle in CSC; column j of it is row j of the lower triangle, which NumPy gives in order."""
+    """Return the upper triangle in CSC; its column j is row j of the lower triangle, which NumPy gives in order."""
     n = P.shape[0]
     if isinstance(P, Diagonal):
         return sp.csc_matrix(sp.diags_array(P.d))
@@ -145,7 +145,7 @@ class OsqpCompiled(Compiled):
         return None
 
     def _begin(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A start x (n,) and multipliers that fit it, over OSQP's variables and rows; G's are left at 0.
+        """Return a start x (n,) and matching multipliers over OSQP's variables and rows; those of G are 0.
 
         Those of A make (QP.1) hold where x is inside its bounds, in the least-squares sense; the bounds take the rest.
         Lifted, x is followed by v = Zᵀx, which is its own multiplier.

@@ -132,7 +132,7 @@ class SubgradientBackend(Backend):
 
 
 def _slacks(qp: QP) -> slice:
-    """Where the slacks are: ξ, and of a regression ξ* behind it."""
+    """Return the slice of the slacks: ξ, followed by ξ* for a regression."""
     parts = [qp.variables[name] for name in forms.SLACKS if name in qp.variables]
     return slice(parts[0].start, parts[-1].stop)
 

@@ -1,4 +1,4 @@
-"""A sign of life: a line every two seconds from work that prints nothing itself.
+"""Measure time, log progress, and defer Ctrl-C (`Clock`, `Pulse`, `say`, `held`).
 
 The clock of one run: its time limit and the interrupt key.
 
@@ -43,12 +43,12 @@ class _Key:
 
 
 def noted() -> bool:
-    """Whether the key has been pressed since the run of this thread began."""
+    """Return whether Ctrl-C was pressed since the run of this thread began."""
     return _Key.held and _Key.pressed and threading.current_thread() is threading.main_thread()
 
 
 class held:
-    """Note the key while the block runs, instead of raising an error.
+    """A block that defers Ctrl-C until it ends.
 
     Nothing changes in other threads than the main one, where somebody else handles the key, or in a block within a
     block: there the outer one holds the key.
@@ -71,7 +71,7 @@ class held:
 
 
 def _let_go() -> None:
-    """Give the key back. The order leaves nothing undone, whenever the key is pressed in between."""
+    """Release the key. The order is safe whenever the key is pressed in between."""
     _Key.held = False
     _calls.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -106,7 +106,7 @@ class Clock:
         return float("inf") if self.limit is None else self.limit - self.seconds
 
     def stopped(self, coming: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
-        """Why to stop now, or None. Asked between two steps, the next of which takes `coming` seconds."""
+        """Return why to stop now, or None; evaluated between two steps, the next of which takes `coming` seconds."""
         if noted():
             return "interrupted"
         return "time_limit" if self.limit is not None and self.seconds + coming > self.limit else None
@@ -119,17 +119,17 @@ PROGRESS = logging.getLogger("qpsvm.progress")
 
 
 def heard(verbose: bool, level: int = logging.INFO) -> bool:
-    """Whether anybody listens: `verbose`, or a program that logs this level."""
+    """Return whether messages are shown: by `verbose`, or by a program that logs this level."""
     return verbose or LOGGER.isEnabledFor(level)
 
 
 def say(text: str, verbose: bool) -> None:
-    """Log a message at INFO; where `verbose` and nobody's handler takes it, print it."""
+    """Log a message at INFO; with `verbose` and without a handler, print it."""
     _tell(text, verbose, logging.INFO, "qpsvm: ")
 
 
 def say_step(text: str, verbose: bool) -> None:
-    """The same for one iteration of many: at INFO where `verbose` asks for it, and at DEBUG where nobody does."""
+    """Log a message of one iteration: at INFO with `verbose`, otherwise at DEBUG."""
     _tell(text, verbose, logging.INFO if verbose else logging.DEBUG, "")
 
 
@@ -158,7 +158,7 @@ def _tell(text: str, verbose: bool, level: int, prefix: str) -> None:
 
 
 def _taken(level: int) -> bool:
-    """Whether a handler that a program has put there gets messages of this level."""
+    """Return whether a program's own handler receives messages of this level."""
     if not LOGGER.isEnabledFor(level):
         return False
     logger: logging.Logger | None = LOGGER
@@ -174,7 +174,7 @@ EVERY = 2.0
 
 
 class Pulse:
-    """Says every two seconds, while the block runs, what is being done and for how long.
+    """Reports every two seconds, while the block runs, what is being done and for how long.
 
     verbose: Without it, and where no program logs INFO, no thread is started.
     doing: What is being done, in words. It may be set to something else as the work goes on.
