@@ -1,9 +1,9 @@
 """Look up backends by name: which exist, whether they are installed, and what they support (`get`, `everyone`).
 
-Those of this library stand in `REGISTRY`. Others come from outside: registered in this process by `register_backend`,
-or offered by an installed package, as an entry point of the group "qpsvm.backends"; it is loaded when somebody asks for
-the backend by its name. A solver's package is imported when it is first used, so that a list of the backends costs
-little. `version()` is None where the package is not installed.
+Those of this library are listed in `REGISTRY`. Others are external: registered in this process by `register_backend`,
+or provided by an installed package, as an entry point of the group "qpsvm.backends", which is loaded when the backend
+is requested by name. A solver's package is imported when it is first used, so that listing the backends is cheap.
+`version()` is None if the package is not installed.
 
 >>> import qpsvm
 >>> for backend in qpsvm.backends.everyone():
@@ -46,8 +46,8 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "subgradient": ("qpsvm.backends.own.study_", "SubgradientBackend"),
     "slsqp": ("qpsvm.backends.own.study_", "SlsqpBackend"),
 }
-#: Those of this process that come from outside, by name; the table is replaced as a whole, under the lock, so that who
-#: reads needs none. And the names of those that "auto" may take.
+#: External backends of this process, by name; the table is replaced as a whole, under the lock, so that readers need
+#: none. And the names of those that "auto" may choose.
 OUTSIDE: dict[str, Backend] = {}
 FOR_AUTO: set[str] = set()
 LOCK = RLock()
@@ -293,9 +293,9 @@ def register_backend(
     keywords `tol`, `max_iter`, `time_limit`, `verbose` and `start` it is given those that it names; others are its
     settings.
 
-    Its word is not taken: the certificate judges x as it does any. What it raises comes out as a `SolverError`, and so
-    does an answer of another shape. Numbers that are not finite are no point. A process that is started anew knows
-    nothing of it; a package offers a solver in every process, by an entry point of the group "qpsvm.backends".
+    The solver is not trusted: its x is certified like any other. Its exceptions are raised as a `SolverError`, and so
+    is a solution of another shape. Numbers that are not finite count as no point. A new process does not know the
+    solver; a package provides one in every process, by an entry point of the group "qpsvm.backends".
 
     Examples
     --------
@@ -324,7 +324,7 @@ def register_backend(
 
 
 def unregister_backend(name: str) -> None:
-    """Take a registered backend away. What is being solved by it goes on.
+    """Remove a registered backend. Solves that are running continue.
 
     Parameters
     ----------

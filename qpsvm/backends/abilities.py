@@ -1,7 +1,7 @@
-"""Describe the capabilities of backends as data (`Abilities`), and the traits of machines that they are matched with.
+"""Describe the capabilities of backends (`Abilities`) and the traits of machines (`machine_traits`) as data.
 
-A machine is judged by its traits, and not by its name: by what its dual (DUAL.1) asks of a solver. One trait of each
-kind:
+A machine is matched by its traits, and not by its name: by the requirements of its dual (DUAL.1). It has one trait of
+each kind:
 
 | kind         | traits                                                   | in (DUAL.1)                            |
 |--------------|----------------------------------------------------------|----------------------------------------|
@@ -13,8 +13,8 @@ kind:
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E is penalised |
 | samples      | one α a sample, mirrored α, several α a sample           | rows of the dual, and samples          |
 
-What a backend takes is a set of traits: `ANYTHING` without those that stand in its way. It takes a machine that has no
-other traits. So a new machine is judged without being named, and a message can say what stands in the way.
+A backend lists the traits that it supports: `ANYTHING` without those that it cannot handle. It accepts a machine that
+has no other traits. So a new machine needs no entry, and a message can name the unsupported traits.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 if TYPE_CHECKING:
     from qpsvm.machines import Problem
 
-#: What a user may ask for that not every solver can do.
+#: Limits and starts that a user may request and that not every solver supports.
 Wish = Literal["max_iter", "time_limit", "start"]
-#: Every trait, and what is said of a machine that has it where a backend cannot.
+#: Every trait, and its description in messages about a machine that a backend does not accept.
 IN_WORDS = {
     "linear": "a linear kernel",
     "kernel": "a kernel that is not linear",
@@ -133,19 +133,19 @@ ALL = (Machines(),)
 class Abilities:
     """Capabilities of a backend.
 
-    needs: For people: what it needs of a QP, and what is good about it.
-    dual, primal: The machines whose dual, and whose primal, it takes: those of any entry. Empty where it does
-        not take the form.
-    because: Why it does not take one of the forms; empty where it takes both.
-    any_qp: Whether it takes any QP at all, and not only those of machines.
-    keeps: Which of "max_iter" and "time_limit" it can keep.
-    starts: Whether it can begin at a point of the dual that it is given.
-    polls: Whether it looks for the interrupt key itself, and ends with its best point.
-    tightens: Whether solving again at a smaller `tol` starts from the last point and is worth trying.
-    study: Whether it is a textbook method, there to be measured.
+    needs: Text: what it needs of a QP, and its strengths.
+    dual, primal: The machines whose dual, and whose primal, it accepts: those of any entry. Empty where it does
+        not accept the form.
+    because: Why it does not accept one of the forms; empty where it accepts both.
+    any_qp: Whether it accepts any QP, and not only those of machines.
+    keeps: Which of "max_iter" and "time_limit" it enforces.
+    starts: Whether it can be warm-started at a given point of the dual.
+    polls: Whether it handles Ctrl-C itself, and ends with its best point.
+    tightens: Whether solving again at a smaller `tol` resumes from the last point and is worth trying.
+    study: Whether it is a textbook method, included for teaching and benchmarks.
     linear_form, kernel_form: The form in which it certifies best.
     options: The settings of the solver that `solve` passes on, by its own names.
-    package: The distribution that it needs; None for what is part of this library.
+    package: The distribution that it needs; None for a built-in solver.
     """
 
     needs: str

@@ -1,8 +1,8 @@
 """Define the interface of a backend (`Backend`): compile a QP, call the solver, map its solution back.
 
-Every file in this folder has the same three steps in the same order: `compile` turns a QP into the solver's own data,
-`_run` calls the solver, and the answer comes back as a `QPSolution` with the multipliers in the signs of (QP.1).
-A backend knows QPs and solvers. All that it may know of a machine is the `SVMDual` that its QP carries.
+Every backend has the same three steps in the same order: `compile` turns a QP into the solver's own data, `_run` calls
+the solver, and returns a `QPSolution` with the multipliers in the signs of (QP.1). A backend depends on QPs and solvers
+only. Of a machine it sees at most the `SVMDual` of its QP.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Contract:
     def requirements(self, size: Size, form: Form) -> Requirements:
         """Return the memory and set-up time for a form of a machine of that size, including pending imports.
 
-        What looks at its clock, and so can be stopped, waits for nothing but a Gram matrix.
+        A backend that checks its clock, and so can be stopped, only has to wait for a Gram matrix.
         """
         waits = size.gram_seconds if self.memory.dual else 0.0
         if not self.abilities.polls:
@@ -115,7 +115,7 @@ class Contract:
     def check(self, limits: Limits, options: Mapping[str, Any], any_qp: bool = False) -> None:
         """Refuse limits that the solver cannot keep and settings that it does not have, by naming what can.
 
-        With `any_qp` only backends are named that take any QP, and not those of machines alone.
+        With `any_qp` only backends are named that accept any QP.
         """
         limited: tuple[Wish, ...] = ("max_iter", "time_limit")
         for name in limited:
@@ -143,7 +143,7 @@ class Contract:
     def others(self, wish: Wish, any_qp: bool = False) -> str:
         """Return the names of the backends that support a request, separated by commas.
 
-        With `any_qp` those are left out that take machines alone, or are for study.
+        With `any_qp` only those that accept any QP, and are not for study.
         """
         peers = self._peers()
         general = (peer for peer in peers if peer.abilities.any_qp and not peer.abilities.study)
@@ -179,7 +179,7 @@ class Backend(Contract, ABC):
 
     Examples
     --------
-    What a backend cannot do it says before anything is built, and names those that can:
+    A backend refuses what it does not support before anything is built, and names those that do:
 
     >>> import qpsvm
     >>> backend = qpsvm.backends.get("osqp")
@@ -225,7 +225,7 @@ def able(wish: Wish, backends: Iterable[Contract]) -> str:
     return ", ".join(backend.name for backend in backends if backend.abilities.grants(wish))
 
 
-#: What every backend is asked in the same words: offered when an option is misspelt.
+#: Options of `solve` that all backends share: suggested when an option is misspelt.
 COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "start", "polish", "check", "backend", "form"})
 
 

@@ -1,7 +1,7 @@
 """Define the types that all backends share (`Limits`, `Compiled`, `SolverData`), and guard the calls of solvers.
 
-Where somebody else's code runs, what it raises is named. Of what a solver returns only whether it can be measured is
-looked at. Whether it is right, the certificate says.
+Errors of third-party code are raised under the backend's name. A solver's solution is only checked for finite numbers;
+whether it is right is decided by the certificate.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def built_in_version() -> str:
 MOST_ITERATIONS = int(np.iinfo(np.int32).max)
 #: The relative gap aimed at where no tolerance is given, and what the own tolerances of LIBSVM and LIBLINEAR stand for.
 DEFAULT_TOLERANCE = 1e-6
-#: Why our own solvers stop, and what that claims.
+#: Stop reasons of the built-in solvers, and the statuses that they claim.
 STOPPED = {
     "converged": Status.OPTIMAL,
     "iteration_limit": Status.ITERATION_LIMIT,
@@ -159,15 +159,15 @@ def own_settings(limits: Limits, options: Mapping[str, Any], tol: float | None =
     return settings
 
 
-#: What is said of a point that nothing can be measured at.
+#: Raw status of a point that is not finite.
 NOT_FINITE = "returned numbers that are not finite"
 
 
 class boundary:
     """A block that runs third-party code: its exceptions become a `SolverError` that names the backend.
 
-    What is an error of this library already passes, so that a solver may refuse in our words; so do a lack of memory,
-    which is named further out, and what ends a program.
+    Errors of this library pass unchanged, so that a solver may refuse a problem; so do memory errors, which are
+    translated by the caller, and exceptions that end a program.
     """
 
     def __init__(self, name: str, doing: str) -> None:
@@ -213,7 +213,7 @@ def on_dual(backend: Any, svm: SVMDual, limits: Limits, options: Mapping[str, An
 REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
 
 
-#: What they raise where numbers break down.
+#: What they raise at a numerical breakdown.
 BROKEN = (ArithmeticError, np.linalg.LinAlgError)
 
 
@@ -267,7 +267,7 @@ class Compiled(ABC):
 
     Examples
     --------
-    CVXOPT's own arguments, to be handed to it by anybody:
+    CVXOPT's own arguments, which can be passed to it directly:
 
     >>> import cvxopt
     >>> import qpsvm

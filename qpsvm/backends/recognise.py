@@ -1,7 +1,7 @@
 """Recognise the support vector machine that a QP is the dual of (`statement_of`).
 
-A QP that a problem makes says so itself (`QP.statement`). Of one that was written by hand, the numbers are looked at:
-with P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution
+A QP built by a problem carries its statement (`QP.statement`). For one that was written by hand, the numbers are
+analysed: with P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution
 
     (READ.1)  α = v x,  v = σ²/τ,  makes it τ²/σ² times the C-SVM dual over K, C = v u, with the row yᵀα = 0 times k/v
 

@@ -5,9 +5,9 @@
 | bytes                 | 8 m n²                              | 8 (c (z + n) + k²),  k = min(n, d)       |
 | seconds of the set-up | of K, and s₂ n² + s₃ n³             | z (r₁ + r₂ k)                            |
 
-n rows, d features, z entries that are not zero. A backend says m and c, `Memory`, which are measured; the seconds are
-the same for all: those of OSQP and CVXPY, measured on one core. They decide what is begun at all under a time limit, so
-that a factor of two does not matter. What looks at its clock needs no set-up but the Gram matrix.
+n rows, d features, z nonzero entries. Each backend has its measured m and c (`Memory`); the seconds are the same for
+all: those of OSQP and CVXPY, measured on one core. They only decide which backends may start under a time limit, so
+that a factor of two does not matter. Backends that check their clock need no set-up but the Gram matrix.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evaluate the loss of a row, its conjugate, and the terms of the gap (`Loss`, `loss`, `gap_term`).
+"""Evaluate losses, their conjugates and the terms of the gap (`Loss`, `loss`, `gap_term`).
 
     (LOSS.1)  ψ(t) = max over 0 ≤ a ≤ U of at − ½δa²:  U·max(0, t) for δ = 0;  max(0, t)²/(2δ) for U = ∞;  else Huber's
     (LOSS.2)  its conjugate is ½δa² on 0 ≤ a ≤ U, and ∞ elsewhere

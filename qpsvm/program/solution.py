@@ -1,4 +1,4 @@
-"""Hold a solver's solution of a QP, which measures itself, and the status of a run (`QPSolution`, `Status`).
+"""Store and measure the solution of a QP by a solver (`QPSolution`, `Status`).
 
 Residuals: how far (x, y, z, z_box) is from satisfying the optimality conditions (QP.1), by the QP's own data alone.
 

@@ -1,4 +1,4 @@
-"""State the dual of any SVM in one form (`SVMDual`), and the units of the QP that it comes with (`Statement`).
+"""State the dual of any SVM in one form (`SVMDual`, and `Statement` with the units of its QP).
 
     (DUAL.1)  minimise ½‖Σ_k α_k s_k φ(x_r(k))‖² + ½Σ δ_k α_k² − ℓᵀα + Σ_R (E_gᵀα − e_g)²/(2R_g)
               over 0 ≤ α ≤ U  subject to  E_gᵀα = e_g for every group g without a ridge R_g

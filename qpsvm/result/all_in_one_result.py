@@ -111,7 +111,7 @@ class JointResult(Certified):
         Parameters
         ----------
         problem : Problem, optional
-            Not looked at.
+            Ignored.
 
         Raises
         ------

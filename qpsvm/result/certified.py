@@ -69,7 +69,7 @@ class Certified(ProvenPredictions):
         Raises
         ------
         UnsupportedError
-            No samples, or a machine or kernel that nobody has stated exactly.
+            No samples, or a machine or kernel without an exact statement.
         DataError
             The numbers are no point of the problem: other rows, features, classes, kernel, constraints or variables.
 
@@ -214,7 +214,7 @@ class Certified(ProvenPredictions):
 
     def hints(self, names: Sequence[str] | None = None) -> list[Hint]:
         """Return the hints about the result, with names of the features."""
-        from qpsvm.result.hints import of_result  # loaded when somebody asks
+        from qpsvm.result.hints import of_result  # imported on demand
 
         return of_result(self, names)
 

@@ -3,7 +3,7 @@
 Each is a fact about the numbers and what to try, in the words of the command line and, in brackets, of Python. A result
 says them in `notes` and `summary`, an estimator in `notes_`, the command line at its end. Nothing is changed by them.
 
-Samples are looked at as far as costs next to nothing: at most `ROWS` of them, evenly spaced, and 64 for kernel values.
+Samples are scanned as far as that is cheap: at most `ROWS` of them, evenly spaced, and 64 for kernel values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.space.kernels.functions import Precomputed
 
-#: Rows whose features are looked at, and rows between which kernel values are.
+#: Rows whose features are scanned, and rows between which kernel values are computed.
 ROWS, FEW_ROWS = 10_000, 64
 #: How many times as much one feature varies as another before it is said.
 APART = 1e6

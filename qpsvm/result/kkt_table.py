@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.html import Cell, table
 
-#: Rows up to which all are printed; of more, so many from each end.
+#: Rows up to which all are printed; of more, the number printed from each end.
 MOST_ROWS, EACH_END = 20, 5
 #: Significant digits of a printed number.
 DIGITS = 4

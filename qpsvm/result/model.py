@@ -234,7 +234,7 @@ class Model(DecisionFunctions):
         For a precomputed kernel they stand for the training rows. None for an array, and for columns without names of
         text.
     diagonal : float
-        f has so many times K(x, x) besides: −1 for `SVDD`, else 0.
+        Coefficient of K(x, x) in f: −1 for `SVDD`, else 0.
     radius : float, or None
         R of a ball, of a linear kernel: its centre is w/2, and f(x) = R² − ‖x − w/2‖² is evaluated so, by differences.
         None beside rows of a user's, which may ask for R² < 0: then f(x) = wᵀx + b − ‖x‖².

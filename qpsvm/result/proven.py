@@ -52,7 +52,7 @@ class ProvenPredictions:
         Raises
         ------
         UnsupportedError
-            No samples; a machine that nobody has stated exactly; a kernel matrix that was repaired.
+            No samples; a machine without an exact statement; a kernel matrix that was repaired.
         ParameterError
             No `diagonal` for a precomputed kernel, or one for another.
         DataError

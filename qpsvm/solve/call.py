@@ -49,7 +49,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
     Parameters
     ----------
     qp : QP
-        Of a machine, or of your own.
+        The QP of a machine, or any other.
     backend : str
         One of `qpsvm.backends.names()`, or "auto" for the first that `solve` would ask.
 
@@ -188,8 +188,8 @@ def solve(
 
     Notes
     -----
-    Interrupted with Ctrl-C, our own solvers end with their best point, and the result has the status `interrupted`; a
-    second Ctrl-C raises `KeyboardInterrupt`, as other solvers do at once.
+    On Ctrl-C the built-in solvers return their best point so far, and the result has the status `interrupted`; a
+    second Ctrl-C raises `KeyboardInterrupt`. Third-party solvers raise it at once.
 
     A time limit ends in the best certified point, with the status `time_limit`. It may be exceeded by one step of the
     solver and by one certificate. A certificate takes n × (support vectors) kernel values. Where these would take
@@ -200,8 +200,8 @@ def solve(
     "auto" then takes another backend; a named one answers with α = 0 and says so in `result.message`. The limit counts
     neither the making of the problem nor the test whether a kernel matrix is indefinite.
 
-    "auto" goes on to further backends while these take, all together, at most three times as long as the first one (or
-    three seconds). `result.message` names what was left out.
+    If certification fails, "auto" tries further backends, which together may take three times as long as the first one
+    (or three seconds). `result.message` names those that were left out.
 
     Examples
     --------
@@ -312,9 +312,9 @@ def _choices(
 ) -> Iterator[tuple[Backend, Form, Requirements]]:
     """Yield the backends and forms to try, in order, with their requirements; several only with "auto".
 
-    What a named backend cannot do is an error here, before anything is built; of the library's own choices, those that
-    cannot keep the request are passed over. They are looked at one at a time, because to ask a solver's package for its
-    settings costs more than a small problem.
+    A request that a named backend does not support is an error here, before anything is built; with "auto", backends
+    that do not support the request are skipped. They are evaluated one at a time, because reading the settings of a
+    solver's package takes longer than a small problem.
     """
     if form is not None:
         check_form(form)

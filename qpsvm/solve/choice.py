@@ -7,15 +7,15 @@
 | linear                                  | augmented_lagrangian | interior_point, kernel_newton        |
 | another kernel                          | kernel_newton        | interior_point                       |
 
-What does not take a machine, as it says itself, is passed over, and so is what is not installed. CVXOPT, registered
-backends and CVXPY follow, which share no code with these. A follower has its turn where the one before it could not
-keep the limits asked for, or where the certificate said no.
+Backends that do not accept the machine, or are not installed, are skipped. CVXOPT, registered backends and CVXPY
+follow, which share no code with these. The next backend is tried if the one before it does not support the limits
+requested, or if its point could not be certified.
 
-One backend's turn: whether it may start; then compile, solve, unscale, interpret.
+A run of one backend: check that it may start; then compile, solve, unscale, interpret.
 
-A backend is not started where its set-up, which nothing can stop, would outlast the time limit: the answer is then the
-best point that costs nothing, certified like any other. Nor is it started where it needs more memory than there is;
-that is an error. What follows the solver has its bounds too:
+A backend is not started if its set-up, which cannot be stopped, would exceed the time limit: the result is then the
+best point available without a solver, certified like any other. Nor is it started if it needs more memory than
+available; that is an error. Certification and polishing are limited too:
 
 | the user limits | certificate                                        | polishing                                |
 |-----------------|----------------------------------------------------|------------------------------------------|
@@ -53,27 +53,28 @@ from qpsvm.program.exchange import R
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.result.svm_result import SVMResult
 
-#: A linear machine has few rows up to so many, unless Σ_i C_i K_ii is larger than this: then most of them are free or
-#: change sides, and their Gram matrix is singular. Wide ones have at most so many rows, and as many features.
+#: A linear machine has few rows up to this number, unless Σ_i C_i K_ii is larger than the second: then most of them
+#: are free or change sides, and their Gram matrix is singular. Wide ones have at most the third number of rows, and at
+#: least as many features.
 FEW_ROWS, FEW_STAKES, WIDE_ROWS = 300, 8000.0, 1000
-#: It is small up to so many rows and n d², what an interior point multiplies an iteration: some 30 ms, whatever C is.
+#: It is small up to this many rows and this n d², the products of an interior-point iteration: some 30 ms for any C.
 SMALL_ROWS, SMALL_SYSTEM = 2000, 3e7
 #: Rows up to which CVXOPT, which nothing can stop, has a turn: on the dual some 3 s, on the primal of a kernel as long.
 DUAL_ROWS, PRIMAL_ROWS = 2000, 400
 #: Rows of a kernel machine up to which CVXPY has one.
 CVXPY_ROWS = 4000
-#: So many times as long as the first choice took may all its followers take together, and as the solver took its
-#: polishing, unlimited; what it took counts as at least so many seconds.
+#: Factor on the time of the first backend that bounds all later ones together, and on the time of the solver that
+#: bounds its polishing, if there is no limit; and the seconds that the time counts as at least.
 PATIENCE, FLOOR = 3.0, 1.0
-#: The tolerances asked of a solver that can tighten, one after the other, until the certificate is satisfied.
+#: The tolerances of a solver that can refine, one after the other, until its point is certified.
 LADDER = (1e-6, 1e-9)
-#: Ends that leave no room for another try.
+#: Statuses after which there is no other attempt.
 STOPPED_BY_USER = (Status.TIME_LIMIT, Status.INTERRUPTED)
 #: The shortest time limit that a solver is handed: 0 would mean none to some.
 SHORTEST = 1e-9
 #: Seconds that the certificate may take however short the limit, and those that polishing of few rows may.
 CERTIFYING, POLISHING = 1.0, 0.1
-#: Seconds that the certificate may take where the user has pressed the interrupt key.
+#: Seconds that the certificate may take after Ctrl-C.
 HURRIED = 0.5
 #: Bytes of address space that anything takes: OpenBLAS waits for its buffers for ever where it cannot have them.
 LEAST_SPACE = 1.5e8
@@ -166,7 +167,7 @@ def in_seconds(seconds: float) -> str:
 class Request:
     """The arguments of `solve` besides problem and backend; the clock starts with the call.
 
-    `aim` is the tolerance that the solver is asked for where that is not `tol`, by which the answer is judged.
+    `aim` is the tolerance of the solver if it is not `tol`, which is that of the certificate.
     """
 
     tol: float
@@ -231,7 +232,7 @@ def attempt(
     request: Request,
     allowed: Clock | None = None,
 ) -> R:
-    """Compile, solve, unscale and interpret; again at tighter tolerances while the certificate says no.
+    """Compile, solve, unscale and interpret; again at tighter tolerances until the certificate is satisfied.
 
     Raises TooLargeError, UnsupportedError.
     """
@@ -276,7 +277,7 @@ def _attempt(problem: Machine[R], backend: Backend, form: Form, request: Request
                 answer = on_dual(backend, machine.svm, limits, request.options)
             else:
                 answer = compiled._solved(limits, request.options)
-            point = None  # a solver that is asked again goes on from where it is
+            point = None  # a second solve resumes from the last point
             solve_time += answer.solve_time
             iterations += answer.iterations or 0
             if scaled is not None and isinstance(answer, QPSolution):
@@ -299,7 +300,7 @@ def _attempt(problem: Machine[R], backend: Backend, form: Form, request: Request
         if best.status is Status.OPTIMAL or best.error or answer.reported in STOPPED_BY_USER:
             break
     assert best is not None  # the ladder has at least one step
-    if best.status is Status.TIME_LIMIT and request.time_limit is None:  # a follower's, which nobody asked for
+    if best.status is Status.TIME_LIMIT and request.time_limit is None:  # a later backend's, not the user's
         best = replace(best, status=Status.INACCURATE)
     return cast("R", best)
 

@@ -1,7 +1,7 @@
 """Solve any QP and certify the result by bounds on both sides of its optimum (`solve_program`).
 
-The verdicts are optimal, infeasible (multipliers prove it), unbounded (a ray does) and not convex (a direction does).
-Each is looked for in the floats as they are, and then in a program within rounding of them: 3 × 0.1 is not 0.3 there.
+A result is optimal, infeasible (proven by multipliers), unbounded (by a ray) or not convex (by a direction). Each proof
+is tried for the floats as they are, and then for a program within rounding of them: 3 × 0.1 is not 0.3 in floats.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ from qpsvm.result.qp_result import QPResult
 from qpsvm.solve.choice import Request
 from qpsvm.solve.program_attempt import Attempt, without_optimum
 
-#: Our own solver of machines' duals.
+#: The built-in solver of SVM duals.
 OWN = "kernel_newton"
 #: The solver that is soonest where there are rows of G (2 to 8 × CVXOPT on 300 to 3300 variables); CVXOPT is without.
 SOONEST_WITH_ROWS = "clarabel"
 #: The solver is asked for this share of the tolerance, since repairs come on top; and never for more than floats have.
 SHARE, FINEST = 1e-3, 1e-10
-#: Verdicts: nothing is left to look for.
+#: Proven statuses, after which the search ends.
 DECIDED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
 

@@ -21,7 +21,7 @@ from qpsvm.space.operators.structured import shifted
 
 #: How much the diagonal of P and sides grow in a program within rounding: with their own rounding, below `ROUNDING`.
 GROWTH = 0.95 * ROUNDING
-#: A linear program that helps to judge a point may take so many times what the solver took, or of a second.
+#: Time limit of a linear program that helps to certify a point, as a multiple of the solver's time or of a second.
 LONGEST = 2.0
 #: What proves that there is no optimum.
 PROOFS = {
@@ -35,7 +35,7 @@ class Attempt:
 
     rounding: Whether entries may be changed by `ROUNDING` of themselves.
     curved, roomy: Whether the diagonal of P, or the sides of inequalities, are larger by next to that.
-    whole: The program given, of which what is known of P holds here, too.
+    whole: The given program; what is known of its P also holds here.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class Attempt:
 
 
 def describe_change(change: float) -> str:
-    """Return the sentence that the result is for a program within rounding of the given one; "" if for itself."""
+    """Return a sentence if the result is for a program within rounding of the given one, else ""."""
     near = f"Proven for a program whose entries differ from these by at most {change:.2g} of themselves."
     return near if change else ""
 

@@ -1,6 +1,6 @@
-"""A user's function x, y, z = f(P, q, G, h, A, b, lb, ub) as a backend, in whatever language it goes on from there.
+"""Use a function x, y, z = f(P, q, G, h, A, b, lb, ub) as a backend (`FunctionBackend`).
 
-Its answer is looked at: whether it has the right shapes. Whether it is right, the certificate says.
+Its return value is checked for shapes only; whether it is right is decided by the certificate.
 """
 
 from __future__ import annotations

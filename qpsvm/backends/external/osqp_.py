@@ -98,7 +98,7 @@ def upper_triangle(P: Operator) -> Matrix:
 
 
 class OsqpCompiled(Compiled):
-    """P, q, A, l, u, in the order of `OSQP.setup`. A second solve goes on from the first; to time it, compile anew."""
+    """P, q, A, l, u, in the order of `OSQP.setup`. A second solve resumes from the first; to time it, compile again."""
 
     lifted: bool
     _solver: Any = None

@@ -1,4 +1,4 @@
-"""The sequential dual method on an all-in-one machine: a stage, which goes on where the last one ended."""
+"""Run a stage of the sequential dual method on an all-in-one machine, warm-started at the last one (`run`)."""
 
 from __future__ import annotations
 

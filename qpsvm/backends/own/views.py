@@ -1,4 +1,4 @@
-"""The rows of a linear machine's dual as our linear solvers take them: a source, signs, losses, and the way back to α.
+"""Convert the rows of a linear machine's dual for the linear solvers, and their multipliers back to α (`linear_rows`).
 
     (ROWS.2)  a regression's two rows of a sample, s = ±1 and ℓ = ±t − ε, are one row of level t and width ε, by
               β = α⁺ − α⁻;  α⁺ = max(β, 0), α⁻ = max(−β, 0), as of the two at most one is not 0 at an optimum

@@ -29,7 +29,7 @@ PLAIN: set[type] = {float, int, bool, str, type(None), np.float64}
 class Abstract(ABCMeta):
     """The type of abstract classes of this library, of which objects are told by their type, as others are.
 
-    `ABCMeta` looks into its registry, in Python, each time that somebody asks `isinstance`.
+    `ABCMeta` looks into its registry, in Python, at each call of `isinstance`.
     """
 
     __instancecheck__ = type.__instancecheck__
@@ -49,7 +49,7 @@ def _compressed(value: Any) -> bool:
 
 
 def frozen(value: T) -> T:
-    """Return the value itself, its arrays, if they are owned, made read-only."""
+    """Make the arrays of a value read-only, and return the value."""
     kind = type(value)
     if kind in PLAIN:
         return value
@@ -130,8 +130,9 @@ def is_ours(array: Matrix) -> bool:
 
 
 def made(kind: type[T], /, **parts: Any) -> T:
-    """An object of a frozen dataclass from its parts by name; what has a plain default may be left out.
-    Its arrays, which have to be ours, are frozen.
+    """Build an object of a frozen dataclass from its parts by name.
+
+    Parts with a plain default may be left out. Its arrays, which must not be a caller's, become read-only.
 
     `__init__` of a frozen class sets each part by a call of its own, as long as a small vector takes to be added up.
     """

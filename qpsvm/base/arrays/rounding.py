@@ -201,7 +201,7 @@ def dot(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
 
 
 def exact_sum(values: list[float]) -> float:
-    """Return `math.fsum`; NaN or infinity, as of NumPy's sums, where it is beyond all floats or of ∞ − ∞."""
+    """Return `math.fsum`; NaN if the sum is beyond all floats or contains ∞ − ∞."""
     try:
         return math.fsum(values)
     except (OverflowError, ValueError):

@@ -23,7 +23,7 @@ class Ties:
 
     @property
     def rows(self) -> IntArray:
-        """The first sample of each group: (g,)."""
+        """The first row of each group in `order`: (g,)."""
         return self.order[self.starts]
 
     def total(self, x: FloatArray) -> FloatArray:

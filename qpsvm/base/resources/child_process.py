@@ -42,7 +42,7 @@ def is_child() -> bool:
 
 
 def when_hurried(action: Callable[[], None]) -> None:
-    """In a child, register the action that ends the call early when the parent requests a stop.
+    """Register the action by which a child ends its call early when the parent requests a stop.
 
     At once where that is wanted already; an action that is done twice does no more than once.
     """
@@ -99,8 +99,8 @@ def _obey(told: Callable[[], bytes]) -> None:
 class Forked:
     """A fork of this process that calls the function and nothing else.
 
-    `ready(seconds)`: whether it has ended, after waiting for so long at most. `hurry`: it is to end with what it has.
-    `answer`: the pickled outcome, once it is ready; empty where the child died. `end`: kill it, if it still runs.
+    `ready(seconds)`: whether it has ended, after waiting at most that long. `hurry`: request it to end with its best
+    point. `answer`: the pickled outcome, once it is ready; empty if the child died. `end`: kill it, if it still runs.
     """
 
     _ended = True  # there is nothing to end yet

@@ -43,7 +43,7 @@ UNKNOWN = 16 * 2**30
 MEMORY_SHARE = 0.4
 #: Numbers that pass through memory at a time, where there may be more than it holds: 32 MB.
 BLOCK_NUMBERS = 4_000_000
-#: Bytes up to which nobody asks whether they are there.
+#: Bytes up to which availability is not checked.
 LITTLE = 1e8
 #: What to do instead of a matrix that is too large.
 SMALLER = "Use fewer rows, or form='primal' where the kernel is linear"

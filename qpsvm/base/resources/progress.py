@@ -12,13 +12,13 @@ program's own logging takes a message, it is not printed a second time.
 Whether a call is verbose travels with the call, and not in the logger, which all threads share: so no thread makes
 another one's solve talk.
 
-The interrupt key (Ctrl-C), noted instead of raised while one of our own solvers runs.
+Ctrl-C is deferred instead of raised while a built-in solver runs.
 
-A solver that is torn out of the middle of a step leaves no point. One that asks `noted()` between steps ends with its
-best point, which is certified like any other. Pressed a second time, the key raises `KeyboardInterrupt` as usual.
+A solver interrupted in the middle of a step leaves no point. One that checks `noted()` between steps ends with its
+best point, which is certified like any other. A second Ctrl-C raises `KeyboardInterrupt` as usual.
 
-As in Python, the key belongs to the main thread: solves in other threads neither hold it nor see it. Where the main
-thread only waits for them, the key raises `KeyboardInterrupt` there at once, and the solves go on.
+As in Python, only the main thread receives Ctrl-C: solves in other threads neither defer nor see it. If the main thread
+only waits for them, Ctrl-C raises `KeyboardInterrupt` there at once, and the solves continue.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def noted() -> bool:
 class held:
     """A block that defers Ctrl-C until it ends.
 
-    Nothing changes in other threads than the main one, where somebody else handles the key, or in a block within a
-    block: there the outer one holds the key.
+    Nothing changes in threads other than the main one, where another handler is installed, or in a nested block:
+    there the outer one defers.
     """
 
     def __enter__(self) -> None:

@@ -39,7 +39,7 @@ T = TypeVar("T")
 WORTH = 4e-4
 #: Most parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
 PARTS = 32
-#: Most threads of our own, all solves of the process together; one is started only where none is idle.
+#: Maximal number of helper threads, all solves of the process together; one is started only if none is idle.
 THREADS = 64
 
 
