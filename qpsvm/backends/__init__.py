@@ -56,7 +56,7 @@ GROUP, NAME = "qpsvm.backends", re.compile(r"[A-Za-z_][\w.-]*")
 
 
 def get(name: str) -> Backend:
-    """The backend of that name.
+    """Return the backend of a name.
 
     Parameters
     ----------

@@ -210,7 +210,7 @@ class Backend(Contract, ABC):
         """
 
     def options(self) -> frozenset[str]:
-        """Names of the settings that `solve` passes on.
+        """Return the names of the settings that `solve` passes on.
 
         Returns
         -------

@@ -49,7 +49,7 @@ SQUARE = "½‖v‖²"
 
 
 def dualise(qp: QP, *, reduced: bool = False) -> QP:
-    """The Lagrangian dual of a convex QP, as a QP to minimise.
+    """Return the Lagrangian dual of a convex QP, as a QP to minimise.
 
     Parameters
     ----------

@@ -252,7 +252,7 @@ class QPSolution:
         return self.qp.objective(self._point()[0])
 
     def primal_residual(self) -> float:
-        """Largest violation of a constraint, measured here.
+        """Measure the largest violation of a constraint.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class QPSolution:
         return primal_residual(self.qp, self._point()[0])
 
     def dual_residual(self) -> float:
-        """Largest entry of (QP.1)'s left-hand side, measured here.
+        """Measure the largest entry of (QP.1)'s left-hand side.
 
         Returns
         -------
@@ -302,7 +302,7 @@ class QPSolution:
         return dual_residual(self.qp, x, self.y, self.z, z_box)
 
     def complementarity(self) -> float:
-        """Largest product of a multiplier and its slack, measured here.
+        """Measure the largest product of a multiplier and its slack.
 
         Returns
         -------
@@ -325,7 +325,7 @@ class QPSolution:
         return complementarity(self.qp, x, self.z, z_box)
 
     def duality_gap(self) -> float:
-        """|primal − dual objective|, measured here.
+        """Measure |primal − dual objective|.
 
         Returns
         -------
@@ -357,7 +357,7 @@ class LaterQP(QP):
     """
 
     def __new__(cls, *given: Any, **numbers: Any) -> Any:
-        """With the numbers of a QP, as `dataclasses.replace` has them, a plain QP."""
+        """Build a plain QP if the numbers of a QP are given, as by `dataclasses.replace`."""
         return QP(*given, **numbers) if numbers else super().__new__(cls)
 
     def __init__(self, statement: Statement, make: Callable[[], QP]) -> None:
@@ -395,7 +395,7 @@ class LaterQP(QP):
         return self.made._derived(**changed)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It is pickled and copied as the QP that it is."""
+        """Pickle and copy it as the QP that it is."""
         return copy, (self.made,)
 
 

@@ -106,7 +106,7 @@ class JointResult(Certified):
     caveats: tuple[Caveat, ...] = ()
 
     def sensitivity(self, problem: Any = None) -> Any:
-        """No derivatives: those of `SVMResult.sensitivity` are of one decision function.
+        """Refuse derivatives: those of `SVMResult.sensitivity` are of one decision function.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class JointResult(Certified):
         return KKTTable(rows)
 
     def summary(self, notes: bool = True) -> str:
-        """The result in a few lines, as a person would report it.
+        """Return the result in a few lines.
 
         Parameters
         ----------

@@ -42,7 +42,7 @@ class Calibration:
     curves: tuple[tuple[FloatArray, FloatArray], ...]
 
     def __call__(self, values: FloatArray) -> FloatArray:
-        """The probability of each class, (m, k), from decision values (m, P)."""
+        """Return the probability of each class, (m, k), from decision values (m, P)."""
         chances = [self._chance(f, *curve) for f, curve in zip(values.T, self.curves, strict=True)]
         P = np.column_stack(chances)
         if self.coupling == "two":
@@ -109,7 +109,7 @@ class Probable:
     decision_function: Any
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probabilities of the classes, of a model that was saved with them: `SVC(probability=True)`.
+        """Return the class probabilities of a model that was saved with them: `SVC(probability=True)`.
 
         Parameters
         ----------

@@ -106,7 +106,7 @@ class Certified(ProvenPredictions):
         return w
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """f(x) for each row of X.
+        """Return f(x) for each row of X.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Certified(ProvenPredictions):
         return values
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """The label of each row of X, the larger one where f > 0, or that of the largest f_c; of a regression f itself.
+        """Return the label of each row of X: the larger one if f > 0, or that of the largest f_c; or a regression's f.
 
         Parameters
         ----------

@@ -136,7 +136,7 @@ class DecisionFunctions(Probable):
         return self._values(samples)
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """The label of each row of X: the larger one where f > 0, or that of the largest f_c, or of the most votes.
+        """Return the label of each row of X: the larger one where f > 0, or that of the largest f_c or most votes.
 
         Of several that are equal it is the first. Where there are no labels it is f itself.
 
@@ -256,7 +256,7 @@ class Model(DecisionFunctions):
     radius: float | None = None
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """f(x) for each row of X, (m,)."""
+        """Return f(x) for each row of X, (m,)."""
         if isinstance(X, RowSource):
             return self._streamed(X, diagonal)
         samples = self._samples(X)
@@ -425,12 +425,12 @@ class PairsModel(DecisionFunctions):
         return -self._values(self._samples(X))
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """A score for each class, (m, k), or f of each pair, (m, k(k − 1)/2)."""
+        """Return a score for each class, (m, k), or f of each pair, (m, k(k − 1)/2)."""
         values = super().decision_function(X, diagonal=diagonal)
         return scores(values, len(self.classes)) if self.by_class else values
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """The label of the class with the most votes, (m,); of several that are equal, the first."""
+        """Return the label of the class with the most votes, (m,); of several that are equal, the first."""
         values, k = super().decision_function(X, diagonal=diagonal), len(self.classes)
         codes = scores(values, k).argmax(axis=1) if self.break_ties else winners(values, k)
         labels: NDArray[Any] = self.classes[codes]

@@ -30,7 +30,7 @@ class ProvenPredictions:
     gap: float
 
     def decision_bounds(self, X: Any, *, problem: Any = None, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Two numbers between which f(x) of every exact optimum lies, by (OPTIMA.3), whatever was rounded.
+        """Return rigorous bounds on f(x) of every exact optimum, by (OPTIMA.3), all rounding counted.
 
         A problem may have several optima, where b is not unique: the bounds are for each of them.
 

@@ -295,7 +295,7 @@ class SVMResult(Certified):
         return KKTTable(kkt_table(self))
 
     def sensitivity(self, problem: Any = None) -> Any:
-        """The derivatives of f, b, w, margin and objective with respect to parameters, weights, targets, X and γ.
+        """Return the derivatives of f, b, w, margin and objective in parameters, weights, targets, X and γ.
 
         They are those of the optimum that this result is near to: ask for a small gap, `solve(problem, tol=1e-10)`.
 
@@ -334,7 +334,7 @@ class SVMResult(Certified):
         return owner._sensitivity(self)
 
     def summary(self, notes: bool = True) -> str:
-        """The result in a few lines, as a person would report it.
+        """Return the result in a few lines.
 
         Parameters
         ----------

@@ -178,11 +178,11 @@ def without_optimum(
 
 
 def bound_multipliers(program: Program, c: FloatArray) -> FloatArray:
-    """The multipliers of the bounds, (n,), in the signs of (QP.1): −c, where there is such a bound."""
+    """Return the multipliers of the bounds, (n,), in the signs of (QP.1): −c where there is such a bound."""
     return np.where((c > 0.0) & np.isfinite(program.lb) | (c < 0.0) & np.isfinite(program.ub), -c, 0.0)
 
 
 def gap_between(above: float, below: float) -> float:
-    """The gap between two sides, infinite where one of them is."""
+    """Return the relative gap between an upper and a lower bound, infinite if one of them is."""
     difference = above - below
     return max(difference / max(1.0, abs(above), abs(below)), 0.0) if math.isfinite(difference) else math.inf

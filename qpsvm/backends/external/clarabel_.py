@@ -58,7 +58,7 @@ class ClarabelBackend(Backend):
         return frozenset(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_")) - {"default"}
 
     def compile(self, qp: QP) -> ClarabelCompiled:
-        """P (upper triangle, CSC), q, A, b, cones: A's rows in the zero cone; G's and the bounds' in the nonnegative.
+        """Build P (upper triangle, CSC), q, A, b, cones: zero for rows of A, nonnegative for those of G and bounds.
 
         Its form is: minimise ½xᵀPx + qᵀx subject to Ax + s = b, s in the cones; its multipliers are those of (QP.1).
         """
@@ -87,7 +87,7 @@ class ClarabelCompiled(Compiled):
     lifted: bool
 
     def __getstate__(self) -> tuple[Backend, QP]:
-        """Clarabel's cones cannot be pickled: the copy makes its data again."""
+        """Leave out Clarabel's cones, which cannot be pickled: the copy builds its data again."""
         return self.backend, self.qp
 
     def __setstate__(self, state: tuple[Backend, QP]) -> None:

@@ -94,7 +94,7 @@ def solve_structured(
     Z: Matrix, d: FloatArray, q: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None,
     b: FloatArray | None, options: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """`cvxopt.solvers.coneqp` on minimise ½xᵀ(ZZᵀ + diag(d))x + qᵀx subject to Ax = b, lb ≤ x ≤ ub.
+    """Run `cvxopt.solvers.coneqp`: minimise ½xᵀ(ZZᵀ + diag(d))x + qᵀx subject to Ax = b, lb ≤ x ≤ ub.
 
     Shapes: q (n,), b (p,) or None. Raises ArithmeticError, ValueError.
     """
@@ -103,7 +103,7 @@ def solve_structured(
     kkt = Structured(Z, d, lb, ub, A)
 
     def quadratic(x: Any, y: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
-        """y ← αPx + βy."""
+        """Compute y ← αPx + βy."""
         at = np.array(x).ravel()
         product = alpha * (Z @ (Z.T @ at) + d * at)
         _assign(y, product if beta == 0.0 else product + beta * np.array(y).ravel())
@@ -143,7 +143,7 @@ class CvxoptBackend(Backend):
     memory = Memory(dual=4.5, primal=19.0, copies=10.0)
 
     def compile(self, qp: QP) -> CvxoptCompiled:
-        """P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
+        """Build P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
         self.require()
         if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
             (lb, ub), (Z, d) = qp.bounds, qp.P.factor()

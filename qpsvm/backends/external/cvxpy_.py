@@ -172,11 +172,11 @@ class CvxpyCompiled(Compiled):
     constraints: dict[str, Any]
 
     def __getstate__(self) -> tuple[Backend, QP]:
-        """Without CVXPY's objects, which cannot be pickled once they have been solved."""
+        """Leave out CVXPY's objects, which cannot be pickled once they have been solved."""
         return self.backend, self.qp
 
     def __setstate__(self, state: tuple[Backend, QP]) -> None:
-        """The model made again."""
+        """Build the model again."""
         self.__dict__.update(vars(_model(*state)))
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:

@@ -56,7 +56,7 @@ class FunctionBackend(Backend):
         return self.settings
 
     def compile(self, qp: QP) -> FunctionCompiled:
-        """P, q, G, h, A, b, lb, ub."""
+        """Build the arguments P, q, G, h, A, b, lb, ub."""
         lb, ub = qp.bounds
         P = _sparse(qp.P) if self.sparse else qp.P.dense()
         data = SolverData(P=P, q=qp.q, G=self._rows(qp.G), h=qp.h, A=self._rows(qp.A), b=qp.b, lb=lb, ub=ub)

@@ -82,7 +82,7 @@ class LibsvmBackend(Backend):
     memory = Memory(dual=0.0, primal=0.0, copies=1.0)
 
     def compile(self, qp: QP) -> LibsvmCompiled | LoopCompiled:
-        """X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""
+        """Build X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""
         statement = self.stated(qp)
         svm = statement.svm
         if intervals(svm):

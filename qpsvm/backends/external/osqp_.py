@@ -60,7 +60,7 @@ class OsqpBackend(Backend):
         return frozenset(name for name in dir(osqp.OSQP().ext.OSQPSettings) if not name.startswith("_"))
 
     def compile(self, qp: QP) -> OsqpCompiled:
-        """P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""
+        """Build P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""
         self.require()
         lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
         return OsqpCompiled(self, qp, _data(qp.lifted() if lifted else qp), lifted=lifted)
@@ -105,7 +105,7 @@ class OsqpCompiled(Compiled):
     _options: dict[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without OSQP's own object, which cannot be pickled: the copy sets it up again, and has no last point."""
+        """Leave out OSQP's object, which cannot be pickled: the copy sets it up again, without the last point."""
         return {**self.__dict__, "_solver": None, "_options": None}
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:

@@ -97,7 +97,7 @@ class KernelNewtonBackend(Backend):
         return needed if size.linear else replace(needed, seconds=0.0, bytes=0.0)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
-        """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
+        """Read kernel, X, y, C; or the Gram matrix if the QP has nothing else."""
         statement = self.stated(qp)
         svm = statement.svm
         kernel, X, gram = kernel_samples(svm.gram, self.name)

@@ -187,7 +187,7 @@ def _leave(streams: list[_Stream], descriptors: bool) -> str:
 
 @cache
 def _c_library() -> Any:
-    """The C library, whose buffers compiled code prints to; None where it is not found."""
+    """Return the C library, whose buffers compiled code prints to; None if it is not found."""
     import ctypes  # imported late: few solvers need it
 
     try:

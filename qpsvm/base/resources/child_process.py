@@ -175,7 +175,7 @@ class Forked:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __del__(self) -> None:
-        """Where a press of the key fell just before `end`."""
+        """Kill the child if an interrupt came just before `end`."""
         if not self._ended:
             self.end()
 

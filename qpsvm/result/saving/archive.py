@@ -123,7 +123,7 @@ class Archive:
         return np.require(array.astype(member.dtype.newbyteorder("="), copy=False), requirements="A")
 
     def header(self, formats: Sequence[int]) -> dict[str, Any]:
-        """The header, a record in JSON of one of these formats; what it says is not checked. Raises FileFormatError."""
+        """Return the header, a JSON record of one of these formats, with unchecked content. Raises FileFormatError."""
         member = self.members.get("header")
         if member is None or member.dtype.kind != "U" or member.shape != ():
             raise FileFormatError("it has no header")
