@@ -1,9 +1,9 @@
-"""The backends by name: which there are, whether they are installed, and what each can do.
+"""Look up backends by name: which exist, whether they are installed, and what they support (`get`, `everyone`).
 
-Those of this library stand in `REGISTRY`. Others come from outside: registered in this process by `register_backend`,
-or offered by an installed package, as an entry point of the group "qpsvm.backends"; it is loaded when somebody asks for
-the backend by its name. A solver's package is imported when it is first used, so that a list of the backends costs
-little. `version()` is None where the package is not installed.
+Those of this library are listed in `REGISTRY`. Others are external: registered in this process by `register_backend`,
+or provided by an installed package, as an entry point of the group "qpsvm.backends", which is loaded when the backend
+is requested by name. A solver's package is imported when it is first used, so that listing the backends is cheap.
+`version()` is None if the package is not installed.
 
 >>> import qpsvm
 >>> for backend in qpsvm.backends.everyone():
@@ -46,8 +46,8 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "subgradient": ("qpsvm.backends.own.study_", "SubgradientBackend"),
     "slsqp": ("qpsvm.backends.own.study_", "SlsqpBackend"),
 }
-#: Those of this process that come from outside, by name; the table is replaced as a whole, under the lock, so that who
-#: reads needs none. And the names of those that "auto" may take.
+#: External backends of this process, by name; the table is replaced as a whole, under the lock, so that readers need
+#: none. And the names of those that "auto" may choose.
 OUTSIDE: dict[str, Backend] = {}
 FOR_AUTO: set[str] = set()
 LOCK = RLock()
@@ -56,7 +56,7 @@ GROUP, NAME = "qpsvm.backends", re.compile(r"[A-Za-z_][\w.-]*")
 
 
 def get(name: str) -> Backend:
-    """The backend of that name.
+    """Return the backend of a name.
 
     Parameters
     ----------
@@ -114,12 +114,12 @@ def _made(module: str, kind: str) -> Backend:
 
 
 def _there() -> Iterator[Backend]:
-    """Every backend, but those that a package offers and nobody has asked for."""
+    """Yield every backend except those of entry points that have not been loaded."""
     return (get(name) for name in (*REGISTRY, *OUTSIDE))
 
 
 def names() -> tuple[str, ...]:
-    """What `backend=` may be besides "auto": the names of all backends, installed or not.
+    """Return the values of `backend=` besides "auto": the names of all backends, installed or not.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def names() -> tuple[str, ...]:
 
 
 def everyone() -> Iterator[Backend]:
-    """Every backend, installed or not.
+    """Yield every backend, installed or not.
 
     Returns
     -------
@@ -154,14 +154,14 @@ def everyone() -> Iterator[Backend]:
 
 @cache
 def offered() -> dict[str, importlib.metadata.EntryPoint]:
-    """What installed packages offer, by name; looked up once, because that takes milliseconds."""
+    """Return the entry points of installed packages by name; cached, because the look-up takes milliseconds."""
     import importlib.metadata  # imported late: it is 20 ms of `import qpsvm`
 
     return {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
 
 
 def _loaded(name: str) -> Backend:
-    """The backend that a package offers; from then on it is there."""
+    """Load the backend of an entry point and register it."""
     point = offered()[name]
     with LOCK:
         if name not in OUTSIDE:
@@ -181,7 +181,7 @@ def _keep(backend: Backend) -> None:
 
 
 def _checked(name: Any) -> str:
-    """The name of a backend. Raises ParameterTypeError, ParameterError."""
+    """Check the name of a backend. Raises ParameterTypeError, ParameterError."""
     if not isinstance(name, str):
         raise errors.ParameterTypeError(f"the name of a backend must be text, got {shown(name)}")
     if not NAME.fullmatch(name):
@@ -192,7 +192,7 @@ def _checked(name: Any) -> str:
 
 
 def _admitted(name: str, solver: Any, sparse: bool) -> Backend:
-    """The backend of a function, of a subclass of `Backend`, or of one that is made already."""
+    """Build the backend of a function or a subclass of `Backend`, or take an instance as it is."""
     from qpsvm.backends.external.function_ import FunctionBackend
 
     backend: Backend = solver
@@ -214,7 +214,7 @@ def _admitted(name: str, solver: Any, sparse: bool) -> Backend:
 
 
 class Registered:
-    """What `register_backend` returns: as a block, it takes the backend away at its end.
+    """The return value of `register_backend`: as a context manager, it removes the backend at the end of the block.
 
     Parameters
     ----------
@@ -293,9 +293,9 @@ def register_backend(
     keywords `tol`, `max_iter`, `time_limit`, `verbose` and `start` it is given those that it names; others are its
     settings.
 
-    Its word is not taken: the certificate judges x as it does any. What it raises comes out as a `SolverError`, and so
-    does an answer of another shape. Numbers that are not finite are no point. A process that is started anew knows
-    nothing of it; a package offers a solver in every process, by an entry point of the group "qpsvm.backends".
+    The solver is not trusted: its x is certified like any other. Its exceptions are raised as a `SolverError`, and so
+    is a solution of another shape. Numbers that are not finite count as no point. A new process does not know the
+    solver; a package provides one in every process, by an entry point of the group "qpsvm.backends".
 
     Examples
     --------
@@ -324,7 +324,7 @@ def register_backend(
 
 
 def unregister_backend(name: str) -> None:
-    """Take a registered backend away. What is being solved by it goes on.
+    """Remove a registered backend. Solves that are running continue.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ def unregister_backend(name: str) -> None:
 
 
 def _remove(name: str, only: Backend | None = None) -> None:
-    """Take one away; or, where one is given, only if it is that one. Raises UnknownOptionError."""
+    """Remove a backend; if `only` is given, only if it is that one. Raises UnknownOptionError."""
     global OUTSIDE
     with LOCK:
         if only is not None and OUTSIDE.get(name) is not only:

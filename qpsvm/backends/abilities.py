@@ -1,7 +1,7 @@
-"""What a backend can do, as data: said once, beside its class, and read by messages, by `auto`, by tests and tables.
+"""Describe the capabilities of backends (`Abilities`) and the traits of machines (`machine_traits`) as data.
 
-A machine is judged by its traits, and not by its name: by what its dual (DUAL.1) asks of a solver. One trait of each
-kind:
+A machine is matched by its traits, and not by its name: by the requirements of its dual (DUAL.1). It has one trait of
+each kind:
 
 | kind         | traits                                                   | in (DUAL.1)                            |
 |--------------|----------------------------------------------------------|----------------------------------------|
@@ -13,8 +13,8 @@ kind:
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E is penalised |
 | samples      | one α a sample, mirrored α, several α a sample           | rows of the dual, and samples          |
 
-What a backend takes is a set of traits: `ANYTHING` without those that stand in its way. It takes a machine that has no
-other traits. So a new machine is judged without being named, and a message can say what stands in the way.
+A backend lists the traits that it supports: `ANYTHING` without those that it cannot handle. It accepts a machine that
+has no other traits. So a new machine needs no entry, and a message can name the unsupported traits.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 if TYPE_CHECKING:
     from qpsvm.machines import Problem
 
-#: What a user may ask for that not every solver can do.
+#: Limits and starts that a user may request and that not every solver supports.
 Wish = Literal["max_iter", "time_limit", "start"]
-#: Every trait, and what is said of a machine that has it where a backend cannot.
+#: Every trait, and its description in messages about a machine that a backend does not accept.
 IN_WORDS = {
     "linear": "a linear kernel",
     "kernel": "a kernel that is not linear",
@@ -67,7 +67,7 @@ ANYTHING: Traits = frozenset(IN_WORDS)
 
 
 def traits_of(svm: SVMDual, linear: bool) -> Traits:
-    """The traits of a dual, over a linear or another kernel: looked at once, also where it is over another matrix."""
+    """Return the traits of a dual over a linear or another kernel; cached, also for duals over another Gram matrix."""
     told = svm.__dict__.setdefault("traits", {})
     if linear not in told:
         told[linear] = _traits_of(svm, linear)
@@ -90,7 +90,7 @@ def _traits_of(svm: SVMDual, linear: bool) -> Traits:
 
 
 def _curvature(svm: SVMDual) -> str:
-    """Whether the losses are piecewise linear."""
+    """Return whether the losses are piecewise linear, as a trait."""
     if not svm.curved:
         return "flat"
     everywhere = common_value(svm.curvature) is not None or bool((svm.curvature > 0.0).all())
@@ -98,7 +98,7 @@ def _curvature(svm: SVMDual) -> str:
 
 
 def _equalities(svm: SVMDual) -> str:
-    """The kind of the groups that are equalities."""
+    """Return the trait of the groups that are equalities."""
     groups = [group for group in svm.groups if not group.ridge]
     if not groups:
         return "no rows"
@@ -110,7 +110,7 @@ def _equalities(svm: SVMDual) -> str:
 
 
 def _constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
-    """Whether a column (m,), or a column times the sign, is one number other than 0."""
+    """Return whether a column (m,), or a column times the sign, is one number other than 0."""
     if column is sign:
         return True
     values = column if sign is None else column * sign
@@ -119,7 +119,7 @@ def _constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
 
 @dataclass(frozen=True)
 class Machines:
-    """The machines that have no traits but these, with at most so many rows."""
+    """The machines that have only these traits, with at most this many rows."""
 
     traits: Traits = ANYTHING
     rows: float = float("inf")
@@ -131,21 +131,21 @@ ALL = (Machines(),)
 
 @dataclass(frozen=True)
 class Abilities:
-    """What a backend can do.
+    """Capabilities of a backend.
 
-    needs: For people: what it needs of a QP, and what is good about it.
-    dual, primal: The machines whose dual, and whose primal, it takes: those of any entry. Empty where it does
-        not take the form.
-    because: Why it does not take one of the forms; empty where it takes both.
-    any_qp: Whether it takes any QP at all, and not only those of machines.
-    keeps: Which of "max_iter" and "time_limit" it can keep.
-    starts: Whether it can begin at a point of the dual that it is given.
-    polls: Whether it looks for the interrupt key itself, and ends with its best point.
-    tightens: Whether solving again at a smaller `tol` starts from the last point and is worth trying.
-    study: Whether it is a textbook method, there to be measured.
+    needs: Text: what it needs of a QP, and its strengths.
+    dual, primal: The machines whose dual, and whose primal, it accepts: those of any entry. Empty where it does
+        not accept the form.
+    because: Why it does not accept one of the forms; empty where it accepts both.
+    any_qp: Whether it accepts any QP, and not only those of machines.
+    keeps: Which of "max_iter" and "time_limit" it enforces.
+    starts: Whether it can be warm-started at a given point of the dual.
+    polls: Whether it handles Ctrl-C itself, and ends with its best point.
+    tightens: Whether solving again at a smaller `tol` resumes from the last point and is worth trying.
+    study: Whether it is a textbook method, included for teaching and benchmarks.
     linear_form, kernel_form: The form in which it certifies best.
     options: The settings of the solver that `solve` passes on, by its own names.
-    package: The distribution that it needs; None for what is part of this library.
+    package: The distribution that it needs; None for a built-in solver.
     """
 
     needs: str
@@ -165,29 +165,29 @@ class Abilities:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """The forms that it takes, of one machine or another."""
+        """The forms that it accepts, of at least one machine."""
         return (*(("dual",) if self.dual else ()), *(("primal",) if self.primal else ()))
 
     def grants(self, wish: Wish) -> bool:
-        """Whether it can do what a user may ask for."""
+        """Return whether it supports a limit or start that a user may request."""
         return self.starts if wish == "start" else wish in self.keeps
 
     def takes(self, traits: Traits, rows: int, form: Form) -> bool:
-        """Whether it takes that form of a machine with these traits, over so many rows."""
+        """Return whether it accepts this form of a machine with these traits, over this many rows."""
         return any(traits <= able.traits and rows <= able.rows for able in self._able(form))
 
     def takes_all(self, form: Form) -> bool:
-        """Whether it takes that form of every machine."""
+        """Return whether it accepts this form of every machine."""
         return any(able.traits == ANYTHING for able in self._able(form))
 
     def lacks(self, traits: Traits, rows: int, form: Form) -> str:
-        """Why it does not take that form of a machine, in words."""
+        """Explain why the backend does not accept this form of the machine."""
         closest = min(self._able(form), key=lambda able: (len(traits - able.traits), rows > able.rows))
         missing = sorted(traits - closest.traits)
         return " and ".join(IN_WORDS[trait] for trait in missing) or f"more than {closest.rows:g} rows"
 
     def in_words(self) -> str:
-        """For people: what it needs, what it cannot keep, and what it is there for."""
+        """Describe what it accepts, which limits it does not support, and whether it is for study only."""
         idle = [f"no {wish}" for wish in ("max_iter", "time_limit") if not self.grants(wish)]
         return "; ".join([self.needs, *idle, *(["for study"] if self.study else [])])
 
@@ -196,13 +196,13 @@ class Abilities:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names for a message: "a, b or c"."""
+    """Join names for a message: "a, b or c"."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def size_of(problem: Problem) -> Size:
-    """What the requirements for a problem follow from."""
+    """Measure the size of a problem, from which the requirements follow."""
     linear, mapped, svm = problem.space.is_linear, isinstance(problem.kernel, FeatureMap), problem.outlined
     X = problem.space.samples if mapped else problem.samples
     n, entries, samples = len(problem.labels), X.entries, 0
@@ -214,5 +214,5 @@ def size_of(problem: Problem) -> Size:
 
 
 def machine_traits(problem: Problem) -> Traits:
-    """The traits of a problem's dual, without a look at its Gram matrix."""
+    """Return the traits of a problem's dual, without computing its Gram matrix."""
     return traits_of(problem.outlined, problem.space.is_linear)

@@ -1,8 +1,8 @@
-"""The contract of a backend: data out, solver called, answer mapped back.
+"""Define the interface of a backend (`Backend`): compile a QP, call the solver, map its solution back.
 
-Every file in this folder has the same three steps in the same order: `compile` turns a QP into the solver's own data,
-`_run` calls the solver, and the answer comes back as a `QPSolution` with the multipliers in the signs of (QP.1).
-A backend knows QPs and solvers. All that it may know of a machine is the `SVMDual` that its QP carries.
+Every backend has the same three steps in the same order: `compile` turns a QP into the solver's own data, `_run` calls
+the solver, and returns a `QPSolution` with the multipliers in the signs of (QP.1). A backend depends on QPs and solvers
+only. Of a machine it sees at most the `SVMDual` of its QP.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from qpsvm.space.operators import LowRank
 
 
 class Contract:
-    """What a backend has without saying so: it answers for what it can do, in words that all backends share."""
+    """Default behaviour of a backend: capability queries, checks and error messages."""
 
     name: str
     abilities: Abilities
@@ -40,9 +40,9 @@ class Contract:
         return f"<backend {self.name}: {self.abilities.in_words()}>"
 
     def requirements(self, size: Size, form: Form) -> Requirements:
-        """What it takes to begin on a form of a machine of that size, with what is still to be imported.
+        """Return the memory and set-up time for a form of a machine of that size, including pending imports.
 
-        What looks at its clock, and so can be stopped, waits for nothing but a Gram matrix.
+        A backend that checks its clock, and so can be stopped, only has to wait for a Gram matrix.
         """
         waits = size.gram_seconds if self.memory.dual else 0.0
         if not self.abilities.polls:
@@ -53,11 +53,11 @@ class Contract:
         return Requirements(waits + loads.seconds, held, loads.bytes)
 
     def preferred_form(self, linear: bool) -> Form:
-        """The form in which this solver certifies best, for a linear or another kernel: what `solve` takes unasked."""
+        """Return the form in which this solver certifies best for the kernel: the default of `solve`."""
         return self.abilities.linear_form if linear else self.abilities.kernel_form
 
     def version(self) -> str | None:
-        """Version of the installed package, None where it is missing; of this library for a solver of its own."""
+        """Return the version of the installed package, None if missing; of this library for a built-in solver."""
         package = self.abilities.package
         if package is None:
             return "?" if self.outside else built_in_version()
@@ -65,15 +65,15 @@ class Contract:
         return installed_version(package) if there else None
 
     def reported(self, raw: str) -> Solver:
-        """Who answers, and how it ended in the solver's own words."""
+        """Return the solver's name and version with its raw status."""
         return Solver(self.name, self.version() or "?", raw)
 
     def direct(self, svm: SVMDual) -> bool:  # noqa: ARG002  (others look)
-        """Whether it solves a machine's dual without a QP being written down, by `on_dual`."""
+        """Return whether it solves a machine's dual by `on_dual`, without a QP."""
         return False
 
     def on_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
-        """The answer for a machine's dual, in the machine's units; a start among the limits is an α."""
+        """Solve a machine's dual, in the machine's units; a start among the limits is an α."""
         raise NotImplementedError(f"{self.name} takes a QP")
 
     def require(self) -> None:
@@ -86,7 +86,7 @@ class Contract:
             )
 
     def refuse(self, traits: Traits, rows: int, form: Form) -> str | None:
-        """Why it cannot take that form of a machine, and what can; None where it can. Nothing is built."""
+        """Explain why the backend cannot take this form, and which can; None if it can. Builds nothing."""
         can = self.abilities
         if can.takes(traits, rows, form):
             return None
@@ -99,12 +99,12 @@ class Contract:
         return f"{self.name} {why}; {instead}{listed(able or ['fewer rows'])}"
 
     def is_in_use(self, traits: Traits, rows: int, form: Form) -> bool:
-        """Whether it is installed, accepts that form of a machine, and is not there for study only."""
+        """Return whether it is installed, accepts this form of a machine, and is not for study only."""
         can = self.abilities
         return can.takes(traits, rows, form) and not can.study and self.version() is not None
 
     def stated(self, qp: QP) -> Statement:
-        """The SVM that a QP is the dual of, and its units. Raises UnsupportedError."""
+        """Read the SVM that a QP is the dual of, and its units. Raises UnsupportedError."""
         statement = qp.statement or statement_of(qp, self.name)
         svm = statement.svm
         reason = self.refuse(traits_of(svm, isinstance(svm.gram, LowRank)), svm.m, "dual")
@@ -115,7 +115,7 @@ class Contract:
     def check(self, limits: Limits, options: Mapping[str, Any], any_qp: bool = False) -> None:
         """Refuse limits that the solver cannot keep and settings that it does not have, by naming what can.
 
-        With `any_qp` only backends are named that take any QP, and not those of machines alone.
+        With `any_qp` only backends are named that accept any QP.
         """
         limited: tuple[Wish, ...] = ("max_iter", "time_limit")
         for name in limited:
@@ -134,16 +134,16 @@ class Contract:
         refuse_unknown(self.name, options, self.options())
 
     def cannot_begin(self, form: str = "", any_qp: bool = False) -> UnsupportedError:
-        """What is raised where it cannot begin at a given point, at all or on a form."""
+        """Build the error for a start that the backend does not support, at all or on a form."""
         where, these = f" on the {form} form" if form else "", "these can" if any_qp else "on the dual form these can"
         return UnsupportedError(
             f"{self.name}{where} cannot begin at a given point; {these}: {self.others('start', any_qp)}"
         )
 
     def others(self, wish: Wish, any_qp: bool = False) -> str:
-        """The names of the backends that can do what a user may ask for, with commas between them.
+        """Return the names of the backends that support a request, separated by commas.
 
-        With `any_qp` those are left out that take machines alone, or are for study.
+        With `any_qp` only those that accept any QP, and are not for study.
         """
         peers = self._peers()
         general = (peer for peer in peers if peer.abilities.any_qp and not peer.abilities.study)
@@ -151,7 +151,7 @@ class Contract:
 
 
 class Backend(Contract, ABC):
-    """A solver behind the contract.
+    """A solver behind a common interface.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Backend(Contract, ABC):
 
     Examples
     --------
-    What a backend cannot do it says before anything is built, and names those that can:
+    A backend refuses what it does not support before anything is built, and names those that do:
 
     >>> import qpsvm
     >>> backend = qpsvm.backends.get("osqp")
@@ -210,7 +210,7 @@ class Backend(Contract, ABC):
         """
 
     def options(self) -> frozenset[str]:
-        """Names of the settings that `solve` passes on.
+        """Return the names of the settings that `solve` passes on.
 
         Returns
         -------
@@ -221,11 +221,11 @@ class Backend(Contract, ABC):
 
 
 def able(wish: Wish, backends: Iterable[Contract]) -> str:
-    """The names of the backends, of those given, that keep "max_iter" or "time_limit", or begin at a "start"."""
+    """Return the names of those of the given backends that support a limit or a start, separated by commas."""
     return ", ".join(backend.name for backend in backends if backend.abilities.grants(wish))
 
 
-#: What every backend is asked in the same words: offered when an option is misspelt.
+#: Options of `solve` that all backends share: suggested when an option is misspelt.
 COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "start", "polish", "check", "backend", "form"})
 
 

@@ -1,7 +1,7 @@
-"""What every backend is asked in the same words, and in what words it answers: limits, settings, data, solutions.
+"""Define the types that all backends share (`Limits`, `Compiled`, `SolverData`), and guard the calls of solvers.
 
-Where somebody else's code runs, what it raises is named. Of what a solver returns only whether it can be measured is
-looked at. Whether it is right, the certificate says.
+Errors of third-party code are raised under the backend's name. A solver's solution is only checked for finite numbers;
+whether it is right is decided by the certificate.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @cache
 def installed_version(package: str) -> str | None:
-    """The version of an installed distribution, or None; looked up once, because that takes milliseconds."""
+    """Return the version of an installed distribution, or None; cached, because it takes milliseconds."""
     import importlib.metadata  # imported late: it is 20 ms of `import qpsvm`
 
     try:
@@ -49,7 +49,7 @@ def installed_version(package: str) -> str | None:
 
 @cache
 def importable(module: str) -> bool:
-    """Whether the package of a module can be found, without importing it."""
+    """Return whether the package of a module can be found, without importing it."""
     try:
         return importlib.util.find_spec(module.partition(".")[0]) is not None
     except (ImportError, ValueError):  # something in the way of imports, or a package without a file
@@ -57,7 +57,7 @@ def importable(module: str) -> bool:
 
 
 def built_in_version() -> str:
-    """This library's version, for the solvers that are part of it."""
+    """Return this library's version, for the built-in solvers."""
     return installed_version("qpsvm") or "?"
 
 
@@ -65,7 +65,7 @@ def built_in_version() -> str:
 MOST_ITERATIONS = int(np.iinfo(np.int32).max)
 #: The relative gap aimed at where no tolerance is given, and what the own tolerances of LIBSVM and LIBLINEAR stand for.
 DEFAULT_TOLERANCE = 1e-6
-#: Why our own solvers stop, and what that claims.
+#: Stop reasons of the built-in solvers, and the statuses that they claim.
 STOPPED = {
     "converged": Status.OPTIMAL,
     "iteration_limit": Status.ITERATION_LIMIT,
@@ -78,7 +78,7 @@ STOPPED = {
 
 @dataclass(frozen=True)
 class Limits:
-    """What every backend is asked in the same words.
+    """Limits and start of a run, the same for every backend.
 
     tol: Relative accuracy to aim for; None leaves the solver at its own defaults.
     time_limit or None: Seconds.
@@ -104,12 +104,12 @@ class Limits:
 
 
 def stopped(reason: str) -> tuple[Status, str]:
-    """The status that one of our own solvers claims by its stop reason, and the reason in words."""
+    """Return the status that a built-in solver claims by its stop reason, and the reason as text."""
     return STOPPED[reason], reason.replace("_", " ")
 
 
 def ended(run: Ended, most: int, clock: Clock) -> tuple[Status, str]:
-    """The same of a loop that knows no clock: its own test was met, or its iterations or the time are used up."""
+    """Return the status of a loop without a clock: converged, or out of iterations or time."""
     if run.finished:
         return stopped("converged")
     return stopped("iteration_limit" if run.iterations >= most else clock.stopped() or "time_limit")
@@ -130,7 +130,7 @@ class SolverData(tuple[Any, ...]):
         return data
 
     def keys(self) -> tuple[str, ...]:
-        """The names, in the solver's order."""
+        """Return the names, in the solver's order."""
         return self._names
 
     def __getitem__(self, key: Any) -> Any:
@@ -142,7 +142,7 @@ class SolverData(tuple[Any, ...]):
         raise AttributeError(name)
 
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]:
-        """How it is pickled and copied: made anew, from its parts by name."""
+        """Return the parts by name, from which a pickled or copied object is rebuilt."""
         return (), dict(zip(self._names, self, strict=True))
 
     def __repr__(self) -> str:
@@ -150,7 +150,7 @@ class SolverData(tuple[Any, ...]):
 
 
 def own_settings(limits: Limits, options: Mapping[str, Any], tol: float | None = None) -> dict[str, Any]:
-    """What our own solvers are asked, by the names that they share; what `tol` means is each backend's own business."""
+    """Return the settings that the built-in solvers share; the meaning of `tol` is up to each backend."""
     settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose, **options}
     if tol is not None:
         settings["tol"] = tol
@@ -159,15 +159,15 @@ def own_settings(limits: Limits, options: Mapping[str, Any], tol: float | None =
     return settings
 
 
-#: What is said of a point that nothing can be measured at.
+#: Raw status of a point that is not finite.
 NOT_FINITE = "returned numbers that are not finite"
 
 
 class boundary:
-    """A block in which somebody else's code runs: whatever it raises leaves it as a `SolverError` that names it.
+    """A block that runs third-party code: its exceptions become a `SolverError` that names the backend.
 
-    What is an error of this library already passes, so that a solver may refuse in our words; so do a lack of memory,
-    which is named further out, and what ends a program.
+    Errors of this library pass unchanged, so that a solver may refuse a problem; so do memory errors, which are
+    translated by the caller, and exceptions that end a program.
     """
 
     def __init__(self, name: str, doing: str) -> None:
@@ -185,12 +185,12 @@ class boundary:
 
 
 def without_point(qp: QP, solver: Solver) -> QPSolution:
-    """The answer of a solver that broke down."""
+    """Build the solution of a solver that broke down."""
     return QPSolution(qp, Status.NUMERICAL_ERROR, solver)
 
 
 def on_dual(backend: Any, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
-    """What a backend answers that takes a machine's dual itself; without its point where that is not finite."""
+    """Solve a machine's dual by a backend that accepts it; drops a point that is not finite."""
     began = time.perf_counter()
 
     def run() -> DualAnswer:
@@ -213,19 +213,19 @@ def on_dual(backend: Any, svm: SVMDual, limits: Limits, options: Mapping[str, An
 REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
 
 
-#: What they raise where numbers break down.
+#: What they raise at a numerical breakdown.
 BROKEN = (ArithmeticError, np.linalg.LinAlgError)
 
 
 def broke(error: Exception, options: Mapping[str, Any]) -> str:
-    """The raw status of a solver in which numbers broke down; raises what a setting that is too large has made."""
+    """Return the raw status of a numerical breakdown; re-raises what a setting that is too large has caused."""
     if options and isinstance(error, REFUSALS):
         raise error
     return f"raised {type(error).__name__}: {error}"
 
 
 def named(solver: str, n: int, options: Mapping[str, Any], run: Callable[[], T]) -> T:
-    """What a run over n variables returns; what it raises because of settings, or of memory, is said in our words."""
+    """Run a solver on n variables; translate its errors about settings and memory."""
     try:
         return run()
     except REFUSALS as error:
@@ -267,7 +267,7 @@ class Compiled(ABC):
 
     Examples
     --------
-    CVXOPT's own arguments, to be handed to it by anybody:
+    CVXOPT's own arguments, which can be passed to it directly:
 
     >>> import cvxopt
     >>> import qpsvm
@@ -348,7 +348,7 @@ class Compiled(ABC):
         return self._solved(limits, options)
 
     def _solved(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        """`solve`, of what has been checked."""
+        """Solve with limits and options that have been checked."""
         began = time.perf_counter()
         with one_thread(), held() if self.backend.abilities.polls else nullcontext():
             solution = named(self.backend.name, self.qp.n, options, lambda: self._answered(limits, options))
@@ -359,7 +359,7 @@ class Compiled(ABC):
         """Call the solver with checked options and map its answer back."""
 
     def _answered(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        """What `_run` answers; where numbers break down in it, a status without a point. Raises SolverError."""
+        """Run the solver; after a numerical breakdown, return a status without a point. Raises SolverError."""
         if self.backend.outside:
             with boundary(self.backend.name, "while it solved"):
                 answer = self._run(limits, options)
@@ -372,7 +372,7 @@ class Compiled(ABC):
             return without_point(self.qp, self.backend.reported(broke(error, options)))
 
     def _measurable(self, answer: QPSolution) -> QPSolution:
-        """The answer; without its point where a number of that is not finite: nothing could be measured there."""
+        """Return the solution, without its point if a number of it is not finite."""
         parts = (answer.x, answer.y, answer.z, answer.box, answer.v)
         if answer.x is None or all(all_finite(np.asarray(part)) for part in parts if part is not None):
             return answer
@@ -382,16 +382,16 @@ class Compiled(ABC):
         return QPSolution(self.qp, status, solver, iterations=answer.iterations)
 
     def _reported(self, raw: str) -> Solver:
-        """Who answers, and in what words."""
+        """Return the solver's name and version with its raw status."""
         return self.backend.reported(raw)  # type: ignore[no-any-return]
 
     def _answer(
         self, status: Status, solver: Solver, iterations: int | None, x: FloatArray | None = None, **parts: Any
     ) -> QPSolution:
-        """The solution."""
+        """Build the solution."""
         return QPSolution(self.qp, status, solver, x=x, iterations=iterations, **parts)
 
     def _told(self, run: Any, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
-        """The solution of a run of our own, with `reason` and `iterations`; `raw` says how it ended."""
+        """Build the solution from a built-in solver's `reason` and `iterations`; `raw` replaces the status."""
         status, words = stopped(run.reason)
         return self._answer(status, self._reported(words if raw is None else raw), run.iterations, x, **parts)

@@ -1,7 +1,7 @@
-"""Which support vector machine a QP is the dual of: for solvers that take samples and a penalty, and not matrices.
+"""Recognise the support vector machine that a QP is the dual of (`statement_of`).
 
-A QP that a problem makes says so itself (`QP.statement`). Of one that was written by hand, the numbers are looked at:
-with P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution
+A QP built by a problem carries its statement (`QP.statement`). For one that was written by hand, the numbers are
+analysed: with P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution
 
     (READ.1)  α = v x,  v = σ²/τ,  makes it τ²/σ² times the C-SVM dual over K, C = v u, with the row yᵀα = 0 times k/v
 
@@ -27,7 +27,7 @@ from qpsvm.space.operators import Dense, LowRank, Operator
 
 
 def statement_of(qp: QP, name: str) -> Statement:
-    """The dual of a machine, read off the numbers of a QP that does not say what it is of. Raises UnsupportedError."""
+    """Recognise a machine's dual from the numbers of a QP without a statement. Raises UnsupportedError."""
     A = None if qp.A is None else as_dense(qp.A)
     rows = 0 if A is None else len(A)
     lb, ub = qp.bounds
@@ -63,7 +63,7 @@ def statement_of(qp: QP, name: str) -> Statement:
 
 
 def _total(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
-    """A one-class machine: q = 0 and Σx = t."""
+    """Recognise a one-class machine: q = 0 and Σx = t."""
     if qp.b is None or not row[0] or not _same(row, float(row[0])) or not qp.b[0] / row[0] > 0.0:
         return None
     k, flat = float(row[0]), repeated(0.0, qp.n)
@@ -73,7 +73,7 @@ def _total(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
 
 
 def _two_sided(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
-    """A regression, (READ.2)."""
+    """Recognise a regression, (READ.2)."""
     n, odd = divmod(qp.n, 2)
     K, ub = P.matrix[:n, :n], qp.bounds[1]
     if odd or qp.b is None or qp.b[0] or not row[0]:
@@ -87,7 +87,7 @@ def _two_sided(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
 
 
 def in_words(statement: Statement) -> str:
-    """What the machine is called, of whose dual a QP was recognised."""
+    """Describe the machine whose dual a QP was recognised as."""
     svm = statement.svm
     C, level, samples = svm.upper[0], svm.common_level, f"{svm.gram.shape[0]} samples"
     bound = f", C = {C:.6g}" if np.isfinite(C) and _same(svm.upper, float(C)) else ""
@@ -110,12 +110,12 @@ def _unknown(name: str) -> UnsupportedError:
 
 
 def _scale(P: Operator) -> FloatArray | None:
-    """σy, as `LowRank` and `KernelGram` hold it; None where y has to be read off the balance row."""
+    """Return σy, as `LowRank` and `KernelGram` hold it; None where y has to be read off the balance row."""
     return P.scale if isinstance(P, LowRank | KernelGram) else None
 
 
 def _gram(P: Operator, y: FloatArray, unit: float, name: str) -> Operator:
-    """K, from P = σ² diag(y) K diag(y)."""
+    """Return K, from P = σ² diag(y) K diag(y)."""
     if isinstance(P, KernelGram) and P.scale is not None:
         return KernelGram(P.kernel, P.X, P.offset, blocks=P.blocks)
     if isinstance(P, LowRank) and P.scale is not None and P.d is None:
@@ -129,7 +129,7 @@ def _gram(P: Operator, y: FloatArray, unit: float, name: str) -> Operator:
 
 
 def _labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tuple[FloatArray, float, float]:
-    """y, σ and k, from the balance row k y and the factor σy of P; one of the two may be absent."""
+    """Return y, σ and k, from the balance row k y and the factor σy of P; one of the two may be absent."""
     signed = scale if scale is not None else row
     assert signed is not None
     y = np.sign(signed)
@@ -142,7 +142,7 @@ def _labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tupl
 
 
 def _same(values: FloatArray, value: float) -> bool:
-    """Whether all values are one number: (n,)."""
+    """Return whether all values are one number: (n,)."""
     slack = ROUNDED * abs(value)
     if common_value(values) == value:
         return True

@@ -1,13 +1,13 @@
-"""What a backend needs before it can begin: memory, and the seconds of a set-up that nothing can stop.
+"""Estimate what a backend needs before it can start: memory, and the seconds of a set-up that cannot be stopped.
 
 | over                  | n × n matrices                      | rows of samples (linear kernels)         |
 |-----------------------|-------------------------------------|------------------------------------------|
 | bytes                 | 8 m n²                              | 8 (c (z + n) + k²),  k = min(n, d)       |
 | seconds of the set-up | of K, and s₂ n² + s₃ n³             | z (r₁ + r₂ k)                            |
 
-n rows, d features, z entries that are not zero. A backend says m and c, `Memory`, which are measured; the seconds are
-the same for all: those of OSQP and CVXPY, measured on one core. They decide what is begun at all under a time limit, so
-that a factor of two does not matter. What looks at its clock needs no set-up but the Gram matrix.
+n rows, d features, z nonzero entries. Each backend has its measured m and c (`Memory`); the seconds are the same for
+all: those of OSQP and CVXPY, measured on one core. They only decide which backends may start under a time limit, so
+that a factor of two does not matter. Backends that check their clock need no set-up but the Gram matrix.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Size(NamedTuple):
 
     @property
     def gram_seconds(self) -> float:
-        """Seconds of all kernel values; 0 of a linear machine, whose matrix nobody needs."""
+        """Seconds of all kernel values; 0 for a linear machine, which needs no Gram matrix."""
         n = self.samples or self.rows
         return 0.0 if self.linear else kernel_seconds(n * n, self.features)
 
@@ -56,7 +56,7 @@ class Memory(NamedTuple):
     copies: float = math.inf
 
     def bytes(self, size: Size, form: Form) -> float:
-        """The most that it holds, besides what there is already."""
+        """Bound the memory that it holds, besides what is in use already."""
         n, matrices = size.rows, self.dual if form == "dual" else self.primal
         if self.uses_rows(size, form):
             return 8.0 * (self.copies * (size.entries + n) + min(n, size.features) ** 2)
@@ -66,12 +66,12 @@ class Memory(NamedTuple):
         return 8.0 * matrices * n**2
 
     def uses_rows(self, size: Size, form: Form) -> bool:
-        """Whether it keeps samples, and no n × n matrix: linear primals, and duals of more rows than features."""
+        """Return whether it holds samples and no n × n matrix: linear primals, and duals of more rows than features."""
         narrow = form == "primal" or 2 * size.features < size.rows
         return size.linear and narrow and not math.isinf(self.copies)
 
     def setup_seconds(self, size: Size, form: Form) -> float:
-        """Seconds of a set-up that nothing can stop, the Gram matrix not counted."""
+        """Estimate the seconds of a set-up that cannot be stopped, without the Gram matrix."""
         if self.uses_rows(size, form):
             return size.entries * (ENTRY + COLUMN * min(size.rows, size.features))
         n = size.samples if size.samples and form == "primal" else size.rows
@@ -94,7 +94,7 @@ class Import:
 
 @dataclass(frozen=True)
 class Requirements:
-    """What it takes to begin.
+    """Time and memory that a backend needs to start.
 
     seconds: Until the solver first looks at its clock.
     bytes: Memory at the most, besides what there is already.

@@ -1,1 +1,1 @@
-"""What knows nothing of support vector machines: errors, arrays, resources, files written whole, tables in HTML."""
+"""Shared tools without knowledge of support vector machines: errors, arrays, resources, atomic files, HTML tables."""

@@ -1,4 +1,4 @@
-"""What readers of files raise on damaged ones: `DAMAGE`, of zipfile, of NumPy's headers and of JSON."""
+"""List the exceptions that readers raise on damaged files (`DAMAGE`): of zipfile, of NumPy's headers and of JSON."""
 
 from __future__ import annotations
 

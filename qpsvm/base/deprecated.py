@@ -1,4 +1,4 @@
-"""Public names on their way out: they work as before, and warn, for one minor version at least."""
+"""Mark public functions as deprecated: they work as before and warn, for at least one minor version (`deprecated`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ R = TypeVar("R")
 
 
 def deprecated(since: str, gone: str, instead: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a function that does what it did, and says what to call in its place.
+    """Return a decorator that keeps a function's behaviour and warns, naming the replacement.
 
     Parameters
     ----------
@@ -59,6 +59,6 @@ def deprecated(since: str, gone: str, instead: str) -> Callable[[Callable[P, R]]
 
 
 def _minor(version: str) -> tuple[int, int]:
-    """The two numbers of a minor version."""
+    """Return the two numbers of a minor version."""
     major, minor = version.split(".")[:2]
     return int(major), int(minor)

@@ -230,7 +230,7 @@ class _ProvableError(QPSVMError):
         Raises
         ------
         UnsupportedError
-            There are no samples with the error, or nobody can compute with their kernel exactly.
+            The error has no samples, or their kernel has no exact arithmetic.
 
         Examples
         --------

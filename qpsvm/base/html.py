@@ -1,4 +1,4 @@
-"""Small tables in plain HTML for a notebook: no script, and no colours but the notebook's.
+"""Render small tables as plain HTML for a notebook: no script, and no colours but the notebook's (`table`).
 
 All text is escaped here, and nowhere else.
 """
@@ -26,7 +26,7 @@ class Cell:
 
 
 def table(rows: Sequence[Sequence[Cell]], head: Sequence[str] = (), title: str = "", caption: str = "") -> str:
-    """A table, its rows each headed by the first cell."""
+    """Render a table whose rows are each headed by the first cell."""
     said = f"<b>{escape(title)}</b>" if title else ""
     said += f"{' ' if title and caption else ''}{escape(caption)}"
     parts = [f'<caption style="{CAPTION}">{said}</caption>'] if said else []

@@ -1,4 +1,4 @@
-"""Modules under the names that they had before: an import of one still works, with a `DeprecationWarning`.
+"""Import renamed modules by their former names, with a `DeprecationWarning` (`follow`).
 
 And names of a package that are imported when they are first used (PEP 562), so that who needs few pays for few. A
 package lists them twice: under `TYPE_CHECKING` as imports, for type checkers and editors, and otherwise as a table
@@ -36,12 +36,12 @@ SHORT = ("qpsvm.errors", "qpsvm.play", "qpsvm.plotting")
 
 
 def _now(name: str) -> str | None:
-    """What a module of an old name is called now; None where the name is no old one."""
+    """Return the new name of a renamed module; None for any other name."""
     return next((now + name[len(old) :] for old, now in MOVED.items() if f"{name}.".startswith(f"{old}.")), None)
 
 
 class _Moved(MetaPathFinder, Loader):
-    """Finds a moved module, and puts the one module that there is in its place."""
+    """Finder that puts a renamed module in the place of its former name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -66,7 +66,7 @@ def follow() -> None:
 def late_names(
     package: str, groups: Mapping[str, tuple[str, ...]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package some of whose names are imported late."""
+    """Return the `__getattr__` and `__dir__` of a package that imports some names lazily."""
     homes = {name: module for module, names in groups.items() for name in names}
     modules = {module.rpartition(".")[2]: module for module, names in groups.items() if not names}
 

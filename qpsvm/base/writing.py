@@ -1,4 +1,4 @@
-"""A file is replaced and never half written: the new one is complete beside the old one before it takes its name."""
+"""Replace files atomically: the new one is complete next to the old one before it takes its name (`replacing`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME_KEPT = 40
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to. At the end of the `with` block it is on the disk and takes the place of `path`.
+    """Open a file to write to. At the end of the `with` block it is on the disk and takes the place of `path`.
 
     Where the block ends early, by a full disk or Ctrl-C, `path` is as it was and nothing is left beside it. The new
     file has the permissions of the old one and, where the system allows it, its owner; without an old one it has the
@@ -65,7 +65,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextmanager
 def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to, as `replacing`, or a device or a pipe as it stands.
+    """Open a file to write to, as `replacing`, or a device or a pipe as it is.
 
     Raises FileAccessError, ParameterTypeError.
     """
@@ -84,7 +84,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def text_of(path: str | os.PathLike[str]) -> str:
-    """The path as text. Raises ParameterTypeError, FileAccessError."""
+    """Return the path as text. Raises ParameterTypeError, FileAccessError."""
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(name, str):
         raise ParameterTypeError(f"path must be text or a pathlib.Path, got {type(path).__name__}")
@@ -98,7 +98,7 @@ def text_of(path: str | os.PathLike[str]) -> str:
 
 
 def _status(target: Path) -> os.stat_result | None:
-    """What the system says of the file to be replaced, or None where there is none. Raises OSError."""
+    """Return the status of the file to be replaced, or None if there is none. Raises OSError."""
     try:
         old = target.stat()
     except FileNotFoundError:

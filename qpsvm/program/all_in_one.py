@@ -1,4 +1,4 @@
-"""One dual for the machines that learn several classes in one program: what they state once, over a matrix of α.
+"""State the dual of the all-in-one multiclass machines, over a matrix of α (`AllInOneDual`).
 
 Sample i is of class y = y_i. Every other class is a rival c of it, and each pair (i, c) is a row with one α_ic; the own
 class has α_iy = 0. k classes, n samples:
@@ -89,21 +89,21 @@ class AllInOneDual:
         return self.label[sample], rival
 
     def intercepts(self, multipliers: Mapping[str, float]) -> FloatArray:
-        """b (k,) from the multipliers by name."""
+        """Return b (k,) from the multipliers by name."""
         return np.array([multipliers.get(f"b_{c}", 0.0) for c in range(self.k)])
 
     def named(self, b: FloatArray) -> dict[str, float]:
-        """The multipliers by name, from b (k,); none without an intercept."""
+        """Return the multipliers by name, from b (k,); empty without an intercept."""
         return {f"b_{c}": value for c, value in enumerate(b.tolist())} if self.intercept else {}
 
     def of_rows(self, multipliers: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
-        """b of the own class and of the rival of every row, (m,) each."""
+        """Return b of the own class and of the rival of every row, (m,) each."""
         b = self.intercepts(multipliers)
         return b[self.pairs[0]], b[self.pairs[1]]
 
     @remembered
     def own(self) -> NDArray[np.bool_]:
-        """Where a sample meets its own class: (n, k)."""
+        """The mask of each sample's own class: (n, k)."""
         return np.asarray(self.label[:, None] == np.arange(self.k))
 
     @remembered
@@ -112,36 +112,36 @@ class AllInOneDual:
         return np.flatnonzero(~self.own)
 
     def flat(self, alpha: FloatArray) -> FloatArray:
-        """The α of all rows, (n (k − 1),), from (n, k)."""
+        """Return the α of all rows, (n (k − 1),), from (n, k)."""
         return alpha.ravel()[self.places]
 
     def square(self, flat: FloatArray) -> FloatArray:
-        """α (n, k), 0 at the own class, from that of all rows."""
+        """Return α (n, k), 0 at the own class, from that of all rows."""
         alpha = np.zeros(self.n * self.k)
         alpha[self.places] = flat
         return alpha.reshape(self.n, self.k)
 
     def beta(self, alpha: FloatArray) -> FloatArray:
-        """β of (JOINT.3): (n, k)."""
+        """Return β of (JOINT.3): (n, k)."""
         beta: FloatArray = -alpha
         beta[np.arange(self.n), self.label] = alpha.sum(axis=1)  # (JOINT.3)
         return beta
 
     def missing(self, f: FloatArray) -> FloatArray:
-        """t of (JOINT.1), 0 at the own class, from f (n, k): (n, k)."""
+        """Return t of (JOINT.1), 0 at the own class, from f (n, k): (n, k)."""
         own = f[np.arange(self.n), self.label]
         t: FloatArray = self.level - (own[:, None] - f)  # (JOINT.1)
         t[self.own] = 0.0
         return t
 
     def losses(self, t: FloatArray) -> FloatArray:
-        """L of (JOINT.2) a sample: (n,), from t (n, k)."""
+        """Return L of (JOINT.2) per sample: (n,), from t (n, k)."""
         short = np.maximum(t, 0.0)
         losses: FloatArray = self.upper * (short.max(axis=1) if self.shared else short.sum(axis=1))  # (JOINT.2)
         return losses
 
     def terms(self, alpha: FloatArray, t: FloatArray) -> FloatArray:
-        """g of (JOINT.6) in parts: (n, k), the share of C_i − Σα_ic at the own class."""
+        """Return g of (JOINT.6) in parts: (n, k), the share of C_i − Σα_ic at the own class."""
         if not self.shared:
             room = self.upper[:, None] - alpha
             parts: FloatArray = room * np.maximum(t, 0.0) + alpha * np.maximum(-t, 0.0)  # (JOINT.6)

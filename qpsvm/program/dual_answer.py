@@ -1,4 +1,4 @@
-"""What a solver answers that is asked for a machine's dual itself, (DUAL.1), and not for a QP that states it."""
+"""Hold the solution of a solver that takes a machine's dual, (DUAL.1), and not a QP (`DualAnswer`)."""
 
 from __future__ import annotations
 

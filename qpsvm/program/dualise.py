@@ -49,7 +49,7 @@ SQUARE = "½‖v‖²"
 
 
 def dualise(qp: QP, *, reduced: bool = False) -> QP:
-    """The Lagrangian dual of a convex QP, as a QP to minimise.
+    """Return the Lagrangian dual of a convex QP, as a QP to minimise.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def dualise(qp: QP, *, reduced: bool = False) -> QP:
 
 
 def _factor(P: Operator) -> tuple[Matrix, FloatArray]:
-    """F (n, k) and d ≥ 0 (n,) with P = FFᵀ + diag(d): the known factor, or the positive eigenvectors with d = 0."""
+    """Return F (n, k), d ≥ 0 (n,) with P = FFᵀ + diag(d): the known factor, or the positive eigenvectors with d = 0."""
     known = P.factor()
     if known is not None and (known[1] >= 0).all():
         return known
@@ -135,7 +135,7 @@ class _Block:
 
 
 def _blocks(qp: QP, F: Matrix, d: FloatArray) -> list[_Block]:
-    """The variables of (DORN.6), in order; blocks without a variable are left out, unless none has any."""
+    """Build the variables of (DORN.6), in order; blocks without a variable are left out, unless none has any."""
     eye = sp.eye_array(qp.n, format="csc")
     curved = np.flatnonzero(d)
     v = sp.hstack([sp.csc_array(F), eye[:, curved] * np.sqrt(d[curved])], format="csc")
@@ -158,7 +158,7 @@ def _blocks(qp: QP, F: Matrix, d: FloatArray) -> list[_Block]:
 
 
 def _unused(name: str, qp: QP) -> str:
-    """The name, with underscores where a constraint group already has it."""
+    """Return the name, with underscores where a constraint group already has it."""
     while name in qp.constraints:
         name += "_"
     return name
@@ -187,7 +187,7 @@ def _dorn(qp: QP, F: Matrix, d: FloatArray) -> QP:
 
 
 def _determined(qp: QP, k: int, d: FloatArray, dual: QP) -> IntArray:
-    """For each row of (DORN.6) a variable that stands in no other: v, else lower, else upper, else −1. (n,).
+    """Return for each row of (DORN.6) a variable of no other row: v, else lower, else upper, else −1. (n,).
 
     At least one variable of the dual is left.
     """
@@ -208,7 +208,7 @@ def _determined(qp: QP, k: int, d: FloatArray, dual: QP) -> IntArray:
 
 
 def _eliminated(dual: QP, pivots: IntArray) -> QP:
-    """(DORN.9) for every row that has a pivot."""
+    """Eliminate by (DORN.9) the variable of every row that has a pivot."""
     assert isinstance(dual.P, Diagonal)  # as `_dorn` made it
     assert dual.lb is not None
     S, side = sp.csr_array(dual.A), np.asarray(dual.b)
@@ -237,13 +237,13 @@ def _eliminated(dual: QP, pivots: IntArray) -> QP:
 
 
 def _group(matrix: Literal["G", "A"], left: Matrix, right: FloatArray) -> dict[str, Any]:
-    """Rows of G or A as the QP takes them, None where there is no row."""
+    """Return rows of G or A as arguments of the QP, None if there is no row."""
     names = ("G", "h") if matrix == "G" else ("A", "b")
     return dict(zip(names, (sp.csc_array(left), right) if len(right) else (None, None), strict=True))
 
 
 def _named(qp: QP) -> QP:
-    """What is left of the rows, by what they are."""
+    """Name the remaining rows."""
     groups = {}
     if qp.h is not None:
         groups["reduced_costs"] = Rows("G", slice(0, len(qp.h)), "−Bt ≤ β")
@@ -253,7 +253,7 @@ def _named(qp: QP) -> QP:
 
 
 def _sum_of_squares(B: Matrix, d: FloatArray) -> Operator:
-    """BᵀB + diag(d)."""
+    """Return BᵀB + diag(d)."""
     if not B.shape[0]:
         return Diagonal(d)
     Z = sp.csr_array(B.T)
@@ -262,13 +262,13 @@ def _sum_of_squares(B: Matrix, d: FloatArray) -> Operator:
 
 
 def _kept_names(qp: QP, kept: IntArray) -> dict[str, slice]:
-    """The variables' names when only some, in order, are kept."""
+    """Return the variables' names if only some, in order, are kept."""
     ends = {name: np.searchsorted(kept, [part.start, part.stop]) for name, part in qp.variables.items()}
     return {name: slice(int(start), int(stop)) for name, (start, stop) in ends.items() if stop > start}
 
 
 def _with_bounds(qp: QP) -> QP:
-    """Rows of G with a single entry as bounds, unless the bounds would then cross: that is for a solver to find."""
+    """Convert rows of G with a single entry to bounds, unless the bounds would cross: that is left to a solver."""
     if qp.G is None or qp.h is None:
         return qp
     G = sp.csr_array(qp.G)

@@ -1,4 +1,4 @@
-"""A QP in other people's hands: as a file, in the form of qpsolvers, and changed."""
+"""Save, load and convert a QP, and build changed copies of it (`Exchange`)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Solvable(Generic[R]):
 
 
 class Exchange(Solvable[Any]):
-    """The ways of a `QP` out of this library, and back."""
+    """Conversions of a `QP` to and from files and other libraries."""
 
     def replace(self, **parts: Any) -> Self:
-        """The same QP with other parts.
+        """Return the same QP with other parts.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class Exchange(Solvable[Any]):
         A: ArrayLike | Matrix | None = None,
         b: ArrayLike | None = None,
     ) -> Self:
-        """The same QP with more rows, behind those that it has.
+        """Return the same QP with additional rows after the existing ones.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class Exchange(Solvable[Any]):
         return self.replace(**parts, constraints=groups)
 
     def to_qpsolvers(self: Any) -> Any:
-        """The problem as the package qpsolvers has it.
+        """Return the problem as an object of the package qpsolvers.
 
         Returns
         -------
@@ -161,7 +161,7 @@ class Exchange(Solvable[Any]):
 
     @classmethod
     def from_qpsolvers(cls, problem: Any) -> Self:
-        """A problem of the package qpsolvers, or of anything with its attributes.
+        """Build a QP from a problem of the package qpsolvers, or of anything with its attributes.
 
         Parameters
         ----------

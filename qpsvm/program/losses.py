@@ -1,4 +1,4 @@
-"""What falling short costs: the loss of a row, its conjugate, and the terms of the gap.
+"""Evaluate losses, their conjugates and the terms of the gap (`Loss`, `loss`, `gap_term`).
 
     (LOSS.1)  ψ(t) = max over 0 ≤ a ≤ U of at − ½δa²:  U·max(0, t) for δ = 0;  max(0, t)²/(2δ) for U = ∞;  else Huber's
     (LOSS.2)  its conjugate is ½δa² on 0 ≤ a ≤ U, and ∞ elsewhere
@@ -39,7 +39,7 @@ PerRow: TypeAlias = float | FloatArray
 
 
 def loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
-    """ψ of (LOSS.1); infinite where U = ∞, δ = 0 and t > 0."""
+    """Return ψ of (LOSS.1); infinite where U = ∞, δ = 0 and t > 0."""
     short = np.maximum(t, 0.0)
     knee = _knee(upper, curvature)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -50,7 +50,7 @@ def loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
 
 
 def two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
-    """(COUNT.3) of rows with δ = 0 and U < ∞: g is the larger of two lines, one rising in t and one falling. (r,).
+    """Return (COUNT.3) of rows with δ = 0 and U < ∞: g is the larger of a rising and a falling line in t. (r,).
 
     Exactly 0 where α = 0 and t ≤ −r, or α = U and t ≥ r.
     """
@@ -59,7 +59,7 @@ def two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) ->
 
 
 def gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
-    """g of (LOSS.3): no term is negative, and none is a difference of large numbers."""
+    """Return g of (LOSS.3): no term is negative, and none is a difference of large numbers."""
     room, hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         below = alpha * (0.5 * curvature * alpha - t)  # (HARD.7): t = 1 − y f, and δ = 0
@@ -72,20 +72,20 @@ def gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: Flo
 
 
 def block_sums(values: FloatArray, block: int) -> FloatArray:
-    """The sum over each block of so many rows: (B,), from (m,)."""
+    """Return the sum over each block of that many rows: (B,), from (m,)."""
     found: FloatArray = values.reshape(-1, block).sum(axis=1)
     return found
 
 
 def largest_in_block(t: FloatArray, block: int) -> FloatArray:
-    """T of (LOSS.5): (B,), from (m,)."""
+    """Return T of (LOSS.5): (B,), from (m,)."""
     found: FloatArray = t.reshape(-1, block).max(axis=1)
     return found
 
 
 def block_terms(alpha: FloatArray, low: FloatArray, high: FloatArray, upper: FloatArray, curvature: FloatArray,
                 block: int) -> FloatArray:  # fmt: skip
-    """(LOSS.5) from above for t between two ends, (m,) each: (B,). (LOSS.4) holds of g(A, T), and T ≤ that of rivals.
+    """Bound (LOSS.5) from above for t between two ends, (m,) each: (B,). (LOSS.4) holds of g(A, T), T ≤ that of rivals.
 
     What one row may lack less than another is at most that between its own lower end and the upper ends of others.
     """
@@ -103,19 +103,19 @@ def block_terms(alpha: FloatArray, low: FloatArray, high: FloatArray, upper: Flo
 
 
 def _knee(upper: FloatArray, curvature: FloatArray) -> FloatArray:
-    """δU, the shortfall from which the loss is linear; 0 for δ = 0, however large U."""
+    """Return δU, the shortfall from which the loss is linear; 0 for δ = 0, however large U."""
     with np.errstate(invalid="ignore"):
         knee: FloatArray = np.where(curvature == 0.0, 0.0, curvature * upper)
     return knee
 
 
 def at(values: PerRow, rows: slice | IntArray) -> PerRow:
-    """The values of some rows."""
+    """Return the values of some rows."""
     return values if isinstance(values, float) else values[rows]
 
 
 def per_row(values: float | FloatArray) -> PerRow:
-    """One number where all values are equal."""
+    """Return one number if all values are equal, else the values."""
     if not isinstance(values, np.ndarray) or not values.ndim:
         return float(values)
     vector = np.asarray(values, dtype=np.float64)
@@ -125,17 +125,17 @@ def per_row(values: float | FloatArray) -> PerRow:
 
 
 def is_zero(values: PerRow) -> bool:
-    """Whether it is the number 0 for all rows."""
+    """Return whether it is the number 0 for all rows."""
     return isinstance(values, float) and values == 0.0
 
 
 def soft(t: FloatArray, k: PerRow) -> FloatArray:
-    """S_k(t): (n,); t itself where k = 0."""
+    """Return S_k(t): (n,); t itself where k = 0."""
     return t if is_zero(k) else t - np.clip(t, -np.asarray(k), k)
 
 
 def _dot(weights: PerRow, values: FloatArray) -> float:
-    """Σ w_i v_i."""
+    """Return Σ w_i v_i."""
     if isinstance(weights, float):
         return weights * float(values.sum())
     return float(weights @ values)
@@ -156,20 +156,20 @@ class Loss:
     curvature: PerRow = 0.0
 
     def of(self, rows: slice | IntArray) -> Self:
-        """Those of some rows."""
+        """Return the losses of some rows."""
         return replace(
             self, high=at(self.high, rows), level=at(self.level, rows), low=at(self.low, rows),
             tube=at(self.tube, rows), curvature=at(self.curvature, rows),
         )  # fmt: skip
 
     def times(self, factors: PerRow) -> Self:
-        """φ_i times a factor f_i > 0: the same row f_i times."""
+        """Return φ_i times a factor f_i > 0: the same row f_i times."""
         curvature = self.curvature if is_zero(self.curvature) else self.curvature / factors
         low = self.low if is_zero(self.low) else self.low * factors
         return replace(self, high=self.high * factors, low=low, curvature=curvature)
 
     def shifted(self, origin: float) -> Self:
-        """The same losses of m − origin."""
+        """Return the losses of m − origin."""
         return replace(self, level=self.level - origin)
 
     @remembered
@@ -193,19 +193,19 @@ class Loss:
         return self.plain and isinstance(self.level, float) and self.level == 1.0
 
     def residuals(self, m: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """R = ℓ − m: (n,)."""
+        """Return R = ℓ − m: (n,)."""
         return np.subtract(self.level, m, out=out)
 
     def beyond(self, r: FloatArray) -> FloatArray:
-        """S_ε(r), what is beyond the tube: (n,)."""
+        """Return S_ε(r), the excess over the tube: (n,)."""
         return soft(r, self.tube)
 
     def answer(self, r: FloatArray) -> FloatArray:
-        """(LOSSES.2), 0 where r is at a kink: (n,)."""
+        """Return the a of (LOSSES.2), 0 where r is at a kink: (n,)."""
         return self._answer(r if self.plain else self.beyond(r))
 
     def _answer(self, v: FloatArray) -> FloatArray:
-        """(LOSSES.2) of v = S_ε(r): (n,)."""
+        """Return the a of (LOSSES.2) for v = S_ε(r): (n,)."""
         if self.plain:
             return np.where(v > 0.0, self.high, 0.0)
         if self.flat:
@@ -217,7 +217,7 @@ class Loss:
         return answered
 
     def loss(self, r: FloatArray) -> float:
-        """Σ φ(r)."""
+        """Return Σ φ(r)."""
         if self.plain:
             return _dot(self.high, np.maximum(r, 0.0))
         v = self.beyond(r)
@@ -227,7 +227,7 @@ class Loss:
         return float(a @ v) - 0.5 * _dot(self.curvature, a * a)
 
     def conjugate(self, a: FloatArray) -> float:
-        """Σ φ*(a)."""
+        """Return Σ φ*(a)."""
         total = 0.0
         if not is_zero(self.tube):
             total += _dot(self.tube, np.abs(a))
@@ -236,7 +236,7 @@ class Loss:
         return total
 
     def mismatch(self, a: FloatArray, r: FloatArray) -> float:
-        """Σ of (LOSSES.3), by (LOSSES.5): no term is negative, and none is a difference of large numbers."""
+        """Return Σ of (LOSSES.3), by (LOSSES.5): no term is negative, and none is a difference of large numbers."""
         if self.plain:
             return float((self._answer(r) - a) @ r)
         inner = None if is_zero(self.tube) else np.clip(r, -np.asarray(self.tube), self.tube)
@@ -250,12 +250,12 @@ class Loss:
         return lost + float(left @ past) + 0.5 * _dot(self.curvature, left * left)
 
     def worth(self, a: FloatArray) -> float:
-        """ℓᵀa − Σφ*(a): what a contributes to the dual."""
+        """Return ℓᵀa − Σφ*(a), the contribution of a to the dual."""
         gained = self.level * float(a.sum()) if isinstance(self.level, float) else float(self.level @ a)
         return gained if self.plain else gained - self.conjugate(a)
 
     def distance(self, r: FloatArray) -> FloatArray:
-        """How far r is from where (LOSSES.2) changes: 0 between 0 and a bound. (n,)."""
+        """Return the distance of r from where (LOSSES.2) changes: 0 between 0 and a bound. (n,)."""
         if self.plain:
             return np.abs(r)
         excess = r if self.one_sided else np.abs(r) - self.tube
@@ -266,5 +266,5 @@ class Loss:
         return np.where(excess < 0.0, -excess, np.maximum(past, 0.0))
 
     def clipped(self, a: FloatArray) -> FloatArray:
-        """The nearest a in the box: (n,)."""
+        """Return the nearest a in the box: (n,)."""
         return np.clip(a, self.low, self.high)

@@ -1,4 +1,4 @@
-"""What a QP is made of, read from what a person gives: lists, arrays and sparse matrices in, checked parts out.
+"""Check and convert the arguments of a QP: lists, arrays and sparse matrices (`as_operator`, `as_rows`, `as_bound`).
 
 What the problems of this library build is in shape already, and passes unchanged.
 """
@@ -53,7 +53,7 @@ class Rows:
 
 
 def as_operator(P: Any) -> Operator:
-    """P as an operator: sparse matrices with a diagonal only become `Diagonal`, other matrices `Dense`.
+    """Return P as an operator: sparse matrices with a diagonal only become `Diagonal`, other matrices `Dense`.
 
     Raises DataTypeError, DataError, TooLargeError.
     """
@@ -81,7 +81,7 @@ def as_operator(P: Any) -> Operator:
 
 
 def as_bound(bound: Any, name: str, n: int) -> FloatArray | None:
-    """A bound of every variable, (n,): one number stands for all of them."""
+    """Return a bound of every variable, (n,): one number stands for all of them."""
     if bound is None:
         return None
     if isinstance(bound, (int, float, np.number)) and not isinstance(bound, (bool, complex, np.complexfloating)):
@@ -93,7 +93,7 @@ def as_bound(bound: Any, name: str, n: int) -> FloatArray | None:
 
 
 def as_constant(r: Any) -> float:
-    """The constant of the objective. Raises DataTypeError, DataError."""
+    """Return the constant of the objective. Raises DataTypeError, DataError."""
     try:
         return as_real(r, "r")
     except ParameterTypeError as error:
@@ -103,7 +103,7 @@ def as_constant(r: Any) -> float:
 
 
 def as_rows(matrix: Any, vector: Any, n: int, names: tuple[str, str]) -> tuple[Matrix | None, FloatArray | None]:
-    """A matrix (m, n) and its right-hand side (m,); None and None where there are no rows.
+    """Return a matrix (m, n) and its right-hand side (m,); None and None if there are no rows.
 
     Raises DataError, DataTypeError.
     """
@@ -128,7 +128,7 @@ def check_finite(vector: FloatArray, name: str) -> None:
 
 
 def check_bounds(lb: FloatArray | None, ub: FloatArray | None) -> None:
-    """NaN, infinities on the wrong side, and lb ≤ ub: two passes where nothing is wrong."""
+    """Refuse NaN, infinities on the wrong side, and lb > ub: two passes if nothing is wrong."""
     low, high = -np.inf if lb is None else _shared(lb), np.inf if ub is None else _shared(ub)
     if np.all((low <= high) & (low < np.inf) & (high > -np.inf)):
         return
@@ -150,7 +150,7 @@ def check_texts(**texts: Any) -> None:
 
 
 def as_names(parts: Any, what: str, kind: type) -> dict[str, Any]:
-    """A mapping of names to values of one type. Raises DataTypeError."""
+    """Return a mapping of names to values of one type. Raises DataTypeError."""
     if not isinstance(parts, Mapping):
         raise DataTypeError(f"{what} must be a mapping of names to {kind.__name__}s, got {shown(parts)}")
     for name, value in parts.items():
@@ -160,7 +160,7 @@ def as_names(parts: Any, what: str, kind: type) -> dict[str, Any]:
 
 
 def as_extent(part: slice, count: int, what: str) -> slice:
-    """A slice with its two ends written out. Raises DataTypeError, DataError."""
+    """Return a slice with both ends written out. Raises DataTypeError, DataError."""
     ends = (0 if part.start is None else part.start, count if part.stop is None else part.stop)
     if not all(isinstance(end, (int, np.integer)) and not isinstance(end, bool) for end in ends):
         raise DataTypeError(f"{what} must be a slice with whole numbers, got {part}")
@@ -170,7 +170,7 @@ def as_extent(part: slice, count: int, what: str) -> slice:
 
 
 def tile(parts: Iterable[slice], count: int) -> bool:
-    """Whether slices cover 0 to count in order, each beginning where the one before it ends."""
+    """Return whether slices cover 0 to count in order, each beginning where the one before it ends."""
     place = 0
     for part in parts:
         if part.start != place or part.stop < place:
@@ -180,7 +180,7 @@ def tile(parts: Iterable[slice], count: int) -> bool:
 
 
 def named_variables(variables: Any, n: int) -> dict[str, slice]:
-    """The variables' names, or "x" for all of them."""
+    """Return the variables' names, or "x" for all of them."""
     named = as_names(variables, "variables", slice) or {"x": slice(0, n)}
     found = {name: as_extent(part, n, f"the variables {name!r}") for name, part in named.items()}
     if not tile(found.values(), n):
@@ -189,7 +189,7 @@ def named_variables(variables: Any, n: int) -> dict[str, slice]:
 
 
 def named_rows(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> dict[str, Rows]:
-    """The groups, with names for a matrix of which no row has one; some with and some without is an error."""
+    """Return the groups, with names for a matrix whose rows have none; names for some rows only are an error."""
     found: dict[str, Rows] = {}
     counts = {"G": 0 if h is None else len(h), "A": 0 if b is None else len(b)}
     for name, group in as_names(constraints, "constraints", Rows).items():
@@ -225,7 +225,7 @@ def _check_square(shape: tuple[int, ...]) -> None:
 
 
 def _finite(values: FloatArray) -> bool:
-    """Whether all values are finite: a finite sum shows it in one pass, another one has to be looked into."""
+    """Return whether all values are finite: a finite sum shows it in one pass, otherwise the values are checked."""
     common = common_value(values) if values.ndim == 1 else None
     if common is not None:
         return math.isfinite(common)
@@ -234,13 +234,13 @@ def _finite(values: FloatArray) -> bool:
 
 
 def _check_symmetric(P: FloatArray) -> None:
-    """Of xᵀPx only the symmetric part counts, but solvers read one triangle."""
+    """Check that P is symmetric: xᵀPx depends on the symmetric part only, but solvers read one triangle."""
     i, j, difference = largest_asymmetry(P)
     if difference > ASYMMETRY:
         raise DataError(f"P is not symmetric: P[{i}, {j}] = {P[i, j]:g} and P[{j}, {i}] = {P[j, i]:g}; use (P + Pᵀ)/2")
 
 
 def _shared(vector: FloatArray) -> float | FloatArray:
-    """The one number of a `repeated` vector, or the vector."""
+    """Return the one number of a `repeated` vector, or the vector."""
     value = common_value(vector)
     return vector if value is None else value

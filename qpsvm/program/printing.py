@@ -1,4 +1,4 @@
-"""A QP for people: its parts and their sizes, and of a small one what stands in P, q, G, h, A, b and the bounds."""
+"""Format a QP for people: its parts and their sizes, and the numbers of a small one (`as_text`, `as_page`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qpsvm.space.operators import Operator
 
 
 def as_text(qp: Any) -> str:
-    """A QP for a terminal."""
+    """Format a QP for a terminal."""
     lines, lead = [qp.title, f"  minimise    {qp.formula}"], "  subject to  "
     for text, name, count in _restrictions(qp):
         lines.append(f"{lead}{text:<33} {name:<10}{count:>8} row{'s' if count != 1 else ''}")
@@ -25,7 +25,7 @@ def as_text(qp: Any) -> str:
 
 
 def as_page(qp: Any) -> str:
-    """A QP for a notebook."""
+    """Format a QP for a notebook, as HTML."""
     rows = [[Cell("minimise"), Cell(qp.formula)]]
     for k, (text, name, count) in enumerate(_restrictions(qp)):
         said = f"{text}  ({name}, {count} row{'s' if count != 1 else ''})"
@@ -43,7 +43,7 @@ def as_page(qp: Any) -> str:
 
 
 def _restrictions(qp: Any) -> list[tuple[str, str, int]]:
-    """Formula, name and number of rows of each group of constraints, and of each box."""
+    """Return formula, name and number of rows of each group of constraints, and of each box."""
     rows = [(group.formula, name, group.rows.stop - group.rows.start) for name, group in qp.constraints.items()]
     box = [(text, "box", part.stop - part.start) for name, part in qp.variables.items()
            if (text := _box_text(qp, name, part))]  # fmt: skip
@@ -51,7 +51,7 @@ def _restrictions(qp: Any) -> list[tuple[str, str, int]]:
 
 
 def _sizes(qp: Any) -> list[tuple[str, str]]:
-    """What each part is and how large, by its letter."""
+    """Return the description and size of each part, by its letter."""
     listing = ", ".join(f"{name} {part.stop - part.start}" for name, part in qp.variables.items())
     sizes = [("variables", f"{qp.n}: {listing}"), ("P", f"{qp.n} × {qp.n}, {qp.P.describe()}")]
     for name, matrix in (("G", qp.G), ("A", qp.A)):
@@ -63,7 +63,7 @@ def _sizes(qp: Any) -> list[tuple[str, str]]:
 
 
 def _numbers(qp: Any) -> tuple[list[str], list[Line]]:
-    """A small QP in numbers."""
+    """Return the numbers of a small QP."""
     groups = {letter: [(name, group.rows) for name, group in qp.constraints.items() if group.matrix == letter]
               for letter in "GA"}  # fmt: skip
     rows = [("G", qp.G, qp.h, groups["G"]), ("A", qp.A, qp.b, groups["A"])]
@@ -101,7 +101,7 @@ Line = tuple[str, list[str], str, str, str]
 
 
 def names_of(parts: Iterable[tuple[str, slice]], n: int) -> list[str]:
-    """The names of n variables or rows: `b` where a part has one, else `xi[0]`, `xi[1]`, …"""
+    """Return the names of n variables or rows: `b` where a part has one, else `xi[0]`, `xi[1]`, …"""
     names = [""] * n
     for name, part in parts:
         count = part.stop - part.start
@@ -116,7 +116,7 @@ def lines_of(
     rows: Sequence[tuple[str, Matrix | None, FloatArray | None, Sequence[tuple[str, slice]]]],
     bounds: Mapping[str, FloatArray | None],
 ) -> tuple[list[str], list[Line]]:
-    """The names of the variables, (n,), and a line for each row of P, q, G, A and the bounds; none of a larger QP.
+    """Return the variables' names, (n,), and a line for each row of P, q, G, A and the bounds; none of a larger QP.
 
     Shapes: P (n, n), q (n,), bounds (n,) or None.
     """
@@ -141,7 +141,7 @@ def lines_of(
 
 
 def text_of(names: list[str], lines: list[Line]) -> list[str]:
-    """The lines for a terminal, under their names; none where they are too wide for one."""
+    """Return the lines for a terminal, under their names; none if they are too wide for one."""
     if not lines:
         return []
     widths = [max(len(cell) for cell in column) for column in zip(names, *(line[1] for line in lines), strict=True)]

@@ -163,7 +163,7 @@ class QP(Exchange):
         )
 
     def objective(self, x: ArrayLike) -> float:
-        """The value ½xᵀPx + qᵀx + r.
+        """Return the value ½xᵀPx + qᵀx + r.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class QP(Exchange):
         return float(0.5 * (point @ (self.P @ point)) + self.q @ point + self.r)
 
     def split(self, x: ArrayLike) -> dict[str, FloatArray]:
-        """The named parts of a point.
+        """Return the named parts of a point.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class QP(Exchange):
         return {name: point[part] for name, part in self.variables.items()}
 
     def multiplier(self, name: str, z: ArrayLike, y: ArrayLike) -> FloatArray:
-        """The multipliers of one constraint group, from those of all rows.
+        """Return the multipliers of one constraint group, from those of all rows.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ class QP(Exchange):
         return _entries_of(multipliers, letter, 0 if side is None else len(side))[group.rows]
 
     def lifted(self) -> QP:
-        """The equivalent sparse QP in (x, v) with v = Zᵀx, for P = ZZᵀ + diag(d).
+        """Return the equivalent sparse QP in (x, v) with v = Zᵀx, for P = ZZᵀ + diag(d).
 
         Returns
         -------
@@ -304,7 +304,7 @@ class QP(Exchange):
         )  # fmt: skip
 
     def scaled(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> QP:
-        """The QP in x̃ with x = s∘x̃ a block of variables at a time, objective and rows times constants.
+        """Return the QP in x̃ with x = s∘x̃, one block of variables at a time, objective and rows times constants.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ class QP(Exchange):
         )  # fmt: skip
 
     def _derived(self, **changed: Any) -> QP:
-        """A copy with other numbers of the same shapes, not checked again."""
+        """Return a copy with other numbers of the same shapes, not checked again."""
         copy = object.__new__(QP)
         copy.__dict__.update(self.__dict__)
         copy.__dict__.update(changed)
@@ -361,7 +361,7 @@ class QP(Exchange):
     def scales(
         self, variables: Mapping[str, float], rows: Mapping[str, float]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The factors of every variable, row of G and row of A.
+        """Return the factors of every variable, row of G and row of A.
 
         Parameters
         ----------
@@ -417,7 +417,7 @@ class QP(Exchange):
 
 
 def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:
-    """A vector of n numbers, of whatever value."""
+    """Return a vector of n numbers, of any value."""
     vector = values if is_ready(values) else as_real_vector(values, name)
     if vector.shape != (n,):
         raise DataError(f"{name} must be {n} numbers, got shape {vector.shape}")

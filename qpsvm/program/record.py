@@ -1,4 +1,4 @@
-"""A machine as one record of exact numbers: what its dual, its primal and its proofs are read from.
+"""Specify a machine in exact numbers, from which its dual, its primal and its proofs are built (`Record`).
 
     (RECORD.1)  of each row: whose it is, its sign s, level ℓ, upper bound U and curvature δ;  of each group: its
                 multiplier, its column E, its total e and its ridge R;  and a unit: (DUAL.1) without any rounding
@@ -76,17 +76,17 @@ class Record:
     balance: str = "yᵀα = 0"
 
     def vector(self, values: Numbers) -> Exactly:
-        """ℓ, U or δ of every row: (m,)."""
+        """Return ℓ, U or δ of every row: (m,)."""
         return exactly(values, len(self.sign))
 
     def floats(self, values: Numbers) -> FloatArray:
-        """The same, rounded: (m,)."""
+        """Return ℓ, U or δ of every row as floats: (m,)."""
         if isinstance(values, np.ndarray):
             return values
         return repeated(values, len(self.sign)) if isinstance(values, float) else as_floats(self.vector(values))
 
     def dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        """(RECORD.3): the dual over a Gram matrix, with the intercept kept apart as said. Raises ParameterError."""
+        """Build (RECORD.3), the dual over a Gram matrix, with the intercept treated as given. Raises ParameterError."""
         level, upper, curvature = map(self.floats, (self.level, self.upper, self.curvature))
         if isinstance(self.curvature, Exactly) and not np.isfinite(curvature).all():
             raise ParameterError(
@@ -105,7 +105,7 @@ class Record:
         )  # fmt: skip
 
     def columns(self, kept: Intercept) -> tuple[Group, ...]:
-        """The groups in floats: that of the intercept, and the machine's own."""
+        """Return the groups in floats: that of the intercept, and the machine's own."""
         m = len(self.sign)
         own = []
         for group in self.groups:
@@ -122,7 +122,7 @@ SLACKS = ("xi", "xi_star")
 
 
 class Textbook(NamedTuple):
-    """How a primal is written.
+    """The notation of a primal QP.
 
     title: That of the QP.
     objective, rows: As a person writes them; {norm} stands for ‖w‖², with b² where b is penalised, and {f} for
@@ -141,7 +141,7 @@ class Textbook(NamedTuple):
 
 
 def primal_qp(record: Record, Z: Matrix, kept: Intercept, book: Textbook) -> QP:
-    """(RECORD.4) with the slacks of (RECORD.5), for samples in explicit coordinates. Shapes: Z (n, r)."""
+    """Build (RECORD.4) with the slacks of (RECORD.5), for samples in explicit coordinates. Shapes: Z (n, r)."""
     groups, m, r = record.columns(kept), len(record.sign), Z.shape[1]
     upper, curvature = record.vector(record.upper), record.vector(record.curvature)
     bounded, curved = ~upper.infinite, as_floats(curvature) > 0.0

@@ -1,4 +1,4 @@
-"""Whose samples the rows of a dual are: from values at the samples to values at the rows, and back.
+"""Map values between the samples and the rows of a dual (`RowsOfSamples`, `Group`, `Part`).
 
 Row k of the dual belongs to sample r(k), or to a combination of samples, (DUAL.5) and (DUAL.6). What rows share are the
 multipliers of groups.
@@ -70,7 +70,7 @@ class Part:
         freeze_each(self.__dict__.values())
 
     def of(self, vector: NDArray[Any]) -> NDArray[Any]:
-        """The entries of a vector (m,) over the rows of the part; `repeated` where the vector is."""
+        """Return the entries of a vector (m,) over the rows of the part; `repeated` where the vector is."""
         if self.rows is None:
             return vector
         common = common_value(vector)
@@ -78,13 +78,13 @@ class Part:
 
     @remembered
     def places(self) -> IntArray:
-        """Where `rows` is true: (r,)."""
+        """The indices of the part's rows: (r,)."""
         assert self.rows is not None
         return self.rows.nonzero()[0]
 
 
 class RowsOfSamples:
-    """What a dual knows by the samples of its rows, and their signs; the fields are those of `SVMDual`."""
+    """Samples and signs of the rows of a dual; the fields are those of `SVMDual`."""
 
     gram: Operator
     sign: FloatArray
@@ -113,7 +113,7 @@ class RowsOfSamples:
         return self.rows is not None and self._mirrored(self.rows)
 
     def _mirrored(self, rows: IntArray) -> bool:
-        """Whether that is true of these rows."""
+        """Return whether every sample has two of these rows of opposite signs."""
         if self.m != 2 * self.n:
             return False
         n = self.n
@@ -124,7 +124,7 @@ class RowsOfSamples:
         return bool(same and (self.sign[:n] == 1.0).all() and (self.sign[n:] == -1.0).all())
 
     def beta(self, alpha: FloatArray) -> FloatArray:
-        """The coefficients β of (DUAL.5).
+        """Return the coefficients β of (DUAL.5).
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class RowsOfSamples:
         return np.bincount(self.rows, signed, minlength=self.n).astype(np.float64, copy=False)
 
     def beta_size(self, alpha: FloatArray) -> FloatArray:
-        """Σ|α_k| over the rows of each sample: at least |β|.
+        """Return Σ|α_k| over the rows of each sample: at least |β|.
 
         Parameters
         ----------
@@ -164,12 +164,12 @@ class RowsOfSamples:
 
     @staticmethod
     def _unmixed(values: FloatArray, mix: sp.csr_array) -> FloatArray:
-        """Aᵀv: (n,), for v (m,)."""
+        """Return Aᵀv: (n,), for v (m,)."""
         sums: FloatArray = mix.T @ values
         return sums
 
     def beta_radius(self, alpha: FloatArray) -> FloatArray | None:
-        """How far `beta` may be off by rounding.
+        """Bound the rounding error of `beta`.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class RowsOfSamples:
         return values if self.rows is None else values[self.rows]
 
     def samples_of(self, rows: IntArray) -> IntArray:
-        """The samples of some rows.
+        """Return the samples of some rows.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class RowsOfSamples:
 
 
 def mirrored_rows(n: int) -> tuple[FloatArray, IntArray]:
-    """Signs and samples of the rows of a regression, first all with s = 1, then all with s = −1: (2n,) each.
+    """Return signs and samples of a regression's rows, first all with s = 1, then all with s = −1: (2n,) each.
 
     Of few rows they are kept, and known again.
     """
@@ -245,7 +245,7 @@ _kept_rows = lru_cache(maxsize=16)(_mirrored_rows)
 
 
 def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:
-    """The groups of a machine whose only multiplier is its intercept, free, penalised with R = 1, or absent (None)."""
+    """Build the groups of a machine whose only multiplier is its intercept: free, penalised (R = 1) or None."""
     if kind is None:
         return ()
     ridge = 1.0 if kind == "penalised" else 0.0
@@ -255,7 +255,7 @@ def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα =
 
 
 def first_distinct(E: FloatArray, most: int) -> list[int]:
-    """Where the first, the second, … distinct row of E (m, q) is, up to so many."""
+    """Return the indices of the first distinct rows of E (m, q), at most `most`."""
     left = np.ones(len(E), dtype=bool)
     found: list[int] = []
     while len(found) < most and left.any():
@@ -265,7 +265,7 @@ def first_distinct(E: FloatArray, most: int) -> list[int]:
 
 
 def inverse(mixing: FloatArray, names: str) -> FloatArray:
-    """M⁻¹ of the distinct rows of E, (q, q), of the groups with these names. Raises UnsupportedError."""
+    """Return M⁻¹ of the distinct rows of E, (q, q), of the groups with these names. Raises UnsupportedError."""
     if len(mixing) == 2:
         (a, b), (c, d) = mixing.tolist()
         size = a * d - b * c

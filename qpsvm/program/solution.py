@@ -1,4 +1,4 @@
-"""A solver's answer to a QP, which measures itself, and how a run ended.
+"""Store and measure the solution of a QP by a solver (`QPSolution`, `Status`).
 
 Residuals: how far (x, y, z, z_box) is from satisfying the optimality conditions (QP.1), by the QP's own data alone.
 
@@ -27,7 +27,7 @@ from qpsvm.program.svm_dual import Statement, SVMDual
 
 
 def primal_residual(qp: QP, x: FloatArray) -> float:
-    """Largest violation of Gx ≤ h, Ax = b and lb ≤ x ≤ ub at x (n,), in the units of the rows."""
+    """Return the largest violation of Gx ≤ h, Ax = b and lb ≤ x ≤ ub at x (n,), in the units of the rows."""
     lb, ub = qp.bounds
     parts = [np.maximum(lb - x, 0.0), np.maximum(x - ub, 0.0)]
     if qp.G is not None:
@@ -38,7 +38,7 @@ def primal_residual(qp: QP, x: FloatArray) -> float:
 
 
 def gradient(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
-    """Px + q + Gᵀz + Aᵀy, what (QP.1) leaves for the bounds, up to the sign: (n,)."""
+    """Return Px + q + Gᵀz + Aᵀy, the multipliers of the bounds by (QP.1), up to the sign: (n,)."""
     total: FloatArray = qp.P @ x + qp.q
     if qp.G is not None:
         total = total + qp.G.T @ z
@@ -48,7 +48,7 @@ def gradient(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
 
 
 def dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
-    """Largest entry of |Px + q + Gᵀz + Aᵀy + z_box| (QP.1), or of a multiplier of the wrong sign.
+    """Return the largest entry of |Px + q + Gᵀz + Aᵀy + z_box| (QP.1), or of a multiplier of the wrong sign.
 
     Shapes: x, z_box (n,), y (p,), z (m,).
     """
@@ -59,7 +59,7 @@ def dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: Fl
 
 
 def complementarity(qp: QP, x: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
-    """Largest product of a multiplier and the slack of its row or bound, at x (n,), z (m,), z_box (n,)."""
+    """Return the largest product of a multiplier and the slack of its row or bound, at x, z_box (n,), z (m,)."""
     lb, ub = qp.bounds
     low, high = np.maximum(-z_box, 0.0), np.maximum(z_box, 0.0)
     parts = [
@@ -72,7 +72,7 @@ def complementarity(qp: QP, x: FloatArray, z: FloatArray, z_box: FloatArray) -> 
 
 
 def duality_gap(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
-    """|primal − dual objective|: |xᵀPx + qᵀx + bᵀy + hᵀz + ubᵀz_box⁺ − lbᵀz_box⁻|."""
+    """Return |primal − dual objective|: |xᵀPx + qᵀx + bᵀy + hᵀz + ubᵀz_box⁺ − lbᵀz_box⁻|."""
     lb, ub = qp.bounds
     value = float(x @ (qp.P @ x) + qp.q @ x)
     if qp.b is not None:
@@ -210,7 +210,7 @@ class QPSolution:
         return outline("QPSolution", **{name: getattr(self, name) for name in parts}, **gap)
 
     def changed(self, **parts: Any) -> QPSolution:
-        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
+        """Return a copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class QPSolution:
         return self.qp.objective(self._point()[0])
 
     def primal_residual(self) -> float:
-        """Largest violation of a constraint, measured here.
+        """Measure the largest violation of a constraint.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class QPSolution:
         return primal_residual(self.qp, self._point()[0])
 
     def dual_residual(self) -> float:
-        """Largest entry of (QP.1)'s left-hand side, measured here.
+        """Measure the largest entry of (QP.1)'s left-hand side.
 
         Returns
         -------
@@ -302,7 +302,7 @@ class QPSolution:
         return dual_residual(self.qp, x, self.y, self.z, z_box)
 
     def complementarity(self) -> float:
-        """Largest product of a multiplier and its slack, measured here.
+        """Measure the largest product of a multiplier and its slack.
 
         Returns
         -------
@@ -325,7 +325,7 @@ class QPSolution:
         return complementarity(self.qp, x, self.z, z_box)
 
     def duality_gap(self) -> float:
-        """|primal − dual objective|, measured here.
+        """Measure |primal − dual objective|.
 
         Returns
         -------
@@ -350,14 +350,14 @@ class QPSolution:
 
 
 class LaterQP(QP):
-    """The dual QP of a machine, over α, made at the first look at its numbers. In all else it is that QP.
+    """The dual QP of a machine, over α, built at the first access to its numbers. In all else it is that QP.
 
     statement: The dual, and the units of the QP: known from the beginning.
     make: Makes the QP of that statement, (FORM.1).
     """
 
     def __new__(cls, *given: Any, **numbers: Any) -> Any:
-        """With the numbers of a QP, as `dataclasses.replace` has them, a plain QP."""
+        """Build a plain QP if the numbers of a QP are given, as by `dataclasses.replace`."""
         return QP(*given, **numbers) if numbers else super().__new__(cls)
 
     def __init__(self, statement: Statement, make: Callable[[], QP]) -> None:
@@ -382,7 +382,7 @@ class LaterQP(QP):
     def scales(
         self, variables: Mapping[str, float], rows: Mapping[str, float]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """As `QP.scales`; there are no rows of G, and a row of A for every group without a ridge."""
+        """Return the factors as `QP.scales`; there are no rows of G, and a row of A for every group without a ridge."""
         equalities = [rows.get(group.name, 1.0) for group in self._svm.groups if not group.ridge]
         return repeated(variables.get("alpha", 1.0), self.n), np.zeros(0), np.array(equalities, dtype=np.float64)
 
@@ -395,7 +395,7 @@ class LaterQP(QP):
         return self.made._derived(**changed)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It is pickled and copied as the QP that it is."""
+        """Pickle and copy it as the QP that it is."""
         return copy, (self.made,)
 
 
@@ -423,11 +423,11 @@ class ScaledQP:
         return outline("ScaledQP", **vars(self))
 
     def scale(self, x: FloatArray) -> FloatArray:
-        """A point of `original`, one block of variables, in the units of `qp`: (n,)."""
+        """Return a point of `original`, one block of variables, in the units of `qp`: (n,)."""
         return x / self.original.scales(self.variables, self.rows)[0]
 
     def unscale(self, solution: QPSolution, **others: Any) -> QPSolution:
-        """The solution in the units of `original`, with other attributes changed as `QPSolution.changed` does.
+        """Return the solution in the units of `original`, with other attributes changed as `QPSolution.changed` does.
 
         With x = s∘x̃, rows times g and the objective times t, (QP.1) maps z = g∘z̃/t and z_box = z̃_box/(t s).
         """

@@ -1,4 +1,4 @@
-"""One dual for every machine: what a problem states once, and everything else is written over.
+"""State the dual of any SVM in one form (`SVMDual`, and `Statement` with the units of its QP).
 
     (DUAL.1)  minimise ½‖Σ_k α_k s_k φ(x_r(k))‖² + ½Σ δ_k α_k² − ℓᵀα + Σ_R (E_gᵀα − e_g)²/(2R_g)
               over 0 ≤ α ≤ U  subject to  E_gᵀα = e_g for every group g without a ridge R_g
@@ -52,7 +52,7 @@ from qpsvm.space.operators import Operator, gathered, mixed, shifted
 
 @dataclass(frozen=True, eq=False)
 class Users:
-    """What is behind the rows of the machine: linear constraints, (DUAL.9).
+    """Linear constraints added to a machine, (DUAL.9).
 
     own: The dual of the machine without them, over its own samples; its Gram matrix stands in for another.
     names: Of the p rows.
@@ -142,7 +142,7 @@ class SVMDual(RowsOfSamples):
         return outline("SVMDual", **shown)
 
     def over(self, gram: Operator) -> SVMDual:
-        """The same dual over another Gram matrix; what is known of this one but for its matrix is known of that.
+        """Return the same dual over another Gram matrix; all cached values are shared, except the Hessian.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class SVMDual(RowsOfSamples):
         )
 
     def _parts_beside_users(self, own: SVMDual) -> tuple[Part, ...]:
-        """The parts of the machine's own rows; those of a user may be of several of them."""
+        """Return the parts of the machine's own rows; an added constraint may be of several of them."""
         behind = np.column_stack([group.column[own.m :] for group in self.groups]) @ own.unmixing  # (p, q)
         columns = [np.concatenate([part.column, behind[:, j]]) for j, part in enumerate(own.parts)]
         return tuple(replace(p, rows=None, column=column) for p, column in zip(own.parts, columns, strict=True))
@@ -293,7 +293,7 @@ class SVMDual(RowsOfSamples):
         return inverse(mixing, ", ".join(group.name for group in self.groups))
 
     def multipliers(self, thetas: list[float]) -> dict[str, float]:
-        """The multipliers μ by name, from the multipliers θ of the parts.
+        """Return the multipliers μ by name, from the multipliers θ of the parts.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class SVMDual(RowsOfSamples):
         return {group.multiplier: float(value) for group, value in zip(self.groups, values, strict=True)}
 
     def b(self, multipliers: Mapping[str, float]) -> float:
-        """The intercept of f among the multipliers, (DUAL.4): 0 without one.
+        """Return the intercept of f among the multipliers, (DUAL.4): 0 without one.
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ class SVMDual(RowsOfSamples):
         return 0.0 if self.intercept is None else multipliers[self.intercept.multiplier]
 
     def margin(self, multipliers: Mapping[str, float]) -> FloatArray:
-        """What s f is to reach, ℓ_k − Σ E_kg μ_g over all groups but the intercept.
+        """Return the level that s f has to reach, ℓ_k − Σ E_kg μ_g over all groups but the intercept.
 
         Parameters
         ----------
@@ -349,7 +349,7 @@ class SVMDual(RowsOfSamples):
         return margin
 
     def margin_radius(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
-        """How far `margin` may be off by rounding at some rows; 0 where it is a level or a multiplier itself.
+        """Bound the rounding error of `margin` at some rows; 0 where it is a level or a multiplier itself.
 
         Parameters
         ----------
@@ -393,27 +393,27 @@ class Statement:
         return outline("Statement", **vars(self))
 
     def scaled(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> Statement:
-        """The statement of the QP that `QP.scaled` makes with the same factors."""
+        """Return the statement of the QP that `QP.scaled` makes with the same factors."""
         factors = {name: self.rows.get(name, 1.0) * rows.get(name, 1.0) for name in {**self.rows, **rows}}
         variable = self.variable * variables.get("alpha", 1.0)
         return replace(self, variable=variable, objective=self.objective * objective, rows=factors)
 
     def x(self, alpha: FloatArray) -> FloatArray:
-        """The QP's variables from α (m,)."""
+        """Return the QP's variables from α (m,)."""
         return times(1.0 / self.variable, alpha)
 
     def alpha(self, x: FloatArray) -> FloatArray:
-        """α (m,) from the QP's variables."""
+        """Return α (m,) from the QP's variables."""
         return times(self.variable, x)
 
     def multipliers(self, mu: Mapping[str, float]) -> FloatArray:
-        """The multipliers of the equality rows, (p,), from μ by name."""
+        """Return the multipliers of the equality rows, (p,), from μ by name."""
         price = self.objective * self.svm.unit
         equalities = (group for group in self.svm.groups if not group.ridge)
         return np.array([price * mu[group.multiplier] / self.rows.get(group.name, 1.0) for group in equalities])
 
     def lift(self, w: FloatArray) -> FloatArray:
-        """Zᵀx for the factor of P, from w(α)."""
+        """Return Zᵀx for the factor of P, from w(α)."""
         return w * float(np.sqrt(self.objective * self.svm.unit))
 
 

@@ -1,1 +1,1 @@
-"""What a solve returns: certified results, decision functions on their own, and both on disk."""
+"""Results of a solve: certified results, decision functions, and their files."""

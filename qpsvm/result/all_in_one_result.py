@@ -106,12 +106,12 @@ class JointResult(Certified):
     caveats: tuple[Caveat, ...] = ()
 
     def sensitivity(self, problem: Any = None) -> Any:
-        """No derivatives: those of `SVMResult.sensitivity` are of one decision function.
+        """Refuse derivatives: those of `SVMResult.sensitivity` are of one decision function.
 
         Parameters
         ----------
         problem : Problem, optional
-            Not looked at.
+            Ignored.
 
         Raises
         ------
@@ -143,7 +143,7 @@ class JointResult(Certified):
 
     @remembered
     def kkt(self) -> KKTTable:
-        """One row for each sample and rival: what its optimality conditions are about, and its share of the gap.
+        """Table with one row per sample and rival: the terms of its optimality conditions, and its share of the gap.
 
         sample, rival (a label), alpha, xi, missing, kind; `gap`, its term of P − D, (JOINT.6), and `residual`, the same
         as a share of the objective. Where rivals share a slack, what Σ_c α_ic leaves of its price stands at the rival
@@ -175,7 +175,7 @@ class JointResult(Certified):
         return KKTTable(rows)
 
     def summary(self, notes: bool = True) -> str:
-        """The result in a few lines, as a person would report it.
+        """Return the result in a few lines.
 
         Parameters
         ----------

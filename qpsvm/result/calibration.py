@@ -30,7 +30,7 @@ COUPLINGS = ("two", "pairs", "rest")
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What makes probabilities of decision values.
+    """A map from decision values to probabilities.
 
     method: "sigmoid", whose curves are ([A], [B]), or "isotonic", whose curves are (f, P) at the ends of its steps.
     coupling: "two" classes, "pairs" of more, or each against the "rest".
@@ -42,7 +42,7 @@ class Calibration:
     curves: tuple[tuple[FloatArray, FloatArray], ...]
 
     def __call__(self, values: FloatArray) -> FloatArray:
-        """The probability of each class, (m, k), from decision values (m, P)."""
+        """Return the probability of each class, (m, k), from decision values (m, P)."""
         chances = [self._chance(f, *curve) for f, curve in zip(values.T, self.curves, strict=True)]
         P = np.column_stack(chances)
         if self.coupling == "two":
@@ -53,7 +53,7 @@ class Calibration:
         return np.asarray(np.divide(P, total, out=np.full_like(P, 1.0 / P.shape[1]), where=total > 0.0))
 
     def _chance(self, f: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-        """(PROB.1): (m,)."""
+        """Return (PROB.1): (m,)."""
         if self.method == "sigmoid":
             from scipy.special import expit  # imported late: it is 30 ms of `import qpsvm`
 
@@ -61,13 +61,13 @@ class Calibration:
         return np.asarray(np.interp(f, x, y))
 
     def record(self) -> dict[str, Any]:
-        """What JSON can hold."""
+        """Return the calibration as values that JSON can hold."""
         curves = [[x.tolist(), y.tolist()] for x, y in self.curves]
         return {"method": self.method, "coupling": self.coupling, "curves": curves}
 
     @classmethod
     def of_record(cls, record: Any, functions: int) -> Calibration:
-        """From such a record, checked, of a model with so many functions. Raises FileFormatError."""
+        """Build it from the output of `record`, checked, of a model with `functions`. Raises FileFormatError."""
         try:
             method, coupling = record["method"], record["coupling"]
             curves = tuple((np.array(x, dtype=np.float64), np.array(y, dtype=np.float64)) for x, y in record["curves"])
@@ -82,7 +82,7 @@ class Calibration:
 
 
 def coupled(P: FloatArray) -> FloatArray:
-    """(PROB.2), from the probability of the later class of each pair, in the order (0, 1), (0, 2), …: (m, k)."""
+    """Return (PROB.2), from the probability of the later class of each pair, in the order (0, 1), (0, 2), …: (m, k)."""
     m, pairs = P.shape
     k = round((1.0 + (1.0 + 8.0 * pairs) ** 0.5) / 2.0)
     first, second = np.triu_indices(k, 1)
@@ -109,7 +109,7 @@ class Probable:
     decision_function: Any
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The probabilities of the classes, of a model that was saved with them: `SVC(probability=True)`.
+        """Return the class probabilities of a model that was saved with them: `SVC(probability=True)`.
 
         Parameters
         ----------
@@ -147,6 +147,6 @@ class Probable:
         return Calibration.of_record(self.metadata[KEY], np.size(self.b))(self._by_machine(X))
 
     def _by_machine(self, X: Any) -> FloatArray:
-        """f of each machine, positive for the later class of a pair: (m, P)."""
+        """Return f of each machine, positive for the later class of a pair: (m, P)."""
         values = self.decision_function(X)
         return np.asarray(values if values.ndim > 1 else values[:, None])

@@ -1,4 +1,4 @@
-"""What makes a certified answer another than it looks like: the kernel matrix was changed, or f carries no information.
+"""Find properties of a problem that limit the meaning of its result: a changed kernel matrix, or a constant f.
 
 A result has them as `caveats` and says them in `notes`; an estimator warns of them.
 """
@@ -20,7 +20,7 @@ REPAIRS = {"clip": "its negative eigenvalues were set to 0", "shift": "a multipl
 
 @dataclass(frozen=True)
 class Caveat:
-    """One of them.
+    """A property that limits the meaning of a certified result.
 
     kind: "kernel" where the kernel matrix was changed, "degenerate" where f is the same number everywhere.
     text: A sentence without its full stop.
@@ -37,7 +37,7 @@ NO_INFORMATION = Caveat("degenerate", "w is 0: f is the same number everywhere, 
 
 
 def caveats_of(problem: Any, certificate: Any) -> tuple[Caveat, ...]:
-    """Those of a certified point of a problem; mostly none."""
+    """Return the caveats of a certified point of a problem; mostly empty."""
     space, found = problem.space, []
     if not space.is_linear and (space.shift or space.clipped):
         text = f"the kernel matrix is indefinite, and {REPAIRS[problem.psd]} (psd={problem.psd!r})"
@@ -48,12 +48,12 @@ def caveats_of(problem: Any, certificate: Any) -> tuple[Caveat, ...]:
 
 
 def is_rounding(squares: Any, total: Any, n: Any, scale: float) -> Any:
-    """Whether ‖w‖² of n samples, Σ|coef| being `total` and K_ii about `scale`, is nothing but its own rounding."""
+    """Return whether ‖w‖² of n samples, Σ|coef| being `total` and K_ii about `scale`, is only its own rounding."""
     return squares <= (n + 8) * UNIT * scale * total * total
 
 
 def _degenerate(problem: Any, certificate: Any) -> Iterable[Caveat]:
-    """Of a point whose w is 0: nothing where the targets of a regression are one number, which f then is."""
+    """Return the caveat of a point with w = 0; none for a regression whose targets are all the same number."""
     if problem.learns == "numbers" and problem.shown_pairs is None and _is_constant(problem.samples):
         return []
     rho = problem._extras(certificate)[0].get("rho", certificate.rho) if hasattr(problem, "_extras") else 1.0
@@ -63,13 +63,13 @@ def _degenerate(problem: Any, certificate: Any) -> Iterable[Caveat]:
 
 
 def _is_constant(samples: Any) -> bool:
-    """Whether the targets of a regression are all the same."""
+    """Return whether the targets of a regression are all the same."""
     ends = samples.ends
     return ends is None or ends[0] == ends[1]
 
 
 def _vanishes(problem: Any, certificate: Any) -> bool:
-    """Whether w is 0, or nothing but the rounding of its own length: in a feature space it has no entries."""
+    """Return whether w is 0, or no more than the rounding of its own length in a kernel's feature space."""
     if certificate.w is not None:
         return not certificate.w.any()
     coef = certificate.coef

@@ -1,4 +1,4 @@
-"""What every certified result has: it proves itself, predicts, and is saved, by its decision function."""
+"""Define the base class of all certified results: proofs, predictions and files (`Certified`)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         Raises
         ------
         UnsupportedError
-            No samples, or a machine or kernel that nobody has stated exactly.
+            No samples, or a machine or kernel without an exact statement.
         DataError
             The numbers are no point of the problem: other rows, features, classes, kernel, constraints or variables.
 
@@ -108,7 +108,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         return w
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """f(x) for each row of X.
+        """Return f(x) for each row of X.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         return values
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """The label of each row of X, the larger one where f > 0, or that of the largest f_c; of a regression f itself.
+        """Return the label of each row of X: the larger one if f > 0, or that of the largest f_c; or a regression's f.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
 
     @remembered
     def notes(self) -> tuple[str, ...]:
-        """What a user should know: the message, and what a colleague would say of these numbers; mostly empty.
+        """The message, and hints about the data and the parameters; mostly empty.
 
         Features out of scale, a kernel that is nearly constant, a class that no sample is given, every α at its bound,
         nothing learnt. They are about the samples, so that a result out of a file has the message only.
@@ -215,17 +215,17 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         return (*said, *map(str, self.hints()))
 
     def hints(self, names: Sequence[str] | None = None) -> list[Hint]:
-        """What a colleague would say, with names of the features."""
-        from qpsvm.result.hints import of_result  # loaded when somebody asks
+        """Return the hints about the result, with names of the features."""
+        from qpsvm.result.hints import of_result  # imported on demand
 
         return of_result(self, names)
 
     def _with_notes(self, lines: list[str], notes: bool) -> str:
-        """The lines of a summary, with the notes below them."""
+        """Return the lines of a summary, followed by the notes."""
         return "\n".join([*lines, *(f"  note        {note}" for note in self.notes if notes)])
 
     def _first_lines(self) -> list[str]:
-        """What a summary begins with."""
+        """Return the first lines of a summary: title, status, objective and gap."""
         return [
             self.title,
             f"  status      {self.status}: {self.status.sentence}",
@@ -234,7 +234,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         ]
 
     def _last_lines(self) -> list[str]:
-        """What a summary says of the optimum, and of the solver."""
+        """Return the lines of a summary about the optimum, the solver and the time."""
         near = [f"  optimum     ‖w − w*‖ ≤ {self.nearness:.2g} for every exact optimum"] if self.gap < np.inf else []
         steps = "" if self.iterations is None else f", {self.iterations} iterations"
         return [
@@ -246,5 +246,5 @@ class Certified(AnswersOtherNames, ProvenPredictions):
 
 
 def seconds(t: float) -> str:
-    """A time for people."""
+    """Format a time."""
     return f"{1e3 * t:.3g} ms" if t < 1 else f"{t:.3g} s"

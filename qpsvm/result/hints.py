@@ -1,9 +1,9 @@
-"""What a colleague would say of a result: features out of scale, a kernel that is constant, a class that nobody gets.
+"""Find hints on a result: features out of scale, a constant kernel, a class that is never predicted (`of_result`).
 
 Each is a fact about the numbers and what to try, in the words of the command line and, in brackets, of Python. A result
 says them in `notes` and `summary`, an estimator in `notes_`, the command line at its end. Nothing is changed by them.
 
-Samples are looked at as far as costs next to nothing: at most `ROWS` of them, evenly spaced, and 64 for kernel values.
+Samples are scanned as far as that is cheap: at most `ROWS` of them, evenly spaced, and 64 for kernel values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from qpsvm.base.arrays.frozen import common_value
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.space.kernels.functions import Precomputed
 
-#: Rows whose features are looked at, and rows between which kernel values are.
+#: Rows whose features are scanned, and rows between which kernel values are computed.
 ROWS, FEW_ROWS = 10_000, 64
 #: How many times as much one feature varies as another before it is said.
 APART = 1e6
@@ -34,7 +34,7 @@ NAMED, ENOUGH = 3, 10
 
 @dataclass(frozen=True)
 class Hint:
-    """One of them.
+    """A fact about a result, and advice.
 
     kind: "scale", "constant kernel", "labels", "bound" or "worse": of each kind one is said.
     """
@@ -48,7 +48,7 @@ class Hint:
 
 
 def of_result(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
-    """Those of a result whose problem is at hand; of one out of a file, or of one of many machines, none."""
+    """Return the hints of a result with its problem; none for one from a file, or of one of many machines."""
     problem = result.problem
     if problem is None or callable(problem) or not result.gap < np.inf:
         return []
@@ -65,7 +65,7 @@ def of_result(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
 
 
 def of_samples(X: Any, kernel: Any, names: Sequence[str] | None = None) -> list[Hint]:
-    """Of features out of scale, and of a kernel that hardly tells samples X (n, d) apart. What is stored is let be."""
+    """Return hints on features out of scale, and on a nearly constant kernel; stored X (n, d) is left alone."""
     if isinstance(kernel, Precomputed) or not (isinstance(X, np.ndarray) or sp.issparse(X)) or X.shape[0] < 2:
         return []
     found = [] if X.shape[1] < 2 else _of_scale(X[:: -(-X.shape[0] // ROWS)], names)
@@ -84,7 +84,7 @@ def of_samples(X: Any, kernel: Any, names: Sequence[str] | None = None) -> list[
 
 
 def _of_scale(X: Any, names: Sequence[str] | None) -> list[Hint]:
-    """Of features whose ranges are far apart."""
+    """Return a hint on features of very different ranges."""
     if sp.issparse(X):
         width = X.max(axis=0).toarray().ravel() - X.min(axis=0).toarray().ravel()
     else:
@@ -102,18 +102,18 @@ def _of_scale(X: Any, names: Sequence[str] | None) -> list[Hint]:
 
 
 def of_labels(true: NDArray[Any], predicted: NDArray[Any], weighed: bool = False) -> list[Hint]:
-    """The same as `of_counts` of labels: (n,) each."""
+    """Return the hints of `of_counts` from labels: (n,) each."""
     classes, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
     return of_counts(_count_confusion(codes[: len(true)], codes[len(true) :], len(classes)), classes, weighed)
 
 
 def _count_confusion(true: NDArray[Any], predicted: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """How many of each class are taken for each: (k, k)."""
+    """Return the confusion matrix: (k, k), a row for each true class."""
     return np.bincount(true * k + predicted, minlength=k * k).reshape(k, k)
 
 
 def of_counts(counts: NDArray[np.intp], classes: NDArray[Any], weighed: bool = False) -> list[Hint]:
-    """Of a class that nobody gets, and of predictions that are no better than a guess.
+    """Return hints on a class that is never predicted, and on predictions no better than a guess.
 
     Where classes are `weighed`, weights for them are no advice.
 
@@ -142,7 +142,7 @@ def of_counts(counts: NDArray[np.intp], classes: NDArray[Any], weighed: bool = F
 
 
 def _training_confusion(problem: Any, result: Any) -> NDArray[np.intp]:
-    """Which classes of the samples that take part are taken for which: (k, k)."""
+    """Return the confusion matrix of the active training samples: (k, k)."""
     rows, k = problem.rows, len(problem.classes)
     if result.coef.ndim > 1:
         own = result.label[rows]
@@ -155,7 +155,7 @@ def _training_confusion(problem: Any, result: Any) -> NDArray[np.intp]:
 
 
 def _of_bounds(problem: Any, result: Any) -> list[Hint]:
-    """Of slack that costs too little: a class, or all rows of a regression, with every α at its bound and none free."""
+    """Return a hint on slack that costs too little: no free α, and all rows of a class or regression at bound."""
     price = next((name for name in problem.own if name in ("C", "lam")), None)
     free = (result.kind == 1).any()
     if price is None or free or "nu" in problem.own or problem.learns not in ("labels", "numbers"):

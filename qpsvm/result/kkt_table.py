@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.html import Cell, table
 
-#: Rows up to which all are printed; of more, so many from each end.
+#: Rows up to which all are printed; of more, the number printed from each end.
 MOST_ROWS, EACH_END = 20, 5
 #: Significant digits of a printed number.
 DIGITS = 4
@@ -48,7 +48,7 @@ class KKTTable:
         return iter(self._rows)
 
     def __getitem__(self, key: Any) -> Any:
-        """A column (n,) by name, a row by number; for some of either, a table whose rows keep their names."""
+        """Return a column (n,) by name, a row by number; for several of either, a table whose rows keep their names."""
         found = self._rows[key]
         if not isinstance(found, np.ndarray) or found.dtype.names is None or found.ndim != 1:
             return found
@@ -59,7 +59,7 @@ class KKTTable:
         return np.array(self._rows, dtype=dtype) if copy else np.asarray(self._rows, dtype=dtype)
 
     def __eq__(self, other: object) -> Any:
-        """As of arrays: row by row, (n,)."""
+        """Compare as arrays: row by row, (n,)."""
         return self._rows == (other._rows if isinstance(other, KKTTable) else other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -107,7 +107,7 @@ class KKTTable:
         return list(range(n)) if n <= MOST_ROWS else [*range(EACH_END), *range(n - EACH_END, n)]
 
     def _worst(self) -> list[str]:
-        """A line that names the row of the largest residual."""
+        """Return a line that names the row of the largest residual."""
         if "residual" not in self._names or not len(self):
             return []
         residuals = self._rows["residual"]

@@ -27,7 +27,7 @@ NEAR = "near"  #: Where a model's metadata say how near its optimum is.
 
 
 def own_values(kernel: Kernel, diagonal: Any, rows: int, needed: bool) -> FloatArray | None:
-    """K(x, x) of rows of a precomputed kernel, checked, (m,); None of others. Raises ParameterError, DataError."""
+    """Check K(x, x) of rows of a precomputed kernel, (m,); None for others. Raises ParameterError, DataError."""
     precomputed = isinstance(kernel, Precomputed)
     if diagonal is not None and not precomputed:
         raise ParameterError("diagonal= is for a precomputed kernel: any other says what K(x, x) is")
@@ -58,17 +58,17 @@ class DecisionFunctions(Probable):
 
     @property
     def _attributes(self) -> dict[str, Any]:
-        """By name."""
+        """The attributes by name."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def _samples(self, X: Any) -> Matrix:
-        """Rows to predict, checked, their columns in the order of those of the training data: (m, d)."""
+        """Check the rows to predict, their columns in the order of the training data: (m, d)."""
         order = column_order(X, self.feature_names)
         samples = as_matrix(X, "X", self.n_features)
         return samples if order is None else samples[:, order]
 
     def _values(self, samples: Matrix) -> FloatArray:
-        """f of checked samples: (m,) or (m, k)."""
+        """Return f of checked samples: (m,) or (m, k)."""
         if self.w is not None:
             of_w: FloatArray = samples @ self.w.T
             return of_w + self.b  # (DUAL.4), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18), (JOINT.1)
@@ -83,7 +83,7 @@ class DecisionFunctions(Probable):
         return values + self.b  # (DUAL.4), (HARD.10), (CSVM.11), (NUSVM.12), (PHINGE.11), (JOINT.1)
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """f(x) for each row of X; of several classes f_c(x), or what a file of pairs is asked for.
+        """Return f(x) for each row of X; of several classes f_c(x), or the values of a file of pairs as it specifies.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class DecisionFunctions(Probable):
         return self._values(samples)
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """The label of each row of X: the larger one where f > 0, or that of the largest f_c, or of the most votes.
+        """Return the label of each row of X: the larger one where f > 0, or that of the largest f_c or most votes.
 
         Of several that are equal it is the first. Where there are no labels it is f itself.
 
@@ -234,7 +234,7 @@ class Model(DecisionFunctions):
         For a precomputed kernel they stand for the training rows. None for an array, and for columns without names of
         text.
     diagonal : float
-        f has so many times K(x, x) besides: −1 for `SVDD`, else 0.
+        Coefficient of K(x, x) in f: −1 for `SVDD`, else 0.
     radius : float, or None
         R of a ball, of a linear kernel: its centre is w/2, and f(x) = R² − ‖x − w/2‖² is evaluated so, by differences.
         None beside rows of a user's, which may ask for R² < 0: then f(x) = wᵀx + b − ‖x‖².
@@ -256,7 +256,7 @@ class Model(DecisionFunctions):
     radius: float | None = None
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """f(x) for each row of X, (m,)."""
+        """Return f(x) for each row of X, (m,)."""
         if isinstance(X, RowSource):
             return self._streamed(X, diagonal)
         samples = self._samples(X)
@@ -271,7 +271,7 @@ class Model(DecisionFunctions):
         return values + self.diagonal * (self.kernel.diagonal(samples) if own is None else own)
 
     def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
-        """What `SVMResult.decision_bounds` says, of a model that was saved with it: `solve --bounds`.
+        """Return the bounds of `SVMResult.decision_bounds`, for a model that was saved with them: `solve --bounds`.
 
         Parameters
         ----------
@@ -316,14 +316,14 @@ class Model(DecisionFunctions):
         return replace(self, kernel=Linear(), n_features=len(self.w), feature_names=None)
 
     def _of_features(self, samples: Matrix, row_map: FeatureMap) -> FloatArray:
-        """The linear decision function over the features that a map makes of checked samples, a few at a time: (m,)."""
+        """Return the linear decision function over the features that a map makes of checked samples, by parts: (m,)."""
         linear = self.over_features
         step = max(1, BLOCK_NUMBERS // row_map.learnt.factor.size)
         rows = range(0, samples.shape[0], step)
         return np.concatenate([linear.decision_function(row_map.features(samples[i : i + step])) for i in rows])
 
     def _streamed(self, source: RowSource, diagonal: Any = None) -> FloatArray:
-        """The same for rows that are not all in memory, a block at a time: (m,)."""
+        """Evaluate f on rows that are not all in memory, one block at a time: (m,)."""
         if source.d != self.n_features:
             raise DataError(f"X has {source.d} columns where {self.n_features} are expected")
         known, given = self.feature_names, source.feature_names
@@ -338,7 +338,7 @@ class Model(DecisionFunctions):
 
     @staticmethod
     def _inside(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:
-        """R² − ‖x − c‖² for checked samples (m, d), by differences, which do not cancel far from the origin: (m,)."""
+        """Return R² − ‖x − c‖² for checked samples (m, d), by differences, without cancellation far away: (m,)."""
         step = max(1, BLOCK_NUMBERS // len(centre))
         blocks = (as_dense(samples[i : i + step]) - centre for i in range(0, samples.shape[0], step))
         squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
@@ -418,19 +418,19 @@ class PairsModel(DecisionFunctions):
         return Scores(self.kernel, np.asarray(picked), self.vectors, self.coef, self.b, self.w, ends)
 
     def _values(self, samples: Matrix) -> FloatArray:
-        """f of each pair: (m, P)."""
+        """Return f of each pair: (m, P)."""
         return self._scores.tied(samples)
 
     def _by_machine(self, X: Any) -> FloatArray:
         return -self._values(self._samples(X))
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """A score for each class, (m, k), or f of each pair, (m, k(k − 1)/2)."""
+        """Return a score for each class, (m, k), or f of each pair, (m, k(k − 1)/2)."""
         values = super().decision_function(X, diagonal=diagonal)
         return scores(values, len(self.classes)) if self.by_class else values
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
-        """The label of the class with the most votes, (m,); of several that are equal, the first."""
+        """Return the label of the class with the most votes, (m,); of several that are equal, the first."""
         values, k = super().decision_function(X, diagonal=diagonal), len(self.classes)
         codes = scores(values, k).argmax(axis=1) if self.break_ties else winners(values, k)
         labels: NDArray[Any] = self.classes[codes]

@@ -1,4 +1,4 @@
-"""What a certified gap says of every exact optimum: bounds of f, and proven predictions."""
+"""Bound f of every exact optimum by the certified gap, and prove predictions (`ProvenPredictions`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class ProvenPredictions:
-    """What every result can say of the optima that it is near to."""
+    """Statements of a result about every exact optimum."""
 
     model: Any
     problem: Any
@@ -30,7 +30,7 @@ class ProvenPredictions:
     gap: float
 
     def decision_bounds(self, X: Any, *, problem: Any = None, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Two numbers between which f(x) of every exact optimum lies, by (OPTIMA.3), whatever was rounded.
+        """Return rigorous bounds on f(x) of every exact optimum, by (OPTIMA.3), all rounding counted.
 
         A problem may have several optima, where b is not unique: the bounds are for each of them.
 
@@ -52,7 +52,7 @@ class ProvenPredictions:
         Raises
         ------
         UnsupportedError
-            No samples; a machine that nobody has stated exactly; a kernel matrix that was repaired.
+            No samples; a machine without an exact statement; a kernel matrix that was repaired.
         ParameterError
             No `diagonal` for a precomputed kernel, or one for another.
         DataError
@@ -82,7 +82,7 @@ class ProvenPredictions:
     def proven(
         self, X: Any, *, within: float | None = None, problem: Any = None, diagonal: Any = None
     ) -> NDArray[np.bool_]:
-        """Which rows of X every exact optimum predicts as this result does.
+        """Return for which rows of X every exact optimum predicts the same as this result.
 
         Parameters
         ----------
@@ -147,7 +147,7 @@ class ProvenPredictions:
         return found * (1.0 + 1e-9) if np.isfinite(found) else float("inf")
 
     def near_function(self, problem: Any = None) -> NearFunction:
-        """What `decision_bounds` goes by, without the samples: its `record()` is kept with a model.
+        """Return the data of `decision_bounds`, without the samples: its `record()` is saved with a model.
 
         Raises UnsupportedError, DataError.
 
@@ -161,7 +161,7 @@ class ProvenPredictions:
         return self._near(problem).function(float(self._owner(problem).size_of_f))
 
     def _owner(self, problem: Any) -> Any:
-        """What was solved. Raises UnsupportedError, ParameterTypeError."""
+        """Return the problem that was solved. Raises UnsupportedError, ParameterTypeError."""
         if problem is not None:
             if isinstance(problem, Solvable) and hasattr(problem, "prove"):
                 return problem
@@ -174,7 +174,7 @@ class ProvenPredictions:
         return owner
 
     def _near(self, problem: Any) -> NearOptimum:
-        """Where the optima are: found once for the result's own problem."""
+        """Return the set that contains every optimum; cached for the result's own problem."""
         if problem is not None:
             found: NearOptimum = self._owner(problem)._near(self)
             return found
@@ -186,7 +186,7 @@ class ProvenPredictions:
         return known
 
     def _bounds(self, X: Any, problem: Any, diagonal: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(OPTIMA.3) and f itself: (q, k) each."""
+        """Return (OPTIMA.3) and f itself: (q, k) each."""
         model = self.model
         samples: Matrix = model._samples(X)
         own = own_values(model.kernel, diagonal, samples.shape[0], needed=True)

@@ -1,4 +1,4 @@
-"""What `solve` returns for a QP that is no machine: a point, multipliers, and both sides of the optimum, proven."""
+"""Hold the result of a QP that is not an SVM: a point, multipliers, and proven bounds on the optimum (`QPResult`)."""
 
 from __future__ import annotations
 
@@ -114,11 +114,11 @@ class QPResult:
 
     @property
     def explanation(self) -> str:
-        """What happened, why, and what to try, in a sentence or two."""
+        """The outcome, its reason, and what to try, in a sentence or two."""
         return " ".join(part for part in (SENTENCES.get(self.status, self.status.sentence), self.message) if part)
 
     def summary(self) -> str:
-        """The verdict in a few lines.
+        """Return the result in a few lines.
 
         Returns
         -------

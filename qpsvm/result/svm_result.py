@@ -29,7 +29,7 @@ KINDS_IN_WORDS = ("peripheral", "on the margin", "at the bound")
 
 @dataclass(frozen=True)
 class Kinds:
-    """What the numbers 0, 1 and 2 of `SVMResult.kind` mean for a machine.
+    """Names of the numbers 0, 1 and 2 of `SVMResult.kind` for a machine.
 
     names: One word each, in tables.
     words: For people who look at a picture or a page.
@@ -192,7 +192,7 @@ class SVMResult(Certified):
 
     @remembered
     def counts(self) -> tuple[int, int, int]:
-        """How many samples there are of each of the three kinds."""
+        """The number of samples of each of the three kinds."""
         idle, inner, beyond = np.bincount(self.kind, minlength=len(KINDS)).tolist()
         return idle, inner, beyond
 
@@ -232,7 +232,7 @@ class SVMResult(Certified):
 
     @property
     def kind_words(self) -> tuple[str, str, str]:
-        """What the three kinds are called, for people: where nothing bounds α, the third is not at a bound."""
+        """Descriptions of the three kinds; if α has no bound, the third is not called at the bound."""
         bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
         idle, inner, beyond = self.kinds.words
         return idle, inner, beyond if bounded else self.kinds.curved
@@ -293,7 +293,7 @@ class SVMResult(Certified):
 
     @remembered
     def kkt(self) -> KKTTable:
-        """One row a sample: what its optimality conditions are about, and its share of the gap.
+        """Table with one row per sample: the terms of its optimality conditions, and its share of the gap.
 
         alpha, xi, eta = C − α, yf, kind; `gap`, the sample's term of P − D, (CERT.1), in the units of the objective:
         with ½‖w − w(α)‖² and the share of a penalised intercept they add up to it; `residual`, the same as a share of
@@ -315,7 +315,7 @@ class SVMResult(Certified):
         return KKTTable(kkt_table(self))
 
     def sensitivity(self, problem: Any = None) -> Any:
-        """The derivatives of f, b, w, margin and objective with respect to parameters, weights, targets, X and γ.
+        """Return the derivatives of f, b, w, margin and objective in parameters, weights, targets, X and γ.
 
         They are those of the optimum that this result is near to: ask for a small gap, `solve(problem, tol=1e-10)`.
 
@@ -354,7 +354,7 @@ class SVMResult(Certified):
         return owner._sensitivity(self)
 
     def summary(self, notes: bool = True) -> str:
-        """The result in a few lines, as a person would report it.
+        """Return the result in a few lines.
 
         Parameters
         ----------
@@ -422,7 +422,7 @@ class SVMResult(Certified):
 
 
 def kkt_table(result: SVMResult) -> NDArray[np.void]:
-    """What `SVMResult.kkt` shows: (n,)."""
+    """Build the rows of `SVMResult.kkt`: (n,)."""
     terms, columns = result.terms, {"alpha": result.alpha, "xi": result.xi}
     columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
     if len(result.alpha) != len(result.kind) and result.target is not None:
@@ -446,7 +446,7 @@ def kkt_table(result: SVMResult) -> NDArray[np.void]:
 
 
 def _rows_in_words(table: NDArray[np.void]) -> str:
-    """The rows of a user's in a line: how many have a price, and the dearest of them."""
+    """Describe the linear constraints in a line: how many have a nonzero multiplier, and the costliest of them."""
     priced = np.flatnonzero(table["price"] > 0.0)
     dearest = priced[np.argsort(-table["price"][priced], kind="stable")][:3]
     named = ", ".join(f"{table['name'][k]} (price {table['price'][k]:.4g})" for k in dearest)
@@ -457,7 +457,7 @@ def _rows_in_words(table: NDArray[np.void]) -> str:
 
 
 def _rows_as_table(table_of_rows: NDArray[np.void]) -> str:
-    """The dearest rows of a user's in HTML, and how many there are."""
+    """Return the costliest linear constraints in HTML, and how many there are."""
     dearest = np.argsort(-table_of_rows["price"], kind="stable")[:SHOWN_ROWS]
     columns = ("value", "bound", "price")
     cells = [
@@ -469,7 +469,7 @@ def _rows_as_table(table_of_rows: NDArray[np.void]) -> str:
 
 
 def _spread(name: str, value: float, interval: tuple[float, float]) -> str:
-    """What is said of a variable that is not unique."""
+    """Describe the interval of a variable that is not unique."""
     low, high = interval
     if not high - low > 1e-9 * max(1.0, abs(value)):
         return ""

@@ -1,4 +1,4 @@
-"""How one-vs-one machines vote, and their coefficients as scikit-learn has them.
+"""Count the votes of one-vs-one machines, and pack their coefficients in scikit-learn's layout.
 
 Pairs (i, j), i < j, are in the order (0, 1), (0, 2), …, (k − 2, k − 1), and values are positive for class i.
 """
@@ -16,7 +16,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 
 @lru_cache(maxsize=32)
 def _sides(k: int) -> tuple[FloatArray, FloatArray]:
-    """+1 where a class is the first of a pair, −1 where it is the second, (P, k); in how many it is second, (k,)."""
+    """Return +1 where a class is the first of a pair, −1 where the second, (P, k); in how many it is second, (k,)."""
     first, second = np.triu_indices(k, 1)
     sides = np.zeros((len(first), k))
     pairs = np.arange(len(first))
@@ -25,7 +25,7 @@ def _sides(k: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _votes(won: NDArray[np.bool_], k: int) -> FloatArray:
-    """How many pairs each class wins, whole numbers: (m, k) from whether the first class of each pair does, (m, P)."""
+    """Return the number of pairs each class wins: (m, k) from whether the first class of each pair does, (m, P)."""
     sides, seconds = _sides(k)
     votes: FloatArray = won.astype(np.float64) @ sides
     votes += seconds
@@ -33,13 +33,13 @@ def _votes(won: NDArray[np.bool_], k: int) -> FloatArray:
 
 
 def winners(values: FloatArray, k: int) -> NDArray[np.intp]:
-    """The class with the most votes, the first of those where several have as many: (m,) from (m, P)."""
+    """Return the class with the most votes, the first of those where several have as many: (m,) from (m, P)."""
     codes: NDArray[np.intp] = _votes(values > 0.0, k).argmax(axis=1)
     return codes
 
 
 def scores(values: FloatArray, k: int) -> FloatArray:
-    """A score for each class, its votes and, to break ties, less than half of one by the values: (m, k)."""
+    """Return a score per class: its votes and, to break ties, less than half of one by the values: (m, k)."""
     total = values @ _sides(k)[0]
     sizes = np.abs(total)
     sizes += 1.0
@@ -50,7 +50,7 @@ def scores(values: FloatArray, k: int) -> FloatArray:
 
 
 def packed(coef: sp.csr_array, size: FloatArray, codes: IntArray, support: IntArray) -> FloatArray:
-    """LIBSVM's k − 1 rows of coefficients, (k − 1, s), from those of the pairs, each in units of a size.
+    """Return LIBSVM's k − 1 rows of coefficients, (k − 1, s), from those of the pairs, each in units of a size.
 
     A support vector of class i has a coefficient for each other class c, in row c where c < i and c − 1 where c > i.
     Its sign is that of the first class of the pair.

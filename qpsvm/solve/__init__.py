@@ -1,1 +1,1 @@
-"""The one call that walks from a problem to a certified result: choice and attempts."""
+"""Solve a problem and certify the result: choice of backends, runs, and the public `solve`."""

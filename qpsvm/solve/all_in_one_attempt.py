@@ -1,8 +1,8 @@
-"""A backend's turn at a machine that learns several classes in one program: solve, polish, certify.
+"""Solve an all-in-one multiclass machine by a backend: solve, polish, certify (`solve_joint`).
 
-Our own method goes in stages, from rough to fine. After each of them the split that its point suggests is solved for
-exactly, and as soon as that gives an optimum nothing finer is needed. Any general backend takes either QP of the
-problem; its point is polished and certified in the same way.
+The sequential dual method runs in stages, from rough to fine. After each stage the system of the active set of its
+point is solved exactly (polishing), and as soon as that gives an optimum no finer stage is needed. Any general backend
+accepts either QP of the problem; its point is polished and certified in the same way.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from qpsvm.program.solution import Solver, Status
 from qpsvm.result.all_in_one_result import JointResult
 from qpsvm.solve.choice import SHORTEST, Request, attempt, check_room, not_started
 
-#: Violations of the optimality conditions, as shares of the level, at which the stages of our own method end.
+#: Violations of the optimality conditions, as shares of the level, at which the sequential dual's stages end.
 STAGES = (0.5, 0.1, 0.02, 3e-3, 1e-4, 1e-6, 1e-8)
-#: Polishing after a stage may take as long as all stages so far, and at least so many seconds.
+#: Polishing after a stage may take as long as all stages so far, and at least this many seconds.
 POLISHING = 0.2
 #: Seconds that polishing may take at the end.
 LAST_POLISH = 10.0
@@ -36,11 +36,11 @@ LAST_POLISH = 10.0
 FEW_ROWS = 2000
 #: A measured gap that ends the stages, and seconds after which one that is within the tolerance does.
 FINE, LONG = 1e-12, 1.0
-#: A polished point is gone on from where its gap is less than this share of that of the method's own.
+#: The next stage starts at the polished point if its gap is less than this share of that of the stage's own point.
 WORTH = 0.5
-#: Steps over a sample that our own method may take where nobody says how many: so many for each sample, or in all.
+#: Default limits on the steps of the sequential dual method: per sample, and in all; the larger one counts.
 STEPS_EACH, LEAST_STEPS = 400, 20_000
-#: The same where a general solver is there to take over; and so many more for each sample where that will take long.
+#: The same if a general solver can take over; and additional steps per sample if that solver will take long.
 QUICK_STEPS_EACH, QUICK_STEPS, PATIENT_STEPS_EACH = 10, 1500, 300
 #: The general solver of sparse QPs, and the numbers in the rows of a primal, and in w, up to which it is quick.
 SPARSE, SPARSE_ENTRIES, SPARSE_COLUMNS = "cvxpy", 4_000_000, 2000
@@ -49,7 +49,7 @@ DENSE, DENSE_ROWS, QUICK_ROWS = "cvxopt", 1500, 600
 
 
 def solve_joint(problem: JointProblem, backend: str, form: Form | None, request: Request) -> JointResult:
-    """Solve a joint machine by the backend named, or by our own method and, where that fails, another.
+    """Solve an all-in-one machine by the backend named, or by sequential dual and, if that fails, another.
 
     Raises UnknownOptionError, UnsupportedError, TooLargeError.
     """
@@ -83,9 +83,9 @@ def solve_joint(problem: JointProblem, backend: str, form: Form | None, request:
 
 
 def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
-    """The general solvers that are worth a turn once our own method has not come to an end soon: the quickest first.
+    """Return the general solvers to try if the sequential dual method does not converge soon, the fastest first.
 
-    Where the time is limited, only those that keep a limit.
+    If the time is limited, only those that enforce a limit.
     """
     dual, space = problem.joint, problem.space
     others: list[tuple[str, Form]] = []
@@ -99,17 +99,17 @@ def _others(problem: JointProblem, timed: bool) -> list[tuple[str, Form]]:
 
 
 def _entries(problem: JointProblem) -> int:
-    """Numbers in the rows of the primal of a linear machine."""
+    """Return the number of entries in the rows of the primal of a linear machine."""
     return 2 * (problem.joint.k - 1) * problem.space.samples.entries
 
 
 def general_backends() -> tuple[str, ...]:
-    """The names of the backends that take any QP, and so those of a joint machine."""
+    """Return the names of the backends that take any QP, and so those of an all-in-one machine."""
     return tuple(each.name for each in backends.everyone() if each.abilities.any_qp and not each.abilities.study)
 
 
 def _able(name: str) -> Backend:
-    """A backend that takes any QP. Raises UnknownOptionError, UnsupportedError, MissingExtraError."""
+    """Return a backend that takes any QP. Raises UnknownOptionError, UnsupportedError, MissingExtraError."""
     if not isinstance(name, str) or name not in backends.names():
         raise UnknownOptionError(f"unknown backend {name!r}; {nearest(name, [*backends.names(), 'auto', NAME])}")
     backend = backends.get(name)
@@ -122,11 +122,11 @@ def _able(name: str) -> Backend:
     return backend
 
 
-# --- our own method -------------------------------------------------------------------------------------------------
+# --- the sequential dual method -------------------------------------------------------------------------------------
 
 
 def _sequential(problem: JointProblem, request: Request, last: bool = True) -> JointResult:
-    """Stages of the sequential dual method, each followed by polishing, for longer at the end if nobody follows."""
+    """Run the stages of the sequential dual method, each followed by polishing; longer at the end if `last`."""
     judge, tol = problem.judge, request.tol
     late = request.too_late(_matrix_seconds(problem))
     if late is not None:
@@ -183,7 +183,7 @@ def _sequential(problem: JointProblem, request: Request, last: bool = True) -> J
 
 
 def _matrix_seconds(problem: JointProblem) -> float:
-    """Seconds of the kernel matrix that our own method keeps whole, and that nothing can stop."""
+    """Estimate the seconds of the full kernel matrix, whose computation cannot be stopped."""
     space = problem.space
     n, d = space.samples.n, space.samples.d
     return Size(n, d, n * d, space.is_linear).gram_seconds
@@ -193,7 +193,7 @@ def _matrix_seconds(problem: JointProblem) -> float:
 
 
 def _general(problem: JointProblem, backend: Backend, form: Form | None, request: Request) -> JointResult:
-    """One of the QPs, by a solver of any QP, at tighter tolerances while the certificate says no.
+    """Solve one of the QPs by a general solver, at tighter tolerances until the certificate accepts the point.
 
     Raises TooLargeError.
     """
@@ -208,7 +208,7 @@ def _general(problem: JointProblem, backend: Backend, form: Form | None, request
 
 
 def _size(problem: JointProblem, form: Form) -> Size:
-    """What the requirements for one of the QPs follow from."""
+    """Return the size of one of the QPs, from which the requirements follow."""
     dual, space = problem.joint, problem.space
     d = space.samples.d
     stored = space.samples.entries if space.is_linear else dual.n * dual.n

@@ -1,4 +1,4 @@
-"""The one function that walks all the way: problem, backend, QP, solver, polish, certificate, result."""
+"""Solve a problem from samples to certified result (`solve`), or compile a QP for a solver (`compile`)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
     Parameters
     ----------
     qp : QP
-        Of a machine, or of your own.
+        The QP of a machine, or any other.
     backend : str
         One of `qpsvm.backends.names()`, or "auto" for the first that `solve` would ask.
 
@@ -188,8 +188,8 @@ def solve(
 
     Notes
     -----
-    Interrupted with Ctrl-C, our own solvers end with their best point, and the result has the status `interrupted`; a
-    second Ctrl-C raises `KeyboardInterrupt`, as other solvers do at once.
+    On Ctrl-C the built-in solvers return their best point so far, and the result has the status `interrupted`; a
+    second Ctrl-C raises `KeyboardInterrupt`. Third-party solvers raise it at once.
 
     A time limit ends in the best certified point, with the status `time_limit`. It may be exceeded by one step of the
     solver and by one certificate. A certificate takes n × (support vectors) kernel values. Where these would take
@@ -200,8 +200,8 @@ def solve(
     "auto" then takes another backend; a named one answers with α = 0 and says so in `result.message`. The limit counts
     neither the making of the problem nor the test whether a kernel matrix is indefinite.
 
-    "auto" goes on to further backends while these take, all together, at most three times as long as the first one (or
-    three seconds). `result.message` names what was left out.
+    If certification fails, "auto" tries further backends, which together may take three times as long as the first one
+    (or three seconds). `result.message` names those that were left out.
 
     Examples
     --------
@@ -257,7 +257,7 @@ def solve(
 
 
 def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Requirements]], request: Request) -> SVMResult:
-    """The best of the choices' results: of the first that can start, and of its followers while they are in proportion.
+    """Return the best result of the candidates: of the first that can start, and of later ones within the time budget.
 
     Raises UnsupportedError, TooLargeError.
     """
@@ -310,11 +310,11 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Requirements]],
 def _choices(
     problem: Problem, backend: str, form: Form | None, request: Request
 ) -> Iterator[tuple[Backend, Form, Requirements]]:
-    """The backends and forms to try, in order, with what each needs; more than one only where the library chooses.
+    """Yield the backends and forms to try, in order, with their requirements; several only with "auto".
 
-    What a named backend cannot do is an error here, before anything is built; of the library's own choices, those that
-    cannot keep the request are passed over. They are looked at one at a time, because to ask a solver's package for its
-    settings costs more than a small problem.
+    A request that a named backend does not support is an error here, before anything is built; with "auto", backends
+    that do not support the request are skipped. They are evaluated one at a time, because reading the settings of a
+    solver's package takes longer than a small problem.
     """
     if form is not None:
         check_form(form)
@@ -357,7 +357,7 @@ def _choices(
 
 
 def _whose(options: Mapping[str, Any]) -> str:
-    """The message about options that none of the backends chosen by "auto" has: it names their owners."""
+    """Return the message about options that no backend chosen by "auto" has; it names the backends that have them."""
     listed = {backend.name: backend.options() for backend in backends.everyone() if backend.version()}
     option = next((name for name in options if not any(name in known for known in listed.values())), None)
     if option is not None:
@@ -386,7 +386,7 @@ def _check(result: SVMResult | JointResult, request: Request, backend: str) -> N
 
 
 def _advice(result: SVMResult | JointResult, request: Request, backend: str) -> str:
-    """What to try after an inaccurate result: only what has not been tried."""
+    """Return what to try after an inaccurate result, without what has been tried; "" after any other."""
     if result.status is not Status.INACCURATE:
         return ""
     ways = [] if request.polish else ["leave polish=True"]

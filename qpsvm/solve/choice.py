@@ -1,4 +1,4 @@
-"""Which backend `auto` takes, by one rule; and a backend's turn at a problem, within the limits.
+"""Rank the backends that "auto" tries (`choices`), and run a backend on a problem within the limits (`attempt`).
 
 | machine                                 | first                | then                                 |
 |-----------------------------------------|----------------------|--------------------------------------|
@@ -7,15 +7,15 @@
 | linear                                  | augmented_lagrangian | interior_point, kernel_newton        |
 | another kernel                          | kernel_newton        | interior_point                       |
 
-What does not take a machine, as it says itself, is passed over, and so is what is not installed. CVXOPT, registered
-backends and CVXPY follow, which share no code with these. A follower has its turn where the one before it could not
-keep the limits asked for, or where the certificate said no.
+Backends that do not accept the machine, or are not installed, are skipped. CVXOPT, registered backends and CVXPY
+follow, which share no code with these. The next backend is tried if the one before it does not support the limits
+requested, or if its point could not be certified.
 
-One backend's turn: whether it may start; then compile, solve, unscale, interpret.
+A run of one backend: check that it may start; then compile, solve, unscale, interpret.
 
-A backend is not started where its set-up, which nothing can stop, would outlast the time limit: the answer is then the
-best point that costs nothing, certified like any other. Nor is it started where it needs more memory than there is;
-that is an error. What follows the solver has its bounds too:
+A backend is not started if its set-up, which cannot be stopped, would exceed the time limit: the result is then the
+best point available without a solver, certified like any other. Nor is it started if it needs more memory than
+available; that is an error. Certification and polishing are limited too:
 
 | the user limits | certificate                                        | polishing                                |
 |-----------------|----------------------------------------------------|------------------------------------------|
@@ -53,27 +53,28 @@ from qpsvm.program.exchange import R
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.result.svm_result import SVMResult
 
-#: A linear machine has few rows up to so many, unless Σ_i C_i K_ii is larger than this: then most of them are free or
-#: change sides, and their Gram matrix is singular. Wide ones have at most so many rows, and as many features.
+#: A linear machine has few rows up to this number, unless Σ_i C_i K_ii is larger than the second: then most of them
+#: are free or change sides, and their Gram matrix is singular. Wide ones have at most the third number of rows, and at
+#: least as many features.
 FEW_ROWS, FEW_STAKES, WIDE_ROWS = 300, 8000.0, 1000
-#: It is small up to so many rows and n d², what an interior point multiplies an iteration: some 30 ms, whatever C is.
+#: It is small up to this many rows and this n d², the products of an interior-point iteration: some 30 ms for any C.
 SMALL_ROWS, SMALL_SYSTEM = 2000, 3e7
 #: Rows up to which CVXOPT, which nothing can stop, has a turn: on the dual some 3 s, on the primal of a kernel as long.
 DUAL_ROWS, PRIMAL_ROWS = 2000, 400
 #: Rows of a kernel machine up to which CVXPY has one.
 CVXPY_ROWS = 4000
-#: So many times as long as the first choice took may all its followers take together, and as the solver took its
-#: polishing, unlimited; what it took counts as at least so many seconds.
+#: Factor on the time of the first backend that bounds all later ones together, and on the time of the solver that
+#: bounds its polishing, if there is no limit; and the seconds that the time counts as at least.
 PATIENCE, FLOOR = 3.0, 1.0
-#: The tolerances asked of a solver that can tighten, one after the other, until the certificate is satisfied.
+#: The tolerances of a solver that can refine, one after the other, until its point is certified.
 LADDER = (1e-6, 1e-9)
-#: Ends that leave no room for another try.
+#: Statuses after which there is no other attempt.
 STOPPED_BY_USER = (Status.TIME_LIMIT, Status.INTERRUPTED)
 #: The shortest time limit that a solver is handed: 0 would mean none to some.
 SHORTEST = 1e-9
 #: Seconds that the certificate may take however short the limit, and those that polishing of few rows may.
 CERTIFYING, POLISHING = 1.0, 0.1
-#: Seconds that the certificate may take where the user has pressed the interrupt key.
+#: Seconds that the certificate may take after Ctrl-C.
 HURRIED = 0.5
 #: Bytes of address space that anything takes: OpenBLAS waits for its buffers for ever where it cannot have them.
 LEAST_SPACE = 1.5e8
@@ -81,7 +82,7 @@ LEAST_SPACE = 1.5e8
 
 @dataclass(frozen=True)
 class Choice:
-    """A backend's turn.
+    """A backend that "auto" may try.
 
     form: Which of the two QPs; None for the one that it prefers.
     most: Rows up to which it has a turn.
@@ -93,14 +94,14 @@ class Choice:
 
     @property
     def chosen(self) -> Backend:
-        """The backend itself."""
+        """The backend object."""
         return backends.get(self.backend)
 
     def __str__(self) -> str:
         return self.backend if self.form is None else f"{self.backend} on the {self.form} form"
 
     def takes(self, problem: Problem, size: Size) -> bool:
-        """Whether it is installed, not for study, and takes the machine."""
+        """Return whether the backend is installed, not for study only, and accepts the machine."""
         if size.rows > self.most or (self.backend not in backends.REGISTRY and self.backend not in backends.OUTSIDE):
             return False
         can, form = self.chosen.abilities, self.form or self.chosen.preferred_form(size.linear)
@@ -108,7 +109,7 @@ class Choice:
 
 
 def choices(problem: Problem) -> Iterator[Choice]:
-    """The backends that take a problem, the first choice first; each is looked at when it is asked for."""
+    """Yield the backends that accept a problem, the first choice first; each is evaluated only when requested."""
     size = size_of(problem)
     outside = [Choice(name) for name in backends.OUTSIDE if name in backends.FOR_AUTO]
     order = _linear(problem, size, outside) if size.linear else _kernel(size, outside)
@@ -116,7 +117,7 @@ def choices(problem: Problem) -> Iterator[Choice]:
 
 
 def _linear(problem: Problem, size: Size, outside: list[Choice]) -> list[Choice]:
-    """The order for a linear machine."""
+    """Return the order of backends for a linear machine."""
     newton, interior, augmented = map(Choice, ("kernel_newton", "interior_point", "augmented_lagrangian"))
     n, d = size.rows, size.features
     few = n <= FEW_ROWS and _stakes(problem) <= FEW_STAKES
@@ -131,7 +132,7 @@ def _linear(problem: Problem, size: Size, outside: list[Choice]) -> list[Choice]
 
 
 def _kernel(size: Size, outside: list[Choice]) -> list[Choice]:
-    """The order for another kernel; of rows that are combinations of samples, as pairs are, the primal is smaller."""
+    """Return the order for another kernel; where a row combines several samples, as pairs do, the primal is smaller."""
     smaller: Form | None = "primal" if size.samples else None
     exact = [Choice("cvxopt", "dual", DUAL_ROWS), Choice("cvxopt", "primal", PRIMAL_ROWS)]
     ours = [Choice("kernel_newton"), Choice("interior_point", smaller)]
@@ -139,7 +140,7 @@ def _kernel(size: Size, outside: list[Choice]) -> list[Choice]:
 
 
 def _stakes(problem: Problem) -> float:
-    """Σ C_i times the mean of K_ii, or Σ 1/δ_i of curved losses: a number without a unit.
+    """Return Σ C_i times the mean of K_ii, or Σ 1/δ_i of losses with curvature: a number without a unit.
 
     0 where α has no bound, and where its total is given, as in a ν-SVM: there C says little of it.
     """
@@ -150,12 +151,12 @@ def _stakes(problem: Problem) -> float:
 
 
 def patience(seconds: float) -> float:
-    """Seconds that what follows may take, after a solver or a choice that took so many."""
+    """Return the time limit of what follows, given the time of the first solver or backend."""
     return PATIENCE * max(seconds, FLOOR)
 
 
 def in_seconds(seconds: float) -> str:
-    """An estimate of seconds, for people: to one digit, because it is worth no more."""
+    """Format an estimate of seconds, to one digit."""
     for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * size:
             return f"{float(f'{seconds / size:.1g}'):g} {unit}"
@@ -164,9 +165,9 @@ def in_seconds(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Request:
-    """What `solve` was asked, besides the problem and who should solve it; the clock runs from when it was.
+    """The arguments of `solve` besides problem and backend; the clock starts with the call.
 
-    `aim` is the tolerance that the solver is asked for where that is not `tol`, by which the answer is judged.
+    `aim` is the tolerance of the solver if it is not `tol`, which is that of the certificate.
     """
 
     tol: float
@@ -182,7 +183,7 @@ class Request:
     def limits(
         self, backend: Backend, tol: float | None = None, allowed: float = math.inf, start: FloatArray | None = None
     ) -> Limits:
-        """What to ask of a backend, within `allowed` seconds. One that can tighten starts at its own tolerances."""
+        """Build the limits for a backend, within `allowed` seconds; one that can refine starts at its defaults."""
         left = min(self.clock.left, allowed if "time_limit" in backend.abilities.keeps else math.inf)
         seconds = None if left == math.inf else max(left, SHORTEST)
         aim = tol if backend.abilities.tightens else self.aim or self.tol
@@ -190,21 +191,21 @@ class Request:
 
     @property
     def asks(self) -> bool:
-        """Whether anything is asked for that a backend may not be able to do."""
+        """Whether a limit, start or option is given that a backend may not support."""
         limited = self.time_limit is not None or self.max_iter is not None
         return limited or self.start is not None or bool(self.options)
 
     def begins(self, backend: Backend, form: Form) -> bool:
-        """Whether there is a start that this backend can use."""
+        """Return whether there is a start that this backend can use."""
         return self.start is not None and backend.abilities.starts and form == "dual"
 
     def spent(self, result: SVMResult) -> bool:
-        """Whether the user's limits leave no room for another try."""
+        """Return whether the user's limits forbid another attempt."""
         limited = self.time_limit is not None or self.max_iter is not None or bool(self.options) or not self.polish
         return limited or result.status in STOPPED_BY_USER
 
     def too_late(self, setup: float) -> str | None:
-        """Why a backend with a set-up of so many seconds may not start any more; None where it may."""
+        """Explain why a set-up of that many seconds would exceed the time limit; None if it fits."""
         if setup < self.clock.left:
             return None
         return "the time was over" if self.clock.left <= 0 else f"its set-up alone takes {in_seconds(setup)}"
@@ -215,7 +216,7 @@ class Request:
         return float("inf") if self.time_limit is None else max(self.time_limit, CERTIFYING)
 
     def polishing(self, rows: int, solve_time: float) -> Clock:
-        """The clock of what follows the solver."""
+        """Return the clock of polishing and certifying, which follow the solver."""
         if self.time_limit is not None:
             return Clock(max(self.clock.left, POLISHING if rows <= POLISHED_ROWS else 0.0))
         if self.max_iter is not None:
@@ -231,7 +232,7 @@ def attempt(
     request: Request,
     allowed: Clock | None = None,
 ) -> R:
-    """Compile, solve, unscale and interpret; again at tighter tolerances while the certificate says no.
+    """Compile, solve, unscale and interpret; again at tighter tolerances until the certificate is satisfied.
 
     Raises TooLargeError, UnsupportedError.
     """
@@ -276,7 +277,7 @@ def _attempt(problem: Machine[R], backend: Backend, form: Form, request: Request
                 answer = on_dual(backend, machine.svm, limits, request.options)
             else:
                 answer = compiled._solved(limits, request.options)
-            point = None  # a solver that is asked again goes on from where it is
+            point = None  # a second solve resumes from the last point
             solve_time += answer.solve_time
             iterations += answer.iterations or 0
             if scaled is not None and isinstance(answer, QPSolution):
@@ -299,13 +300,13 @@ def _attempt(problem: Machine[R], backend: Backend, form: Form, request: Request
         if best.status is Status.OPTIMAL or best.error or answer.reported in STOPPED_BY_USER:
             break
     assert best is not None  # the ladder has at least one step
-    if best.status is Status.TIME_LIMIT and request.time_limit is None:  # a follower's, which nobody asked for
+    if best.status is Status.TIME_LIMIT and request.time_limit is None:  # a later backend's, not the user's
         best = replace(best, status=Status.INACCURATE)
     return cast("R", best)
 
 
 def not_started(problem: Machine[R], name: str, version: str, form: Form, request: Request, why: str) -> R:
-    """The answer where a backend cannot end in time: α = 0, or what the machine makes of it, certified."""
+    """Build the result of a backend that was not started: α = 0, or the machine's point for it, certified."""
     machine: Any = problem
     say(f"{name} was not started: {why}", request.verbose)
     answer = QPSolution(problem.qp("dual"), Status.TIME_LIMIT, Solver(name, version, f"not started: {why}"))
@@ -345,7 +346,7 @@ def _setting_up(problem: Machine[R], backend: Backend, form: Form) -> str:
 
 
 def _ladder(backend: Backend, request: Request) -> tuple[float | None, ...]:
-    """The tolerances to ask the solver for. Whoever gives its own settings, or polish=False, wants exactly one run."""
+    """Return the tolerances to ask of the solver, in order: one run only with user settings or polish=False."""
     if backend.abilities.tightens and request.polish and not request.options and request.max_iter is None:
         return (None, *LADDER)
     return (None,)

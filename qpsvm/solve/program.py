@@ -1,7 +1,7 @@
-"""A QP of any origin: solved by what takes any QP, and judged as a machine is, by both sides of its optimum.
+"""Solve any QP and certify the result by bounds on both sides of its optimum (`solve_program`).
 
-The verdicts are optimal, infeasible (multipliers prove it), unbounded (a ray does) and not convex (a direction does).
-Each is looked for in the floats as they are, and then in a program within rounding of them: 3 × 0.1 is not 0.3 there.
+A result is optimal, infeasible (proven by multipliers), unbounded (by a ray) or not convex (by a direction). Each proof
+is tried for the floats as they are, and then for a program within rounding of them: 3 × 0.1 is not 0.3 in floats.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from qpsvm.result.qp_result import QPResult
 from qpsvm.solve.choice import Request
 from qpsvm.solve.program_attempt import Attempt, without_optimum
 
-#: Our own solver of machines' duals.
+#: The built-in solver of SVM duals.
 OWN = "kernel_newton"
 #: The solver that is soonest where there are rows of G (2 to 8 × CVXOPT on 300 to 3300 variables); CVXOPT is without.
 SOONEST_WITH_ROWS = "clarabel"
 #: The solver is asked for this share of the tolerance, since repairs come on top; and never for more than floats have.
 SHARE, FINEST = 1e-3, 1e-10
-#: Verdicts: nothing is left to look for.
+#: Proven statuses, after which the search ends.
 DECIDED = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 def solve_program(qp: QP, backend: str, request: Request, start: Any, check: bool, form: Form | None) -> QPResult:
-    """The best verdict of the backends in turn: of the first that proves its point, or of one that is named."""
+    """Return the best result of the backends: of the first whose point is proven, or of the one that is named."""
     if form is not None:
         raise UnsupportedError("form= belongs to machines: a QP is solved as it stands")
     request = replace(request, start=None if start is None else as_finite_vector(start, "start", qp.n))
@@ -72,7 +72,7 @@ def solve_program(qp: QP, backend: str, request: Request, start: Any, check: boo
 
 
 class _Judge:
-    """What is known of one QP while solvers are asked in turn."""
+    """State of the solve of one QP over several backends."""
 
     def __init__(self, qp: QP, request: Request) -> None:
         self.qp, self.request, self.whole = qp, request, Program(qp)
@@ -85,7 +85,7 @@ class _Judge:
         return found if found.change or self.exact.contradicts_by_rounding else self.exact
 
     def solve(self, backend: str) -> QPResult:
-        """The verdict."""
+        """Run the backends in turn until the status is proven, and return the best result."""
         if not isinstance(backend, str) or backend != "auto":
             named = backends.get(backend)
             named.check(self.request.limits(named), self.request.options, any_qp=True)
@@ -120,7 +120,7 @@ class _Judge:
         return best
 
     def _answers(self, chosen: Backend) -> Iterator[QPResult]:
-        """The verdicts on a backend's answer: for the floats as they are, then for programs within rounding of them."""
+        """Yield the results of a backend: for the floats as they are, then for programs within rounding of them."""
         request, dual, primal = self.request, -math.inf, math.inf
         limits = replace(request.limits(chosen), tol=max(request.tol * SHARE, FINEST))
         chosen.check(limits, request.options, any_qp=True)
@@ -147,7 +147,7 @@ class _Judge:
             yield found
 
     def _contradicted(self, reduction: Reduction) -> QPResult:
-        """That rows contradict each other, as elimination shows."""
+        """Return the result for rows that contradict each other, as elimination shows."""
         assert reduction.contradiction is not None
         solver = Solver("elimination", built_in_version(), "rows contradict each other")
         return without_optimum(self.qp, Status.INFEASIBLE, reduction.contradiction, solver, reduction.change)
@@ -158,7 +158,7 @@ class _Judge:
         return find_ray(self.whole, ROUNDING)
 
     def _unbounded(self, best: QPResult, ray: Ray) -> QPResult | None:
-        """The verdict that a ray proves, once a feasible point is known."""
+        """Return the result that a ray proves, or None if no feasible point is known."""
         attempt = Attempt(self.near if self.exact.contradicts_by_rounding else self.exact, whole=self.whole)
         above = attempt.program.upper(np.nan_to_num(best.x), None)
         if not math.isfinite(above.value):
@@ -177,7 +177,7 @@ class _Judge:
 
 
 def compiled(qp: QP, backend: str) -> Compiled:
-    """The QP for a backend; for "auto", for the first that takes it."""
+    """Compile the QP for a backend; with "auto", for the first that accepts it."""
     refused: QPSVMError | None = None
     for chosen in _takers(qp, backend):
         try:
@@ -189,12 +189,12 @@ def compiled(qp: QP, backend: str) -> Compiled:
 
 
 def _order(result: QPResult) -> tuple[bool, float, int]:
-    """What is better first: what is decided, the gap, how many sides of the optimum are known."""
+    """Return the sort key of a result: proven first, then a smaller gap, then more finite bounds."""
     return result.status not in DECIDED, result.gap, math.isinf(result.primal) + math.isinf(result.dual)
 
 
 def _takers(qp: QP, backend: str) -> Iterator[Backend]:
-    """The backend named; or those that take this QP, a machine's own solver first where it is a machine's dual."""
+    """Yield the backend named; or those that accept this QP, the built-in SVM solver first if it is an SVM dual."""
     if not isinstance(backend, str) or backend != "auto":  # an array is refused by name
         yield backends.get(backend)
         return
@@ -206,7 +206,7 @@ def _takers(qp: QP, backend: str) -> Iterator[Backend]:
 
 
 def recognised(qp: QP) -> Statement | None:
-    """The machine's dual that a QP is, whoever wrote it, if our own solver takes it; else None."""
+    """Return the SVM dual that a QP states if the built-in solver accepts it, else None."""
     try:
         return backends.get(OWN).stated(qp)
     except UnsupportedError:
@@ -214,7 +214,7 @@ def recognised(qp: QP) -> Statement | None:
 
 
 def in_its_terms(qp: QP, result: QPResult) -> str:
-    """What the numbers of a machine's dual mean; "" where it is none.
+    """Describe the numbers of an SVM dual in terms of its machine; "" for any other QP.
 
     (PROGRAM.1) at a point of such a dual is the primal objective of the machine at w(α) and b, with its sign turned.
     """

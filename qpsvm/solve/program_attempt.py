@@ -1,4 +1,4 @@
-"""A program, and both sides of its optimum from what a solver answers: optimal, infeasible, or their distance."""
+"""Bound both sides of a QP's optimum from the point of a solver (`Attempt`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from qpsvm.space.operators.structured import shifted
 
 #: How much the diagonal of P and sides grow in a program within rounding: with their own rounding, below `ROUNDING`.
 GROWTH = 0.95 * ROUNDING
-#: A linear program that helps to judge a point may take so many times what the solver took, or of a second.
+#: Time limit of a linear program that helps to certify a point, as a multiple of the solver's time or of a second.
 LONGEST = 2.0
 #: What proves that there is no optimum.
 PROOFS = {
@@ -31,11 +31,11 @@ PROOFS = {
 
 
 class Attempt:
-    """A program whose optimum is to be bounded: what was given in fewer rows, or one within rounding of it.
+    """A program whose optimum is to be bounded: the given one in fewer rows, or one within rounding of it.
 
     rounding: Whether entries may be changed by `ROUNDING` of themselves.
     curved, roomy: Whether the diagonal of P, or the sides of inequalities, are larger by next to that.
-    whole: The program given, of which what is known of P holds here, too.
+    whole: The given program; what is known of its P also holds here.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class Attempt:
 
     @remembered
     def interior(self) -> tuple[FloatArray | Face | None, tuple[FloatArray, FloatArray] | None]:
-        """A point with room, or a face; or multipliers that may prove that there is neither."""
+        """A strictly feasible point, or a face; or multipliers that may prove that there is neither."""
         found, multipliers = interior_point(self.program)
         return (face_of(self.program) if found is None else found), multipliers
 
     def judge(self, solution: QPSolution, tol: float, finer: bool, left: float = math.inf) -> QPResult:
-        """The verdict on a solver's answer, `finer` where it is to be polished first, with so many seconds left."""
+        """Certify a solver's solution, polished first if `finer`, within `left` seconds."""
         program, given = self.program, self.reduction.given
         program.seconds = max(min(left, LONGEST * max(solution.solve_time, 1.0)), 0.0)
         points = [] if solution.x is None else [Multipliers(solution.x, solution.y, solution.z)]
@@ -111,7 +111,7 @@ class Attempt:
         )  # fmt: skip
 
     def _sides(self, points: list[Multipliers]) -> tuple[Upper, Lower, float]:
-        """The best bounds of the points, and the gap of the last one, the solver's own."""
+        """Return the best bounds of the points, and the gap of the last one, which is the solver's."""
         program = self.program
         upper = Upper(math.inf, np.full(self.qp.n, math.nan), math.inf, "the solver gave no point")
         none = (np.zeros(len(program.b)), np.zeros(len(program.h)), np.zeros(self.qp.n))
@@ -124,7 +124,7 @@ class Attempt:
         return upper, lower, own
 
     def _bound_above(self, points: list[Multipliers], upper: Upper) -> Upper:
-        """The best bound of the points, moved off the rows or else inside; the one given where none is better."""
+        """Return the best upper bound of the points, moved off the rows or inside; the given one if none is better."""
         program = self.program
         for point in points:
             towards = off_the_rows(program, point.u)
@@ -137,7 +137,7 @@ class Attempt:
         return upper
 
     def _bound_below(self, points: list[Multipliers], lower: Lower) -> Lower:
-        """The best bound without multipliers, with a sharper curvature, or with multipliers moved by (FACE.4)."""
+        """Return the best lower bound: without multipliers, with sharper curvature, or with those moved by (FACE.4)."""
         program, none = self.program, (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)))
         found = [lower, *(program.lower(x, *none) for x, *_ in points[:1])]
         if program.curvature is not None and program.curvature.any():
@@ -159,7 +159,7 @@ class Attempt:
 
 
 def describe_change(change: float) -> str:
-    """That the verdict is for a program within rounding of the one given, where it is; else nothing."""
+    """Return a sentence if the result is for a program within rounding of the given one, else ""."""
     near = f"Proven for a program whose entries differ from these by at most {change:.2g} of themselves."
     return near if change else ""
 
@@ -168,7 +168,7 @@ def without_optimum(
     qp: QP, status: Status, multipliers: tuple[FloatArray, FloatArray, FloatArray], solver: Solver, change: float,
     x: FloatArray | None = None, **others: Any,
 ) -> QPResult:  # fmt: skip
-    """A verdict that there is no optimum: that is ∞ where no point is feasible, −∞ where nothing bounds it."""
+    """Return the result that there is no optimum: ∞ if no point is feasible, −∞ if the objective is unbounded."""
     end = math.inf if status is Status.INFEASIBLE else -math.inf
     point, radius = (np.full(qp.n, math.nan), math.inf) if x is None else (x, 0.0)
     return QPResult(
@@ -178,11 +178,11 @@ def without_optimum(
 
 
 def bound_multipliers(program: Program, c: FloatArray) -> FloatArray:
-    """The multipliers of the bounds, (n,), in the signs of (QP.1): −c, where there is such a bound."""
+    """Return the multipliers of the bounds, (n,), in the signs of (QP.1): −c where there is such a bound."""
     return np.where((c > 0.0) & np.isfinite(program.lb) | (c < 0.0) & np.isfinite(program.ub), -c, 0.0)
 
 
 def gap_between(above: float, below: float) -> float:
-    """The gap between two sides, infinite where one of them is."""
+    """Return the relative gap between an upper and a lower bound, infinite if one of them is."""
     difference = above - below
     return max(difference / max(1.0, abs(above), abs(below)), 0.0) if math.isfinite(difference) else math.inf

@@ -1,1 +1,1 @@
-"""Backends of solvers of others, and the boundary that their answers cross."""
+"""Backends of third-party solvers."""

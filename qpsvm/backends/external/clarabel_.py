@@ -52,13 +52,13 @@ class ClarabelBackend(Backend):
     memory = Memory(dual=10.0, primal=14.0, copies=30.0)
 
     def options(self) -> frozenset[str]:
-        """The names of Clarabel's settings."""
+        """Return the names of Clarabel's settings."""
         import clarabel
 
         return frozenset(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_")) - {"default"}
 
     def compile(self, qp: QP) -> ClarabelCompiled:
-        """P (upper triangle, CSC), q, A, b, cones: A's rows in the zero cone; G's and the bounds' in the nonnegative.
+        """Build P (upper triangle, CSC), q, A, b, cones: zero for rows of A, nonnegative for those of G and bounds.
 
         Its form is: minimise ½xᵀPx + qᵀx subject to Ax + s = b, s in the cones; its multipliers are those of (QP.1).
         """
@@ -87,7 +87,7 @@ class ClarabelCompiled(Compiled):
     lifted: bool
 
     def __getstate__(self) -> tuple[Backend, QP]:
-        """Clarabel's cones cannot be pickled: the copy makes its data again."""
+        """Leave out Clarabel's cones, which cannot be pickled: the copy builds its data again."""
         return self.backend, self.qp
 
     def __setstate__(self, state: tuple[Backend, QP]) -> None:
@@ -126,7 +126,7 @@ class ClarabelCompiled(Compiled):
 
 
 class refused:
-    """A block in which Clarabel looks at its settings: what it raises there is a plain `Exception`; here ValueError."""
+    """A block that passes settings to Clarabel: turns its plain `Exception` about a setting into a ValueError."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
@@ -135,6 +135,6 @@ class refused:
         """Nothing is needed."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Raise it again by its kind."""
+        """Raise the error again by its kind."""
         if self.options and type(error) is Exception:
             raise ValueError(str(error)) from error

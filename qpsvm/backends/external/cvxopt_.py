@@ -57,7 +57,7 @@ class Structured:
         self.newton.careful = True
 
     def factor(self, scaling: Mapping[str, Any]) -> Callable[[Any, Any, Any], None]:
-        """CVXOPT's `kktsolver`: for the scaling W, the function that solves (KKT.1) in place (z goes out as Wz)."""
+        """Return CVXOPT's `kktsolver`: a function of the scaling W that solves (KKT.1) in place (z goes out as Wz)."""
         inverse = np.array(scaling["di"]).ravel()  # 1/w
         newton, nothing = self.newton, np.zeros(len(self.d))
         newton.factor(self.d + abs(self.GT) @ (inverse * inverse), nothing, nothing, np.zeros(self.k + len(self.A)))
@@ -74,7 +74,7 @@ class Structured:
 
 
 def box_rows(lb: FloatArray, ub: FloatArray) -> tuple[Matrix, FloatArray]:
-    """The finite bounds as rows −x ≤ −lb, then x ≤ ub: G, sparse, and h."""
+    """Return the finite bounds as rows −x ≤ −lb, then x ≤ ub: G, sparse, and h."""
     low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
     values = np.concatenate([-np.ones(len(low)), np.ones(len(high))])
     places = np.arange(len(values)), np.concatenate([low, high])
@@ -94,7 +94,7 @@ def solve_structured(
     Z: Matrix, d: FloatArray, q: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None,
     b: FloatArray | None, options: Mapping[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
-    """`cvxopt.solvers.coneqp` on minimise ½xᵀ(ZZᵀ + diag(d))x + qᵀx subject to Ax = b, lb ≤ x ≤ ub.
+    """Run `cvxopt.solvers.coneqp`: minimise ½xᵀ(ZZᵀ + diag(d))x + qᵀx subject to Ax = b, lb ≤ x ≤ ub.
 
     Shapes: q (n,), b (p,) or None. Raises ArithmeticError, ValueError.
     """
@@ -103,7 +103,7 @@ def solve_structured(
     kkt = Structured(Z, d, lb, ub, A)
 
     def quadratic(x: Any, y: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
-        """y ← αPx + βy."""
+        """Compute y ← αPx + βy."""
         at = np.array(x).ravel()
         product = alpha * (Z @ (Z.T @ at) + d * at)
         _assign(y, product if beta == 0.0 else product + beta * np.array(y).ravel())
@@ -143,7 +143,7 @@ class CvxoptBackend(Backend):
     memory = Memory(dual=4.5, primal=19.0, copies=10.0)
 
     def compile(self, qp: QP) -> CvxoptCompiled:
-        """P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
+        """Build P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
         self.require()
         if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
             (lb, ub), (Z, d) = qp.bounds, qp.P.factor()
@@ -208,7 +208,7 @@ class CvxoptCompiled(Compiled):
         return solution
 
     def _breaks_rows(self, solution: QPSolution) -> bool:
-        """Whether the equality rows are not met: of rows that contradict each other cvxopt may drop one."""
+        """Return whether the equality rows are violated: CVXOPT may drop one of rows that contradict each other."""
         A, b, x = self.qp.A, self.qp.b, solution.x
         if A is None or b is None or x is None:
             return False

@@ -62,11 +62,11 @@ class CvxpyBackend(Backend):
     memory = Memory(dual=18.0, primal=20.0, copies=40.0)
 
     def options(self) -> frozenset[str]:
-        """`solver`, and the settings of the default solver."""
+        """Return `solver` and the names of the settings of the default solver."""
         return frozenset({"solver"}) | _settings(DEFAULT_SOLVER)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """As in `Backend.check_options`, with the settings of the solver that `solver=` names."""
+        """Refuse settings that the solver named by `solver=` does not have."""
         import cvxpy
 
         name = str(options.get("solver", DEFAULT_SOLVER)).upper()
@@ -78,7 +78,7 @@ class CvxpyBackend(Backend):
         refuse_unknown(name, options, _settings(name) | {"solver"})
 
     def compile(self, qp: QP) -> CvxpyCompiled:
-        """A `cvxpy.Problem` with named variables and labelled constraints."""
+        """Build a `cvxpy.Problem` with named variables and labelled constraints."""
         self.require()
         return _model(self, qp)
 
@@ -125,7 +125,7 @@ def _model(backend: Backend, qp: QP) -> CvxpyCompiled:
 
 
 def _label(qp: QP, text: str) -> str:
-    """The name of a bound among the constraints, with underscores where a group of rows already has it."""
+    """Return the name of a bound among the constraints, with underscores where a group of rows already has it."""
     while text in qp.constraints:
         text += "_"
     return text
@@ -147,7 +147,7 @@ def _linear(qp: QP, variables: Mapping[str, Any]) -> Any:
 
 
 def _quadratic(qp: QP, variables: Mapping[str, Any]) -> Any:
-    """½xᵀPx as CVXPY takes it best: factors as sums of squares, full matrices as a quadratic form."""
+    """Build ½xᵀPx as CVXPY takes it best: factors as sums of squares, full matrices as a quadratic form."""
     import cvxpy as cp
 
     if isinstance(qp.P, Diagonal):
@@ -172,11 +172,11 @@ class CvxpyCompiled(Compiled):
     constraints: dict[str, Any]
 
     def __getstate__(self) -> tuple[Backend, QP]:
-        """Without CVXPY's objects, which cannot be pickled once they have been solved."""
+        """Leave out CVXPY's objects, which cannot be pickled once they have been solved."""
         return self.backend, self.qp
 
     def __setstate__(self, state: tuple[Backend, QP]) -> None:
-        """The model made again."""
+        """Build the model again."""
         self.__dict__.update(vars(_model(*state)))
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
@@ -237,7 +237,7 @@ class CvxpyCompiled(Compiled):
 
 
 def _solve(problem: Any, name: str, verbose: bool, settings: dict[str, Any]) -> int | None:
-    """The steps of `cvxpy.Problem.solve`, without its warning of inaccuracy; the iterations made.
+    """Run the steps of `cvxpy.Problem.solve`, without its warning of inaccuracy; return the iterations.
 
     The certificate settles its doubts, and a filter would not do: `warnings.catch_warnings` in one thread changes what
     all others see, and may leave it changed.

@@ -1,6 +1,6 @@
-"""A user's function x, y, z = f(P, q, G, h, A, b, lb, ub) as a backend, in whatever language it goes on from there.
+"""Use a function x, y, z = f(P, q, G, h, A, b, lb, ub) as a backend (`FunctionBackend`).
 
-Its answer is looked at: whether it has the right shapes. Whether it is right, the certificate says.
+Its return value is checked for shapes only; whether it is right is decided by the certificate.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ class FunctionBackend(Backend):
         )  # fmt: skip
 
     def options(self) -> frozenset[str]:
-        """Its keywords but those that all backends share."""
+        """Return its keywords except those that all backends share."""
         return self.settings
 
     def compile(self, qp: QP) -> FunctionCompiled:
-        """P, q, G, h, A, b, lb, ub."""
+        """Build the arguments P, q, G, h, A, b, lb, ub."""
         lb, ub = qp.bounds
         P = _sparse(qp.P) if self.sparse else qp.P.dense()
         data = SolverData(P=P, q=qp.q, G=self._rows(qp.G), h=qp.h, A=self._rows(qp.A), b=qp.b, lb=lb, ub=ub)
@@ -102,7 +102,7 @@ class FunctionCompiled(Compiled):
 
 
 def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of a function's parameters behind the eight, all of which have to have defaults."""
+    """Return the names of a function's parameters after the eight, all of which need defaults."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # written in C, without a signature: the first call will show
@@ -123,7 +123,7 @@ def _sparse(P: Operator) -> Matrix:
 
 
 def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
-    """A copy of what a solver returned, (size,): a row or a column is a vector too. Raises SolverError."""
+    """Return a copy of a solver's array as a vector (size,); rows and columns are accepted. Raises SolverError."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:  # rows of different lengths; tensors of another device
@@ -136,5 +136,5 @@ def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
 
 
 def broken(name: str, why: str) -> SolverError:
-    """What is raised where a function does not keep the protocol."""
+    """Build the error for a function that violates the protocol."""
     return SolverError(f"the registered backend {name!r} does not keep the protocol of qpsvm.register_backend: {why}")

@@ -54,7 +54,7 @@ class LiblinearBackend(Backend):
     memory = Memory(dual=0.0, primal=0.0, copies=liblinear.NUMBER_BYTES / 8)
 
     def compile(self, qp: QP) -> LiblinearCompiled:
-        """X, the target, sample weights that carry C, and whether there is an intercept."""
+        """Build X, the target, sample weights that carry C, and whether there is an intercept."""
         statement = self.stated(qp)
         rows = linear_rows(statement.svm)
         X, intercept = rows.source.matrix(), rows.intercept == "penalised"

@@ -82,7 +82,7 @@ class LibsvmBackend(Backend):
     memory = Memory(dual=0.0, primal=0.0, copies=1.0)
 
     def compile(self, qp: QP) -> LibsvmCompiled | LoopCompiled:
-        """X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""
+        """Build X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""
         statement = self.stated(qp)
         svm = statement.svm
         if intervals(svm):
@@ -99,13 +99,13 @@ class LibsvmBackend(Backend):
 
 
 def intervals(svm: SVMDual) -> bool:
-    """Whether a machine is solved over intervals: no C-SVM, hard margin or ν-SVM."""
+    """Return whether a machine is solved over intervals: neither C-SVM, hard margin nor ν-SVM."""
     two_class = svm.plain and not svm.curved and svm.groups[0].total == 0.0
     return not (two_class and (svm.common_level == 1.0 or len(svm.groups) == 2))
 
 
 def _words(kernel: Kernel) -> dict[str, Any] | None:
-    """The kernel as SVC is told of it, or None where it has no name there."""
+    """Return the kernel in the parameters of SVC, or None if SVC has no such kernel."""
     if isinstance(kernel, Linear):
         return {"kernel": "linear"}
     if isinstance(kernel, RBF):
@@ -151,7 +151,7 @@ class LibsvmCompiled(Compiled):
         return self._answer(status, self._reported(raw), fitted.iterations, x, y=multipliers)
 
     def _machine(self, limits: Limits, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """`SVC` or `NuSVC`, and its settings."""
+        """Return `SVC` or `NuSVC`, and its settings."""
         settings = {"tol" if name == "eps" else name: value for name, value in options.items()}
         settings |= {"verbose": limits.verbose, **self.data.kernel}
         if limits.tol is not None:
@@ -162,14 +162,14 @@ class LibsvmCompiled(Compiled):
         return "NuSVC", {"nu": self._nu, **settings}
 
     def _enough(self) -> int:
-        """Iterations, where no limit is given."""
+        """Return the default iteration limit."""
         n = len(self.data.y)
         if self._nu is not None:
             return ITERATIONS_PER_ROW * n + NU_ITERATIONS
         return max(ITERATIONS_PER_ROW * n, LEAST_ITERATIONS)
 
     def _within(self, seconds: float) -> int:
-        """Iterations that surely end within so many seconds."""
+        """Return a number of iterations that surely ends within the given seconds."""
         X, n = self.data.X, len(self.data.y)
         begins = 0.0 if self._nu is None else self._nu * n
         if self.data.kernel["kernel"] == "precomputed":
@@ -178,7 +178,7 @@ class LibsvmCompiled(Compiled):
         return iterations_within(seconds, n, width, begins=begins)
 
     def _nothing(self) -> Fitted:
-        """Where LIBSVM begins: at 0, or with the first rows of each class of a ν-SVM."""
+        """Return the initial point of LIBSVM: 0, or the first rows of each class for a ν-SVM."""
         weight, sign = self.data.sample_weight, self.data.y
         alpha = np.zeros(len(sign))
         if self._nu is not None:
@@ -223,7 +223,7 @@ class LoopCompiled(Compiled):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What is read off a fitted machine: over its support (s,), and whether LIBSVM's own test was met."""
+    """The parts of a fitted machine: over its support (s,), and whether LIBSVM's stopping test was met."""
 
     support: IntArray
     coefficients: FloatArray
@@ -233,7 +233,7 @@ class Fitted:
 
 
 def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, most: int) -> Fitted:
-    """Fit `SVC` or `NuSVC` with at most so many iterations."""
+    """Fit `SVC` or `NuSVC` with at most `most` iterations."""
     machine = quiet(kind)(max_iter=most, **settings).fit(X, y, sample_weight=weight)
     return Fitted(
         machine.support_, as_dense(machine.dual_coef_)[0], float(machine.intercept_[0]), int(np.max(machine.n_iter_)),
@@ -246,12 +246,12 @@ Loop = Literal["linear", "precomputed"]
 
 
 def available() -> bool:
-    """Whether the compiled loop is there, and answers rightly."""
+    """Return whether the compiled loop is available and gives correct results."""
     return compiled_loop() is not None
 
 
 def solver() -> Solver:
-    """Who solved, for the record."""
+    """Return the solver's name, version and status for a result."""
     return Solver("libsvm", installed_version("scikit-learn") or "?", "converged, then the exact split")
 
 

@@ -31,7 +31,7 @@ ENDINGS = (".mps", ".qps", ".lp")
 
 
 def _ending(path: str | os.PathLike[str]) -> str:
-    """Of a file's name, as HiGHS wants it. Raises ParameterError."""
+    """Check a file name's extension, and return the one that HiGHS expects. Raises ParameterError."""
     ending = Path(text_of(path)).suffix.lower()
     if ending not in ENDINGS:
         raise ParameterError(f"the file of a model ends with {', '.join(ENDINGS)}; got {text_of(path)!r}")
@@ -39,7 +39,7 @@ def _ending(path: str | os.PathLike[str]) -> str:
 
 
 def _highs() -> tuple[Any, Any]:
-    """The module, and a silent instance. Raises MissingExtraError."""
+    """Import HiGHS; return its module and a silent instance. Raises MissingExtraError."""
     try:
         import highspy
     except ImportError as error:

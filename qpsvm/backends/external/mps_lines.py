@@ -44,7 +44,7 @@ VALUED, UNVALUED = ("UP", "LO", "FX", "LI", "UI", "SC", "SI"), ("FR", "MI", "PL"
 
 
 class _LineError(Exception):
-    """What is wrong, and in which line."""
+    """An error in a line, with the line's number."""
 
     def __init__(self, line: int, why: str) -> None:
         super().__init__(f"line {line}: {why}")
@@ -67,7 +67,7 @@ def normalise_lines(text: str, name: str) -> str:
 
 
 class _Reader:
-    """What the lines so far have: names, with the lines where they are first, and the entries of each section."""
+    """State of reading: names, with the lines where they first occur, and the entries of each section."""
 
     def __init__(self, is_fixed: bool) -> None:
         self.is_fixed = is_fixed
@@ -84,7 +84,7 @@ class _Reader:
         }  # fmt: skip
 
     def read(self, text: str) -> str:
-        """Go through all lines, and return them in the free format. Raises _LineError."""
+        """Check all lines, and return them in the free format. Raises _LineError."""
         lines: list[str] = []
         for self.line, content in enumerate(text.split("\n"), 1):
             line = content.rstrip()
@@ -116,7 +116,7 @@ class _Reader:
         return _LineError(self.line, why)
 
     def _split(self, line: str) -> list[str]:
-        """The fields; of the fixed format without those that are empty, a set's name apart."""
+        """Return the fields of a line; of the fixed format without empty ones, except a set's name."""
         if self.is_fixed:
             outside = "".join(line[end:begin] for begin, end in zip(BEGINS, ENDS, strict=True)) + line[61:]
             if outside.strip() or "\t" in line:
@@ -225,7 +225,7 @@ class _Reader:
         return name
 
     def _note(self, *key: str) -> None:
-        """Note an entry of the section, which may be there once."""
+        """Record an entry of the section, which may occur only once."""
         entry = (self.section, *key)
         if entry in self.entries:
             line = self.entries[entry]

@@ -54,13 +54,13 @@ class OsqpBackend(Backend):
     memory = Memory(dual=6.0, primal=10.0, copies=20.0)
 
     def options(self) -> frozenset[str]:
-        """The names of OSQP's settings."""
+        """Return the names of OSQP's settings."""
         import osqp
 
         return frozenset(name for name in dir(osqp.OSQP().ext.OSQPSettings) if not name.startswith("_"))
 
     def compile(self, qp: QP) -> OsqpCompiled:
-        """P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""
+        """Build P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""
         self.require()
         lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
         return OsqpCompiled(self, qp, _data(qp.lifted() if lifted else qp), lifted=lifted)
@@ -86,7 +86,7 @@ def _bounded(qp: QP) -> IntArray:
 
 
 def upper_triangle(P: Operator) -> Matrix:
-    """The upper triangle in CSC; column j of it is row j of the lower triangle, which NumPy gives in order."""
+    """Return the upper triangle in CSC; its column j is row j of the lower triangle, which NumPy gives in order."""
     n = P.shape[0]
     if isinstance(P, Diagonal):
         return sp.csc_matrix(sp.diags_array(P.d))
@@ -98,14 +98,14 @@ def upper_triangle(P: Operator) -> Matrix:
 
 
 class OsqpCompiled(Compiled):
-    """P, q, A, l, u, in the order of `OSQP.setup`. A second solve goes on from the first; to time it, compile anew."""
+    """P, q, A, l, u, in the order of `OSQP.setup`. A second solve resumes from the first; to time it, compile again."""
 
     lifted: bool
     _solver: Any = None
     _options: dict[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without OSQP's own object, which cannot be pickled: the copy sets it up again, and has no last point."""
+        """Leave out OSQP's object, which cannot be pickled: the copy sets it up again, without the last point."""
         return {**self.__dict__, "_solver": None, "_options": None}
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
@@ -145,7 +145,7 @@ class OsqpCompiled(Compiled):
         return None
 
     def _begin(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """A start x (n,) and multipliers that fit it, over OSQP's variables and rows; G's are left at 0.
+        """Return a start x (n,) and matching multipliers over OSQP's variables and rows; those of G are 0.
 
         Those of A make (QP.1) hold where x is inside its bounds, in the least-squares sense; the bounds take the rest.
         Lifted, x is followed by v = Zᵀx, which is its own multiplier.

@@ -41,16 +41,16 @@ class QpsolversBackend(FunctionBackend):
         self.name, self.outside = PREFIX + solver, True
 
     def version(self) -> str | None:
-        """That of qpsolvers."""
+        """Return the version of qpsolvers."""
         return installed_version("qpsolvers")
 
     def check_options(self, options: Any) -> None:
-        """Whether a setting exists, its solver says; some pass over those that they do not know."""
+        """Check nothing: the solver itself refuses settings, and some ignore those that they do not know."""
 
 
 @cache
 def of_qpsolvers(name: str, peers: Callable[[], Iterable[Backend]]) -> Backend:
-    """The backend of a name with the prefix. Raises MissingExtraError, UnknownOptionError."""
+    """Return the backend of a name with the prefix. Raises MissingExtraError, UnknownOptionError."""
     if not importable("qpsolvers"):
         raise MissingExtraError(
             f"the backend {name!r} needs the package 'qpsolvers', which is not installed; run: pip install qpsolvers"

@@ -1,1 +1,1 @@
-"""Backends of our own solvers."""
+"""Backends of the built-in solvers."""

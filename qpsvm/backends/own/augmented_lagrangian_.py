@@ -35,14 +35,14 @@ class AugmentedLagrangianBackend(Backend):
     )  # fmt: skip
 
     def requirements(self, size: Size, form: Form) -> Requirements:
-        """Rows, and the matrix that is factored: of the columns, or of free rows where columns are many."""
+        """Return the memory of the rows and of the factored matrix: of columns, or of free rows if columns are many."""
         del form
         k = min(size.rows, size.features)
         side = k if k <= SETTINGS.direct_columns else min(k, SETTINGS.pool_rows)
         return Requirements(0.0, 8.0 * (size.entries + size.rows + side**2))
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
-        """Rows, signs, losses and the intercept of the machine that the QP is the dual of: X is not copied."""
+        """Read rows, signs, losses and intercept of the machine that the QP is the dual of: X is not copied."""
         statement = self.stated(qp)
         rows = linear_rows(statement.svm)
         data = SolverData(X=rows.source, y=rows.sign, C=rows.penalty, intercept=rows.intercept)
@@ -69,7 +69,7 @@ class AugmentedLagrangianCompiled(Compiled):
         return self._told(answer, statement.x(self.rows.alpha(answer.alpha)), raw, y=y, v=statement.lift(w))
 
     def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
-        """w, b and the multipliers of the rows at a point of the QP: b is the best one for w."""
+        """Return w, b and the multipliers of the rows at a point of the QP: b is the best one for w."""
         if x is None:
             return None
         svm, rows = self.statement.svm, self.rows

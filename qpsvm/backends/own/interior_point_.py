@@ -36,7 +36,7 @@ class InteriorPointBackend(Backend):
     memory = Memory(dual=7.5, primal=13.0, copies=4.0)
 
     def compile(self, qp: QP) -> Compiled:
-        """P (an operator), q, A, b, lb, ub; or, for a QP with inequality rows, the soft rows that it consists of."""
+        """Build P (an operator), q, A, b, lb, ub; or, for a QP with inequality rows, its soft rows."""
         lb, ub = qp.bounds
         if qp.G is None:
             if qp.A is not None and qp.A.shape[0] > MOST_ROWS:

@@ -92,12 +92,12 @@ class KernelNewtonBackend(Backend):
     memory = Memory(dual=2.5, primal=2.5)  # of a linear machine
 
     def requirements(self, size: Size, form: Form) -> Requirements:
-        """The Gram matrix of a linear machine, and what is made of parts of it; of another kernel, parts alone."""
+        """Return the memory of a linear machine's Gram matrix and its parts; for another kernel, of parts only."""
         needed = super().requirements(size, form)
         return needed if size.linear else replace(needed, seconds=0.0, bytes=0.0)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
-        """Kernel, X, y, C; or the Gram matrix where the QP has nothing else."""
+        """Read kernel, X, y, C; or the Gram matrix if the QP has nothing else."""
         statement = self.stated(qp)
         svm = statement.svm
         kernel, X, gram = kernel_samples(svm.gram, self.name)
@@ -105,11 +105,11 @@ class KernelNewtonBackend(Backend):
         return KernelNewtonCompiled(self, qp, data, statement=statement)
 
     def direct(self, svm: SVMDual) -> bool:
-        """All but linear ν-SVMs: where Newton steps fail on these, their QP is solved by interior points."""
+        """Return whether it is no linear ν-SVM: if Newton steps fail on these, interior points solve their QP."""
         return not isinstance(svm.gram, LowRank) or svm.mirrored or len(svm.groups) == 1
 
     def on_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
-        """By the engine that suits; a hard margin by its own."""
+        """Solve the dual by the engine that suits; a hard margin by its own engine."""
         kernel, X, gram = kernel_samples(svm.gram, self.name)
         settings: dict[str, Any] = {
             "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
@@ -153,7 +153,7 @@ class Intervals:
 
     @classmethod
     def of(cls, svm: SVMDual, name: str) -> Intervals:
-        """Of a machine's dual, for a backend of that name. Raises UnsupportedError."""
+        """Build it from a machine's dual, for a backend of that name. Raises UnsupportedError."""
         balance = _balance(svm)
         if svm.common_level == 1.0 and not balance.total and not svm.curved and not svm.mirrored:
             return cls(svm, KernelDual.of_hinges(svm.sign, svm.upper), None, balance)
@@ -176,11 +176,11 @@ class Intervals:
         return cls(svm, problem, curvature, balance)
 
     def beta(self, alpha: FloatArray) -> FloatArray:
-        """β (n,) of α (m,)."""
+        """Return β (n,) of α (m,)."""
         return self.svm.beta(alpha)
 
     def alpha(self, beta: FloatArray) -> FloatArray:
-        """α (m,) of β (n,)."""
+        """Return α (m,) of β (n,)."""
         if not self.svm.mirrored:
             return np.maximum(self.svm.sign * beta, 0.0)
         sides = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
@@ -192,7 +192,7 @@ class Intervals:
         return np.concatenate(sides)
 
     def multipliers(self, b: float, tube: float) -> dict[str, float]:
-        """The multipliers of the groups, by name: (IVAL.3)."""
+        """Return the multipliers of the groups, by name: (IVAL.3)."""
         return {
             group.multiplier: (b if group is self.balance else tube) / _factor(self.svm, group, self.balance)
             for group in self.svm.groups
@@ -200,19 +200,19 @@ class Intervals:
 
 
 def _balance(svm: SVMDual) -> Group:
-    """The group of Σβ."""
+    """Return the group of Σβ."""
     if len(svm.groups) == 1:
         return svm.groups[0]
     return next(group for group in svm.groups if np.ptp(group.column * svm.sign) == 0.0)
 
 
 def _factor(svm: SVMDual, group: Group, balance: Group) -> float:
-    """c of (IVAL.3)."""
+    """Return c of (IVAL.3)."""
     return float(group.column[0] * svm.sign[0] if group is balance else group.column[0])
 
 
 def _bounded(svm: SVMDual) -> FloatArray:
-    """U (m,), finite: (IVAL.5)."""
+    """Return U (m,), finite: (IVAL.5)."""
     upper = svm.upper + 0.0
     if svm.bounded:
         return upper
@@ -223,7 +223,7 @@ def _bounded(svm: SVMDual) -> FloatArray:
 def interval_blocks(
     kernel: Kernel, X: Matrix, whole: FloatArray | None, svm: SVMDual, machine: Intervals
 ) -> KernelBlocks:
-    """Where kernel values come from: the Gram matrix itself where there is curvature, or the kernel is linear."""
+    """Return the kernel values as blocks: the full Gram matrix if there is curvature or the kernel is linear."""
     gram, curvature = svm.gram, machine.curvature
     if isinstance(gram, KernelGram):
         if curvature is None:
@@ -238,13 +238,13 @@ def interval_blocks(
 
 
 def mean_curvature(svm: SVMDual) -> float:
-    """The mean of K_ii; 1 where that is nothing."""
+    """Return the mean of K_ii; 1 if that is zero."""
     kappa = svm.gram.mean_diagonal()
     return kappa if kappa > LEAST_CURVATURE else 1.0
 
 
 def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArray | None]:
-    """The kernel and the samples of a Gram matrix, and the matrix itself where it exists. Raises UnsupportedError."""
+    """Return kernel and samples of a Gram matrix, and the matrix itself if it exists. Raises UnsupportedError."""
     if isinstance(gram, KernelGram) and not gram.offset:
         return gram.kernel, gram.X, gram.kept
     if isinstance(gram, LowRank) and gram.d is None and gram.shape[0] <= LARGEST_GRAM:
@@ -272,7 +272,7 @@ class KernelNewtonCompiled(Compiled):
         return self._answer(answer.reported, answer.solver, answer.iterations, statement.x(answer.alpha), y=y, v=v)
 
     def _inside(self, limits: Limits) -> QPSolution:
-        """The QP by interior points."""
+        """Solve the QP by interior points."""
         from qpsvm.solvers.interior_point.mehrotra import mehrotra
 
         qp, settings = self.qp, own_settings(limits, {}, INSIDE_SHARE * (limits.tol or DEFAULT_TOLERANCE))

@@ -18,7 +18,7 @@ from qpsvm.solvers.shared.stopping import Budget
 
 
 def descends(n: int, d: int) -> bool:
-    """Whether there is a loop for so many rows and columns, and nothing that is better for certain."""
+    """Return whether there is a loop for that many rows and columns, and nothing that is certainly better."""
     return core.compiled is not None and not is_large(n, d)
 
 
@@ -35,7 +35,7 @@ class Rows:
         self.entries, self.sparse = numbers_of(X), sp.issparse(X)
 
     def rival(self, smooth: bool) -> float:
-        """Seconds that Newton steps would take."""
+        """Estimate the seconds that Newton steps would take."""
         n, d = self.shape
         return newton_seconds(n, d, self.entries, smooth, self.sparse)
 
@@ -55,7 +55,7 @@ class RowDescent:
         self.go_on(1.0)
 
     def go_on(self, factor: float) -> None:
-        """Passes to a goal that is so much smaller."""
+        """Run further passes, to a goal smaller by the factor."""
         self._run.goal *= factor
         found = self._run.descent()
         self.alpha = balanced(found.alpha, self._y, self._losses) if self._free else found.alpha

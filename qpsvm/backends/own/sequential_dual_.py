@@ -1,4 +1,4 @@
-"""The sequential dual method on an all-in-one machine: a stage, which goes on where the last one ended."""
+"""Run a stage of the sequential dual method on an all-in-one machine, warm-started at the last one (`run`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ARRAYS = 24
 
 
 def check_memory(gram: Operator, dual: AllInOneDual) -> None:
-    """Raises TooLargeError."""
+    """Check that the arrays fit into memory. Raises TooLargeError."""
     needed = 8.0 * ARRAYS * dual.n * dual.k + (0.0 if isinstance(gram, LowRank) else 8.0 * dual.n**2)
     there = available_memory()
     if needed > there:
@@ -31,5 +31,5 @@ def check_memory(gram: Operator, dual: AllInOneDual) -> None:
 def run(
     gram: Operator, dual: AllInOneDual, tol: float, limits: Limits, alpha: FloatArray | None, b: FloatArray | None
 ) -> Answer:
-    """Until the optimality conditions hold to `tol` of the level, from α (n, k) and b (k,)."""
+    """Run until the optimality conditions hold to `tol` of the level, from α (n, k) and b (k,)."""
     return sequential_dual(gram, dual, tol, Budget(limits.max_iter, limits.time_limit, limits.verbose), alpha, b)

@@ -37,7 +37,7 @@ class DualAscentBackend(Backend):
     memory = Memory(dual=1.0, primal=1.0, copies=1.0)
 
     def compile(self, qp: QP) -> DualAscentCompiled:
-        """P (an operator), q, A, b, lb, ub: nothing is copied."""
+        """Build P (an operator), q, A, b, lb, ub: nothing is copied."""
         if qp.G is not None:
             raise UnsupportedError("dual_ascent cannot take inequality rows G x <= h; use cvxopt, osqp or cvxpy")
         lb, ub = qp.bounds
@@ -71,7 +71,7 @@ class SlsqpBackend(Backend):
     memory = Memory(dual=12.5, primal=100.0)
 
     def compile(self, qp: QP) -> SlsqpCompiled:
-        """P, q, G, h, A, b, lb, ub, all dense."""
+        """Build P, q, G, h, A, b, lb, ub, all dense."""
         if qp.n > MOST_VARIABLES:
             raise UnsupportedError(
                 f"slsqp works on dense matrices and takes at most {MOST_VARIABLES} variables, this QP has {qp.n}; "
@@ -114,7 +114,7 @@ class SubgradientBackend(Backend):
     memory = Memory(dual=5.5, primal=5.5, copies=5.0)
 
     def compile(self, qp: QP) -> SubgradientCompiled:
-        """M, h, c, d, q of ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊: what is left when the slacks are eliminated."""
+        """Build M, h, c, d, q of ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊, with the slacks eliminated."""
         named = "xi" in qp.variables and any(name in qp.constraints for name in forms.LEVEL_ROWS)
         if not named or not isinstance(qp.P, Diagonal):
             raise UnsupportedError(
@@ -132,7 +132,7 @@ class SubgradientBackend(Backend):
 
 
 def _slacks(qp: QP) -> slice:
-    """Where the slacks are: ξ, and of a regression ξ* behind it."""
+    """Return the slice of the slacks: ξ, followed by ξ* for a regression."""
     parts = [qp.variables[name] for name in forms.SLACKS if name in qp.variables]
     return slice(parts[0].start, parts[-1].stop)
 

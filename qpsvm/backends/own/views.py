@@ -1,4 +1,4 @@
-"""The rows of a linear machine's dual as our linear solvers take them: a source, signs, losses, and the way back to α.
+"""Convert the rows of a linear machine's dual for the linear solvers, and their multipliers back to α (`linear_rows`).
 
     (ROWS.2)  a regression's two rows of a sample, s = ±1 and ℓ = ±t − ε, are one row of level t and width ε, by
               β = α⁺ − α⁻;  α⁺ = max(β, 0), α⁻ = max(−β, 0), as of the two at most one is not 0 at an optimum
@@ -29,7 +29,7 @@ SAME = 4.0 * float(np.finfo(float).eps)
 
 @dataclass(frozen=True, eq=False)
 class LinearRows:
-    """What a linear solver is given.
+    """The input of a linear solver.
 
     source (k, d): Without the ones of a penalised intercept.
     sign (k,)
@@ -53,16 +53,16 @@ class LinearRows:
         return np.broadcast_to(self.losses.high, len(self.sign)) if self.losses.hinges else self.losses
 
     def alpha(self, signed: FloatArray) -> FloatArray:
-        """α (m,) from the multipliers of the rows, (k,)."""
+        """Return α (m,) from the multipliers of the rows, (k,)."""
         return np.concatenate([np.maximum(signed, 0.0), np.maximum(-signed, 0.0)]) if self.folded else signed
 
     def multipliers(self, alpha: FloatArray) -> FloatArray:
-        """The multipliers of the rows, (k,), from α (m,)."""
+        """Return the multipliers of the rows, (k,), from α (m,)."""
         return alpha[: len(self.sign)] - alpha[len(self.sign) :] if self.folded else alpha
 
 
 def linear_rows(svm: SVMDual) -> LinearRows:
-    """The rows of a dual over a linear kernel."""
+    """Build the rows of a dual over a linear kernel."""
     assert isinstance(svm.gram, LowRank)
     intercept: Literal["free", "penalised"] | None = "free" if svm.groups else None
     fold = folded(svm)
@@ -81,12 +81,12 @@ def linear_rows(svm: SVMDual) -> LinearRows:
 
 
 def _unit_of(svm: SVMDual) -> float:
-    """`LinearRows.factor` as the first of these rows says."""
+    """Return `LinearRows.factor`, given by the first of these rows."""
     return float(svm.groups[0].column[0] * svm.sign[0])
 
 
 def best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:
-    """The b that is best for w (d,), of a machine whose only multiplier is b divided by a factor."""
+    """Return the best b for w (d,), of a machine whose only multiplier is b divided by a factor."""
     assert isinstance(svm.gram, LowRank)
     part = svm.parts[0]
     found = levels.interval(svm, part, levels.reaches(svm, part, svm.gram.source.margins(w)))
@@ -95,14 +95,14 @@ def best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:
 
 
 def middle_of(values: FloatArray) -> float:
-    """The upper one of the medians of some numbers, (n,)."""
+    """Return the upper median of numbers, (n,)."""
     values = values.copy()
     values.partition(len(values) // 2)
     return float(values[len(values) // 2])
 
 
 def folded(svm: SVMDual) -> RowLosses | None:
-    """Both rows of every sample as one loss, (ROWS.2); None where the rows are not a regression's."""
+    """Return both rows of every sample as one loss, (ROWS.2); None if the rows are not a regression's."""
     if not svm.mirrored:
         return None
     n = svm.n

@@ -1,4 +1,4 @@
-"""The checks that every array and number from outside passes once.
+"""Check arrays and numbers from outside, once (`as_matrix`, `as_finite_vector`, `as_real`).
 
 Columns by their names: those of a data frame are remembered, and other frames are matched by them.
 """
@@ -63,7 +63,7 @@ def _check_two_dimensional(shape: tuple[int, ...], name: str) -> None:
 
 
 def short_indices(matrix: Matrix) -> Matrix:
-    """The same CSR array with 32-bit indices where they fit: half the memory, and many libraries need them."""
+    """Return the CSR array with 32-bit indices if they fit: half the memory, and many libraries need them."""
     fits = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
     if not fits or (matrix.indices.dtype == np.int32 and matrix.indptr.dtype == np.int32):
         return matrix
@@ -74,7 +74,7 @@ def short_indices(matrix: Matrix) -> Matrix:
 
 
 def column_names(X: Any) -> Sequence[Any] | None:
-    """What a data frame calls its columns, be it text or not; None for anything else."""
+    """Return the column names of a data frame, text or not; None for anything else."""
     try:
         return list(X.columns)
     except (AttributeError, TypeError):  # there is nothing of that name, or it holds no names
@@ -111,7 +111,7 @@ _NO_NUMBERS = {
 
 
 def _kind(dtype: Any) -> str:
-    """The kind of a column: a letter as NumPy has it, or a word; categories that are numbers are these."""
+    """Return the kind of a column: a NumPy letter, or a word; numeric categories have that of their numbers."""
     categories = getattr(getattr(dtype, "categories", None), "dtype", None)
     if categories is not None:
         return str(categories.kind) if categories.kind in "biuf" else "category"
@@ -144,7 +144,7 @@ def refuse_masked(values: Any, name: str) -> None:
 
 
 def raw_array(values: Any, name: str) -> NDArray[Any]:
-    """The values as an array, of whatever type. Raises DataError."""
+    """Return the values as an array, of any type. Raises DataError."""
     if type(values) is np.ndarray:
         return values
     refuse_masked(values, name)
@@ -156,7 +156,7 @@ def raw_array(values: Any, name: str) -> NDArray[Any]:
 
 
 def _uneven(rows: Sequence[Any]) -> str:
-    """Where the length of rows changes, in words. NumPy's own message speaks of its inside."""
+    """Describe where the length of rows changes; NumPy's own message speaks of its internals."""
     lengths = [_length(row) for row in rows]
     row = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if row is None:
@@ -223,7 +223,7 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
 
 
 def sum_of_squares(matrix: Matrix, said: Callable[[int, int, str], str], where: str = "") -> float:
-    """Σ x_ij², which shows in one pass whether all numbers are finite; infinite where it overflows, but no square does.
+    """Return Σ x_ij², which tests all numbers in one pass; infinite if it overflows, but no square does.
 
     `said` puts row, column and number of a fault into words, and `where` of what part of the samples others are.
 
@@ -244,7 +244,7 @@ def sum_of_squares(matrix: Matrix, said: Callable[[int, int, str], str], where: 
 def _bad_number(
     matrix: Matrix, good: NDArray[np.bool_], said: Callable[[int, int, str], str], where: str = ""
 ) -> DataError:
-    """The error about the first number, row by row, that is not good."""
+    """Build the error about the first number, row by row, that is not good."""
     values: NDArray[Any] = matrix.data if sp.issparse(matrix) else matrix
     place = int(np.argmin(good.ravel()))
     value, count = float(values.ravel()[place]), int((~good).sum())
@@ -255,7 +255,7 @@ def _bad_number(
 
 
 def index_of(X: Matrix, place: int) -> tuple[int, int]:
-    """Row and column of a number by its place among those stored, row by row."""
+    """Return row and column of a number from its position among those stored, row by row."""
     if sp.issparse(X):
         return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
     row, column = np.unravel_index(place, X.shape)
@@ -263,7 +263,7 @@ def index_of(X: Matrix, place: int) -> tuple[int, int]:
 
 
 def all_finite(values: FloatArray) -> bool:
-    """Whether all values of an array are finite. A finite sum shows it in one pass; another one is looked into."""
+    """Return whether all values are finite. A finite sum shows it in one pass; otherwise the values are checked."""
     with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(np.add.reduce(values, axis=None)) or bool(np.isfinite(values).all())
 
@@ -362,7 +362,7 @@ LISTED = 3
 
 
 def feature_names(X: Any) -> tuple[str, ...] | None:
-    """The names of a data frame's columns, where all are text and no two are the same; else None."""
+    """Return the column names of a data frame if all are text and all different; else None."""
     names = None if type(X) is np.ndarray else column_names(X)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
@@ -370,7 +370,7 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
 
 
 def column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
-    """Where in X the columns with the known names are. Returns (d,) or None. Raises DataError."""
+    """Return the positions in X of the columns with known names, (d,), or None. Raises DataError."""
     names = column_names(X) or []
     if known is None or not any(isinstance(name, str) for name in names):
         return None
@@ -386,7 +386,7 @@ def column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
 
 
 def order_of(given: Sequence[str], known: Sequence[str], what: str) -> IntArray | None:
-    """Where among the given names the known ones are, (d,), or None where they are the same in the same order.
+    """Return the positions of known names among the given ones, (d,), or None if the order is the same.
 
     Raises DataError.
     """
@@ -410,7 +410,7 @@ def order_of(given: Sequence[str], known: Sequence[str], what: str) -> IntArray 
 
 
 def _listed(names: Sequence[str], near: Sequence[str] = ()) -> str:
-    """The first names, each with the nearest one of `near`, and how many more there are."""
+    """Return the first names, each with the nearest one of `near`, and how many more there are."""
     texts = []
     for name in names[:LISTED]:
         close = difflib.get_close_matches(name, near, n=1)

@@ -1,4 +1,4 @@
-"""Vectors of rational numbers: as floats below and above them, and exactly where somebody asks.
+"""Store vectors of rational numbers, exactly and as floats below and above them (`Exactly`).
 
     (EXACT.1)  value_k = factor·(high_k + low_k), or factor/(high_k + low_k):  the sum of two doubles is what t − ε and
                C·s are without rounding, by (ROUND.2) and (ROUND.3), and 1/Σs is a factor
@@ -35,7 +35,7 @@ SMALLEST, LARGEST = 2.0**-400, 2.0**400
 
 
 def rounded(value: Fraction) -> tuple[float, float]:
-    """The floats next to a rational, below and above it; both are the number itself where it is a float."""
+    """Return the floats next to a rational, below and above it; both are the number itself if it is a float."""
     near = nearest_float(value)
     if math.isinf(near):
         return (math.nextafter(near, 0.0), near) if near > 0 else (near, math.nextafter(near, 0.0))
@@ -46,12 +46,12 @@ def rounded(value: Fraction) -> tuple[float, float]:
 
 
 def below(value: Fraction) -> float:
-    """The largest float that is not above a rational."""
+    """Return the largest float that is not above a rational."""
     return rounded(value)[0]
 
 
 def above(value: Fraction) -> float:
-    """The least float that is not below a rational."""
+    """Return the smallest float that is not below a rational."""
     return rounded(value)[1]
 
 
@@ -60,19 +60,19 @@ FINITE = math.nextafter(math.inf, 0.0)
 
 
 def sum_below(*parts: float) -> float:
-    """A sum of few floats from below."""
+    """Return a sum of few floats from below."""
     if any(math.isnan(part) or part == -math.inf for part in parts):
         return -math.inf
     return below(sum((Fraction(min(part, FINITE)) for part in parts), Fraction(0)))
 
 
 def root_below(value: Fraction) -> float:
-    """A float that is not above √value; 0 where the value is not positive."""
+    """Return a float that is not above √value; 0 if the value is not positive."""
     return math.nextafter(math.sqrt(below(value)), 0.0) if value > 0 else 0.0
 
 
 def root_above(value: Fraction) -> float:
-    """A float that is not below √value, and hardly above it; 0 where the value is not positive."""
+    """Return a float that is not below √value, and hardly above it; 0 if the value is not positive."""
     if value <= 0:
         return 0.0
     shift = (value.denominator.bit_length() - value.numerator.bit_length()) // 2
@@ -97,7 +97,7 @@ class Exactly:
         return len(self.high)
 
     def __getitem__(self, k: int) -> Fraction:
-        """The number itself."""
+        """Return the number itself."""
         high, low = float(self.high[k]), float(self.low[k])
         if high == 1.0 and not low:
             return self.factor
@@ -135,7 +135,7 @@ class Exactly:
 
     @property
     def infinite(self) -> NDArray[np.bool_]:
-        """Which of the numbers are ∞: (m,)."""
+        """The mask of infinite entries: (m,)."""
         return np.isinf(self.high)
 
     @property
@@ -144,13 +144,13 @@ class Exactly:
         return not self.inverse and not (self.high.any() or self.low.any())
 
     def finite(self, k: int) -> Fraction | None:
-        """The number itself; None where it is ∞."""
+        """Return the number itself; None if it is ∞."""
         return None if math.isinf(self.high[k]) else self[k]
 
 
 @dataclass(frozen=True, eq=False)
 class Listed(Exactly):
-    """Numbers of any kind, or those of several vectors, one behind the other.
+    """Numbers of any kind, or those of several concatenated vectors.
 
     high, low (m,): Floats that are not above and not below; or, of the vectors, theirs.
     at: The number at a place, exactly.
@@ -174,25 +174,25 @@ class Listed(Exactly):
         return False
 
     def each(self, change: Callable[[Exactly], Exactly], number: Callable[[Fraction], Fraction]) -> Exactly:
-        """The same with every number changed, each vector in its own way."""
+        """Return the vector with every number changed, each of its parts in its own way."""
         if self.parts:
             return joined(*map(change, self.parts))
         return rationals([number(self[k]) for k in range(len(self))])
 
 
 def enclosed(low: FloatArray, high: FloatArray, at: Callable[[int], Fraction]) -> Exactly:
-    """Numbers that are between two floats each, (m,), and that a function knows exactly; those above are finite."""
+    """Build a vector of numbers between two floats each, (m,), exact by a function; the upper ones are finite."""
     return Listed(low, high, at=at)
 
 
 def rationals(values: Sequence[Fraction]) -> Exactly:
-    """Numbers that are listed."""
+    """Build a vector of listed numbers."""
     ends = [rounded(value) for value in values]
     return enclosed(np.array([low for low, _ in ends]), np.array([high for _, high in ends]), values.__getitem__)
 
 
 def joined(*parts: Exactly) -> Exactly:
-    """The numbers of several vectors, one behind the other."""
+    """Concatenate several vectors."""
     high, low = _behind([part.high for part in parts]), _behind([part.low for part in parts])
     factor, inverse = parts[0].factor, parts[0].inverse
     if all(type(part) is Exactly and part.factor == factor and part.inverse == inverse for part in parts):
@@ -207,31 +207,31 @@ def joined(*parts: Exactly) -> Exactly:
 
 
 def _behind(vectors: Sequence[FloatArray]) -> FloatArray:
-    """Several vectors as one, `repeated` where all are, and by one number."""
+    """Concatenate vectors of floats: `repeated` if all are, by one number."""
     ones = {common_value(vector) for vector in vectors}
     one = ones.pop() if len(ones) == 1 else None
     return np.concatenate(vectors) if one is None else repeated(one, sum(map(len, vectors)))
 
 
 def constant(value: Fraction | float, m: int) -> Exactly:
-    """One number m times."""
+    """Build a vector of one number, repeated m times."""
     if isinstance(value, float):
         return Exactly(repeated(value, m), repeated(0.0, m))
     return Exactly(repeated(1.0, m), repeated(0.0, m), value)
 
 
 def floats(values: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
-    """Floats times one rational."""
+    """Build a vector of floats times one rational."""
     return Exactly(values, repeated(0.0, len(values)), factor)
 
 
 def sums(a: FloatArray, b: FloatArray) -> Exactly:
-    """a + b, (m,) each."""
+    """Return a + b, (m,) each."""
     return Exactly(*two_sum(a, b))
 
 
 def have_exact_products(values: FloatArray) -> bool:
-    """Whether products of such floats keep their rounding errors: these neither underflow nor overflow."""
+    """Return whether products of such floats keep their rounding errors: no underflow nor overflow."""
     if len(values) and values.min() > SMALLEST and values.max() < LARGEST:  # as weights and penalties are
         return True
     sizes = np.abs(values[values != 0.0])
@@ -239,7 +239,7 @@ def have_exact_products(values: FloatArray) -> bool:
 
 
 def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
-    """factor·a∘b, (m,) each; one by one where these are of sizes whose products two doubles cannot hold."""
+    """Return factor·a∘b, (m,) each; one by one if their sizes do not allow products as two doubles."""
     one, other = common_value(a), common_value(b)
     if one == 1.0 and factor == 1:
         return floats(b)
@@ -255,14 +255,14 @@ def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Ex
 
 
 def inverses(values: Exactly, factor: Fraction) -> Exactly:
-    """factor over each of the numbers."""
+    """Return factor over each of the numbers."""
     if isinstance(values, Listed):
         return values.each(lambda part: inverses(part, factor), lambda number: factor / number)
     return Exactly(values.high, values.low, factor / values.factor, not values.inverse)
 
 
 def multiples(values: Exactly, factor: Fraction) -> Exactly:
-    """factor times each of the numbers."""
+    """Return factor times each of the numbers."""
     if factor == 1:
         return values
     if isinstance(values, Listed):
@@ -271,14 +271,14 @@ def multiples(values: Exactly, factor: Fraction) -> Exactly:
 
 
 def exactly(values: Exactly | FloatArray | Fraction | float, m: int) -> Exactly:
-    """Numbers in any of these shapes as a vector (m,): one number stands for m of them."""
+    """Return numbers of any of these types as a vector (m,): one number stands for m of them."""
     if isinstance(values, Exactly):
         return values
     return floats(values) if isinstance(values, np.ndarray) else constant(values, m)
 
 
 def as_floats(values: Exactly) -> FloatArray:
-    """The numbers as floats, (m,): rounded once, of a product with a factor up to 2⁻⁵⁰ of a rounding more.
+    """Return the numbers as floats, (m,): rounded once; of a product with a factor, up to 2⁻⁵⁰ of a rounding more.
 
     `repeated` where all numbers are one. What is beyond all floats is infinite.
     """
@@ -319,7 +319,7 @@ def as_floats(values: Exactly) -> FloatArray:
 
 
 def radii(values: Exactly, near: FloatArray | None = None) -> FloatArray | None:
-    """How far `as_floats` may be off, (m,); None where those are the numbers themselves. `near` are they, if known."""
+    """Bound the error of `as_floats`, (m,); None if those are exact. `near` are these floats, if known."""
     if isinstance(values, Listed) and values.parts:
         known = [radii(part) for part in values.parts]
         if all(part is None for part in known):
@@ -337,7 +337,7 @@ def radii(values: Exactly, near: FloatArray | None = None) -> FloatArray | None:
 
 
 def nearest_float(value: Fraction) -> float:
-    """A rational as a float, rounded to nearest; infinite beyond all floats."""
+    """Return a rational as a float, rounded to nearest; infinite beyond all floats."""
     try:
         return value.numerator / value.denominator
     except OverflowError:
@@ -345,7 +345,7 @@ def nearest_float(value: Fraction) -> float:
 
 
 def sum_of(values: FloatArray) -> Fraction:
-    """The exact sum of floats, (n,)."""
+    """Return the exact sum of floats, (n,)."""
     one = common_value(values)
     if one is not None:
         return Fraction(one) * len(values)
@@ -359,14 +359,14 @@ def sum_of(values: FloatArray) -> Fraction:
 
 
 def total_of(values: Exactly) -> Fraction:
-    """The exact sum of the numbers."""
+    """Return the exact sum of the numbers."""
     if isinstance(values, Listed) or values.inverse:
         return sum((values[k] for k in range(len(values))), Fraction(0))
     return values.factor * (sum_of(values.high) + sum_of(values.low))
 
 
 def as_integers(values: FloatArray) -> tuple[list[int], int]:
-    """j and an exponent with value_k = j_k 2^exponent, exactly. Shapes: values (k,). Raises ValueError."""
+    """Return j and an exponent with value_k = j_k 2^exponent, exactly. Shapes: values (k,). Raises ValueError."""
     if not np.isfinite(values).all():
         raise ValueError("only finite floats are integers times a power of 2")
     mantissa, exponents = np.frexp(values)
@@ -378,6 +378,6 @@ def as_integers(values: FloatArray) -> tuple[list[int], int]:
 
 
 def common(values: Sequence[Fraction]) -> tuple[list[int], int]:
-    """j and a denominator with value_k = j_k / denominator."""
+    """Return j and a denominator with value_k = j_k / denominator."""
     denominator = math.lcm(*{value.denominator for value in values}) if values else 1
     return [value.numerator * (denominator // value.denominator) for value in values], denominator

@@ -1,4 +1,4 @@
-"""Arrays that nobody may write to: what is kept and handed out says so, and an order to change it in place is an error.
+"""Make arrays read-only: those that are stored or returned cannot be changed in place (`frozen`, `remembered`).
 
 An array of ours is frozen itself. A caller's is left as it is: what is kept of it is a view that is frozen. The same
 for whole objects: frozen dataclasses, and properties that are computed once; and their abstract classes.
@@ -29,27 +29,27 @@ PLAIN: set[type] = {float, int, bool, str, type(None), np.float64}
 class Abstract(ABCMeta):
     """The type of abstract classes of this library, of which objects are told by their type, as others are.
 
-    `ABCMeta` looks into its registry, in Python, each time that somebody asks `isinstance`.
+    `ABCMeta` looks into its registry, in Python, at each call of `isinstance`.
     """
 
     __instancecheck__ = type.__instancecheck__
 
 
 def parts_of_array(array: Matrix) -> list[Any]:
-    """The arrays that hold the numbers of an array: itself, or the three of compressed rows or columns."""
+    """Return the arrays that hold the numbers of an array: itself, or the three of CSR or CSC."""
     if isinstance(array, np.ndarray):
         return [array]
     return [array.data, array.indices, array.indptr] if _compressed(array) else []
 
 
 def _compressed(value: Any) -> bool:
-    """Whether it is of compressed rows or columns; `issparse` alone takes microseconds, and most things are not."""
+    """Return whether it is CSR or CSC; `issparse` alone takes microseconds, and most values are not."""
     kind = getattr(value, "format", None)  # of a task that Dask has not computed, another task
     return isinstance(kind, str) and kind in ("csr", "csc") and bool(sp.issparse(value))
 
 
 def frozen(value: T) -> T:
-    """The value itself; if it is an array of ours, or holds some, nobody may write to it from now on."""
+    """Make the arrays of a value read-only, and return the value."""
     kind = type(value)
     if kind in PLAIN:
         return value
@@ -76,7 +76,7 @@ def freeze_each(values: Iterable[Any]) -> None:
 
 
 def read_only(value: Any) -> Any:
-    """The value; instead of an array that can be written to, a view that cannot: for arrays that may be a caller's.
+    """Return the value; instead of a writable array, which may be a caller's, a read-only view.
 
     A sparse array that is not canonical is copied: SciPy would sort it in place when it is first used.
     """
@@ -123,15 +123,16 @@ def freeze_all(thing: Any, seen: set[int] | None = None) -> None:
 
 
 def is_ours(array: Matrix) -> bool:
-    """Whether an array is frozen and no view of another one, so that nobody can write to it."""
+    """Return whether an array is frozen and no view of another one, so that it cannot be written to."""
     if type(array) is np.ndarray:
         return array.base is None and not array.flags.writeable
     return not any(part.flags.writeable or part.base is not None for part in parts_of_array(array))
 
 
 def made(kind: type[T], /, **parts: Any) -> T:
-    """An object of a frozen dataclass from its parts by name; what has a plain default may be left out.
-    Its arrays, which have to be ours, are frozen.
+    """Build an object of a frozen dataclass from its parts by name.
+
+    Parts with a plain default may be left out. Its arrays, which must not be a caller's, become read-only.
 
     `__init__` of a frozen class sets each part by a call of its own, as long as a small vector takes to be added up.
     """
@@ -156,7 +157,7 @@ class remembered(cached_property[V]):
     @overload
     def __get__(self, instance: object, owner: type[Any] | None = None) -> V: ...
     def __get__(self, instance: object | None, owner: type[Any] | None = None) -> remembered[V] | V:
-        """The value, which from then on is found in its place."""
+        """Return the value, which from then on is stored as an attribute."""
         if instance is None:
             return self
         value: Any = self.func(instance)
@@ -169,7 +170,7 @@ class remembered(cached_property[V]):
 
 
 def bare(thing: Any) -> Any:
-    """A copy without what was remembered, such as the Gram matrix of a problem."""
+    """Return a copy without cached values, such as the Gram matrix of a problem."""
     computed = _computed(thing.__class__)
     twin = object.__new__(thing.__class__)
     twin.__dict__.update({name: value for name, value in thing.__dict__.items() if name not in computed})
@@ -178,28 +179,28 @@ def bare(thing: Any) -> Any:
 
 @cache
 def _computed(kind: Any) -> frozenset[str]:
-    """The names of what objects of a class compute once and keep."""
+    """Return the names of the cached properties of a class."""
     return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
 
 
 def repeated(value: float, n: int) -> FloatArray:
-    """One number n times, (n,), read-only and in the memory of one."""
+    """Return one number n times, (n,), read-only and in the memory of one."""
     return _repeated(struct.pack("d", value), n)
 
 
 @lru_cache(maxsize=256)
 def _repeated(number: bytes, n: int) -> FloatArray:
-    """The same, of the bytes of the number, by which 0 and −0 differ: as floats they are one key of the cache."""
+    """Return the same from the bytes of the number, so that the cache distinguishes 0 and −0."""
     return np.ndarray((n,), np.float64, number, 0, (0,))  # np.broadcast_to takes ten times as long
 
 
 def common_value(vector: FloatArray) -> float | None:
-    """The number of a `repeated` vector (n,), else None. It looks at the strides, not at the values."""
+    """Return the number of a `repeated` vector (n,), else None. It reads the strides, not the values."""
     return float(vector[0]) if len(vector) and vector.strides == (0,) else None
 
 
 def times(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
-    """factors∘vector, (n,): `repeated` where both are, and the vector itself where all factors are 1.
+    """Return factors∘vector, (n,): `repeated` if both are, and the vector itself if all factors are 1.
 
     `factors` is one number, or a vector (n,).
     """
@@ -214,14 +215,14 @@ def times(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
 
 
 def divided(number: float, vector: FloatArray) -> FloatArray:
-    """number/vector, (n,): `repeated` where the vector is."""
+    """Return number/vector, (n,): `repeated` if the vector is."""
     value = common_value(vector)
     quotient: FloatArray = number / vector if value is None else repeated(number / value, len(vector))
     return quotient
 
 
 def total(vector: FloatArray, where: NDArray[np.bool_]) -> float:
-    """The sum of the entries of a vector (n,) where a mask (n,) is true."""
+    """Return the sum of the entries of a vector (n,) where a mask (n,) is true."""
     value = common_value(vector)
     if value is not None:
         return value * int(np.count_nonzero(where))

@@ -1,4 +1,4 @@
-"""Weighted quantiles of many numbers, without sorting them all.
+"""Find weighted quantiles of many numbers, without sorting them all (`quantile_interval`, `crossing`).
 
     (OVER.2)  where Rt + the weights of the points up to t rise to a level:  a sample of the points brackets the place,
               four sums say in which part it is, and only that part is looked at again
@@ -22,7 +22,7 @@ EPS = float(np.finfo(float).eps)
 
 
 def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> tuple[float, float]:
-    """All minimisers t of Σ weights_i (t − points_i)₊ − level·t: the weighted quantile of the points at a level.
+    """Return all minimisers t of Σ weights_i (t − points_i)₊ − level·t, the weighted quantile at a level.
 
     Shapes: points, weights (n,).
     """
@@ -41,7 +41,7 @@ def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> 
 
 
 def _order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
-    """`quantile_interval` for weights that are all 1: two order statistics, and nothing has to be sorted."""
+    """Return `quantile_interval` for weights that are all 1: two order statistics, without sorting."""
     n = len(points)
     slack = 4 * n * EPS * n
     first = min(max(math.ceil(level - slack) - 1, 0), n - 1)
@@ -59,7 +59,7 @@ def crossing(
     ridge: float = 0.0,
     strict: bool = False,
 ) -> float:
-    """Where Rt + the weights of the points up to t reach a level, (OVER.2): a point, or between two where R > 0.
+    """Return t where Rt + the weights of the points up to t reach a level, (OVER.2); between two points if R > 0.
 
     Shapes: points, weights (n,).
     """
@@ -85,7 +85,7 @@ def crossing(
 
 
 def _bracket(points: FloatArray, weights: FloatArray, level: float, ridge: float) -> tuple[float, float]:
-    """Two points between which the crossing is in all likelihood, from a sample of the points."""
+    """Return two points between which the crossing very likely is, from a sample of the points."""
     step = -(-len(points) // SAMPLE)
     order = np.argsort(points[::step], kind="stable")
     sample, mass = points[::step][order], np.cumsum(weights[::step][order])
@@ -97,7 +97,7 @@ def _bracket(points: FloatArray, weights: FloatArray, level: float, ridge: float
 def _crossing_of_few(
     points: FloatArray, weights: FloatArray, level: float, before: float, ridge: float, strict: bool, end: float
 ) -> float:
-    """`crossing` for few points, and the end of the part that they are of."""
+    """Return `crossing` for few points; beyond their part, its end."""
     order = np.argsort(points, kind="stable")
     points, passed = points[order], before + np.cumsum(weights[order])
     k = int(np.searchsorted(ridge * points + passed, level, side="right" if strict else "left"))

@@ -1,4 +1,4 @@
-"""What floating-point arithmetic may cost: worst-case bounds, and sums and products in twice the precision.
+"""Bound the errors of floating-point arithmetic, and compute sums and products in double-double precision.
 
 u = 2⁻⁵³ is the unit roundoff of doubles. A sum of k products is off by at most γ_k Σ|a_i b_i|, in any order:
 
@@ -38,7 +38,7 @@ from qpsvm.base.errors import DataError
 
 
 def relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
-    """(CERT.3): P − D over max(|P|, |D|, floor); 0 where all are 0, infinite where P is."""
+    """Return (CERT.3): P − D over max(|P|, |D|, floor); 0 where all are 0, infinite where P is."""
     scale = max(abs(primal), abs(dual), floor)
     if difference == 0.0:
         return 0.0
@@ -74,12 +74,12 @@ CUTS = 6
 
 
 def gamma(k: float) -> float:
-    """γ_k of (ROUND.1), or infinity where k roundings leave no digit."""
+    """Return γ_k of (ROUND.1), or infinity where k roundings leave no digit."""
     return k * UNIT / (1.0 - k * UNIT) if k * UNIT < 1.0 else math.inf
 
 
 def lengths_above(squares: FloatArray, k: int) -> FloatArray:
-    """(ROUND.5): lengths from above, (n,), for squares of them as computed of k numbers each, in any order."""
+    """Bound lengths from above by (ROUND.5), (n,), from their squares as computed of k numbers each, in any order."""
     lengths: FloatArray = np.sqrt(squares)
     lengths *= 1.0 + gamma(k + 6)
     lengths += math.sqrt(k) * TINY_NORM
@@ -87,7 +87,7 @@ def lengths_above(squares: FloatArray, k: int) -> FloatArray:
 
 
 def length_above(v: FloatArray) -> float:
-    """‖v‖ from above, in units of its largest entry: squares may underflow, or overflow."""
+    """Bound ‖v‖ from above, in units of its largest entry: squares may underflow, or overflow."""
     largest = float(np.abs(v).max(initial=0.0))
     if largest == 0.0:
         return 0.0
@@ -98,7 +98,7 @@ def length_above(v: FloatArray) -> float:
 
 
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(ROUND.2): the sum of two arrays of one shape, and its error."""
+    """Return (ROUND.2): the sum of two arrays of one shape, and its error."""
     if a.ndim == 1 and len(a) > IN_CACHE:
         return _in_blocks(two_sum, a, b)
     s = a + b
@@ -107,7 +107,7 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(ROUND.3): the product of two arrays of one shape, and its error.
+    """Return (ROUND.3): the product of two arrays of one shape, and its error.
 
     The two are exact for |a|, |b| < 2⁹⁹⁵ where nothing underflows.
     """
@@ -123,7 +123,7 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _in_blocks(pair: Callable[..., tuple[FloatArray, FloatArray]], *given: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What makes two vectors of two, a block at a time: fresh memory takes longer than the arithmetic."""
+    """Apply a function that makes two vectors, by blocks: fresh memory takes longer than the arithmetic."""
     first, second = np.empty(len(given[0])), np.empty(len(given[0]))
     for start in range(0, len(first), IN_CACHE):
         part = slice(start, start + IN_CACHE)
@@ -132,7 +132,7 @@ def _in_blocks(pair: Callable[..., tuple[FloatArray, FloatArray]], *given: Float
 
 
 def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ax in twice the precision, and how far each entry may be off, by (ROUND.4).
+    """Return Ax in double-double precision, and the error bound of each entry, by (ROUND.4).
 
     Shapes: A (m, k), x (k,) → values, radii (m,).
     """
@@ -141,7 +141,7 @@ def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def dots_in_two(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """As `dots`, but each value is a sum of two doubles, the first of which is the value rounded.
+    """Return Ax with each entry as a sum of two doubles, the first of which is the rounded value.
 
     Returns high, low, radii (m,).
     """
@@ -160,7 +160,7 @@ def dots_in_two(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, F
 
 
 def sum_in_two(parts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The sum of few vectors, each entry of two doubles and with a radius, (p, 3, n), as one of them: (n,) each."""
+    """Sum few vectors, each entry of two doubles and with a radius, (p, 3, n), into one of them: (n,) each."""
     high, low, radii = (np.zeros(parts.shape[2]) for _ in range(3))
     spread = np.zeros(parts.shape[2])
     for other_high, other_low, other_radii in parts:
@@ -173,7 +173,7 @@ def sum_in_two(parts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def column_sums(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Sums of numbers that belong to n columns, each as a sum of two doubles.
+    """Sum the numbers of each of n columns, each as a sum of two doubles.
 
     Each number is cut in two, the first part a multiple of one power of 2 that is so large that these parts are added
     without rounding (Rump). Shapes: columns (k,), products (k,) → high, low, radii (n,).
@@ -194,14 +194,14 @@ def _sums(columns: IntArray, values: FloatArray, n: int) -> FloatArray:
 
 
 def dot(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
-    """aᵀb plus more numbers, rounded once, and how far that may be off. a and b have one length, (n,)."""
+    """Return aᵀb plus more numbers, rounded once, and its error bound. a and b have one length, (n,)."""
     product, error = two_product(a, b)
     s = exact_sum([*product.tolist(), *error.tolist(), *added])
     return s, UNIT * abs(s) + len(a) * UNDERFLOW
 
 
 def exact_sum(values: list[float]) -> float:
-    """`math.fsum`; no number, as of NumPy's sums, where it is beyond all floats or of ∞ − ∞."""
+    """Return `math.fsum`; NaN if the sum is beyond all floats or contains ∞ − ∞."""
     try:
         return math.fsum(values)
     except (OverflowError, ValueError):
@@ -209,14 +209,14 @@ def exact_sum(values: list[float]) -> float:
 
 
 def bounded_total(values: FloatArray, *added: float) -> tuple[float, float]:
-    """The sum of a vector (n,) and more numbers, and how far it may be off. A long vector is added in chunks first."""
+    """Return the sum of a vector (n,) and more numbers, and its error bound. A long vector is added in chunks."""
     terms, spread = _added_first(values)
     s = exact_sum([*terms, *added] if added else terms)
     return s, UNIT * abs(s) + spread
 
 
 def _added_first(values: FloatArray) -> tuple[list[float], float]:
-    """Numbers with the sum of a vector (n,), and how far that may be off: 0 but for numbers of very many sizes.
+    """Return numbers with the sum of a vector (n,), and their error bound: 0 but for numbers of very many sizes.
 
     A long vector is cut into multiples of one power of 2, which are added without rounding, as in `column_sums`, until
     little is left.
@@ -252,7 +252,7 @@ _DIGITS = re.compile(r"\s*[+-]?\d{16,}\s*")
 
 
 def refuse_rounded(given: Any, values: Matrix, name: str, columns: Sequence[Any] | None = None) -> None:
-    """Refuse numbers of which other ones were made. Raises DataError."""
+    """Refuse numbers that were rounded on conversion. Raises DataError."""
     if sp.issparse(given):
         if given.dtype.itemsize < 8 or given.dtype == np.float64:
             return
@@ -272,7 +272,7 @@ def refuse_rounded(given: Any, values: Matrix, name: str, columns: Sequence[Any]
 
 
 def first_rounded(raw: NDArray[Any]) -> int | None:
-    """The place in the flattened array of the first number that no double is equal to; None where there is none."""
+    """Return the position in the flattened array of the first number that no double equals; None if there is none."""
     if raw.dtype == object:
         return next((place for place, number in enumerate(raw.flat) if _is_rounded(number)), None)
     kind, size = raw.dtype.kind, raw.dtype.itemsize
@@ -292,7 +292,7 @@ def first_rounded(raw: NDArray[Any]) -> int | None:
 
 
 def _objects(given: Any) -> NDArray[Any]:
-    """The numbers of a list or a frame as they are there."""
+    """Return the numbers of a list or a frame as objects, unconverted."""
     try:  # np.asarray makes one type of the columns of a frame first
         objects: NDArray[Any] = given.to_numpy(dtype=object)
     except (AttributeError, TypeError):  # no frame, or none of pandas
@@ -302,13 +302,13 @@ def _objects(given: Any) -> NDArray[Any]:
 
 
 def _is_rounded(number: Any) -> bool:
-    """Whether a whole number is not its own double."""
+    """Return whether an integer is not equal to its double."""
     whole = isinstance(number, (int, np.integer)) or (isinstance(number, Decimal) and number == int(number))
     return whole and abs(int(number)) < 2**1023 and float(number) != int(number)
 
 
 def rounded(number: Any, name: str, index: Sequence[int] = (), columns: Sequence[Any] | None = None) -> DataError:
-    """The error about a number at an index of what is called so."""
+    """Build the error about a rounded number at an index of the named array."""
     at = ""
     if len(index) == 2:
         named = f" ({columns[index[1]]!r})" if columns is not None and index[1] < len(columns) else ""
@@ -333,5 +333,5 @@ def check_texts(cells: Iterable[str], values: FloatArray) -> None:
 
 
 def reaches(values: NDArray[Any]) -> bool:
-    """Whether some number is so large that not all whole numbers about it are doubles."""
+    """Return whether some number is so large that not all integers near it are doubles."""
     return bool(values.size) and not (values.max() < WHOLE and values.min() > -WHOLE)

@@ -1,4 +1,4 @@
-"""Equal rows of a matrix."""
+"""Group equal rows of a matrix (`find_ties`)."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class Ties:
 
     @property
     def rows(self) -> IntArray:
-        """One row of each group: (g,)."""
+        """The first row of each group in `order`: (g,)."""
         return self.order[self.starts]
 
     def total(self, x: FloatArray) -> FloatArray:
-        """Sums of x (n,) over the groups: (g,)."""
+        """Return the sums of x (n,) over the groups: (g,)."""
         sums: FloatArray = np.add.reduceat(x[self.order], self.starts)
         return sums
 
     def spread(self, x: FloatArray) -> FloatArray:
-        """x (g,) for every row of its group: (n,)."""
+        """Return x (g,) for every row of its group: (n,)."""
         out = np.empty(len(self.order), dtype=x.dtype)
         out[self.order] = np.repeat(x, np.diff(np.append(self.starts, len(self.order))))
         return out
 
     def share_out(self, alpha: FloatArray, upper: FloatArray) -> FloatArray:
-        """α (n,) from its sums over the groups (g,), filled up to C (n,) one row after the other."""
+        """Return α (n,) from its sums over the groups (g,), filled up to C (n,) one row after the other."""
         sorted_upper = upper[self.order]
         before = np.cumsum(sorted_upper) - sorted_upper
         filled = before - np.repeat(before[self.starts], np.diff(np.append(self.starts, len(self.order))))
@@ -48,7 +48,7 @@ class Ties:
 
 
 def find_ties(X: Matrix, *labels: FloatArray, least: float = 0.0) -> Ties | None:
-    """Groups of equal rows of X (n, d) with equal labels, (n,) each; None where fewer than this share of them go."""
+    """Group equal rows of X (n, d) with equal labels, (n,) each; None if fewer than this share of them go."""
     n, d = X.shape
     weights = np.random.default_rng(0).normal(size=d)
     key = np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights  # BLAS rounds by the place

@@ -15,13 +15,13 @@ Matrix: TypeAlias = Any
 
 
 def as_dense(matrix: Matrix) -> FloatArray:
-    """The matrix (n, d) itself where it is dense, else a dense copy."""
+    """Return the matrix (n, d) itself if it is dense, else a dense copy."""
     dense: FloatArray = matrix.toarray() if sp.issparse(matrix) else matrix
     return dense
 
 
 def dense_rows(matrix: Matrix | None, right: FloatArray | None, n: int) -> tuple[FloatArray, FloatArray]:
-    """Rows and their right-hand side as dense float64 arrays, (m, n) and (m,); none of them for None."""
+    """Return rows and right-hand side as dense float64 arrays, (m, n) and (m,); without rows for None."""
     if matrix is None or right is None:
         return np.zeros((0, n)), np.zeros(0)
     rows = np.asarray(as_dense(matrix), dtype=np.float64).reshape(-1, n)

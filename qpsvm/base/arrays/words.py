@@ -1,4 +1,4 @@
-"""Values and arrays as one short line of a message or a `repr`."""
+"""Format values and arrays as one short line of a message or a `repr`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_SHOWN = 3
 
 
 def shown(value: Any) -> str:
-    """A value as one short line of a message."""
+    """Format a value as one short line of a message."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # a whole number with more digits than Python prints
@@ -26,12 +26,12 @@ def shown(value: Any) -> str:
 
 
 def at_most(value: float, digits: int = 3) -> str:
-    """A bound from above as a decimal with so many digits: rounded up, so that what is printed is a bound too."""
+    """Format an upper bound as a decimal of that many digits, rounded up, so that the text is a bound too."""
     return _decimal(value, digits, ROUND_CEILING)
 
 
 def at_least(value: float, digits: int = 3) -> str:
-    """A bound from below as a decimal with so many digits: rounded down."""
+    """Format a lower bound as a decimal of that many digits, rounded down."""
     return _decimal(value, digits, ROUND_FLOOR)
 
 
@@ -44,7 +44,7 @@ def _decimal(value: float, digits: int, rounding: str) -> str:
 
 
 def outline(kind: str, **parts: Any) -> str:
-    """A `repr` on one line. Arrays are shown by their shape, and everything else as a short text."""
+    """Build a `repr` on one line. Arrays are shown by their shape, and everything else as a short text."""
     return f"{kind}({', '.join(f'{name}={_outlined(part)}' for name, part in parts.items())})"
 
 
@@ -57,18 +57,18 @@ def _outlined(part: Any) -> str:
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra. It installs from a clone, as long as there is no release."""
+    """Return the command that installs an extra; from a clone, as long as there is no release."""
     return f'pip install ".[{extra}]" in a clone of the repository'
 
 
 def nearest(name: object, known: Iterable[object]) -> str:
-    """Words that name the nearest known option, for the end of an error message."""
+    """Return the end of an error message that names the nearest known option."""
     options = list(known)
     return " ".join([*did_you_mean(name, options), "known: " + ", ".join(sorted(map(str, options), key=_natural))])
 
 
 def did_you_mean(name: object, known: Iterable[object]) -> list[str]:
-    """The question alone, in a list that is empty where no option is near; the options as they are passed, unquoted."""
+    """Return the question alone, in a list that is empty if no option is near; options are quoted as passed."""
     options = sorted(known, key=lambda option: _natural(str(option)))
     wanted = name[:80].lower() if isinstance(name, str) else ""
     lowered = {str(option).lower(): option for option in reversed(options)}
@@ -79,5 +79,5 @@ def did_you_mean(name: object, known: Iterable[object]) -> list[str]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """A key to sort by in which numbers count as numbers: CSVM.2 comes before CSVM.10."""
+    """Return a sort key in which numbers count as numbers: CSVM.2 comes before CSVM.10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -24,7 +24,7 @@ STREAMS = {"stdout": 1, "stderr": 2}
 
 
 class CapturedOutput:
-    """What was captured, complete when the block has ended.
+    """The captured text, complete when the block has ended.
 
     text: Without blank lines at its ends.
     """
@@ -136,7 +136,7 @@ def capture_output(name: str, verbose: bool = False, descriptors: bool = False) 
 
 
 def _enter(descriptors: bool) -> list[_Stream]:
-    """Begin to capture; the streams of this thread."""
+    """Start to capture; return the streams of this thread."""
     with _LOCK:
         if descriptors:
             _REDIRECTION.enter()
@@ -154,7 +154,7 @@ def _enter(descriptors: bool) -> list[_Stream]:
 
 
 def _detour(stream: Any, descriptor: int, saved: int) -> IO[str] | None:
-    """A stream to where a redirected descriptor led; None where the stream does not write to the descriptor."""
+    """Return a stream to the former target of a redirected descriptor; None if it does not write to the descriptor."""
     try:
         if stream.fileno() != descriptor:
             return None
@@ -164,7 +164,7 @@ def _detour(stream: Any, descriptor: int, saved: int) -> IO[str] | None:
 
 
 def _leave(streams: list[_Stream], descriptors: bool) -> str:
-    """End it; what was captured."""
+    """End the capture; return the text."""
     thread = threading.get_ident()
     with _LOCK:
         texts = []
@@ -187,7 +187,7 @@ def _leave(streams: list[_Stream], descriptors: bool) -> str:
 
 @cache
 def _c_library() -> Any:
-    """The C library, whose buffers compiled code prints to; None where it is not found."""
+    """Return the C library, whose buffers compiled code prints to; None if it is not found."""
     import ctypes  # imported late: few solvers need it
 
     try:

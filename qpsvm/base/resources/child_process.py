@@ -1,4 +1,4 @@
-"""Compiled code that cannot be stopped, run in a child process, which can.
+"""Run compiled code that cannot be stopped in a child process, which can be stopped (`run_apart`).
 
 A compiled loop sees neither the interrupt key nor a time limit, and there is no way to end a thread from outside. A
 process can be ended at any moment, and with it everything that it holds. On Linux the child is a fork: it begins within
@@ -37,12 +37,12 @@ class _Here:
 
 
 def is_child() -> bool:
-    """Whether this process is a child that makes one call."""
+    """Return whether this process is a child that makes one call."""
     return _Here.is_child
 
 
 def when_hurried(action: Callable[[], None]) -> None:
-    """In a child: what to do, in another thread, when the parent wants the call to end now, with what it has.
+    """Register the action by which a child ends its call early when the parent requests a stop.
 
     At once where that is wanted already; an action that is done twice does no more than once.
     """
@@ -79,7 +79,7 @@ def run_apart(
 
 
 def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
-    """Whether the call returned, and what it returned or raised, pickled."""
+    """Return whether the call returned, and what it returned or raised, pickled."""
     try:
         return pickle.dumps((True, function(*arguments)))
     except (ArithmeticError, ValueError, TypeError, MemoryError, OSError) as error:
@@ -87,7 +87,7 @@ def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
 
 
 def _obey(told: Callable[[], bytes]) -> None:
-    """Hurry when something comes from the parent; leave when its end is closed, by itself or by its death."""
+    """Act on the parent: request a stop when it sends something; leave when its end is closed or it has died."""
     with suppress(OSError, EOFError):
         while told():
             _Here.hurried = True
@@ -99,8 +99,8 @@ def _obey(told: Callable[[], bytes]) -> None:
 class Forked:
     """A fork of this process that calls the function and nothing else.
 
-    `ready(seconds)`: whether it has ended, after waiting for so long at most. `hurry`: it is to end with what it has.
-    `answer`: the pickled outcome, once it is ready; empty where the child died. `end`: kill it, if it still runs.
+    `ready(seconds)`: whether it has ended, after waiting at most that long. `hurry`: request it to end with its best
+    point. `answer`: the pickled outcome, once it is ready; empty if the child died. `end`: kill it, if it still runs.
     """
 
     _ended = True  # there is nothing to end yet
@@ -123,7 +123,7 @@ class Forked:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _serve(self, function: Callable[..., Any], arguments: tuple[Any, ...], theirs: Any) -> None:
-        """The child's whole life: it never returns."""
+        """Run the child's whole life: it never returns."""
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._ours.close()
@@ -134,7 +134,7 @@ class Forked:
             os._exit(0)
 
     def ready(self, seconds: float) -> bool:
-        """Whether there is something to read, or nothing will ever be: another fork may hold the child's end open."""
+        """Return whether there is something to read, or never will be: another fork may hold the child's end open."""
         return self._ours.poll(seconds) or (self._gone() and not self._ours.poll(0))
 
     def hurry(self) -> None:
@@ -143,7 +143,7 @@ class Forked:
             self._ours.send_bytes(b"!")
 
     def _gone(self) -> bool:
-        """Whether the child has ended; one that cannot be waited for was collected by somebody else."""
+        """Return whether the child has exited; one that cannot be waited for was collected by another caller."""
         if self._alive:
             try:
                 self._alive = os.waitpid(self._pid, os.WNOHANG)[0] == 0
@@ -152,13 +152,13 @@ class Forked:
         return not self._alive
 
     def answer(self) -> bytes:
-        """What the child sent."""
+        """Return the bytes that the child sent; empty if it died."""
         with suppress(OSError, EOFError):
             return self._ours.recv_bytes() if self._ours.poll(0) else b""
         return b""
 
     def end(self) -> None:
-        """Kill the child, once; a press of the key that falls into it is raised when it is done."""
+        """Kill the child, once; an interrupt meanwhile is raised when it is done."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             if self._ended:
@@ -175,7 +175,7 @@ class Forked:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __del__(self) -> None:
-        """Where a press of the key fell just before `end`."""
+        """Kill the child if an interrupt came just before `end`."""
         if not self._ended:
             self.end()
 
@@ -208,7 +208,7 @@ class Fresh:
             self._answer = back.read()
 
     def ready(self, seconds: float) -> bool:
-        """Whether it has closed its output."""
+        """Return whether it has closed its output."""
         self._talk.join(seconds)
         return not self._talk.is_alive()
 
@@ -220,7 +220,7 @@ class Fresh:
                 self._process.stdin.flush()
 
     def answer(self) -> bytes:
-        """All that it wrote."""
+        """Return all output."""
         return self._answer
 
     def end(self) -> None:
@@ -235,7 +235,7 @@ class Fresh:
 
 
 def serve() -> None:
-    """What a fresh interpreter does: read a call, make it, write the outcome. What C code prints goes to the errors."""
+    """Read a call in a fresh interpreter, make it, and write the outcome. Output of C code goes to the errors."""
     out = os.dup(1)
     os.dup2(2, 1)
     _Here.is_child = True

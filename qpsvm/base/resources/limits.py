@@ -1,4 +1,4 @@
-"""How much memory can still be had: the machine's, the container's, and the address space of the process.
+"""Limit memory and threads: the memory still available (`available_memory`), and BLAS threads (`one_thread`).
 
 Compiled solvers end the process where memory runs out in the wrong place. So what they will need is compared, before
 they start, with what there is.
@@ -43,26 +43,26 @@ UNKNOWN = 16 * 2**30
 MEMORY_SHARE = 0.4
 #: Numbers that pass through memory at a time, where there may be more than it holds: 32 MB.
 BLOCK_NUMBERS = 4_000_000
-#: Bytes up to which nobody asks whether they are there.
+#: Bytes up to which availability is not checked.
 LITTLE = 1e8
 #: What to do instead of a matrix that is too large.
 SMALLER = "Use fewer rows, or form='primal' where the kernel is linear"
 
 
 def total_memory() -> float:
-    """Bytes of this machine's memory."""
+    """Return the bytes of this machine's memory."""
     if not hasattr(os, "sysconf"):
         return float(UNKNOWN)
     return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
 
 
 def available_memory() -> float:
-    """Bytes that can still be had: the least of what the machine, the container and the process's limit leave."""
+    """Return the bytes still available: the least of the machine's, the container's and the process's limit."""
     return max(min(_machine(), _container(), address_space()), 0.0)
 
 
 def address_space() -> float:
-    """Bytes of address space that the process may still map; infinite where nothing limits it."""
+    """Return the bytes of address space that the process may still map; infinite if unlimited."""
     if resource is None:
         return float("inf")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
@@ -86,7 +86,7 @@ def check_memory(n: int, m: int, what: str, instead: str = SMALLER) -> None:
 
 
 def in_words(size: float) -> str:
-    """A number of bytes, for people."""
+    """Format a number of bytes."""
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{max(size, 0.0) / 2**20:.0f} MiB"
 
 
@@ -103,7 +103,7 @@ def _container() -> float:
 
 
 def _text(path: Path) -> str:
-    """What a file of the system says, or "" where there is none."""
+    """Return the content of a system file, or "" if there is none."""
     try:
         return path.read_text(encoding="ascii")
     except (OSError, ValueError):
@@ -179,7 +179,7 @@ class one_thread:
 
 
 def _forked() -> None:
-    """In a fork there is no other thread: its blocks are over, and nobody holds the lock. The next block restores."""
+    """Reset the state after a fork: no other thread exists, so their blocks are over; the next block restores."""
     global _lock
     _lock = threading.RLock()
     own = threading.get_ident()
@@ -192,7 +192,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def spare_threads() -> int:
-    """How many threads may help the one that asks, within its block: those that BLAS had, less one for each solve.
+    """Return the number of helper threads within a block: the threads BLAS had, less one for each solve.
 
     0 outside all blocks, where BLAS has its threads.
     """
@@ -211,7 +211,7 @@ def _restore(pool: Any, threads: int) -> None:
 
 
 def _loaded() -> tuple[Any, ...]:
-    """The pools of the BLAS libraries. They are looked for again, which takes milliseconds, after further imports."""
+    """Return the pools of the BLAS libraries; searched again after further imports, which takes milliseconds."""
     if len(sys.modules) != _pools.modules:
         try:
             import threadpoolctl

@@ -1,4 +1,4 @@
-"""A sign of life: a line every two seconds from work that prints nothing itself.
+"""Measure time, log progress, and defer Ctrl-C (`Clock`, `Pulse`, `say`, `held`).
 
 The clock of one run: its time limit and the interrupt key.
 
@@ -12,13 +12,13 @@ program's own logging takes a message, it is not printed a second time.
 Whether a call is verbose travels with the call, and not in the logger, which all threads share: so no thread makes
 another one's solve talk.
 
-The interrupt key (Ctrl-C), noted instead of raised while one of our own solvers runs.
+Ctrl-C is deferred instead of raised while a built-in solver runs.
 
-A solver that is torn out of the middle of a step leaves no point. One that asks `noted()` between steps ends with its
-best point, which is certified like any other. Pressed a second time, the key raises `KeyboardInterrupt` as usual.
+A solver interrupted in the middle of a step leaves no point. One that checks `noted()` between steps ends with its
+best point, which is certified like any other. A second Ctrl-C raises `KeyboardInterrupt` as usual.
 
-As in Python, the key belongs to the main thread: solves in other threads neither hold it nor see it. Where the main
-thread only waits for them, the key raises `KeyboardInterrupt` there at once, and the solves go on.
+As in Python, only the main thread receives Ctrl-C: solves in other threads neither defer nor see it. If the main thread
+only waits for them, Ctrl-C raises `KeyboardInterrupt` there at once, and the solves continue.
 """
 
 from __future__ import annotations
@@ -43,15 +43,15 @@ class _Key:
 
 
 def noted() -> bool:
-    """Whether the key has been pressed since the run of this thread began."""
+    """Return whether Ctrl-C was pressed since the run of this thread began."""
     return _Key.held and _Key.pressed and threading.current_thread() is threading.main_thread()
 
 
 class held:
-    """Note the key while the block runs, instead of raising an error.
+    """A block that defers Ctrl-C until it ends.
 
-    Nothing changes in other threads than the main one, where somebody else handles the key, or in a block within a
-    block: there the outer one holds the key.
+    Nothing changes in threads other than the main one, where another handler is installed, or in a nested block:
+    there the outer one defers.
     """
 
     def __enter__(self) -> None:
@@ -71,7 +71,7 @@ class held:
 
 
 def _let_go() -> None:
-    """Give the key back. The order leaves nothing undone, whenever the key is pressed in between."""
+    """Release the key. The order is safe whenever the key is pressed in between."""
     _Key.held = False
     _calls.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -106,7 +106,7 @@ class Clock:
         return float("inf") if self.limit is None else self.limit - self.seconds
 
     def stopped(self, coming: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
-        """Why to stop now, or None. Asked between two steps, the next of which takes `coming` seconds."""
+        """Return why to stop now, or None; evaluated between two steps, the next of which takes `coming` seconds."""
         if noted():
             return "interrupted"
         return "time_limit" if self.limit is not None and self.seconds + coming > self.limit else None
@@ -119,17 +119,17 @@ PROGRESS = logging.getLogger("qpsvm.progress")
 
 
 def heard(verbose: bool, level: int = logging.INFO) -> bool:
-    """Whether anybody listens: `verbose`, or a program that logs this level."""
+    """Return whether messages are shown: by `verbose`, or by a program that logs this level."""
     return verbose or LOGGER.isEnabledFor(level)
 
 
 def say(text: str, verbose: bool) -> None:
-    """Log a message at INFO; where `verbose` and nobody's handler takes it, print it."""
+    """Log a message at INFO; with `verbose` and without a handler, print it."""
     _tell(text, verbose, logging.INFO, "qpsvm: ")
 
 
 def say_step(text: str, verbose: bool) -> None:
-    """The same for one iteration of many: at INFO where `verbose` asks for it, and at DEBUG where nobody does."""
+    """Log a message of one iteration: at INFO with `verbose`, otherwise at DEBUG."""
     _tell(text, verbose, logging.INFO if verbose else logging.DEBUG, "")
 
 
@@ -158,7 +158,7 @@ def _tell(text: str, verbose: bool, level: int, prefix: str) -> None:
 
 
 def _taken(level: int) -> bool:
-    """Whether a handler that a program has put there gets messages of this level."""
+    """Return whether a program's own handler receives messages of this level."""
     if not LOGGER.isEnabledFor(level):
         return False
     logger: logging.Logger | None = LOGGER
@@ -174,7 +174,7 @@ EVERY = 2.0
 
 
 class Pulse:
-    """Says every two seconds, while the block runs, what is being done and for how long.
+    """Reports every two seconds, while the block runs, what is being done and for how long.
 
     verbose: Without it, and where no program logs INFO, no thread is started.
     doing: What is being done, in words. It may be set to something else as the work goes on.

@@ -1,4 +1,4 @@
-"""Our own threads over independent tiles of the work, while BLAS has one (`threads`).
+"""Run independent tiles of work in several threads while BLAS has one (`in_tiles`).
 
 What is worked on is cut into tiles by its size alone. Each tile writes where no other does, and what is summed over
 tiles is added in their order. So the result is the same to the last bit, however many threads there are.
@@ -39,7 +39,7 @@ T = TypeVar("T")
 WORTH = 4e-4
 #: Most parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
 PARTS = 32
-#: Most threads of our own, all solves of the process together; one is started only where none is idle.
+#: Maximal number of helper threads, all solves of the process together; one is started only if none is idle.
 THREADS = 64
 
 
@@ -61,7 +61,7 @@ _here = _Here()
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -108,7 +108,7 @@ def in_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) ->
 
 
 def parts_of(n: int, least: int = 1, most: int = PARTS) -> list[slice]:
-    """The numbers from 0 to n − 1 in so many parts at most, of at least so many.
+    """Split 0 to n − 1 into at most `most` parts of at least `least` numbers.
 
     How many there are depends on the sizes alone: what the parts are summed to does, too.
     """
@@ -118,12 +118,12 @@ def parts_of(n: int, least: int = 1, most: int = PARTS) -> list[slice]:
 
 
 def strips(n: int, height: int) -> list[slice]:
-    """The numbers from 0 to n − 1, so many at a time."""
+    """Split 0 to n − 1 into parts of `height` numbers."""
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
 
 def _ask(work: Callable[[], None], helpers: int, asked: list[Future[None]]) -> None:
-    """So many threads begin the work as soon as they are free; fewer, or none, where they cannot be had."""
+    """Submit the work to the given number of helper threads; fewer, or none, if they cannot be created."""
     try:
         pool = _pool()
         for _ in range(helpers):
@@ -133,7 +133,7 @@ def _ask(work: Callable[[], None], helpers: int, asked: list[Future[None]]) -> N
 
 
 def _ended(asked: list[Future[None]]) -> KeyboardInterrupt | None:
-    """Wait until nobody works any more; a press of the key meanwhile."""
+    """Wait until all helpers have ended; return an interrupt that occurred meanwhile."""
     from concurrent.futures import wait
 
     pressed = None
@@ -147,7 +147,7 @@ def _ended(asked: list[Future[None]]) -> KeyboardInterrupt | None:
 
 
 def _pool() -> ThreadPoolExecutor:
-    """The one pool; it starts a thread only where none is idle, and ends them with the interpreter."""
+    """Return the thread pool, which starts a thread only if none is idle, and ends them with the interpreter."""
     with _Pool.lock:
         if _Pool.threads is None:
             from concurrent.futures import ThreadPoolExecutor
@@ -157,7 +157,7 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def _forget() -> None:
-    """In a fork, where none of the threads is."""
+    """Reset the pool after a fork, which has none of the threads."""
     _Pool.threads, _Pool.lock = None, threading.Lock()
     _here.works = False
 

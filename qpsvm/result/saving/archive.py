@@ -123,7 +123,7 @@ class Archive:
         return np.require(array.astype(member.dtype.newbyteorder("="), copy=False), requirements="A")
 
     def header(self, formats: Sequence[int]) -> dict[str, Any]:
-        """The header, a record in JSON of one of these formats; what it says is not checked. Raises FileFormatError."""
+        """Return the header, a JSON record of one of these formats, with unchecked content. Raises FileFormatError."""
         member = self.members.get("header")
         if member is None or member.dtype.kind != "U" or member.shape != ():
             raise FileFormatError("it has no header")
@@ -149,7 +149,7 @@ def _no_foreign_errors() -> Iterator[None]:
 
 
 def plausible(info: ZipInfo, dtype: np.dtype[Any]) -> bool:
-    """Whether a member can be read without fear: it is small, or does not unpack to much more than it is packed."""
+    """Return whether a member can be read safely: it is small, or does not unpack to much more than its packed size."""
     ratio, small = (TEXT_RATIO, SMALL_TEXT) if dtype.kind == "U" else (RATIO, SMALL)
     return info.file_size <= max(small, ratio * info.compress_size)
 
@@ -179,7 +179,7 @@ LONGEST_NUMBER = 10_000
 
 
 def as_json(value: Any, where: str, depth: int = 0) -> Any:
-    """A value as JSON gives it back: NumPy's scalars become Python's, and tuples become lists. Nothing else changes.
+    """Return a value as JSON gives it back: NumPy's scalars become Python's, tuples lists. Nothing else changes.
 
     Raises ParameterTypeError.
     """
@@ -205,7 +205,7 @@ def as_json(value: Any, where: str, depth: int = 0) -> Any:
 
 
 def as_python(value: Any) -> Any:
-    """A NumPy scalar as Python's. A long double has no counterpart there and becomes a float."""
+    """Return a NumPy scalar as Python's. A long double has no counterpart there and becomes a float."""
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.item()
     return float(value) if isinstance(value, np.floating) else value
@@ -224,7 +224,7 @@ PREFIX, DENSE, SPARSE = "map_", {"factor", "points"}, {"factor", "data", "indice
 def map_record(
     row_map: FeatureMap, kernel: Callable[[Kernel], dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The record of a fitted map, and its arrays by name; `kernel` makes the record of a kernel."""
+    """Return the record of a fitted map, and its arrays by name; `kernel` makes the record of a kernel."""
     name, (_, own) = next((name, each) for name, each in SAVED_MAPS.items() if type(row_map) is each[0])
     fit = row_map.learnt
     record = {
@@ -237,7 +237,7 @@ def map_record(
 
 
 def row_arrays(V: Matrix, name: str) -> dict[str, NDArray[Any]]:
-    """Rows that are kept as arrays: dense ones by a name, sparse ones by the parts of CSR."""
+    """Return rows as arrays to save: dense ones by a name, sparse ones by the parts of CSR."""
     if not sp.issparse(V):
         return {name: np.asarray(V)}
     V = sp.csr_array(V, dtype=np.float64)
@@ -251,7 +251,7 @@ def map_of(
     kernel: Callable[[Any], Kernel],
     points_of: Callable[[Mapping[str, NDArray[Any]], int], Matrix],
 ) -> FeatureMap:
-    """The map of a record and its arrays. Raises DataError, ParameterError, UnknownOptionError, UnsupportedError."""
+    """Build the map of a record. Raises DataError, ParameterError, UnknownOptionError, UnsupportedError."""
     named = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
     known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
     if not known or set(named) not in (DENSE, SPARSE):
@@ -276,7 +276,7 @@ def map_of(
 
 
 def _fits(row_map: FeatureMap, m: int, factor: NDArray[Any]) -> bool:
-    """Whether a factor is one of m points."""
+    """Return whether a factor is one of m points."""
     if factor.dtype.kind != "f" or factor.ndim != 2 or not factor.size or not np.isfinite(factor).all():
         return False
     if isinstance(row_map, RandomFourier):

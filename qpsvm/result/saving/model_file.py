@@ -85,7 +85,7 @@ def write_model(path: str | os.PathLike[str], model: Mapping[str, Any]) -> None:
 
 
 def _kernel_record(kernel: Kernel) -> dict[str, Any]:
-    """The name and the parameters of a kernel."""
+    """Return the name and the parameters of a kernel."""
     name = NAMES.get(type(kernel))
     if name is None:
         raise UnsupportedError(f"the kernel {kernel} is a Python callable, which a file cannot hold")
@@ -94,7 +94,7 @@ def _kernel_record(kernel: Kernel) -> dict[str, Any]:
 
 
 def _composed_over_map(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header and arrays of a linear model over features, and of the map that makes them."""
+    """Return header and arrays of a linear model over features, and of the map that computes them."""
     if model["w"] is None or "diagonal" not in model:
         raise UnsupportedError(f"a file holds {model['kernel']} with one weight vector over its features only")
     record, arrays = map_record(model["kernel"], _kernel_record)
@@ -109,7 +109,7 @@ def _composed_over_map(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[s
 
 
 def _composed(model: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header and arrays."""
+    """Return header and arrays."""
     names = model["feature_names"]
     joint, pairs = "diagonal" not in model, "counts" in model
     newer = not joint and (model["classes"] is None or model["diagonal"] != 0.0)
@@ -163,7 +163,7 @@ def read_model(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _saved_labels(classes: NDArray[Any]) -> NDArray[Any]:
-    """The labels (k,) as an array without objects: Python's text becomes NumPy's."""
+    """Return the labels (k,) as an array without objects: Python's text becomes NumPy's."""
     if classes.dtype.kind in LABELS:
         return classes
     if not all(isinstance(label, str) for label in classes):
@@ -215,7 +215,7 @@ def _check_shapes(header: Mapping[str, Any], arrays: Mapping[str, _Described]) -
 
 
 def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The attributes of a model, checked: it will predict, unless something is wrong with the samples."""
+    """Return the attributes of a model, checked: it will predict, unless something is wrong with the samples."""
     _check_shapes(header, arrays)
     if header["format"] == MAP_FORMAT:
         return _over_map(header, arrays)
@@ -257,7 +257,7 @@ def _attributes(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -
 
 
 def _plain(header: Mapping[str, Any]) -> dict[str, Any]:
-    """The header of the linear model over the features of a map."""
+    """Return the header of the linear model over the features of a map."""
     record = header.get("features")
     inner = record.get("format") if isinstance(record, dict) else None
     if type(inner) is not int or inner not in (CLASSES_FORMAT, FILE_FORMAT) or header.get("kernel") != "linear":
@@ -266,7 +266,7 @@ def _plain(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _over_map(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The attributes of a linear model over the features of a map, checked."""
+    """Return the attributes of a linear model over the features of a map, checked."""
     record = header["features"]
     plain = {name: array for name, array in arrays.items() if not name.startswith(PREFIX)}
     attributes = _attributes(_plain(header), plain)
@@ -286,14 +286,14 @@ def _over_map(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
 
 
 def _kernel_of(record: Any) -> Kernel:
-    """The kernel that a map is of."""
+    """Return the kernel of a feature map."""
     if not isinstance(record, dict):
         raise DataError(f"it has no kernel that this version knows: {shown(record)}")
     return _kernel(record)
 
 
 def _points(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
-    """The points of a map, (m, d), of arrays as a model's rows are kept in."""
+    """Return the points of a map, (m, d), from arrays in the layouts of a model's rows."""
     if "vectors" in arrays:
         points = arrays["vectors"]
         if points.dtype.kind != "f" or points.ndim != 2 or points.shape[1] != d:
@@ -307,14 +307,14 @@ def _points(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
 
 
 def _counts(counts: NDArray[Any], m: int) -> NDArray[np.intp]:
-    """How many of the m rows kept are of each class."""
+    """Check the number of rows of each class, which add up to m."""
     if counts.min() < 0 or counts.max() > m or sum(counts.tolist()) != m:
         raise DataError(f"counts are not those of {m} rows")
     return counts.astype(np.intp, copy=False)
 
 
 def _rules(header: Mapping[str, Any]) -> dict[str, bool]:
-    """What is made of the values of pairs."""
+    """Read how the values of pairs are combined."""
     rules = {name: header.get(name) for name in RULES}
     wrong = next((name for name, kind in RULES.items() if type(rules[name]) is not kind), None)
     if wrong is not None:
@@ -353,7 +353,7 @@ def _check_labels(classes: NDArray[Any]) -> None:
 
 
 def _vectors(arrays: Mapping[str, NDArray[Any]], kernel: Kernel, d: int) -> Matrix:
-    """The rows kept, (m, d), or for a precomputed kernel their numbers, (m,)."""
+    """Return the rows kept, (m, d), or for a precomputed kernel their numbers, (m,)."""
     if isinstance(kernel, Precomputed):
         numbers = arrays["vectors"].astype(np.intp, copy=False)
         if len(numbers) and not (numbers.min() >= 0 and numbers.max() < d):
@@ -371,7 +371,7 @@ def _vectors(arrays: Mapping[str, NDArray[Any]], kernel: Kernel, d: int) -> Matr
 
 
 def _csr(arrays: Mapping[str, NDArray[Any]], d: int) -> Matrix:
-    """The rows kept as CSR, (m, d). SciPy's compiled loops trust what is checked here."""
+    """Return the rows kept as CSR, (m, d). SciPy's compiled loops trust what is checked here."""
     data = arrays["data"].astype(np.float64, copy=False)
     indices, indptr, rows = (arrays[name].astype(np.int64, copy=False) for name in ("indices", "indptr", "rows"))
     ends = int(indptr[0]) == 0 and int(indptr[-1]) == len(data) and int(rows) == len(indptr) - 1
