@@ -1,4 +1,4 @@
-"""What a caller's samples are, by their type alone: what opens them is imported where there is something to open."""
+"""Recognise samples by their type alone (`is_path`, `is_table`, `is_stored`), without importing what opens them."""
 
 from __future__ import annotations
 

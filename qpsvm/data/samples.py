@@ -71,7 +71,7 @@ class Samples:
 
     @property
     def watched(self) -> Seal | RowSource:
-        """What looks. A run of many steps may `begin` with the first look: then there is no other before its `end`."""
+        """Detector of changes. A run of many steps may `begin` with the first scan, and then skips others."""
         return self.X if self.seal is None else self.seal
 
     def __repr__(self) -> str:
@@ -86,7 +86,7 @@ class Samples:
         return f"X {n} × {d}, {storage}; classes {' and '.join(f'{shown(k)} ({int(count)})' for k, count in named)}"
 
     def said(self) -> list[tuple[str, str]]:
-        """How many samples of how many features, of which class, and their weights: a label and a short text each."""
+        """Describe size, classes and weights: a label and a short text each."""
         n, d = self.X.shape
         said = [("samples", f"{n} × {d}, {'sparse' if self.is_sparse else 'dense'}")]
         if self.classes is not None:
@@ -107,7 +107,7 @@ class Samples:
 
     @property
     def class_counts(self) -> tuple[int, int]:
-        """How many samples of two classes are −1, and how many +1."""
+        """Numbers of samples of two classes, −1 and +1."""
         return int(np.count_nonzero(self.target <= 0)), int(np.count_nonzero(self.target > 0))
 
     @property
@@ -135,7 +135,7 @@ class Samples:
         return select(self.X, self.rows) if isinstance(self.X, RowSource) else frozen(self.X[self.rows])
 
     def gathered(self) -> Samples:
-        """The same samples with all features in memory, as one array."""
+        """Return the same samples with all features in memory, as one array."""
         X = as_row_source(self.X).matrix()
         return Samples(X, self.target, self.weight, self.classes, self.feature_names)
 
@@ -283,7 +283,7 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
 
 
 def _own(source: RowSource, what: str, given: Any) -> Any:
-    """What a source has for its target or weights, where nothing else is given."""
+    """Return the stored target or weights of a source, unless others are given."""
     own = getattr(source, what, None)
     return own if given is None and isinstance(own, np.ndarray) else given
 

@@ -119,7 +119,7 @@ class Table:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows, and how many features: (k, d)."""
+        """Numbers of rows and features: (k, d)."""
         k, d = self.X.shape
         return int(k), int(d)
 

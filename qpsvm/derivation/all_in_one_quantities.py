@@ -91,7 +91,7 @@ class AllInOneQuantities:
         return self.changed(alpha=np.where(self.dual.own, 0.0, left))
 
     def suboptimal(self) -> Self:
-        """The same w, b and ξ with half of α, which is feasible and not optimal."""
+        """Return the point with the same w, b and ξ and half of α, which is feasible and not optimal."""
         if self.absorbed:  # then b is made of α
             return self
         other = type(self)(self.problem, replace(self.result, alpha=0.5 * self.result.alpha))
@@ -107,7 +107,7 @@ class AllInOneQuantities:
 
     @property
     def size_of_w(self) -> float:
-        """What differences of w are relative to."""
+        """Scale of differences of w."""
         X = self.X
         largest = float(np.sqrt(abs(X).power(2).sum() if hasattr(X, "power") else np.square(X).sum()))
         return size_of(self.result.w.ravel(), largest * self.terms)
@@ -122,7 +122,7 @@ class AllInOneQuantities:
 
 
 def all_in_one_headline(at: AllInOneQuantities, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """What the residuals at a result are worth, and whether it is an optimum of the problem."""
+    """Assess the residuals at a result: the headline, and whether the result is an optimum of the problem."""
     result = at.result
     claimed = at.problem.samples.taking_part(result.missing)
     precomputed = isinstance(at.problem.kernel, Precomputed)

@@ -86,7 +86,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def left_of_alpha(self) -> FloatArray:
-        """The same by w(α) = Σ α_k s_k φ(x_k) − Σ π_j g_j: (p,)."""
+        """⟨g_j, w⟩ + c_j b by w(α) = Σ α_k s_k φ(x_k) − Σ π_j g_j: (p,)."""
         Z = self.rows.Z
         return self._rows_at(Z @ self.w_of_alpha if self.is_linear else self.kernel_sums(Z))
 
@@ -109,7 +109,7 @@ class ConstraintQuantities(Quantities[P]):
         return padded
 
     def _of_points(self, prices: FloatArray) -> FloatArray:
-        """What prices, (p,), are as coefficients of the rows' points: (q,)."""
+        """Convert multipliers, (p,), to coefficients of the points of the constraints: (q,)."""
         return np.asarray(prices if self.rows.mix is None else self.rows.mix.T @ prices)
 
     def combination(self, coef: FloatArray) -> FloatArray:
@@ -143,7 +143,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def row_sizes(self) -> FloatArray:
-        """What differences in a row are relative to: its bound, the length of g by that of w, and its part of b."""
+        """Scale of differences in each constraint: the largest of its bound, the part of w, and the part of b."""
         rows = self.rows
         if self.is_linear:
             own = np.asarray(abs(rows.Z) @ np.abs(self.w)).ravel()
@@ -155,7 +155,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @property
     def row_sizes_of_user(self) -> FloatArray:
-        """The same in the user's units: (p,)."""
+        """Scale of differences in each constraint, in the user's units: (p,)."""
         return self.problem.size_of_f * self.row_sizes
 
     # --- w and the dual -----------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @property
     def violated_besides(self) -> dict[str, float]:
-        """What is violated besides the machine's own constraints: a negative price."""
+        """Violations other than those of the machine's own constraints: a negative multiplier."""
         k = int(np.argmin(self.prices))
         return {f"the price of {self.rows.names[k]!r} is {self.prices[k]:.4g}, below 0": -float(self.prices[k])}
 

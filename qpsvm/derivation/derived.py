@@ -97,7 +97,7 @@ class Derivation:
 
     @property
     def headline(self) -> str:
-        """What the residuals are worth: whether there are any, and whether they are at an optimum of this problem."""
+        """Meaning of the residuals: whether there are any, and whether they are at an optimum of this problem."""
         return self._said[0]
 
     @property
@@ -140,7 +140,7 @@ class Derivation:
         return ShownDerivation(self.title, self.headline, self.trusted, steps, proven, self.key())
 
     def _seen(self) -> ShownDerivation:
-        """The same with the picture, which takes values of f over the plane."""
+        """Return the displayed derivation with the picture, which needs values of f over the plane."""
         shown = self.shown()
         seen = None if self._quantities is None else picture(self._quantities, shown.key)
         return replace(shown, picture=seen)
@@ -302,7 +302,7 @@ class Derivation:
         return found
 
     def reasons(self) -> dict[str, str]:
-        """Why a step has no residual, by tag, for those that have none.
+        """Explain, by tag, why a step has no residual, for those that have none.
 
         Returns
         -------
@@ -362,7 +362,7 @@ class Derivation:
             return preformatted(f"{self}\n\n{error}")
 
     def to_text(self, verbose: bool = False) -> str:
-        """What `print` shows: each equation with both its sides as numbers, on two screens at most.
+        """Return the text that `print` shows: each equation with both sides as numbers, on two screens at most.
 
         Parameters
         ----------

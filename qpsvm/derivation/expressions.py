@@ -79,7 +79,7 @@ class Line:
     told: Callable[[Any], str] | None = None
 
     def latex(self) -> str:
-        """As LaTeX, with what stands around."""
+        """Return the line as LaTeX, with the text around it."""
         chain = self.sides[0].latex() if self.left is None else self.left
         for relation, side in zip(self.relations, self.sides[1:], strict=True):
             chain += RELATIONS[relation][0] + side.latex()
@@ -87,7 +87,7 @@ class Line:
         return self.before + given + chain + self.after
 
     def python(self, first: str = "") -> list[str]:
-        """As code that is true at an optimum: a statement for each relation; `first` is a name for the first side.
+        """Return code that is true at an optimum: a statement for each relation; `first` is a name for the first side.
 
         Nothing where a side has no code.
         """
@@ -120,7 +120,7 @@ class Line:
             yield from replace(self.premise, rows=self.rows, at=None).found(at)
 
     def _inside(self, values: Any, scale: Any) -> Any:
-        """Which entries are inside of all inequalities, and not just at one."""
+        """Mark the entries that are strictly inside all inequalities."""
         least = VANISHING * np.asarray(1.0 if scale is None else scale)
         apart = [
             (b - a) * (-1 if how in "≥>" else 1)
@@ -229,7 +229,7 @@ class Equation:
         return r"\begin{align*}" + r"\\ ".join(lines) + r"\end{align*}"
 
     def python(self, tag: str) -> str:
-        """What is evaluated, as code: statements that are true at an optimum, and names for what they share."""
+        """Return the evaluated code: statements that are true at an optimum, and names of shared expressions."""
         stated = [each for each in self.lines if isinstance(each, Line) and each.measured]
         firsts = [unbracketed(each.sides[0].python()) for each in stated]
         long = next((each for each in firsts if firsts.count(each) > 1 and len(each) > SHORT), None)

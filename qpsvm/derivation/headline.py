@@ -1,4 +1,4 @@
-"""What the residuals are worth: whether there are any, and whether the point that they are measured at is an optimum.
+"""Assess the residuals of a derivation: whether there are any, and whether they are at an optimum (`of_result`).
 
 A result is believed only where what is measured at it agrees with what it says of itself.
 """
@@ -97,7 +97,7 @@ def explained(gap: float) -> str:
 
 
 def decision_difference(at: Quantities[Any]) -> float:
-    """How far f at the samples is from the result's `yf`, relative; 0 where this is rounding."""
+    """Measure the relative difference of f at the samples and the result's `yf`; 0 if it is rounding."""
     known = at.known_yf
     size = max(float(np.abs(known).max()), abs(at.result.rho) if at.problem.samples.classes is not None else at.level)
     difference = float(np.abs(at.y * at.f - known).max())
@@ -106,7 +106,7 @@ def decision_difference(at: Quantities[Any]) -> float:
 
 
 def contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> str:
-    """What is measured at a result and cannot be of a point with its gap, or ""."""
+    """Describe what contradicts the gap of a result, or return ""."""
     if share(kkt.primal_residual(at.dual, at.dual_point), at.largest) > SAME:
         return violated(at)
     return failed(measured, at.result.gap)
@@ -126,7 +126,7 @@ def values_agree(at: Quantities[Any]) -> bool:
 
 
 def failed(measured: Mapping[str, Measurement], gap: float) -> str:
-    """How many equations fail by more than a relative gap allows, and which one most; or ""."""
+    """Describe how many equations fail by more than a relative gap allows, and which one most; or return ""."""
     allowed = SAME + FACTOR * float(np.sqrt(gap))
     large = {tag: found.residual for tag, found in measured.items() if found.residual > allowed}
     if not large:

@@ -51,7 +51,7 @@ class _Reader:
         self.tokens = [" " if token.isspace() else token for token in found][::-1]
 
     def text(self, until: str = "") -> str:
-        """All up to a token, which is taken too."""
+        """Read the text up to a token, which is consumed."""
         found = ""
         while self.tokens:
             token = self.tokens.pop()

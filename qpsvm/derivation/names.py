@@ -58,7 +58,7 @@ class Kernel(np.ndarray):
 
 
 def names_at(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantities) -> dict[str, Any]:
-    """All names of the code of some steps: functions, what is made of the samples, and each letter of the equations.
+    """Collect all names of the code of some steps: functions, values computed from the samples, and letters.
 
     `tol` is by how much two sides may differ at an optimum: the square root of its gap, as large as a residual may be,
     times the largest number that they are relative to.
@@ -103,7 +103,7 @@ def has_given_matrix(at: Any) -> bool:
 
 
 def names_of_one_function(at: Quantities[Any]) -> dict[str, Any]:
-    """What is made of the samples, of a machine with one f."""
+    """Collect the names computed from the samples, for a machine with one f."""
     problem, new = at.problem, at.new_samples
     Z = as_dense(at.rows.Z) if isinstance(at, ConstraintQuantities) else None
     more = [as_dense(each) for each in (new, Z) if each is not None]
@@ -145,7 +145,7 @@ def names_of_one_function(at: Quantities[Any]) -> dict[str, Any]:
 
 
 def names_of_all_in_one(at: AllInOneQuantities) -> dict[str, Any]:
-    """What is made of the samples, of a machine with one f per class."""
+    """Collect the names computed from the samples, for a machine with one f per class."""
     sample, rival = np.divmod(at.dual.places, at.dual.k)
     X, K, phi, _ = space_of(at, np.zeros((0, at.X.shape[1])))
     if at.absorbed:

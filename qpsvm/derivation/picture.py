@@ -17,7 +17,7 @@ NOTHING = 1e-9
 
 
 def amounts(at: Any, value: FloatArray | None) -> FloatArray | None:
-    """How much of a symbol each sample has, (n,): of rows, what those of a sample add up to; None of other shapes."""
+    """Return the amount of a symbol in each sample, (n,): sums over the rows of a sample; None for other shapes."""
     n = len(at.X) if not hasattr(at.X, "shape") else at.X.shape[0]
     if value is None or not value.ndim:
         return None

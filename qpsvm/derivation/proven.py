@@ -1,4 +1,4 @@
-"""What is proven of a step: a bound of how far its equation is from holding, true of the very numbers of a result.
+"""Bound the violation of a step's equation by a proof about the floating-point values of a result (`proven_of`).
 
 A residual is measured in doubles. A proof knows of some equations how far they are from holding whatever was rounded:
 α of the proof keeps its box and its equalities as rational numbers do, w is that of the user, and both of them bound
@@ -91,7 +91,7 @@ def _proven_of(title: str, proof: Proof, bounds: GapBounds, claimed: float) -> P
 
 
 def _primal(proof: Proof, bounds: GapBounds, claimed: float) -> Proven:
-    """How far the value claimed is from P. With ξ as f has it, every constraint holds: else P were infinite."""
+    """Bound the distance of the claimed value from P. With ξ as f has it, every constraint holds."""
     if not (math.isfinite(proof.primal) and math.isfinite(claimed) and bounds.size > 0.0):
         return NOTHING
     unit: Fraction = proof.record["point"].program.unit

@@ -92,7 +92,7 @@ class Quantities(Generic[P]):
         return self.changed(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
 
     def suboptimal(self) -> Self:
-        """The same w, b and ξ with a feasible α that is not optimal: half way to the feasible one next to 0."""
+        """Return the same w, b and ξ with a feasible α that is not optimal: half way to the feasible one next to 0."""
         svm = self.problem.svm
         middle = 0.5 * (self.whole + feasible(svm, np.zeros(svm.m)))
         kept = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.kept_of_w)
@@ -133,7 +133,7 @@ class Quantities(Generic[P]):
 
     @property
     def bound(self) -> str:
-        """What the upper bound of α is called."""
+        """Name of the upper bound of α."""
         return {"NuSVM": "a", "OneClass": "s", "PrimalHinge": "p/λ"}.get(type(self.problem).__name__, "C")
 
     def name(self, place: str, i: int, count: int) -> str:
@@ -207,7 +207,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def margin(self) -> FloatArray:
-        """What s f is to reach, (m,): 1 of a C-SVM, ρ of a ν-SVM, ±t − ε of a regression."""
+        """Required level of s f, (m,): 1 of a C-SVM, ρ of a ν-SVM, ±t − ε of a regression."""
         return self.svm.margin(self.multipliers)
 
     @cached_property
@@ -221,7 +221,7 @@ class Quantities(Generic[P]):
         return np.where(np.isfinite(self.C), np.maximum(self.xi - self.svm.curvature * self.box, 0.0), 0.0)
 
     def costs(self, slack: FloatArray) -> FloatArray:
-        """What each slack costs, ψ_k of (LOSS.1), (m,): C_i ξ_i where the loss is not curved. Hard rows have none."""
+        """Return the cost of each slack, ψ_k of (LOSS.1), (m,): C_i ξ_i if the loss is not curved, 0 of hard rows."""
         return loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature)
 
     @cached_property
@@ -236,7 +236,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def moved(self) -> FloatArray | None:
-        """What is taken away from all samples of a ball, (d,), by (SVDD.19); None where nothing is."""
+        """Vector subtracted from all samples of a ball, (d,), by (SVDD.19); None if there is none."""
         space = self.problem.space
         return space.origin if space.affine else None
 
@@ -308,7 +308,7 @@ class Quantities(Generic[P]):
 
     @property
     def size_of_products(self) -> float:
-        """What differences of these are relative to."""
+        """Scale of differences of these products."""
         return size_of(self.w, self.terms_of_w) if self.is_linear else size_of(self.u, self.terms_of_u)
 
     def combination(self, coef: FloatArray) -> FloatArray:
@@ -353,7 +353,7 @@ class Quantities(Generic[P]):
 
     @property
     def violated_besides(self) -> dict[str, float]:
-        """What the dual's point violates besides box and equalities, and by how much: nothing."""
+        """Violations of the dual's point other than of the box and the equalities: none."""
         return {}
 
     rows_agree = True  # there are no linear constraints
@@ -392,7 +392,7 @@ class Quantities(Generic[P]):
 
     @property
     def on_margin(self) -> NDArray[np.bool_]:
-        """Which rows are margin vectors: (m,)."""
+        """Mask of the rows that are margin vectors: (m,)."""
         on_margin: NDArray[np.bool_] = self.kind == 1
         return on_margin
 
@@ -426,7 +426,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def terms_of_u(self) -> float:
-        """The same of f − b as it is computed: where the kernel is not linear nothing is centred, and b comes off f."""
+        """Scale of the computed f − b: a nonlinear kernel is not centred, and b is subtracted from f."""
         if self.is_linear:
             return self.terms
         diagonal = np.abs(self.problem.space.gram.diagonal()).max()
@@ -449,7 +449,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def level(self) -> float:
-        """What violations of the margin are relative to: what is to be reached, 1 of a C-SVM and ρ of a ν-SVM.
+        """Scale of margin violations: the level to be reached, 1 of a C-SVM and ρ of a ν-SVM.
 
         Where the hulls of a ν-SVM meet, ρ is 0: then `terms`. Of a regression, how far its targets are spread: to move
         all of them by one number changes b alone.
@@ -462,7 +462,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def size(self) -> float:
-        """What differences of objectives are relative to, as in the certificate: the larger of the finite values."""
+        """Scale of differences of objectives, as in the certificate: the larger of the finite values."""
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
         meets = self.svm.homogeneous and self.rho == 0.0  # w is rounding: what it would be, uncancelled
         floor = 0.5 * self.terms_of_w * self.terms_of_w if meets else 0.0

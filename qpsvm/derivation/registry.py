@@ -50,7 +50,7 @@ def steps_of(problem: Problem | JointProblem) -> tuple[Step, ...]:
 
 
 def meanings_of(problem: Problem | JointProblem) -> dict[str, Meaning]:
-    """What the symbols of a problem's equations mean."""
+    """Collect the meanings of the symbols of a problem's equations."""
     kinds = [kind for kind in reversed(type(problem).__mro__) if kind in STEPS]
     found = dict(SYMBOLS)
     for kind in kinds:

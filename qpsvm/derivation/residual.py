@@ -1,4 +1,4 @@
-"""The two sides of an equation as numbers, and its residual: by how much they differ, relative to a size.
+"""Compute the residual of an equation from its two sides (`BothSides`), relative to a size.
 
 A residual is a size, so it is never negative. Rounding may make either side of an equation the larger one, so their
 difference is taken absolutely; of an inequality only what goes the wrong way counts.
@@ -30,7 +30,7 @@ ROUNDINGS = 64
 
 
 def point_of(problem: Problem, alpha: FloatArray, certified: SVMResult) -> SVMResult:
-    """What to measure at an α (n,): the certified result where that is optimal at this very α, else α as it stands."""
+    """Choose the point to measure at an α (n,): the certified result if it is optimal at this α, else α as given."""
     rounding = ROUNDINGS * float(np.finfo(float).eps * np.abs(alpha).max())
     same = bool((np.abs(certified.alpha - alpha) <= rounding).all())
     return certified if same and certified.status is Status.OPTIMAL else as_it_stands(problem, alpha)
@@ -116,7 +116,7 @@ def worst(
 
 
 def foremost(sides: tuple[BothSides, ...]) -> BothSides:
-    """Which of several comparisons to show: the first while they all hold, else the one that fails most."""
+    """Choose which of several comparisons to show: the first if all hold, else the one that fails most."""
     residuals = [each.residual for each in sides]
     if any(map(math.isnan, residuals)) or max(residuals) <= HOLDS:
         return sides[0]

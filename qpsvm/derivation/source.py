@@ -34,7 +34,7 @@ COMPOUND = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With,
 
 
 def code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code:
-    """Where a function is, and its source: dedented, with the docstring cut to its first line; and the tag's lines.
+    """Find the source of a function, dedented, with a short docstring, its location, and the lines of the tag.
 
     Where the tag is not there, its lines are those of the equation that it is a case of. An equation that is its own
     code, which is what evaluates it, is shown as an expression.

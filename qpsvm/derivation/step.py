@@ -1,4 +1,4 @@
-"""One step of a derivation: an equation, the function that states it, and how far a solution is from it."""
+"""Define a step of a derivation (`Step`): an equation, the function that states it, and its residual."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Measurement(NamedTuple):
         return cls(residual, "", float(shown.left), float(shown.right), shown.relation, shown.of)
 
     def as_dict(self) -> dict[str, Any]:
-        """As data for JSON: None stands for what is no finite number."""
+        """Return the measurement as data for JSON, with None for numbers that are not finite."""
         numbers = {"left": self.left, "right": self.right, "residual": self.residual}
         finite = {name: value if value is not None and np.isfinite(value) else None for name, value in numbers.items()}
         reason = "one side is infinite" if np.isinf(self.residual) else self.reason

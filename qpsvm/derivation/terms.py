@@ -39,7 +39,7 @@ class Term:
     loose: bool = False
 
     def value(self, at: Any) -> Any:
-        """What it is at a point: a number, or an array."""
+        """Evaluate the term at a point: a number, or an array."""
         return self.function(at, *(part.value(at) for part in self.parts))
 
     def _as(self, kind: int) -> str:
@@ -55,19 +55,19 @@ class Term:
         return self.written[kind] % tuple(each) if each else self.written[kind]
 
     def latex(self) -> str:
-        """As LaTeX."""
+        """Return the term as LaTeX."""
         return self._as(LATEX)
 
     def text(self) -> str:
-        """In a sentence."""
+        """Return the term as text for a sentence."""
         return self._as(TEXT)
 
     def python(self) -> str:
-        """As code."""
+        """Return the term as code."""
         return self._as(PYTHON)
 
     def letters(self) -> Iterator[Term]:
-        """All that it is made of which has no parts, also what is called by another name."""
+        """Yield the parts that have no parts themselves, also those of renamed terms."""
         inside = getattr(self.function, "__self__", None)
         inner = self.parts or ((inside,) if isinstance(inside, Term) else ())
         for part in inner:
@@ -76,7 +76,7 @@ class Term:
             yield self
 
     def named(self, text: str, latex: str = "") -> Term:
-        """The same value with a name of its own in sentences, or in LaTeX too."""
+        """Return the same value with another name in sentences, or in LaTeX too."""
         python = self.python() if self.rank == ATOM else f"({self.python()})"
         return Term((latex or self.latex(), text, python), self.value)
 
@@ -214,7 +214,7 @@ def total(each: Term, index: str = "i") -> Term:
 
 
 def indexed(each: Term, index: str = "") -> Term:
-    """The same with another index in place of i or k; without one, a letter as a vector."""
+    """Replace the index i or k by another; without one, write a letter as a vector."""
     latex, text = (re.sub("_[ik](?![a-z])", index, name) for name in each.written[:PYTHON])
     return replace(
         each, written=(latex, text, each.written[PYTHON]), parts=tuple(indexed(p, index) for p in each.parts)

@@ -1,4 +1,4 @@
-"""What every estimator has in common: checked parameters, one way to the solver, and the gap afterwards.
+"""Define the base of all estimators (`Estimator`): checked parameters, the call of the solver, and the gap.
 
 An estimator is scikit-learn's in names, parameters and attributes, and a machine of this library in what it solves. Its
 `tol` is the relative duality gap that has to be reached, where that of scikit-learn's solvers is a number of their own.
@@ -304,7 +304,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return state
 
     def _model(self) -> AnyModel:
-        """What predicts, without the estimator."""
+        """Build the model that predicts without the estimator."""
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -333,7 +333,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        """What a colleague would say of the fit: mostly nothing. See `SVMResult.notes`.
+        """Hints about the fit, such as features out of scale; mostly empty. See `SVMResult.notes`.
 
         Features out of scale, a kernel that is nearly constant, a class that no sample is given, every α at its bound,
         nothing learnt. They are worked out when they are asked for, of the samples: an estimator out of a pickle, and
@@ -352,7 +352,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return stored(X, y, sample_weight)
 
     def _options(self) -> dict[str, Any]:
-        """What is asked of `qpsvm.solve`."""
+        """Return the options of `qpsvm.solve`."""
         return {
             "backend": self.backend, "tol": self.tol, "time_limit": self.time_limit, "verbose": bool(self.verbose),
             "max_iter": None if self.max_iter in (NO_LIMIT, None) else int(self.max_iter),
@@ -381,7 +381,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return np.hstack([alpha, np.zeros((problem.sides, more))]).ravel() if self._continues else None
 
     def _certified(self, problem: Problem, start: SVMResult | FloatArray | None) -> SVMResult:
-        """What `qpsvm.solve` certifies of one problem. Raises QPSVMError."""
+        """Solve one problem with `qpsvm.solve`, and return its certified result. Raises QPSVMError."""
         result = solve(problem, start=start, check=False, **self._options())
         if result.error is not None:
             raise result.error
@@ -412,7 +412,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         warnings.warn(self._early(status[worst]) + said.strip(), GapWarning, stacklevel=callers_level())
 
     def _changed_kernel(self, caveats: Sequence[Caveat], machines: int) -> str:
-        """What to say of kernel matrices that were repaired; nothing where `psd` asks for that."""
+        """Describe kernel matrices that were repaired; return "" if `psd` asks for that."""
         found = [caveat for caveat in caveats if caveat.kind == "kernel"]
         if not found or getattr(self, "psd", "") is not None:
             return ""
@@ -425,7 +425,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _degenerate(self, caveats: Sequence[Caveat], machines: int) -> str:
-        """What to say of machines whose f is the same number everywhere."""
+        """Describe machines whose f is constant."""
         found = [caveat for caveat in caveats if caveat.kind == "degenerate"]
         if not found or self.fit_status_:  # a point that is not the optimum says nothing of it
             return ""
@@ -454,7 +454,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _of_machines(some: int, machines: int) -> str:
-    """Of how many machines something is said, in words."""
+    """Describe how many of the machines are meant."""
     return f" (of {some} of {machines} machines)" if machines > 1 else ""
 
 

@@ -36,7 +36,7 @@ class Seen(NamedTuple):
     seal: Seal | None = None
 
     def and_then(self, other: Seen) -> Seen:
-        """Those of another batch behind them, in arrays of their own. Raises DataError."""
+        """Return these samples followed by another batch, in new arrays. Raises DataError."""
         try:
             if self.seal is not None:
                 self.seal.check()
@@ -132,7 +132,7 @@ class Growing(Estimator):
         self._seen = Seen(X, self._target(y, n), inputs.weights_of(sample_weight, n), seal)
 
     def _target(self, y: Any, n: int) -> NDArray[Any] | None:
-        """What is learnt of the samples, (n,), in an array of its own."""
+        """Return a copy of the target of the samples, (n,)."""
         return None if self._learns_nothing else np.array(inputs.numbers_of(y, n))
 
     def _before(self) -> Seen | None:

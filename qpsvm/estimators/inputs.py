@@ -48,7 +48,7 @@ FEW_VALUES, DENSE_ENOUGH = 10_000, 4
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """What scikit-learn's checks raise, as an error of this library with the same words."""
+    """Translate errors of scikit-learn's checks to errors of this library with the same messages."""
     try:
         yield
     except QPSVMError:
@@ -93,7 +93,7 @@ def samples(estimator: Any, X: Any) -> Any:
 
 
 def _validated(estimator: Any, X: Any, reset: bool) -> Any:
-    """What scikit-learn makes of X, in floats; `reset` where the estimator is to learn its columns."""
+    """Validate X by scikit-learn, as floats; with `reset` the estimator learns its columns."""
     if reset and _numbers(X):
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
@@ -296,7 +296,7 @@ def gamma_of(gamma: Any, X: Matrix) -> float:
 
 
 def kernel_matrix(kernel: Any, X: Any, Z: Any) -> FloatArray:
-    """What a user's function makes of two sets of samples: (m, n). Raises DataError, DataTypeError."""
+    """Evaluate a user's kernel function on two sets of samples: (m, n). Raises DataError, DataTypeError."""
     found = kernel(X, Z)
     with refused():
         K: FloatArray = check_array(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
@@ -372,7 +372,7 @@ def spread_to_predict(estimator: Any, X: Any) -> Any:
 
 
 def by_partition(function: Callable[[Any], NDArray[Any]], X: Any, width: int | None, dtype: Any) -> Any:
-    """What a function makes of each partition of a Dask array (m, ·): (m,), or (m, width). Nothing is computed yet."""
+    """Apply a function lazily to each partition of a Dask array (m, ·): (m,), or (m, width)."""
     if width is None:
         return X.map_blocks(function, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
     return X.map_blocks(function, dtype=dtype, chunks=(X.chunks[0], (width,)), meta=np.empty((0, 0), dtype=dtype))
@@ -382,7 +382,7 @@ class StoredScore:
     """The score of an estimator whose samples may be stored, with the target among them."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """How good the predictions are: scikit-learn's own score of such an estimator.
+        """Return the score of the predictions, as scikit-learn defines it for such an estimator.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What the estimators with a kernel share: how X becomes samples of a problem, and what they show of the solution."""
+"""Define the base of the estimators with a kernel (`KernelMachine`): their samples, kernel and attributes."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class KernelMachine(Estimator):
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """The same; a user's function takes samples of any kind, text among them, as they are."""
+        """Open stored samples; a user's kernel function gets samples of any kind, such as text, unchanged."""
         inputs.in_memory_only(self, X)
         return (X, y, sample_weight) if self._by_function else super()._opened(X, y, sample_weight)
 
     @property
     def _psd_rule(self) -> PSDRule:
-        """What is done with an indefinite kernel matrix: `psd`, and where that is None the same as "clip"."""
+        """Rule for an indefinite kernel matrix: `psd`, or "clip" if that is None."""
         return "clip" if self.psd is None else self.psd
 
     @property
@@ -158,7 +158,7 @@ class KernelMachine(Estimator):
 
     @property
     def _ends(self) -> NDArray[np.intp] | None:
-        """Where the support vectors of each class begin and end, for `Scores`."""
+        """Boundaries of the support vectors of each class, for `Scores`."""
         return None
 
     @property

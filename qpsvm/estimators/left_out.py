@@ -1,4 +1,4 @@
-"""What estimators make of their exact leave-one-out machines: intervals, sets of classes, and curves of probabilities.
+"""Compute intervals, sets of classes and calibration curves from exact leave-one-out machines.
 
     (JACK.1)  R_i = |y_i − f₋ᵢ(x_i)|:  from the ⌊α(n+1)⌋-th smallest f₋ᵢ(x) − R_i to the ⌈(1−α)(n+1)⌉-th smallest
               f₋ᵢ(x) + R_i lies y with a probability of 1 − 2α at least
@@ -66,7 +66,7 @@ def left_out(estimator: Estimator, problem: Any, result: Any, deadline: float | 
 def all_left_out(
     problem: Any, result: Any, tol: float, time_limit: float | None, verbose: bool
 ) -> tuple[LeaveOneOut, str]:
-    """The same with what there is to say of it. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
+    """Fit the machine without each sample; return a note too. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
     if problem.space.shift or problem.space.clipped:
         raise UnsupportedError(
             f"the kernel matrix is indefinite, and psd={problem.psd!r} changes it by all samples: no machine is "
@@ -84,7 +84,7 @@ def all_left_out(
 
 
 def each_left_out(estimator: Estimator, split: Split, together: Together, deadline: float | None) -> list[LeaveOneOut]:
-    """The same of every machine."""
+    """Fit every machine without each of its samples."""
     found = []
     for p in range(len(split.pairs)):
         rows, signs = rows_of(split, p)

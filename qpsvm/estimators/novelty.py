@@ -43,7 +43,7 @@ class KernelDetector(Growing, BoundedDetector, OutlierMixin, OneMachine):  # typ
     _labels: ClassVar[tuple[int, int] | None] = (-1, 1)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """The same; a target is not used."""
+        """Open stored samples; a target is not used."""
         del y
         return super()._opened(X, None, sample_weight)
 
@@ -58,7 +58,7 @@ class KernelDetector(Growing, BoundedDetector, OutlierMixin, OneMachine):  # typ
         return self._predicting(X)
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """How far inside each sample is: not negative for an inlier.
+        """Return the decision value of each sample: not negative for an inlier.
 
         Parameters
         ----------

@@ -109,7 +109,7 @@ def register_onnx() -> None:
 
 
 def _alias(name: str) -> str:
-    """What skl2onnx calls the operator of a class of scikit-learn's."""
+    """Return skl2onnx's name of the operator of a scikit-learn class."""
     return f"Sklearn{name.removeprefix('Nu')}"
 
 
@@ -133,7 +133,7 @@ def _parsed(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> 
 
 
 def _become_twin(operator: Any) -> None:
-    """The same for an estimator that stands in another: as soon as its shapes are asked for."""
+    """Replace an estimator nested in another by its twin, when its shapes are requested."""
     from skl2onnx.common._registration import get_shape_calculator
 
     made = _twin_for(operator.scope_inst, operator.raw_operator)

@@ -92,7 +92,7 @@ def whole(words: str, fits: Callable[[int], bool], flags: bool = False) -> Check
 
 
 def unless(exempt: Callable[[Any], bool], check: Check) -> Check:
-    """The same check, but for values that need none."""
+    """Return a check that exempts some values."""
     return lambda value, name: None if exempt(value) else check(value, name)
 
 
@@ -138,7 +138,7 @@ def always(instead: str) -> Check:
 
 
 def backend(value: Any, name: str) -> None:
-    """One of `qpsvm.backends.names()`, or "auto"."""
+    """Check that the value is one of `qpsvm.backends.names()`, or "auto"."""
     one_of("auto", *backends.names())(value, name)
 
 

@@ -62,7 +62,7 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
         check_left_out(type(self).__name__, X, n, instead, self.constraints)
 
     def _check_probable(self, X: Any, codes: IntArray, weight: FloatArray | None) -> None:
-        """The same where probabilities are asked for. Raises UnsupportedError, DataError."""
+        """Check that the samples allow the requested probabilities. Raises UnsupportedError, DataError."""
         self._calibration = self._left_out = None
         if not self._wants_probabilities:
             return
@@ -93,7 +93,7 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
         self._calibration = Calibration(method, coupling, tuple(curves))
 
     def _scale(self, together: Together) -> FloatArray:
-        """What the decision function of each machine is divided by: (P,)."""
+        """Return the divisor of the decision function of each machine: (P,)."""
         return np.ones(len(together.gap))
 
     def _likely(self, model: AnyModel) -> AnyModel:

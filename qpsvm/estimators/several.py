@@ -1,4 +1,4 @@
-"""What classifiers share: the binary machines that they are made of, or one machine over all classes."""
+"""Define the base of the classifiers (`SeveralMachines`): machines of two classes, or one over all classes."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
         )
 
     def _all_in_one(self, X: Matrix, codes: IntArray, C: float, last: Any, how: Mapping[str, Any]) -> Together:
-        """One program over all classes. Raises UnsupportedError, QPSVMError."""
+        """Solve one program over all classes. Raises UnsupportedError, QPSVMError."""
         labels = self.classes_
         if self.constraints is not None:
             raise UnsupportedError(

@@ -110,7 +110,7 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
 
     @property
     def n_support_(self) -> NDArray[Any]:
-        """How many support vectors each class has: (k,)."""
+        """Number of support vectors of each class: (k,)."""
         try:
             return self._n_support
         except AttributeError:

@@ -166,7 +166,7 @@ def _named_table(
 
 
 def _width(made: Sequence[Column], sheet: Sheet, taken: Sequence[Taken]) -> int:
-    """How many features the columns make. Raises DataError."""
+    """Count the features that the columns become. Raises DataError."""
     if not made:
         said = "; ".join(f"{each.name!r} ({each.kind}) is {each.made}" for each in taken if each.made)
         raise DataError(f"{sheet.path} has no feature column: {said}")

@@ -61,7 +61,7 @@ class Cells:
         return np.array([meaning.get(text, other) for text in self.values.tolist()], dtype=np.float64)
 
     def some(self, rows: IntArray) -> Cells:
-        """Those of some rows."""
+        """Return the cells of some rows."""
         missing = None if self.missing is None else self.missing[rows]
         return Cells(self.values[rows], missing if missing is not None and missing.any() else None)
 
@@ -80,23 +80,23 @@ class Columns:
     rows: IntArray
 
     def place(self, i: int, name: str) -> tuple[str, str]:
-        """Where the cell of row i stands in the file, in words, and its text."""
+        """Describe the position in the file of the cell of row i, and return its text."""
         where, cell = self.sheet.where(int(self.rows[i]), name)
         return f"{where}, column {name!r}", cell
 
     def some(self, rows: IntArray) -> Columns:
-        """The same columns of some of the rows."""
+        """Return the same columns, restricted to some of the rows."""
         return Columns(self.sheet, {name: cells.some(rows) for name, cells in self.cells.items()}, self.rows[rows])
 
     def odd(self, name: str) -> tuple[str, str, bool]:
-        """Where the first cell that is no number stands, its text, and whether commas are all that is wrong."""
+        """Locate the first cell that is no number: its position, its text, and whether commas are the only fault."""
         cells, used = self.cells[name], self.cells[name].used()
         words = {text: 1.0 for text in used if numbers([text]) is None}
         commas = numbers([text.replace(",", ".") for text in used]) is not None
         return *self.place(int(cells.looked_up(words, 0.0).argmax()), name), commas
 
     def holes(self, names: Sequence[str]) -> Mask:
-        """Which rows have a missing value in one of the columns named: (n,)."""
+        """Mark the rows with a missing value in one of the named columns: (n,)."""
         masks = [self.cells[name].missing for name in names]
         found: Mask = np.zeros(len(self.rows), dtype=np.bool_)
         for mask in masks:

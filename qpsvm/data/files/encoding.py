@@ -1,4 +1,4 @@
-"""How a table's columns became features, and the table that came of it.
+"""Encode the columns of a table as features (`encode`), by an `Encoding` that later rows share.
 
 What was learnt of the rows that train, such as categories and what is filled in, is part of it, so that other rows are
 encoded alike.
@@ -69,7 +69,7 @@ class Column:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Column:
-        """What JSON made of one; those of earlier versions lack some fields. Raises ValueError, KeyError, TypeError."""
+        """Build a column from decoded JSON, also of earlier versions. Raises ValueError, KeyError, TypeError."""
         texts = record["categories"] and tuple(record["categories"])
         found = cls(**{**record, "categories": texts, "rare": tuple(record.get("rare", ()))})
         if found.date is not None and (found.date not in ORDERS or type(found.origin) is not int):

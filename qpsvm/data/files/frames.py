@@ -138,7 +138,7 @@ def _array(column: Any) -> NDArray[Any]:
 
 
 def _of_arrow(column: Any) -> NDArray[Any]:
-    """The same of an array of pyarrow. Whole numbers beside missing ones would be rounded as floats."""
+    """Convert an array of pyarrow. Integers next to missing values would be rounded as floats."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):

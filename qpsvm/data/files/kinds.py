@@ -1,4 +1,4 @@
-"""What a column is taken for, and what is made of it: numbers, categories, dates, identifiers, text.
+"""Detect what each column holds, numbers, categories, dates, identifiers or text, and learn its encoding (`learnt`).
 
 All that is learnt here (categories, what fills in, first days) is learnt of the rows that are given: those that train.
 Rare categories are those of scikit-learn's `OneHotEncoder(min_frequency=0.01)`, and what is filled in is that of its
@@ -64,7 +64,7 @@ class Rules:
         return self.missing in ("median", "most-frequent")
 
     def of(self, sheet: Sheet, names: Sequence[str]) -> Rules:
-        """The same with the names of columns that are features, one by one. Raises UnknownOptionError."""
+        """Resolve the options to the names of feature columns. Raises UnknownOptionError."""
         if self.missing not in MISSING_WORDS:
             raise ParameterError(f"missing: unknown {self.missing!r}; {nearest(self.missing, MISSING_WORDS)}")
         keep, date = each_name(self.keep, sheet.header), each_name(self.date, sheet.header)
@@ -81,14 +81,14 @@ class Rules:
         return replace(self, keep=keep, date=date)
 
     def known(self, columns: Columns, made: Sequence[Column]) -> Rules:
-        """The same with what the table tells of its columns."""
+        """Return the rules with the types and date orders that the whole table shows."""
         texts = tuple(name for name, cells in columns.cells.items() if cells.numbers() is None)
         orders = tuple((column.name, column.date) for column in made if column.date is not None)
         return replace(self, texts=texts, orders=orders)
 
 
 def learnt(columns: Columns, names: Sequence[str], rules: Rules) -> tuple[tuple[Column, ...], tuple[Taken, ...]]:
-    """What the columns named become, and what they were taken for. Raises DataError."""
+    """Learn the encoding of each named column, and summarise it. Raises DataError."""
     found = [_learnt(columns, name, rules, len(names) > 1) for name in names]
     return tuple(column for column, _ in found if column is not None), tuple(taken for _, taken in found)
 

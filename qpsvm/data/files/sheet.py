@@ -96,7 +96,7 @@ class Sheet:
             yield records
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
-        """Each record that is not blank, beginning with the header, and the line on which it begins, from 1."""
+        """Yield each record that is not blank, header first, with the line on which it begins, from 1."""
         line, width = 1, len(self.header)
         with self.opened() as text:
             reader = csv.reader(text, delimiter=self.delimiter, skipinitialspace=True, strict=True)
@@ -121,7 +121,7 @@ class Sheet:
         return line, record[self.header[name]].strip()
 
     def where(self, i: int, name: str) -> tuple[str, str]:
-        """Where the cell of row i stands, in words, and its text."""
+        """Describe the position of the cell of row i, and return its text."""
         line, cell = self.place(i, name)
         return f"{self.path}, line {line}", cell
 
@@ -149,7 +149,7 @@ class Sheet:
         return values, missing if missing.any() else None
 
     def check_index(self, values: FloatArray | None, start: int = 0) -> int:
-        """Where the first column, which has no name, counts the rows from: 0 or 1. Raises FileFormatError.
+        """Return the first number, 0 or 1, of an unnamed first column that counts the rows. Raises FileFormatError.
 
         Its numbers from row `start` on are given, (n,), if they are numbers.
         """
@@ -171,7 +171,7 @@ class Sheet:
 
 
 def without_column(error: DataError, name: str) -> str:
-    """What is said of a number that no double is equal to, with the way to leave its column out."""
+    """Return the message about a number that no double equals, with advice to leave its column out."""
     way = f"leave out a column that only identifies by --drop {name!r} (drop=), or write it less an offset"
     return str(error).replace(ADVICE, way)
 
@@ -215,7 +215,7 @@ def _checked_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
 
 
 def no_target(sheet: Sheet, wanted: str) -> ParameterError:
-    """What is said where a target of labels, or of numbers, is needed and none is named."""
+    """Build the error for a target of labels, or of numbers, that is needed and not named."""
     advice = f"name the column of {wanted} by --target COLUMN (target=); columns: {listing(sheet.names)}"
     return ParameterError(f"{sheet.path}: {advice}")
 

@@ -1,4 +1,4 @@
-"""From a path, or standard input, to the bytes of a text in UTF-8."""
+"""Read the bytes of a path, or of standard input, as text in UTF-8 (`read_bytes`, `unpacked`, `text_in`)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StandardInput:
         return "standard input"
 
     def read_bytes(self) -> bytes:
-        """All of standard input, to its end. Raises OSError."""
+        """Read standard input to its end. Raises OSError."""
         if sys.stdin is None:
             raise OSError("it is closed")
         return sys.stdin.buffer.read()
@@ -139,7 +139,7 @@ def readable(path: FilePath) -> Iterator[None]:
 
 
 def text_of(content: bytes) -> io.TextIOWrapper:
-    """What `read_bytes` returned, as text."""
+    """Decode what `read_bytes` returned as text."""
     return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
 
 

@@ -1,4 +1,4 @@
-"""A block of rows, and what is computed with one block at a time.
+"""Compute products and sums over one block of rows (`Block`, `DenseBlock`, `SparseBlock`).
 
 What a source of rows computes is a sum or a sequence over its blocks (`source`). So each product is written here once
 for each way in which numbers are stored, and nowhere else.
@@ -43,17 +43,17 @@ Moments: TypeAlias = tuple[FloatArray, FloatArray]
 
 
 def rows_at_a_time(width: int) -> int:
-    """How many rows of so many numbers are worked on at a time."""
+    """Return the number of rows per tile, for rows of a given width."""
     return max(LEAST_ROWS, CACHED_NUMBERS // max(width, 1))
 
 
 def count(at: Places, n: int) -> int:
-    """How many of n rows these are."""
+    """Count the selected rows of n."""
     return len(range(*at.indices(n))) if isinstance(at, slice) else len(at)
 
 
 def part_of(at: Places, n: int, some: slice) -> Places:
-    """Those among these of n rows that stand at some places there."""
+    """Restrict selected rows, of n, to a slice of them."""
     if not isinstance(at, slice):
         return at[some]
     first = at.indices(n)[0]
@@ -98,7 +98,7 @@ class Block:
         return count(at, self.n) <= rows_at_a_time(self.d)
 
     def _filled(self, make: Callable[[FloatArray], FloatArray], shape: tuple[int, ...] = ()) -> FloatArray:
-        """What is made of each row: (k, …)."""
+        """Apply a function to each row: (k, …)."""
         if self._at_once(ALL):
             return make(self.made(ALL))
         out = np.empty((self.n, *shape))
@@ -201,7 +201,7 @@ class Block:
         return DenseBlock(self.made(tile), self.rows.start + tile.start)
 
     def pieces(self) -> Iterator[Block]:
-        """All rows, one tile after the other."""
+        """Yield all rows, one tile after the other."""
         return map(self.piece, self.tiles())
 
 
@@ -302,7 +302,7 @@ class SparseBlock(Block):
         return np.arange(self.n)[at] if isinstance(at, slice) else at
 
     def _stored(self, at: IntArray) -> tuple[IntArray, IntArray]:
-        """Of the numbers stored for rows J = at (j,): which of the j rows they are in, and where they are stored."""
+        """Locate the numbers stored for rows J = at (j,): which of the j rows they are in, and their positions."""
         first = self._csr.indptr[at].astype(np.intp)
         lengths = self._csr.indptr[at + 1] - first
         ends = np.cumsum(lengths)
@@ -377,7 +377,7 @@ class SparseBlock(Block):
         return int(np.diff(self._csr.indptr).max(initial=0))
 
     def tiles(self) -> list[slice]:
-        """All rows: to cut sparse ones out costs more than the cache saves."""
+        """Return all rows as one tile: slicing sparse rows costs more than the cache saves."""
         return [ALL]
 
     def piece(self, tile: slice) -> Block:

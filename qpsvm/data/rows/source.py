@@ -51,7 +51,7 @@ class RowMap(Protocol):
 
     @property
     def row_seconds(self) -> float:
-        """What the features of one row take one core, roughly."""
+        """Approximate seconds of one core for the features of one row."""
 
 
 class RowSource(metaclass=Abstract):
@@ -73,12 +73,12 @@ class RowSource(metaclass=Abstract):
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
-        """All rows, in order, in blocks; as often as it is asked for."""
+        """Yield all rows, in order, in blocks; it may be called repeatedly."""
 
     def each(
         self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
     ) -> Iterator[tuple[Places, Any]]:
-        """What a task makes of each block, in their order, with which rows these are.
+        """Apply a task to each block, in order, and yield its rows with each result.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class RowSource(metaclass=Abstract):
         """Raise a `DataError` where what the rows come from is known to have changed since it was opened."""
 
     def begin(self) -> None:
-        """The same before anything is worked out of the rows."""
+        """Check the source at the start of a run, before anything is computed from the rows."""
         self.check()
 
     def end(self) -> None:
@@ -154,7 +154,7 @@ class RowSource(metaclass=Abstract):
         return self._filled(tasks.squared_norms)
 
     def _filled(self, task: Task, shape: tuple[int, ...] = ()) -> FloatArray:
-        """What is made of each row, block by block into one array; of one block as it is."""
+        """Compute an array over the rows block by block; the result of a single block is not copied."""
         out: FloatArray | None = None
         for rows, values in self.each(task):
             if len(values) == self.n:
@@ -187,7 +187,7 @@ class RowSource(metaclass=Abstract):
         return self.total(task, beta, rows=rows, shapes=(shape,))[0]
 
     def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
-        """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block.
+        """Compute two products in one pass: Xᵀβ, (d,), for the β that the visitor returns for X w, block by block.
 
         The visitor may be called for several blocks at once, in any order. Of rows elsewhere, X w comes here first.
         """
@@ -284,7 +284,7 @@ class RowSource(metaclass=Abstract):
 
 
 def in_order(found: dict[int, T]) -> list[T]:
-    """What a visitor has found in blocks of rows that begin at these, in the order of the rows."""
+    """Sort results by the first row of their block."""
     return [found[start] for start in sorted(found)]
 
 

@@ -1,4 +1,4 @@
-"""What is worked out of one block of rows: functions that a source calls where its rows are, and that can travel there.
+"""Compute products and sums over one block of rows, by functions that can be sent to where the rows are.
 
 Each takes a block, then, where only some of its rows are meant, their places in it, and then what belongs to these
 rows. `RowSource.each` hands it all that.

@@ -224,7 +224,7 @@ class Tiled(Stacked):
         return np.tile(self.source.squared_norms(), self.times)
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
-        """Those of the rows of the source, some of them twice."""
+        """Return the moments of the rows of the source, some of them twice."""
         return self.source.moments(rows % self.source.n, scale)
 
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
@@ -406,7 +406,7 @@ def _deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tuple[
 
 
 def _tiles(source: RowSource) -> Iterator[Matrix]:
-    """All rows, a few at a time."""
+    """Yield all rows, a few at a time."""
     for block in source.blocks():
         for piece in block.pieces():
             if piece.n:

@@ -71,7 +71,7 @@ class SparseMap(StoredRows):
 
     @property
     def nbytes(self) -> int:
-        """Of what lies in memory for good: a map does not."""
+        """Bytes that stay in memory, without memory maps."""
         return sum(part.nbytes for part in (self.data, self.indices, self.indptr) if not is_mapped(part))
 
 
@@ -219,5 +219,5 @@ class MemoryMap(StoredRows):
 
     @property
     def nbytes(self) -> int:
-        """Of what lies in memory for good: a map does not."""
+        """Bytes that stay in memory, without memory maps."""
         return sum(part.nbytes for part in self.parts if not is_mapped(part))

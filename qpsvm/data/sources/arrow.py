@@ -1,4 +1,4 @@
-"""Parquet, Feather, and what else pyarrow has in memory: record batches as rows of numbers.
+"""Read Parquet, Feather and other data of pyarrow as rows of numbers (`ArrowRows`, `StreamedRows`).
 
 Each column is one array in a batch. Numbers are set down row by row, a strip of rows at a time that fits into the
 cache. Files are read one after the other, each by its own columns, so that one that differs is named.
@@ -157,7 +157,7 @@ class ArrowRows(Decoder):
 
 
 def _reading(fragment: Any) -> dict[str, Any]:
-    """How a Parquet file on this machine is read: as it is decoded. By default all of it is read into memory first."""
+    """Return options to decode a local Parquet file as it is read. By default all of it is read into memory first."""
     import pyarrow.fs
     from pyarrow import dataset
 

@@ -105,7 +105,7 @@ class Facts:
 
 
 def facts_of(X: Any, names: Sequence[str] | None = None) -> Facts:
-    """What is known of one partition (k, d), found where it is."""
+    """Inspect one partition (k, d) where it is."""
     shape = getattr(X, "shape", ())
     if len(shape) != 2:
         return Facts(0, 0, 0, False, fault=f" has shape {shape} where rows and columns are needed")
@@ -263,7 +263,7 @@ class DaskRows(RowSource):
                 yield as_block(as_float(self._compute([part])[0], self.is_sparse), start)
 
     def holding(self, rows: IntArray) -> Iterator[Found]:
-        """Of each partition the rows that are meant, brought here together."""
+        """Fetch the selected rows of all partitions as one block."""
         yield as_block(self.take(rows)), ALL, ALL
 
     def __deepcopy__(self, known: Any) -> DaskRows:
@@ -279,7 +279,7 @@ class DaskRows(RowSource):
 
     @property
     def nbytes(self) -> int:
-        """None of this process's own."""
+        """Bytes in this process: none."""
         return 0
 
 
@@ -305,7 +305,7 @@ def open_collection(X: Any, *vectors: Any) -> tuple[DaskRows, list[Any]]:
 
 
 def _check(facts: Sequence[Facts]) -> None:
-    """That the partitions are parts of one table. Raises DataError, DataTypeError."""
+    """Check that the partitions are parts of one table. Raises DataError, DataTypeError."""
     width = next((part.columns for part in facts if part.rows), 0)
     for k, part in enumerate(facts):
         if part.fault is not None:
@@ -341,7 +341,7 @@ def _wait(client: Any, futures: Sequence[Any]) -> None:
 
 
 def _run(part: Any, sparse: bool, task: Task, *given: Any) -> Any:
-    """What a task makes of a partition."""
+    """Run a task on a partition."""
     X = sp.csr_array(part, dtype=np.float64) if sparse else np.asarray(part)
     return task(as_block(X), *map(unpack, given))
 

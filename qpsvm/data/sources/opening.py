@@ -1,4 +1,4 @@
-"""One call that opens rows wherever they are stored: a path, several, a pattern, a folder, an array, a table."""
+"""Open rows wherever they are stored (`open_rows`): a path, several, a pattern, a folder, an array, a table."""
 
 from __future__ import annotations
 

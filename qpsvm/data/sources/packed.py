@@ -57,5 +57,5 @@ def pack(values: FloatArray) -> FloatArray | Packed:
 
 
 def unpack(given: Any) -> Any:
-    """What was sent, as it was."""
+    """Restore what was packed."""
     return given.unpack() if isinstance(given, Packed) else given

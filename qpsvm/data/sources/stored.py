@@ -62,7 +62,7 @@ def _state(path: str) -> State:
 
 
 def _difference(before: State, now: State) -> str:
-    """What is another, in words."""
+    """Describe the difference of two states of a file."""
     if before[0] != now[0]:
         return f"from {before[0]} to {now[0]} bytes"
     return "it was written to" if before[2:] == now[2:] else "another file has its name"
@@ -190,7 +190,7 @@ class Chosen:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """All of them, each once."""
+        """Names of all chosen columns, each once."""
         beside = [name for name in (self.target, self.weight) if name is not None]
         return (*self.features, *beside)
 

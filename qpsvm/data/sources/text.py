@@ -96,7 +96,7 @@ def sheet_of(path: str) -> Sheet:
 
 
 def _at(sheet: Sheet, name: str, row: int) -> str:
-    """Where a cell stands, in words."""
+    """Describe the position of a cell."""
     return f"{sheet.path}, line {sheet.place(row, name)[0]}, row {row}, column {name!r}"
 
 
@@ -143,7 +143,7 @@ class LibsvmRows(Decoder):
         return Batch(self._shifted(X), y, None, path, start)
 
     def _shifted(self, X: Matrix) -> Matrix:
-        """The same with the first index as column 0."""
+        """Shift the columns so that the first index is column 0."""
         lowest = int(X.indices.min(initial=1))
         if lowest < self.first_index:
             self.first_index = 0

@@ -87,7 +87,7 @@ SUM_OF_ALPHA = Term(
 
 
 def steps(problem: JointProblem) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     one = isinstance(problem, CrammerSinger)
     penalised, free, of_b = problem.intercept == "penalised", problem.intercept == "free", problem.intercept is not None
     rows = "i" if one else RIVALS

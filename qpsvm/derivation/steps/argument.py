@@ -1,4 +1,4 @@
-"""What a machine says once, as terms: objective, rows and what multiplies them, what is left in the dual."""
+"""Define the terms of a machine (`Formulas`): objective, constraints, multipliers, and the terms of the dual."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
 
 
 def minimum(over: str, objective: Term, text: str = "the primal's value") -> Iterator[Line]:
-    """What is minimised over letters, and that it has the value that the result claims."""
+    """Yield the minimisation over letters, and the equation of its value with the one the result claims."""
     yield display(objective, rf"\min_{{{over}}}\ ")
     yield value_of(objective.named(text), "=", of.CLAIMED)
 
@@ -48,7 +48,7 @@ def value_of(one: Term, *rest: Any, **more: Any) -> Line:
 def case(
     kind: Subset, premise: tuple[Any, ...] | Line, conclusion: tuple[Any, ...] | Line, box: Any = "box"
 ) -> Line:  # fmt: skip
-    """What f is where α is of a kind: both are measured at the samples that the library counts to it."""
+    """State f for one kind of α: both are measured at the samples that the library counts as of this kind."""
     given = line(*premise, scale=box) if isinstance(premise, tuple) else premise
     then = line(*conclusion, scale="level") if isinstance(conclusion, tuple) else conclusion
     return replace(then, premise=given, rows=kind)
@@ -87,12 +87,12 @@ class Rows:
 
     @property
     def product(self) -> Term:
-        """What the row adds to P − D, and takes off L: each entry."""
+        """Term of each row in P − D, which L subtracts."""
         return self.alpha * add(self.high, self.low and self.low.turned, self.slack)
 
     @property
     def room(self) -> Term | None:
-        """What α leaves of the price of the slack, times the slack."""
+        """Product of the slack and the part of its price that α leaves."""
         return None if self.upper is None or self.priced is None else (self.upper - self.alpha) * self.priced
 
     @property
@@ -114,7 +114,7 @@ def bounds_of(at: At) -> FloatArray:
 
 
 def unit_of(at: At) -> float:
-    """What w and b of the user's rows are in those of the dual: of a ball w is 2c and b is 2μ."""
+    """Return the factor from w and b of the dual to those of the constraints: of a ball w is 2c and b is 2μ."""
     return float(at.problem.size_of_f)
 
 
@@ -179,12 +179,12 @@ class Users:
 
     @property
     def room(self) -> Term:
-        """What is left of the bound."""
+        """Slack to the bound."""
         return self.bound - self.row
 
     @property
     def violated(self) -> Term:
-        """What the rows add to L."""
+        """Term of the constraints in L."""
         row = self.row
         for each in self.bound.parts or (self.bound,):
             row = row - each
@@ -192,7 +192,7 @@ class Users:
 
     @property
     def cost(self) -> Term:
-        """What the bounds take off the dual's value."""
+        """Term of the bounds in the dual's value, subtracted."""
         return total(of.PRICE * self.bound, "j")
 
     @property
@@ -202,7 +202,7 @@ class Users:
 
     @property
     def balance(self) -> Term | None:
-        """What the rows take off the balance of b."""
+        """Term of the constraints in the balance of b, subtracted."""
         return None if self.count is None else total(times(self.count, self.price), "j")
 
     @property
@@ -225,7 +225,7 @@ class Users:
 
 
 def dearest(at: Any) -> str:
-    """What the products of the constraints are, the dearest by name."""
+    """Describe the products of the constraints, the costliest by name."""
     bounds, prices = bounds_of(at), at.user_prices
     values = bounds + unit_of(at) * (at.left - at.rows.h)
     first = np.argsort(-prices, kind="stable")[:NAMED]
@@ -287,7 +287,7 @@ class Formulas:
 
     @property
     def marginal(self) -> Term | None:
-        """What C_i multiplies in the objective, where all of it is in the price and a single C_i can be changed."""
+        """Factor of C_i in the objective, if it is all in the price and a single C_i can be changed."""
         alone = "C" in self.problem.own and self.row == "i" and self.reward is None and self.price is not None
         return self.price.parts[0].parts[1] if alone and self.price else None
 
@@ -313,7 +313,7 @@ class Formulas:
 
     @property
     def gone(self) -> Term | None:
-        """What the letter of the equality adds to the Lagrangian at w(α)."""
+        """Term of the equality's letter in the Lagrangian at w(α)."""
         if self.sides_of_equality is None:
             return None
         letter, left, right = self.sides_of_equality
@@ -333,7 +333,7 @@ class Formulas:
 
     @property
     def lifted(self) -> Term | None:
-        """What f has besides ⟨w, φ(x)⟩."""
+        """Terms of f besides ⟨w, φ(x)⟩."""
         return self.added or self.intercept
 
     @property
@@ -343,12 +343,12 @@ class Formulas:
 
     @property
     def over(self) -> str:
-        """What the primal is minimised over, but for the slacks."""
+        """Variables of the primal, without the slacks."""
         return self.w + (",b" if self.problem.intercept else "") + self.others
 
     @property
     def variables(self) -> str:
-        """What the primal is minimised over."""
+        """Variables of the primal."""
         return ",".join([self.over, *(indexed(slack).latex() for slack in self.slacks)])
 
     @property
@@ -359,12 +359,12 @@ class Formulas:
 
     @property
     def regulariser(self) -> Term:
-        """What the primal minimises besides the price of slack."""
+        """Objective of the primal without the price of slack."""
         return times(self.unit / 2 if self.unit else self.half, self.norm) + self.reward
 
     @property
     def objective(self) -> Term:
-        """What the primal minimises."""
+        """Objective of the primal."""
         return self.regulariser + self.price
 
     def lagrangian(self, eta: bool = True) -> Term:
@@ -391,7 +391,7 @@ class Formulas:
 
     @property
     def rests(self) -> list[Term]:
-        """What the dual's value has besides linear terms, taken off."""
+        """Terms of the dual's value besides the linear ones, which are subtracted."""
         square = HALF * self.balanced**2 if self.penalised else None
         return [each for each in (self.form, self.bend, square) if each is not None]
 

@@ -119,7 +119,7 @@ def substituted(at: At, b: float | None = None) -> At:
 
 
 def all_substituted(at: At) -> At:
-    """The same with the b that α gives where b is penalised."""
+    """Return the point with w(α) and, if b is penalised, the b that α gives."""
     return substituted(at, at.balance if at.problem.intercept == "penalised" else None)
 
 
@@ -130,12 +130,12 @@ def as_needed(at: At) -> At:
 
 
 def suboptimal(at: Any) -> Any:
-    """The same with a feasible α that is not optimal."""
+    """Return the point with a feasible α that is not optimal."""
     return as_needed(at.suboptimal() if at.result.status is Status.OPTIMAL else at)
 
 
 def not_feasible(at: At) -> str:
-    """Why weak duality says nothing at a point, or ""."""
+    """Explain why weak duality implies nothing at a point, or return ""."""
     if share(violation(at), at.reach) > HOLDS:
         return "α is not feasible, so that the dual's value bounds nothing"
     finite = np.isfinite(at.primal_value)
@@ -167,7 +167,7 @@ ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
 
 
 def margin_width(at: At) -> float:
-    """How far the classes are apart along w/‖w‖: margin vectors, or support vectors moved forward by their slack."""
+    """Measure the distance of the classes along w/‖w‖, at margin vectors, or support vectors shifted by their slack."""
     on_it = at.alpha > 0 if at.svm.curved else at.on_margin
     plus, minus = on_it & (at.y > 0), on_it & (at.y < 0)
     if at.level != at.rho:
@@ -180,7 +180,7 @@ def margin_width(at: At) -> float:
 
 
 def nearest_b(at: At) -> float:
-    """Of the weighted quantile of what b would be on each row, an interval, what is nearest to b."""
+    """Return the b nearest to the result's in the interval that the weighted quantile over the rows allows."""
     reached = at.y * (at.margin - at.svm.curvature * at.alpha) - at.svm.at_rows(at.u)
     low, high = levels.interval(at.svm, at.svm.parts[0], reached) or (-np.inf, np.inf)
     return float(min(max(at.b, low), high))
@@ -198,7 +198,7 @@ def violation(at: At) -> float:
 
 
 def size_of_pull(at: Any) -> float:
-    """What the balance of samples, and of a user's rows, is relative to."""
+    """Return the scale of the balance of samples and constraints."""
     rows = float(np.abs(at.rows.c) @ np.abs(at.prices)) if at.problem.constraints else 0.0
     return float(at.total) + rows or 1.0
 
@@ -233,7 +233,7 @@ SOLVED = (
 
 
 def size_between(at: Any) -> float:
-    """What differences of f are relative to at samples between those trained on."""
+    """Return the scale of differences of f at samples between those trained on."""
     rows = at.of_rows_between(at.prices) if at.problem.constraints else 0.0
     return size_of(at.sums_between(at.beta) - rows, at.terms_of_u)
 

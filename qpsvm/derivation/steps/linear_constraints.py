@@ -27,7 +27,7 @@ from qpsvm.machines.problem.reading import constraint_table
 
 
 def meanings(problem: Problem) -> dict[str, Meaning]:
-    """What the letters of the constraints mean; p is their number."""
+    """Build the meanings of the letters of the constraints; p is their number."""
     return {
         r"\pi": Meaning("multipliers of the constraints, their prices", "(p,)"),
         "g": Meaning("g_j, what constraint j multiplies w by", "(d,)"),
@@ -53,7 +53,7 @@ def claimed_values(at: Any) -> FloatArray:
 
 
 def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     users = own.users
     assert users is not None
     machine, count = problem.dual_tag.split(".")[0], users.count
@@ -136,7 +136,7 @@ def also(own: Step, function: Callable[..., Any] | None, *lines: Line) -> Step:
 
 
 def words(problem: Problem) -> str:
-    """What the letters of the rows are, where that is not what they are in every machine."""
+    """Explain the letters of the constraints where a machine uses them differently."""
     if isinstance(problem, SVDD):
         return "f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ; b counts d_j in a row. "
     return "b stands for −ρ here. " if isinstance(problem, OneClass) else ""

@@ -28,7 +28,7 @@ SYMBOLS = {
 
 
 def argument(problem: NuSVM) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     return two_class(
         problem, A, total(A * of.XI), of.RHO, others=r",\rho", reward=-(of.NU * of.RHO), linear=(),
         equality=(of.RHO, MASS, of.NU),
@@ -44,7 +44,7 @@ def half_of(sign: str) -> Term:
 
 
 def steps(problem: NuSVM) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     soft, s, t = argument(problem), of.RHO - of.B, of.RHO + of.B
     one, other = (letter(name, each.value, f"{name}_of_class", name) for name, each in (("s", s), ("t", t)))
     largest = letter(

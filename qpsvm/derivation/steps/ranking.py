@@ -38,7 +38,7 @@ SYMBOLS = {
 
 
 def argument(problem: Ranking) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     rows = Rows(ALPHA, XI, APART, term(1), ETA, XI, C)
     quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
     return Argument(
@@ -57,7 +57,7 @@ def differences(at: At, alpha: FloatArray) -> FloatArray:
 
 
 def steps(problem: Ranking) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     order = argument(problem)
     pairs = written(
         r"\sum_k%s\bigl(\varphi(x_{i_k})-\varphi(x_{j_k})\bigr)", "Σ %s (φ(x_i_k) − φ(x_j_k))",

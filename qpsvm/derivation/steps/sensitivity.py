@@ -1,4 +1,4 @@
-"""What multipliers are worth, of every machine: the saddle of L, and prices measured by a difference.
+"""Build the steps about multipliers of every machine: the saddle of L, and multipliers as derivatives.
 
     (SADDLE.1)  saddle:  L(w, b, ξ, α') ≤ L(w, b, ξ, α) ≤ L(w', b', ξ, α) at the optimum, for all multipliers α' ≥ 0
                 and all w', b'
@@ -117,7 +117,7 @@ def optimum(at: At, name: str, k: int, sign: int) -> tuple[float, float]:
 
 
 def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -> Step:
-    """What a unit of C_i or of h_j is worth, where it is worth most, between two differences.
+    """Build the step that encloses the largest multiplier, of C_i or of h_j, between two differences.
 
     each: What it is worth: an entry for every i, or j.
     value: P, or D.
@@ -145,7 +145,7 @@ def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -
         return f"≤ {sides[2].value(at):.6g}, of {where}"
 
     def size(at: At) -> float:
-        """What the objective would be per unit of C_i, or h_j: it is rounded relative to its own size."""
+        """Return the scale: the objective per unit of C_i, or h_j, relative to which it is rounded."""
         return max(float(one.value(at)), SHARE * at.size / step_of(at, name, dearest(at)))
 
     one = written("%s", "%s", "max(%s)", lambda at, values: float(values[dearest(at)]), each)
@@ -157,12 +157,12 @@ def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -
 
 
 def too_many(at: At) -> str:
-    """Why the changed problems are not solved, or ""."""
+    """Explain why the changed problems are not solved, or return ""."""
     return f"it takes two more solves, which are made up to {MOST_ROWS} rows" if at.svm.m > MOST_ROWS else ""
 
 
 def price_of_slack(marginal: Term, objective: Term) -> Step:
-    """What a unit of C_i costs."""
+    """Build the step about the derivative of the optimum with respect to C_i."""
     return price(
         "Price of slack", "PRICE.1",
         "The optimum P* rises with C_i as fast as what C_i multiplies in P: all else has its best value and is flat.",
@@ -171,7 +171,7 @@ def price_of_slack(marginal: Term, objective: Term) -> Step:
 
 
 def price_of_bound(multiplier: Term, dual: Term) -> Step:
-    """What a unit of h_j saves."""
+    """Build the step about the derivative of the optimum with respect to h_j."""
     return price(
         "Price of a bound", "PRICE.2", "The optimum P* falls with a bound h_j as fast as its multiplier says.", "h",
         multiplier, dual.named("D", "D"),

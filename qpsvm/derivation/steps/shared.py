@@ -53,7 +53,7 @@ ORDER = (
 
 
 def values_compared(at: Any) -> str:
-    """What the two numbers of weak duality are."""
+    """Describe the two numbers of weak duality."""
     where = "half way to another feasible α" if at.result.status is Status.OPTIMAL else "at α"
     return f"the dual's value {where}, and the primal's value"
 
@@ -63,7 +63,7 @@ class Argument(Formulas):
     """The steps of a machine, made of its terms."""
 
     def steps(self, prefix: str, **own: Step | tuple[Step, ...] | None) -> tuple[Step, ...]:
-        """All steps in order, each as it is in every machine unless the machine has its own, or None."""
+        """Return all steps in order; `own` replaces the shared ones, or leaves them out by None."""
         usual: dict[str, Callable[[], Step]] = {
             "lagrangian": self.lagrangian_step, "w": self.stationarity_in_w, "b": self.stationarity_in_b,
             "xi": self.stationarity_in_xi, "box": self.dual_feasibility, "slackness": self.complementary_slackness,
@@ -93,7 +93,7 @@ class Argument(Formulas):
         return step(title, text, Equation("alone", lines))
 
     def primal(self, text: str, *more: Line, title: str = "Primal") -> Step:
-        """What is minimised, and what the minimum has to keep."""
+        """Build the step of the primal: objective and constraints."""
         asked = [rows.asked for rows in self.rows] + [line(slack, "≥", 0, scale="level") for slack in self.slacks]
         asked += [self.kept] if self.users else []
         lines = (*minimum(self.variables, self.objective), *subject(*asked), *more)
@@ -163,7 +163,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def both_sides(self, at: Any) -> str:
-        """What the balance of b is, and the force of either side."""
+        """Describe the balance of b, with the force of either side."""
         return (
             f"{self.balanced.text()}, and 0: {at.beta[at.beta > 0].sum():.6g} on one side, "
             f"{-at.beta[at.beta < 0].sum():.6g} on the other"
@@ -209,7 +209,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def stationarity_in_curved_xi(self, text: str, *lines: Line) -> Step:
-        """The same of a slack whose square is paid."""
+        """Build the stationarity in ξ for a squared slack."""
         first, *rest = lines
         more = tuple(replace(each, before=r",\quad ", joined=True) for each in rest)
         equation = Equation("alone", (replace(first, before=flat_in(*(each.latex() for each in self.slacks))), *more))
@@ -235,7 +235,7 @@ class Argument(Formulas):
         return step("Dual feasibility", text, Equation("alone", lines), boxed, general="REPAIR.1")
 
     def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
-        """Where a constraint has room its multiplier is zero."""
+        """Build the step: if a constraint has slack, its multiplier is zero."""
         shown = (
             line(each, "=", 0, measured=False, before=r",\quad " * (each is room), joined=each is room)
             for rows in self.rows for room in (rows.room,) for each in (rows.product, room) if each is not None
@@ -255,16 +255,16 @@ class Argument(Formulas):
 
     @property
     def products(self) -> list[Term]:
-        """What is 0 at an optimum, for every row."""
+        """Products that are 0 at an optimum, for every row."""
         return [*(rows.product for rows in self.rows), *(rows.room for rows in self.rows if rows.room is not None)]
 
     def no_products(self) -> Line:
-        """All these products, by size."""
+        """Build the line of all these products, summed by absolute value."""
         whole = self.scaled(add(*(total(size(each), self.row) for each in self.products)))
         return value_of(whole.named("all products, added up by size"), "=", 0, told=self.one_product)
 
     def one_product(self, at: Any) -> str:
-        """What the sum of all products is, and the product of a sample with 0 < α < C, factor by factor."""
+        """Describe the sum of all products, and the factors of that of a sample with 0 < α < C."""
         text = "all products, added up by size, and 0"
         inside = np.flatnonzero(of.free(at))
         if not len(inside):
@@ -425,7 +425,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def kinds_of_samples(self, *cases: Line, text: str = "") -> Step:
-        """What α says about where a sample lies."""
+        """Build the step about the position of a sample, given its α."""
         rows = self.rows[0]
         reach, level, alpha, upper = self.reach, self.level, rows.alpha, rows.upper
         if not cases:

@@ -57,7 +57,7 @@ SYMBOLS = {
 
 
 def argument(problem: SVDD) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     asked = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
     rows = Rows(of.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, of.ETA, XI, of.C, other=asked)
     return enclosing(
@@ -82,7 +82,7 @@ def apart(at: At, centre: FloatArray) -> FloatArray:
 
 
 def steps(problem: SVDD) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     linear, ball = problem.space.is_linear, argument(problem)
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
@@ -200,7 +200,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
 
 
 def one_length_missing(problem: SVDD) -> str:
-    """Why (SVDD.20) says nothing for this problem, or ""."""
+    """Explain why (SVDD.20) implies nothing for this problem, or return ""."""
     try:
         check_constant_diagonal(problem)
     except UnsupportedError:

@@ -1,4 +1,4 @@
-"""What the regressions share: two rows a sample, above f with α⁺ and ξ, below it with α⁻ and ξ*."""
+"""Define the terms that regressions share: two rows per sample, above f with α⁺ and ξ, below it with α⁻ and ξ*."""
 
 from __future__ import annotations
 

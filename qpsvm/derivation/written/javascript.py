@@ -130,7 +130,7 @@ def lines_of(step: Step) -> list[Line]:
 
 
 def summands(side: Term, sign: int = 1) -> list[tuple[int, Term]]:
-    """What a side is the sum of, each with its sign."""
+    """Split a side into its summands, each with its sign."""
     inside = getattr(side.function, "__self__", None)
     if isinstance(inside, Term) and inside.latex() == side.latex():  # only its name in sentences is another
         return summands(inside, sign)
@@ -144,7 +144,7 @@ def summands(side: Term, sign: int = 1) -> list[tuple[int, Term]]:
 
 
 def each_sample(code: str) -> str:
-    """Of a sum over the samples, what a sample adds to it; else nothing."""
+    """Return the summand per sample of a sum over the samples; else "null"."""
     tree = ast.parse(code, mode="eval").body
     factor, inside = "", tree
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):

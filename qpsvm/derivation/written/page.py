@@ -74,7 +74,7 @@ def preformatted(text: str) -> str:
 
 
 def _cells(step: ShownStep, names: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """What the template shows of a step."""
+    """Build the values that the template shows of a step."""
     state = "" if step.residual is None else "holds" if step.residual <= HOLDS else "fails"
     return {
         "tag": step.tag, "title": step.title,
@@ -93,7 +93,7 @@ def indexed(text: str) -> str:
 
 
 def _code(code: Code) -> dict[str, str]:
-    """Where a function is, what is shown of it, and the whole where that is more."""
+    """Return the location of a function, its excerpt, and the full source if that is longer."""
     shown = code.excerpt or code
     whole = _coloured(code.text, code.lines) if code.excerpt else ""
     return {"where": code.where, "excerpt": _coloured(shown.text, shown.lines), "whole": whole}

@@ -178,7 +178,7 @@ ANSWERS = ("predict", "decision_function", "score_samples")
 
 
 def stand_in(ours: Any, base: type = StandIn, **defaults: Any) -> type:
-    """One of our estimators in the place of scikit-learn's of the same name, with other defaults."""
+    """Build a class that replaces scikit-learn's estimator of the same name, with other defaults."""
     name = ours.__name__
     members = {answer: either(getattr(ours, answer)) for answer in ANSWERS if hasattr(ours, answer)}
     about = {
