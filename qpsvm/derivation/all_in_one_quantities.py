@@ -76,17 +76,17 @@ class AllInOneQuantities:
         return self.dual.missing(self.f)
 
     def changed(self, **letters: Any) -> Self:
-        """The point with other letters, and the same slacks."""
+        """Return the point with other letters, and the same slacks."""
         other = copy(self)
         other.__dict__ |= letters
         return other
 
     def halved(self) -> Self:
-        """The point with half of w and b."""
+        """Return the point with half of w and b."""
         return self.changed(f=0.5 * self.f, squares=0.25 * self.squares, b=0.5 * self.b, net=0.5 * self.net)
 
     def turned(self) -> Self:
-        """The point with what α leaves of its bound in its place, shared among the rivals where they share it."""
+        """Return the point with C − α in place of α, shared among the rivals if they share it."""
         left = (self.C[:, None] - self.used) / (self.dual.k - 1 if self.dual.shared else 1)
         return self.changed(alpha=np.where(self.dual.own, 0.0, left))
 
@@ -113,7 +113,7 @@ class AllInOneQuantities:
         return size_of(self.result.w.ravel(), largest * self.terms)
 
     def name(self, place: str, i: int, count: int) -> str:
-        """Entry i of so many: of a row, of a sample, or of a class."""
+        """Name entry i: of a row, of a sample, or of a class; `count` is the number of entries."""
         classes = self.problem.classes.tolist()
         if not place and count == len(self.dual.places):
             sample, rival = np.divmod(self.dual.places[i], self.dual.k)

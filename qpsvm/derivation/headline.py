@@ -32,7 +32,7 @@ FACTOR = 100.0
 
 
 def of_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """The headline at a result, and whether the result is an optimum of the problem."""
+    """Return the headline at a result, and whether the result is an optimum of the problem."""
     result = at.result
     difference = decision_difference(at)
     if difference:
@@ -63,7 +63,7 @@ def of_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple
 
 
 def of_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """The headline at an α that was given, and whether it is optimal. The result is what it was certified as."""
+    """Return the headline at a given α, and whether it is optimal. `result` is the certificate of it."""
     certified, given, gap = at.problem._gather(result.alpha), at.alpha, result.gap
     worth = f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
     moved = share(float(np.abs(feasible(at.problem.svm, given) - given).max()), at.largest)
@@ -90,7 +90,7 @@ def of_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Meas
 
 
 def explained(gap: float) -> str:
-    """A gap that is small enough, and what it says of the residuals."""
+    """Describe a gap that is small enough, and what it implies for the residuals."""
     said = f"{gap:.1e}; a residual is an equation's violation at this solution, relative"
     sharper = f". A residual may be as large as the square root of this gap; {SHARPER} looks for less"
     return said + sharper if gap > SHARP else said
@@ -113,7 +113,7 @@ def contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> s
 
 
 def values_agree(at: Quantities[Any]) -> bool:
-    """Whether P at the result's (w, b) is D at its α, both evaluated anew: of a feasible pair, that is the optimum.
+    """Tell whether P at the result's (w, b) equals D at its α, both re-evaluated: of a feasible pair, the optimum.
 
     Neither may differ from what the result says of it.
     """
@@ -136,7 +136,7 @@ def failed(measured: Mapping[str, Measurement], gap: float) -> str:
 
 
 def violated(at: Quantities[Any]) -> str:
-    """The first constraint of the dual that α clearly violates, with what it is there; else the one violated most."""
+    """Describe the first constraint of the dual that α clearly violates; else the one violated most."""
     a = at.alpha
     low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
     said = {f"α of {at.row(low)} is {a[low]:.4g}, below 0": -a[low]}

@@ -19,7 +19,7 @@ from qpsvm.bounds.proof.terms import GapBounds
 
 
 class Proven(NamedTuple):
-    """What a proof says of one equation.
+    """Proven bound of one equation's violation.
 
     bound: By how much it does not hold, at most, relative; 0 where it holds exactly, None where nothing is
         proven of it.
@@ -44,7 +44,7 @@ KEPT = Proven(0.0, "the α of the proof keeps this equality as rational numbers 
 
 
 def proven_of(title: str, proof: Proof, claimed: float) -> Proven:
-    """The bound of an equation, by the title of its step; of those that are not here, no proof is about."""
+    """Return the bound of an equation, by the title of its step; no proof is about the titles not listed here."""
     bounds = proof.record.get("bounds")
     if not isinstance(bounds, GapBounds) or math.isinf(proof.gap):
         return NOTHING

@@ -76,7 +76,7 @@ class Quantities(Generic[P]):
             self.w = w if self.moved is None else w - self.moved
 
     def changed(self, **letters: Any) -> Self:
-        """The point with other letters, and what depends on them."""
+        """Return the point with other letters, and what depends on them."""
         other = copy(self)
         for name in ("f", "zeta"):
             other.__dict__.pop(name, None)
@@ -84,11 +84,11 @@ class Quantities(Generic[P]):
         return other
 
     def halved(self) -> Self:
-        """Half of w and b."""
+        """Return the point with half of w and b."""
         return self.changed(values=0.5 * self.values, square_of_w=0.25 * self.square_of_w, b=0.5 * self.b)
 
     def turned(self) -> Self:
-        """The point with what α leaves of its bound, or of the largest one where nothing bounds it, in its place."""
+        """Return the point with C − α in place of α, or the largest α less α if C is infinite."""
         return self.changed(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
 
     def suboptimal(self) -> Self:
@@ -106,13 +106,13 @@ class Quantities(Generic[P]):
     kept_of_w: tuple[str, ...] = ()
 
     def _with_multipliers(self, whole: FloatArray) -> Self:
-        """Changed to have the multipliers that the dual is computed with."""
+        """Set the multipliers that the dual is computed with."""
         self.alpha = whole
         self.beta = self.svm.beta(whole)
         return self
 
     def of_alpha(self, b: float) -> dict[str, Any]:
-        """The letters that α gives, with some b: f and ‖w‖ of w(α), and of a curved loss ξ."""
+        """Return the letters that α gives, with some b: f and ‖w‖ of w(α), and of a curved loss ξ."""
         square, values = self.quadratic, self.u + b
         if self.intercept_in_kernel:  # only ‖w‖² + b² and ⟨w, φ(x)⟩ + b are known
             square, values = square + float(self.beta.sum()) ** 2 - b * b, self.u + self.b
@@ -120,11 +120,11 @@ class Quantities(Generic[P]):
         return {"values": values, "square_of_w": square, "b": b, "xi": xi, "zeta": self.zeta}
 
     def sample(self, i: int) -> str:
-        """Sample i of those that take part, with the caller's number."""
+        """Name sample i of the active ones, with the caller's number."""
         return f"sample {self.problem.rows[i]}"
 
     def row(self, k: int) -> str:
-        """Row k of the dual: a sample, a side of it, or a pair."""
+        """Name row k of the dual: a sample, a side of it, or a pair."""
         svm = self.svm
         if svm.mix is not None or svm.rows is None:
             return f"row {k}" if svm.mix is not None else self.sample(k)
@@ -137,7 +137,7 @@ class Quantities(Generic[P]):
         return {"NuSVM": "a", "OneClass": "s", "PrimalHinge": "p/λ"}.get(type(self.problem).__name__, "C")
 
     def name(self, place: str, i: int, count: int) -> str:
-        """Entry i of so many, by what they are: rows, samples, or what the place says."""
+        """Name entry i: of rows, of samples, or of what `place` says; `count` is the number of entries."""
         if place == "between":
             return f"{self.sample(i)} and the next, half way" if self.new_samples is not None else self.sample(i)
         if place == "product":
@@ -188,7 +188,7 @@ class Quantities(Generic[P]):
         return gather(self.result.yf) / size
 
     def decision(self, X: Matrix) -> FloatArray:
-        """f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
+        """Return f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
         own, diagonal = self.problem.diagonal, None
         if own and isinstance(self.problem.kernel, Precomputed):
             own, diagonal = 0.0, np.zeros(X.shape[0])
@@ -261,7 +261,7 @@ class Quantities(Generic[P]):
         return self._combined(self.beta)
 
     def _combined(self, coef: FloatArray) -> FloatArray:
-        """Σ coef_i x_i. Made of x_i − x̄, which changes it only where Σ coef_i is not 0."""
+        """Return Σ coef_i x_i. Made of x_i − x̄, which changes it only where Σ coef_i is not 0."""
         space, surplus, w = self.problem.space, float(coef.sum()), self.problem.space.weights(coef)
         centred = space.origin is None or space.affine or abs(surplus) <= VANISHING * self.total
         return w if centred else w + surplus * np.asarray(space.origin)
@@ -312,13 +312,13 @@ class Quantities(Generic[P]):
         return size_of(self.w, self.terms_of_w) if self.is_linear else size_of(self.u, self.terms_of_u)
 
     def combination(self, coef: FloatArray) -> FloatArray:
-        """Σ coef_i φ(x_i) in the same way."""
+        """Return Σ coef_i φ(x_i) in the same way."""
         if not self.is_linear or np.array_equal(coef, self.beta):
             return self.w_of_alpha if self.is_linear else self.sums(coef)
         return self._combined(coef)
 
     def sums(self, coef: FloatArray) -> FloatArray:
-        """Σ_j coef_j K(x_j, x_i): (n,)."""
+        """Return Σ_j coef_j K(x_j, x_i): (n,)."""
         if np.array_equal(coef, self.beta):
             return self.u
         return self.X @ self._combined(coef) if self.is_linear else np.asarray(self.problem.space.gram @ coef)
@@ -398,7 +398,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def new_samples(self) -> Matrix | None:
-        """Samples that nobody trained on, half way between neighbouring rows: (k, d), k ≤ `NEW_SAMPLES`.
+        """New samples, half way between neighbouring rows: (k, d), k ≤ `NEW_SAMPLES`.
 
         None for a precomputed kernel, which has no values at new samples. None for psd="clip" too, because f at new
         samples is not made with β there. A single sample has no neighbour.
@@ -414,7 +414,7 @@ class Quantities(Generic[P]):
         return self.values if self.new_samples is None else self.decision(self.new_samples)
 
     def sums_between(self, coef: FloatArray) -> FloatArray:
-        """Σ coef_i K(x_i, x) at the same points: (k,)."""
+        """Return Σ coef_i K(x_i, x) at the same points: (k,)."""
         if self.new_samples is None:
             return self.u
         return np.asarray(self.kernel(self.new_samples, self.X) @ coef)

@@ -37,7 +37,7 @@ def point_of(problem: Problem, alpha: FloatArray, certified: SVMResult) -> SVMRe
 
 
 def as_it_stands(problem: Problem, alpha: FloatArray) -> SVMResult:
-    """α (n,) with w = w(α), the best b and ρ for that, and ξ. Its values are the objectives': they bound nothing.
+    """Return α (n,) with w(α), the best b and ρ for that, and ξ. Its values are mere objectives, not bounds.
 
     Rows of weight 0 keep the α that they were given.
     """
@@ -85,7 +85,7 @@ class BothSides:
 
 
 def violation(left: float | FloatArray, relation: Relation, right: float | FloatArray) -> FloatArray:
-    """By how much the relation does not hold, an entry each; NaN where there is no difference to take."""
+    """Compute the violation of the relation, for each entry; NaN if there is no difference."""
     difference = np.asarray(left) - right
     if relation == "=":
         return np.abs(difference)
@@ -96,7 +96,7 @@ def worst(
     left: FloatArray, relation: Relation, right: FloatArray | float, of: str, scale: FloatArray | float,
     names: IntArray | Callable[[int], str] | None = None, preferred: NDArray[np.bool_] | None = None,
 ) -> BothSides:  # fmt: skip
-    """The sides where they differ most. Where they all agree, those of an entry that tells more.
+    """Find the entry where the sides differ most; if all agree, the one that is most informative.
 
     That is the largest of an equation; of an inequality the one that comes nearest to fail, among those that are
     `preferred` if there are any. Shapes: left, right (k,), scale (k,), names (k,), preferred (k,).

@@ -46,7 +46,7 @@ class Measurement(NamedTuple):
 
     @classmethod
     def of_sides(cls, found: BothSides | tuple[BothSides, ...] | float) -> Measurement:
-        """The measurement of what a measure found."""
+        """Build the measurement from the sides that a measure returned."""
         if isinstance(found, BothSides):
             found = (found,)
         if not isinstance(found, tuple):
@@ -110,7 +110,7 @@ class Step:
     general: str = ""
 
     def residual(self, problem: Problem, result: SVMResult) -> float:
-        """The equation's violation at a solution, relative; NaN where `measured` has a reason.
+        """Return the equation's violation at a solution, relative; NaN where `measured` has a reason.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class Step:
         return self.measured(letters_of(problem, result)).residual
 
     def measured(self, at: Any) -> Measurement:
-        """Both sides at a point, and the residual.
+        """Measure both sides at a point, and the residual.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class Step:
         return f"does not exist here: {self.absent}" if self.absent else ""
 
     def shown(self, measurement: Measurement | None = None, proven: Proven | None = None) -> ShownStep:
-        """The step as text and numbers.
+        """Return the step as text and numbers.
 
         Parameters
         ----------

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Meaning(NamedTuple):
-    """What a symbol means.
+    """Meaning of a symbol.
 
     text: In words.
     shape: Such as "(n,)"; "" of a number.

@@ -61,7 +61,7 @@ P = ParamSpec("P")
 
 
 def all_at_once(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, P], E]:
-    """A `fit` that changes the estimator when all of it is done, in one step.
+    """Decorate a `fit` so that it changes the estimator in one step, at its end.
 
     Whatever ends it before, an error or Ctrl-C, leaves the estimator as it was; and a thread that predicts meanwhile
     has the last model, whole. So has the first of two threads that fit the same estimator, until the second one ends.
@@ -97,7 +97,7 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
 
 
 def names_of(estimator: Any) -> tuple[str, ...] | None:
-    """The columns of the data frame, or the features of the table, of the fit, if it was one."""
+    """Return the column names of the data frame, or the feature names of the table, of the fit; else None."""
     names = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
     return None if names is None else tuple(str(name) for name in names)
 
@@ -105,7 +105,7 @@ def names_of(estimator: Any) -> tuple[str, ...] | None:
 def model_of(
     estimator: Any, scores: Scores, classes: NDArray[Any] | None, by_class: bool = True, break_ties: bool = False
 ) -> AnyModel:
-    """The model of decision functions; classes are None of a machine that predicts f itself."""
+    """Build the model of decision functions; classes are None for a machine that predicts f itself."""
     d = int(estimator.n_features_in_)
     rows: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
     coef, counts = scores.coef, None if scores.ends is None else np.diff(scores.ends)
@@ -126,7 +126,7 @@ def model_of(
 
 
 def _sharing(result: Any, vectors: Any) -> Any:
-    """The result whose model has these support vectors (s, d), where they are its own: a file has them once."""
+    """Share the support vectors (s, d) with the model of a result that has equal ones: a file stores them once."""
     own = result.model.vectors
     if not isinstance(vectors, np.ndarray) or not isinstance(own, np.ndarray) or not np.array_equal(own, vectors):
         return result
@@ -137,7 +137,7 @@ def _sharing(result: Any, vectors: Any) -> Any:
 
 
 def first_of(results: Sequence[SVMResult]) -> SVMResult:
-    """The only result. Raises AttributeError, which `hasattr` and `dir` ask for, where a pickle left it out."""
+    """Return the only result. Raises AttributeError, as `hasattr` and `dir` expect, if a pickle left it out."""
     try:
         return results[0]
     except UnsupportedError as error:
@@ -145,7 +145,7 @@ def first_of(results: Sequence[SVMResult]) -> SVMResult:
 
 
 def linear_scores(w: FloatArray, b: FloatArray) -> Scores:
-    """Decision functions of weights (P, d) and intercepts (P,) alone."""
+    """Build the decision functions of weights (P, d) and intercepts (P,) alone."""
     P, d = w.shape
     return Scores(Linear(), np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((P, 0)), b, w)
 
@@ -247,7 +247,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def predict(self, X: Any) -> Any:
-        """The class of each sample, or f of a regression, or a score; +1 inside and −1 outside.
+        """Predict the class of each sample, or f of a regression, or a score; +1 inside and −1 outside.
 
         Parameters
         ----------
@@ -288,9 +288,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the samples of the fit, and what has a number for each of them: results that nobody asked for.
+        """Return the state without the samples of the fit, and without results that were not requested.
 
-        What a warm start begins at is kept where there is to be one.
+        The starting point is kept if there is to be a warm start.
         """
         state = dict(super().__getstate__())
         for samples in ("_split", "_seen", "_trained", *(() if self._begins else ("_solution",))):
@@ -344,11 +344,11 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return () if result is None else tuple(map(str, result.hints(names_of(self))))
 
     def _all_results(self) -> list[SVMResult]:
-        """The result of each machine. Raises UnsupportedError where a pickle left one out."""
+        """Return the result of each machine. Raises UnsupportedError if a pickle left one out."""
         return list(getattr(self, "results_", None) or self._results)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """Samples that are stored somewhere as a source of rows, with what of them is target and weights."""
+        """Open stored samples as a source of rows, with their target and weights."""
         return stored(X, y, sample_weight)
 
     def _options(self) -> dict[str, Any]:
@@ -359,7 +359,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         }  # fmt: skip
 
     def _solved(self, problem: Problem) -> SVMResult:
-        """The certified result of one problem. Raises QPSVMError."""
+        """Solve one problem with certificate. Raises QPSVMError."""
         result = self._certified(problem, self._start(problem))
         result = without_noise(problem, result, float(self.tol))
         self._judge([result.status], np.array([result.gap]), result.message, result.caveats)
@@ -371,7 +371,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self._continues or bool(self.warm_start)
 
     def _start(self, problem: Any) -> SVMResult | FloatArray | None:
-        """The last result, or its α with samples behind it that begin at 0."""
+        """Return the last result, or its α followed by zeros for new samples."""
         last = getattr(self, "result_", None) if self._begins else None
         more = problem.n - len(last.coef) if isinstance(last, SVMResult) else -1
         if more <= 0:
@@ -434,7 +434,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return f"{found[0].text}{_of_machines(len(found), machines)}. {advice}"
 
     def _early(self, status: Status) -> str:
-        """Scikit-learn's words for a limit that came first."""
+        """Return scikit-learn's message for a limit that was reached."""
         limits = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}
         if status not in limits:
             return ""
@@ -445,7 +445,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _iterations(self, found: Any) -> Any:
-        """Iterations that `max_iter` counts: the steps of polishing, which come after them, are no more told.
+        """Return the iterations that `max_iter` counts, without the later steps of polishing.
 
         At least one, as scikit-learn has it: looking at a start that needs none is one.
         """
@@ -459,7 +459,7 @@ def _of_machines(some: int, machines: int) -> str:
 
 
 def callers_level() -> int:
-    """The `stacklevel` of a warning that points at the line of the user's that called an estimator."""
+    """Find the `stacklevel` of a warning that points at the user's line that called an estimator."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back

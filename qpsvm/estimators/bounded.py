@@ -25,7 +25,7 @@ class Bounded(Estimator):
     _turned: Any = False
 
     def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Two numbers between which f(x) of every exact optimum lies, whatever was rounded: (OPTIMA.3).
+        """Bound f(x) of every exact optimum from below and above, rounding included: (OPTIMA.3).
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class BoundedDetector(Bounded):
 
 
 def _votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> FloatArray:
-    """The votes of each class, (m, k), where pairs, (m, P) each, are for their first or their second."""
+    """Count the votes of each class, (m, k), given whether pairs, (m, P) each, are for their first or their second."""
     found = np.zeros((len(first), k))
     for p, (i, j) in enumerate(combinations(range(k), 2)):
         found[:, i] += first[:, p]

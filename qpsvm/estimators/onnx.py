@@ -28,7 +28,7 @@ FITTED = (
 
 
 def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
-    """A fitted estimator, or a pipeline that ends with one, as an ONNX model.
+    """Convert a fitted estimator, or a pipeline that ends with one, to an ONNX model.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def _alias(name: str) -> str:
 
 
 def _twin_for(scope: Any, estimator: Any) -> Any:
-    """Scikit-learn's twin, with the options of the estimator that it knows, too."""
+    """Build scikit-learn's twin, with those options of the estimator that it has."""
     from skl2onnx.common._registration import get_converter
 
     made = twin(estimator)
@@ -149,7 +149,7 @@ def _converted(scope: Any, operator: Any, container: Any) -> None:
 
 
 def twin(estimator: Any) -> BaseEstimator:
-    """Scikit-learn's own estimator that predicts the same."""
+    """Build scikit-learn's own estimator that predicts the same."""
     from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
 
     name = TWINS.get(type(estimator))

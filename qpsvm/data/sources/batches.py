@@ -69,12 +69,12 @@ class Decoder(ABC):
         """Yield all rows, in order; it may be called repeatedly. Raises Reconsidered."""
 
     def shape(self) -> tuple[int, int] | None:
-        """(n, d), where it is known before anything is decoded."""
+        """Return (n, d), if it is known before anything is decoded."""
         return None
 
 
 def as_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels (k,) of batches: numbers, or text."""
+    """Convert labels (k,) of batches to numbers or text."""
     return y if y.dtype.kind in "biuf" else y.astype(np.str_)
 
 
@@ -97,7 +97,7 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
 
 
 def in_words(column: int, names: Sequence[str] | None) -> str:
-    """A column in words."""
+    """Describe a column."""
     return f"column {column}" if names is None else f"column {names[column]!r}"
 
 
@@ -181,6 +181,6 @@ def tallied(
 
 
 def said(decoder: Decoder) -> str:
-    """The files in a message."""
+    """Describe the files for a message."""
     first, *others = [name for name in decoder.names if name] or [decoder.kind]
     return f"{first} and {len(others)} more" if others else first

@@ -148,7 +148,7 @@ class Stored(Decoder):
         return self.rows.shape
 
     def batches(self) -> Iterator[Batch]:
-        """The blocks, cut where a file ends."""
+        """Yield the blocks, cut where a file ends."""
         rows, first = self.rows, 0
         for name, end in zip(self.names, np.cumsum(rows.origin.lengths).tolist(), strict=True):
             for start in range(first, end, rows.block_rows):

@@ -59,7 +59,7 @@ class CsvRows(Decoder):
             self.watch.check(path)
 
     def _column(self, sheet: Sheet, name: str, cells: Sequence[str], start: int) -> NDArray[Any]:
-        """The cells of a column from row `start` on, (k,): numbers, or those of the target as text."""
+        """Read the cells of a column from row `start` on, (k,): numbers, or those of the target as text."""
         is_target = name == self._columns.target
         if is_target and self._text:
             texts = [cell.strip() for cell in cells]
@@ -91,7 +91,7 @@ class CsvRows(Decoder):
 
 
 def sheet_of(path: str) -> Sheet:
-    """The header of a CSV file. Raises FileFormatError."""
+    """Open a CSV file and read its header. Raises FileFormatError."""
     return parse(path, partial(text_in, path))
 
 
@@ -130,7 +130,7 @@ class LibsvmRows(Decoder):
 
     @staticmethod
     def _blocks(path: str) -> Iterator[bytes]:
-        """The text of a file in whole lines."""
+        """Yield the text of a file in whole lines."""
         with readable(path), unpacked(path) as file:
             while lines := file.readlines(LIBSVM_BYTES):
                 yield b"".join(lines).removeprefix(b"\xef\xbb\xbf")

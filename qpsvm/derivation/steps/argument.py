@@ -22,7 +22,7 @@ def step(
     title: str, text: str, equation: Equation, function: Callable[..., Any] | None = None, absent: str = "",
     general: str = "", construction: str = "",
 ) -> Step:  # fmt: skip
-    """A step that is still to get its tag; without a function that states it, the equation itself is the code."""
+    """Build a step without a tag; without a function that states it, the equation itself is the code."""
     latex = equation.latex()
     return Step(
         "", title, text, latex, function or equation, equation, absent, general=general, construction=construction
@@ -30,7 +30,7 @@ def step(
 
 
 def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
-    """Steps with their tags, in order; those that all machines share have theirs, and stand last."""
+    """Number steps by their tags, in order; those that all machines share have theirs, and are last."""
     return tuple(replace(step, tag=step.tag or f"{prefix}.{k}") for k, step in enumerate(steps, 1))
 
 
@@ -41,7 +41,7 @@ def minimum(over: str, objective: Term, text: str = "the primal's value") -> Ite
 
 
 def value_of(one: Term, *rest: Any, **more: Any) -> Line:
-    """Values of the objectives, which are measured and not shown."""
+    """Build a line of objective values, which is measured and not shown."""
     return line(one, *rest, scale="size", shown=False, **more)
 
 
@@ -109,7 +109,7 @@ NAMED = 3
 
 
 def bounds_of(at: At) -> FloatArray:
-    """h as the user wrote it: (p,)."""
+    """Return h as the user wrote it: (p,)."""
     return np.concatenate([item.h for item in at.problem.constraints])
 
 
@@ -119,16 +119,16 @@ def unit_of(at: At) -> float:
 
 
 def pulled(latex: str, text: str, python: str, name: str, price: Term) -> Term:
-    """Σ π_j of something that every row has, by a method of the point."""
+    """Sum π_j times a property of every constraint, by a method of the point."""
     return written(latex, text, python, lambda at, values: getattr(at, name)(values), price)
 
 
 @final
 @dataclass(frozen=True)
 class Users:
-    """What the rows add to a machine's formulas.
+    """Terms of the linear constraints in a machine's formulas.
 
-    unit: The machine's λ, or None: π_j/λ then stands beside α_k.
+    unit: The machine's λ, or None: π_j/λ is then next to α_k.
     """
 
     problem: Problem
@@ -237,7 +237,7 @@ def dearest(at: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Formulas:
-    """What a machine's steps are made of.
+    """Terms of a machine's steps.
 
     rows: Its rows, of a regression above f and below it.
     price: What the slacks cost in the primal.
@@ -368,7 +368,7 @@ class Formulas:
         return self.regulariser + self.price
 
     def lagrangian(self, eta: bool = True) -> Term:
-        """The objective less what the multipliers multiply; η as a letter, or as what α leaves of the price."""
+        """Return the Lagrangian; η as a letter, or expressed by α."""
         off = [total(times(self.unit, rows.product), self.row) for rows in self.rows]
         if eta:
             rest = [each.eta * each.priced for each in self.rows if each.eta is not None and each.priced is not None]
@@ -378,7 +378,7 @@ class Formulas:
         return add(self.objective, *(-each for each in off), self.users and self.users.violated, broken=r"\\ &\quad ")
 
     def scaled(self, value: Term, *more: Term | None) -> Term:
-        """A value in the units of the objective, and what has them already."""
+        """Scale a value to the units of the objective, and add terms that have them already."""
         return add(times(self.unit, value), *more)
 
     @property
@@ -396,7 +396,7 @@ class Formulas:
         return [each for each in (self.form, self.bend, square) if each is not None]
 
     def value(self, quadratic: Term | None = None) -> Term:
-        """The dual's value, with the quadratic term as a matrix product or as it is given."""
+        """Return the dual's value, with the quadratic term as a matrix product or as it is given."""
         rest = self.rests if quadratic is None else [each for each in (quadratic, self.bend) if each is not None]
         return self.scaled(add(*self.linear, *(-each for each in rest)), self.users and -self.users.cost)
 

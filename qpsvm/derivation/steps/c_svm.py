@@ -1,4 +1,4 @@
-"""Build the steps of the C-SVM, (CSVM.1) to (CSVM.16), and the terms of machines of two classes (`two_class`)."""
+"""Build the steps of the C-SVM, (CSVM.1) to (CSVM.16), and the shared terms of two classes (`two_class`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def two_class(
     problem: Problem, upper: Term | None, price: Term | None, level: Term | float = 1.0, slack: Term | None = of.XI,
     priced: Term | None = of.XI, **more: Any,
 ) -> Argument:  # fmt: skip
-    """A machine of which y f is to reach a level, less slack."""
+    """Build a machine whose y f is to reach a level, less slack."""
     reach, eta = of.Y * of.F, None if upper is None or priced is None else of.ETA
     rows = Rows(of.ALPHA, slack, reach, term(level), eta, priced if eta else None, upper)
     quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")

@@ -106,5 +106,5 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
 
 
 def root(each: Term) -> Term:
-    """The square root."""
+    """Return the square root of a term."""
     return written(r"\sqrt{%s}", "√(%s)", "sqrt(%s)", lambda _, a: float(np.sqrt(max(a, 0.0))), each)

@@ -41,12 +41,12 @@ def meanings(problem: Problem) -> dict[str, Meaning]:
 
 
 def values_of(at: Any) -> FloatArray:
-    """The left sides as the user wrote them, (p,): h less what is left of it."""
+    """Return the left-hand sides in the user's units, (p,)."""
     return np.asarray(bounds_of(at) + unit_of(at) * (at.left - at.rows.h))
 
 
 def claimed_values(at: Any) -> FloatArray:
-    """The left sides that the result says: (p,)."""
+    """Return the left-hand sides that the result claims: (p,)."""
     table = at.result.constraints
     assert table is not None
     return np.asarray(bounds_of(at) + (table["value"] - table["bound"]))
@@ -129,7 +129,7 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
 
 
 def also(own: Step, function: Callable[..., Any] | None, *lines: Line) -> Step:
-    """A step of the machine that measures more, or is stated elsewhere in the library."""
+    """Extend a step of the machine by lines, or by another function that states it."""
     assert isinstance(own.measure, Equation)
     measure = replace(own.measure, lines=(*own.measure.lines, *lines))
     return replace(own, measure=measure, function=function or own.function)
@@ -143,7 +143,7 @@ def words(problem: Problem) -> str:
 
 
 def _named(problem: Problem, kind: type) -> str:
-    """The first rows of a kind, each with its name and bound."""
+    """Describe the first rows of a kind, each with its name and bound."""
     names, bounds = problem._textbook_rows.names, [item.h for item in problem.constraints]
     mine = np.concatenate([np.full(len(item.h), isinstance(item, kind)) for item in problem.constraints])
     places, h = np.flatnonzero(mine), np.concatenate(bounds)

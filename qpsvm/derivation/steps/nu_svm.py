@@ -36,7 +36,7 @@ def argument(problem: NuSVM) -> Argument:
 
 
 def half_of(sign: str) -> Term:
-    """Σ α_i over one class."""
+    """Sum α_i over one class."""
     return letter(
         rf"\sum_{{y_i={sign}1}}\alpha_i", lambda at: float(at.alpha[at.y > 0 if sign == "+" else at.y < 0].sum()),
         f"sum(alpha[y == {sign}1])", f"Σ α_i over the class {sign}1"

@@ -41,7 +41,7 @@ SYMBOLS = {
 
 
 def enclosing(problem: Problem, rows: Rows, price: Term, **more: Any) -> Argument:
-    """A machine without labels, of which f is to reach 0, less slack."""
+    """Build a machine without labels, whose f is to reach 0, less slack."""
     return Argument(problem, (rows,), price, coef=of.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **more)
 
 

@@ -116,7 +116,7 @@ def too_many(at: At) -> str:
 
 
 def gradient_blocks(at: At) -> dict[str, np.ndarray]:
-    """Px + q + Gᵀz + z_box, with z = λα and z_box = −λη on the rows ξ ≥ 0, by blocks of x."""
+    """Return Px + q + Gᵀz + z_box, with z = λα and z_box = −λη on the rows ξ ≥ 0, by blocks of x."""
     qp = at.problem.qp("primal")
     w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
     b = [] if at.problem.space.computed_intercept is None else [at.b]
@@ -127,7 +127,7 @@ def gradient_blocks(at: At) -> dict[str, np.ndarray]:
 
 
 def of_row(name: str) -> Term:
-    """A block of the gradient."""
+    """Return a block of the gradient."""
 
     letters = {"w": "w", "b": "b", "xi": "ξ"}
     return letter(

@@ -37,7 +37,7 @@ INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or
 
 
 def at_bound(half: int) -> Subset:
-    """The samples of which one α is at its bound."""
+    """Return the samples of which one α is at its bound."""
     return Subset(f"kind_{('above', 'below')[half]} == 2", lambda at: np.split(of.BOUNDED(at), 2)[half])
 
 

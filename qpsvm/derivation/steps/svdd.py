@@ -69,14 +69,14 @@ def argument(problem: SVDD) -> Argument:
 
 
 def distances(at: At) -> FloatArray:
-    """‖φ(x_i) − c‖, of a linear kernel by differences: (n,)."""
+    """Return ‖φ(x_i) − c‖, of a linear kernel by differences: (n,)."""
     if not at.is_linear:
         return np.asarray(np.sqrt(np.maximum(FAR.value(at), 0.0)))
     return apart(at, at.w)
 
 
 def apart(at: At, centre: FloatArray) -> FloatArray:
-    """‖x_i − c‖: (n,)."""
+    """Return ‖x_i − c‖: (n,)."""
     X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
     return np.asarray(np.linalg.norm(X - centre, axis=1))
 
@@ -209,7 +209,7 @@ def one_length_missing(problem: SVDD) -> str:
 
 
 def as_qp() -> Line:
-    """‖c‖² + 2μ = R², of a linear kernel in the caller's coordinates: the objective of the QP is that of (SVDD.2)."""
+    """Build the line ‖c‖² + 2μ = R², of a linear kernel in the caller's coordinates, as in (SVDD.2)."""
 
     def norm(at: At) -> float:
         return float(at.result.centre @ at.result.centre) if at.is_linear else at.square_of_w

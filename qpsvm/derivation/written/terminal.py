@@ -55,7 +55,7 @@ def _lines(step: ShownStep, verbose: bool) -> Iterator[str]:
 
 
 def _short(lines: list[str]) -> Iterator[str]:
-    """Lines, of which two that belong together are one where there is room."""
+    """Yield lines, joining two that belong together if they fit."""
     lines = lines[::-1]
     while lines:
         line = lines.pop()
