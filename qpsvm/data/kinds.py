@@ -1,4 +1,4 @@
-"""What a caller's samples are, by their type alone: what opens them is imported where there is something to open."""
+"""Recognise samples by their type alone (`is_path`, `is_table`, `is_stored`), without importing what opens them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ LARGE_MAP = 1 << 25
 
 
 def is_path(data: Any) -> bool:
-    """Whether something names a file, a folder, or a pattern."""
+    """Tell whether something names a file, a folder, or a pattern."""
     return isinstance(data, (str, os.PathLike))
 
 
 def is_arrow(data: Any) -> bool:
-    """Whether it is a table, batch or data set of pyarrow."""
+    """Tell whether it is a table, batch or data set of pyarrow."""
     return type(data).__module__.partition(".")[0] == "pyarrow"
 
 
 def is_table(data: Any) -> bool:
-    """Whether it is a `qpsvm.Table`."""
+    """Tell whether it is a `qpsvm.Table`."""
     return type(data).__module__ == "qpsvm.data.table"
 
 
 def is_mapped(array: NDArray[Any]) -> bool:
-    """Whether an array is a map of a file, or a view of one."""
+    """Tell whether an array is a map of a file, or a view of one."""
     base: Any = array
     while isinstance(base, np.ndarray) and not isinstance(base, np.memmap):
         base = base.base
@@ -37,13 +37,13 @@ def is_mapped(array: NDArray[Any]) -> bool:
 
 
 def is_dask(values: Any) -> bool:
-    """Whether something is a Dask collection; Dask is not imported for the question."""
+    """Tell whether something is a Dask collection; Dask is not imported for the question."""
     known = "dask" in sys.modules and not isinstance(values, np.ndarray)
     return known and hasattr(values, "__dask_graph__") and hasattr(values, "persist")
 
 
 def is_stored(X: Any) -> bool:
-    """Whether X says where samples are stored, so that `open_rows` is to open it."""
+    """Tell whether X says where samples are stored, so that `open_rows` is to open it."""
     if isinstance(X, np.ndarray):
         return X.ndim == 2 and X.size >= LARGE_MAP and is_mapped(X)
     if isinstance(X, (list, tuple)):
@@ -52,5 +52,5 @@ def is_stored(X: Any) -> bool:
 
 
 def is_column(given: Any) -> bool:
-    """Whether a target or weights are a column of the samples' file, or a file of their own."""
+    """Tell whether a target or weights are a column of the samples' file, or a file of their own."""
     return isinstance(given, (str, os.PathLike, int, np.integer))

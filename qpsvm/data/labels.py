@@ -27,7 +27,7 @@ MISSING_TEXTS = ("nan", "<NA>", "NaT")
 
 
 def coded(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
-    """Targets as a machine takes them: −1 and +1 for two classes, else the numbers themselves; (k,)."""
+    """Encode targets for a machine: −1 and +1 for two classes, else the numbers themselves; (k,)."""
     if classes is None:
         numbers = target.astype(np.float64)
         refuse_rounded(target, numbers, "the target")
@@ -36,13 +36,13 @@ def coded(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
 
 
 def weighed_by_class(weight: FloatArray, target: FloatArray, factors: FloatArray) -> FloatArray:
-    """Weights of samples of two classes, (k,), times a factor for each class, (2,)."""
+    """Multiply weights of samples of two classes, (k,), by a factor for each class, (2,)."""
     chosen: FloatArray = factors[(target > 0.0).astype(np.intp)]
     return weight * chosen
 
 
 def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_weight: ClassWeight) -> FloatArray:
-    """Sample weights, (n,), times what the class of each weighs.
+    """Multiply sample weights, (n,), by the weight of each sample's class.
 
     "balanced" is n/(k n_c) for a class of n_c of the n samples, counted with their weights (King & Zeng 2001).
 
@@ -68,7 +68,7 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
 
 
 def shares_of(weights: FloatArray) -> FloatArray:
-    """s/Σs: (n,)."""
+    """Return s/Σs: (n,)."""
     if common_value(weights) is not None:
         return repeated(1.0 / len(weights), len(weights))
     return weights / float(weights.sum())
@@ -85,7 +85,7 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
 
 
 def two_of(classes: NDArray[Any]) -> NDArray[Any]:
-    """Sorted labels, (k,), if there are two. Raises DataError."""
+    """Return the sorted labels, (k,), if there are two. Raises DataError."""
     if len(classes) != 2:
         shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
         hint = "" if len(classes) == 1 else (
@@ -116,20 +116,20 @@ def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
-    """The place of each label (n,) among the sorted classes: (n,)."""
+    """Find the index of each label (n,) among the sorted classes: (n,)."""
     if classes.dtype.kind != "O":
         return np.searchsorted(classes, labels)
     return np.asarray((labels[:, None] == classes).argmax(axis=1), dtype=np.intp)
 
 
 def _classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """The different labels in sort order."""
+    """Return the different labels in sort order."""
     pair = two_numbers(labels)
     return np.unique(labels) if pair is None else pair
 
 
 def two_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
-    """The two different labels in order, (2,), of labels (n,) that are two numbers; else None. Nothing is sorted."""
+    """Return the two different labels in order, (2,), of labels (n,) that are two numbers; else None."""
     if labels.dtype.kind in "bif" and len(labels):
         low, high = np.minimum.reduce(labels), np.maximum.reduce(labels)
         if low != high and np.logical_and.reduce((labels == low) | (labels == high)):
@@ -138,7 +138,7 @@ def two_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
 
 
 def refuse_missing(labels: NDArray[Any], name: str = "y", what: str = "label") -> NDArray[Any]:
-    """Labels, (n,), none of which is missing; NumPy's own kind of text as the usual one. Raises DataError."""
+    """Refuse missing labels; return them, (n,), with NumPy's variable-width text as the usual one. Raises DataError."""
     kind = labels.dtype.kind
     if kind == "T":  # whose missing values compare with nothing, or with an error of NumPy's
         return refuse_missing(labels.astype(object), name, what).astype(str)
@@ -166,7 +166,7 @@ def refuse_missing(labels: NDArray[Any], name: str = "y", what: str = "label") -
 
 
 def _is_missing(label: Any) -> bool:
-    """None, NaN, infinity, text that stands for them, and the missing values of pandas and of dates."""
+    """Tell whether a label is None, NaN, infinity, text for a missing value, or missing in pandas or as a date."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(label, str):
@@ -178,7 +178,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> FloatArray:
-    """Sample weights, (n,), all ones for None; `each` says of what at least one must be positive. Raises DataError."""
+    """Check sample weights, (n,), all ones for None; `each` ends the message if none is positive. Raises DataError."""
     if sample_weight is None:
         return repeated(1.0, n)
     s = as_real_vector(sample_weight, "sample_weight")

@@ -36,7 +36,7 @@ from qpsvm.data.rows.transformed import select
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """What a machine is trained on.
+    """Training samples of a machine.
 
     X (n, d)
     target (n,): What the machine is to reproduce: −1 and +1 for two classes, any real number for a regression.
@@ -60,7 +60,7 @@ class Samples:
         freeze_parts(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "seal": self.seal and Seal([], "X")}  # nobody else has the arrays of a copy
+        return {**self.__dict__, "seal": self.seal and Seal([], "X")}  # the arrays of a copy have no other owner
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update({name: frozen(value) for name, value in state.items()})
@@ -71,7 +71,7 @@ class Samples:
 
     @property
     def watched(self) -> Seal | RowSource:
-        """What looks. A run of many steps may `begin` with the first look: then there is no other before its `end`."""
+        """Detector of changes. A run of many steps may `begin` with the first scan, and then skips others."""
         return self.X if self.seal is None else self.seal
 
     def __repr__(self) -> str:
@@ -86,7 +86,7 @@ class Samples:
         return f"X {n} × {d}, {storage}; classes {' and '.join(f'{shown(k)} ({int(count)})' for k, count in named)}"
 
     def said(self) -> list[tuple[str, str]]:
-        """How many samples of how many features, of which class, and their weights: a label and a short text each."""
+        """Describe size, classes and weights: a label and a short text each."""
         n, d = self.X.shape
         said = [("samples", f"{n} × {d}, {'sparse' if self.is_sparse else 'dense'}")]
         if self.classes is not None:
@@ -107,7 +107,7 @@ class Samples:
 
     @property
     def class_counts(self) -> tuple[int, int]:
-        """How many samples of two classes are −1, and how many +1."""
+        """Numbers of samples of two classes, −1 and +1."""
         return int(np.count_nonzero(self.target <= 0)), int(np.count_nonzero(self.target > 0))
 
     @property
@@ -135,7 +135,7 @@ class Samples:
         return select(self.X, self.rows) if isinstance(self.X, RowSource) else frozen(self.X[self.rows])
 
     def gathered(self) -> Samples:
-        """The same samples with all features in memory, as one array."""
+        """Return the same samples with all features in memory, as one array."""
         X = as_row_source(self.X).matrix()
         return Samples(X, self.target, self.weight, self.classes, self.feature_names)
 
@@ -150,11 +150,11 @@ class Samples:
         return common_value(self.weight) is not None or bool((self.weight > 0).all())
 
     def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
-        """The entries of a vector (n,) over the samples that take part; the vector itself where all do."""
+        """Select the entries of a vector (n,) of the active samples; the vector itself if all are active."""
         return vector if self.takes_all else vector[self.rows]
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """An array over the samples that take part as one over all of them, (n, …): 0 where a sample takes no part."""
+        """Expand an array over the active samples to all of them, (n, …): 0 for a sample of weight 0."""
         if self.takes_all:
             return values
         vector = np.zeros((self.n, *values.shape[1:]), dtype=values.dtype)
@@ -163,14 +163,14 @@ class Samples:
 
 
 def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
-    """Checked features, (n, d), and what the columns are called; a source of rows has checked its own."""
+    """Check features, (n, d), and return them with the column names; a source of rows has checked its own."""
     if isinstance(X, RowSource):
         return X, X.feature_names
     return as_matrix(X), feature_names(X)
 
 
 def given(y: Any, name: str = "y") -> Any:
-    """The target of samples, which has to be there. Raises ParameterTypeError."""
+    """Require the target of samples. Raises ParameterTypeError."""
     if y is None:
         raise ParameterTypeError(
             f"{name} is missing: pass the target of each row of X, or, where X is a file, the name of its column"
@@ -223,7 +223,7 @@ def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
 
 
 def original_labels(samples: Samples) -> NDArray[Any]:
-    """The caller's own labels of samples of classes: (n,)."""
+    """Return the caller's own labels of samples of classes: (n,)."""
     assert samples.classes is not None
     places = samples.target if len(samples.classes) > 2 else samples.target > 0
     return np.asarray(samples.classes[places.astype(int)])
@@ -254,7 +254,7 @@ def several_classes(
 
 
 def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") -> tuple[Any, Any, Any]:
-    """Samples with their target and weights, where X may be stored with these as columns."""
+    """Open samples with target and weights, which X may store as columns."""
     columns = {"target": y, "weight": sample_weight}
     in_memory = isinstance(X, np.ndarray) and X.base is None  # whose memory is its own: no map
     if not in_memory and is_table(X):
@@ -283,13 +283,13 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
 
 
 def _own(source: RowSource, what: str, given: Any) -> Any:
-    """What a source has for its target or weights, where nothing else is given."""
+    """Return the stored target or weights of a source, unless others are given."""
     own = getattr(source, what, None)
     return own if given is None and isinstance(own, np.ndarray) else given
 
 
 def _open_collection(X: Any, y: Any, sample_weight: Any) -> tuple[RowSource, Any, Any]:
-    """The rows of a Dask collection, and its target and weights here, which may be columns of a frame, by name."""
+    """Open a Dask collection, with target and weights, which may be columns of a frame, by name."""
     from qpsvm.data.sources.dask_rows import open_collection
 
     named = [given for given in (y, sample_weight) if isinstance(given, str)]

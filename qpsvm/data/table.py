@@ -119,7 +119,7 @@ class Table:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many rows, and how many features: (k, d)."""
+        """Numbers of rows and features: (k, d)."""
         k, d = self.X.shape
         return int(k), int(d)
 
@@ -131,7 +131,7 @@ class Table:
         return dense.copy() if copy else dense
 
     def like(self, data: Any) -> Table:
-        """Other rows, encoded as these: columns are found by name, and those that are not needed are ignored.
+        """Encode other rows like these: columns are found by name, and those that are not needed are ignored.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class Table:
         return made
 
     def with_encoding(self, model: Any) -> Any:
-        """A model that knows how these columns became features, for `python -m qpsvm predict`.
+        """Return a model that stores how these columns became features, for `python -m qpsvm predict`.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class Table:
 
 
 def opened(data: Any) -> Any:
-    """The path of a text, or a table in memory. Raises DataTypeError, FileFormatError, MissingExtraError."""
+    """Return the path of a text, or a table in memory. Raises DataTypeError, FileFormatError, MissingExtraError."""
     if not is_path(data):
         return frame_of(data, NO_FILE)
     from qpsvm.data.sources.arrow import frames

@@ -76,22 +76,22 @@ class AllInOneQuantities:
         return self.dual.missing(self.f)
 
     def changed(self, **letters: Any) -> Self:
-        """The point with other letters, and the same slacks."""
+        """Return the point with other letters, and the same slacks."""
         other = copy(self)
         other.__dict__ |= letters
         return other
 
     def halved(self) -> Self:
-        """The point with half of w and b."""
+        """Return the point with half of w and b."""
         return self.changed(f=0.5 * self.f, squares=0.25 * self.squares, b=0.5 * self.b, net=0.5 * self.net)
 
     def turned(self) -> Self:
-        """The point with what α leaves of its bound in its place, shared among the rivals where they share it."""
+        """Return the point with C − α in place of α, shared among the rivals if they share it."""
         left = (self.C[:, None] - self.used) / (self.dual.k - 1 if self.dual.shared else 1)
         return self.changed(alpha=np.where(self.dual.own, 0.0, left))
 
     def suboptimal(self) -> Self:
-        """The same w, b and ξ with half of α, which is feasible and not optimal."""
+        """Return the point with the same w, b and ξ and half of α, which is feasible and not optimal."""
         if self.absorbed:  # then b is made of α
             return self
         other = type(self)(self.problem, replace(self.result, alpha=0.5 * self.result.alpha))
@@ -107,13 +107,13 @@ class AllInOneQuantities:
 
     @property
     def size_of_w(self) -> float:
-        """What differences of w are relative to."""
+        """Scale of differences of w."""
         X = self.X
         largest = float(np.sqrt(abs(X).power(2).sum() if hasattr(X, "power") else np.square(X).sum()))
         return size_of(self.result.w.ravel(), largest * self.terms)
 
     def name(self, place: str, i: int, count: int) -> str:
-        """Entry i of so many: of a row, of a sample, or of a class."""
+        """Name entry i: of a row, of a sample, or of a class; `count` is the number of entries."""
         classes = self.problem.classes.tolist()
         if not place and count == len(self.dual.places):
             sample, rival = np.divmod(self.dual.places[i], self.dual.k)
@@ -122,7 +122,7 @@ class AllInOneQuantities:
 
 
 def all_in_one_headline(at: AllInOneQuantities, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """What the residuals at a result are worth, and whether it is an optimum of the problem."""
+    """Assess the residuals at a result: the headline, and whether the result is an optimum of the problem."""
     result = at.result
     claimed = at.problem.samples.taking_part(result.missing)
     precomputed = isinstance(at.problem.kernel, Precomputed)

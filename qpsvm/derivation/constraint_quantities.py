@@ -71,7 +71,7 @@ class ConstraintQuantities(Quantities[P]):
         return super()._with_multipliers(whole[:m])
 
     def halved(self) -> Self:
-        """The point with half of w and b, with the same slacks."""
+        """Return the point with half of w and b, with the same slacks."""
         half = super().halved()
         half.__dict__["left"] = 0.5 * self.left
         return half
@@ -86,64 +86,64 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def left_of_alpha(self) -> FloatArray:
-        """The same by w(α) = Σ α_k s_k φ(x_k) − Σ π_j g_j: (p,)."""
+        """⟨g_j, w⟩ + c_j b by w(α) = Σ α_k s_k φ(x_k) − Σ π_j g_j: (p,)."""
         Z = self.rows.Z
         return self._rows_at(Z @ self.w_of_alpha if self.is_linear else self.kernel_sums(Z))
 
     def _rows_at(self, products: FloatArray) -> FloatArray:
-        """⟨g_j, w⟩ + c_j b from the products of w with the points, (q,)."""
+        """Return ⟨g_j, w⟩ + c_j b from the products of w with the points, (q,)."""
         found: FloatArray = self.rows.values(products) + self.rows.c * self.b
         return found
 
     def kernel_sums(self, Z: Any, coef: FloatArray | None = None) -> FloatArray:
-        """Σ_i β_i K(x_i, z), over samples and points, or with other coefficients: (k,)."""
+        """Return Σ_i β_i K(x_i, z), over samples and points, or with other coefficients: (k,)."""
         coef = self.all_beta if coef is None else coef
         found: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ coef
         return found
 
     def _padded(self, coef: FloatArray, users: bool) -> FloatArray:
-        """Coefficients of the samples, or of the rows' points, among all of them: (n + q,)."""
+        """Return coefficients of the samples, or of the rows' points, among all of them: (n + q,)."""
         n = self.svm.n
         padded = np.zeros(len(self.all_beta))
         padded[slice(n, None) if users else slice(n)] = coef
         return padded
 
     def _of_points(self, prices: FloatArray) -> FloatArray:
-        """What prices, (p,), are as coefficients of the rows' points: (q,)."""
+        """Convert multipliers, (p,), to coefficients of the points of the constraints: (q,)."""
         return np.asarray(prices if self.rows.mix is None else self.rows.mix.T @ prices)
 
     def combination(self, coef: FloatArray) -> FloatArray:
-        """Σ coef_i φ(x_i) of the samples alone, as `products` has it."""
+        """Return Σ coef_i φ(x_i) of the samples alone, as `products` has it."""
         return np.asarray(self.X.T @ coef) if self.is_linear else self.sums(coef)
 
     def sums(self, coef: FloatArray) -> FloatArray:
-        """Σ_j coef_j K(x_j, x_i) of the samples alone: (n,)."""
+        """Return Σ_j coef_j K(x_j, x_i) of the samples alone: (n,)."""
         gram = self.problem.space.gram
         return np.asarray(self.X @ (self.X.T @ coef) if self.is_linear else gram @ self._padded(coef, False))[
             : self.svm.n
         ]
 
     def of_rows(self, prices: FloatArray) -> FloatArray:
-        """Σ π_j g_j, as `products` has it."""
+        """Return Σ π_j g_j, as `products` has it."""
         of_points = self._of_points(prices)
         if self.is_linear:
             return np.asarray(self.rows.Z.T @ of_points)
         return np.asarray(self.problem.space.gram @ self._padded(of_points, True))[: self.svm.n]
 
     def sums_between(self, coef: FloatArray, users: bool = False) -> FloatArray:
-        """Σ coef_i K(x_i, x) of the samples alone at samples half way between neighbours: (k,)."""
+        """Return Σ coef_i K(x_i, x) of the samples alone at samples half way between neighbours: (k,)."""
         X = self.X if self.new_samples is None else self.new_samples
         if self.is_linear:
             return np.asarray(X @ ((self.rows.Z if users else self.X).T @ coef))
         return self.kernel_sums(X, self._padded(coef, users))
 
     def of_rows_between(self, prices: FloatArray) -> FloatArray:
-        """Σ π_j ⟨g_j, φ(x)⟩ at the same points: (k,)."""
+        """Return Σ π_j ⟨g_j, φ(x)⟩ at the same points: (k,)."""
         return self.sums_between(self._of_points(prices), users=True)
 
     @cached_property
     def row_sizes(self) -> FloatArray:
-        """What differences in a row are relative to: its bound, the length of g by that of w, and its part of b."""
+        """Scale of differences in each constraint: the largest of its bound, the part of w, and the part of b."""
         rows = self.rows
         if self.is_linear:
             own = np.asarray(abs(rows.Z) @ np.abs(self.w)).ravel()
@@ -155,7 +155,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @property
     def row_sizes_of_user(self) -> FloatArray:
-        """The same in the user's units: (p,)."""
+        """Scale of differences in each constraint, in the user's units: (p,)."""
         return self.problem.size_of_f * self.row_sizes
 
     # --- w and the dual -----------------------------------------------------------------------------------------------
@@ -176,11 +176,11 @@ class ConstraintQuantities(Quantities[P]):
         return super().balance - float(self.rows.c @ self.prices)
 
     def of_alpha(self, b: float) -> dict[str, Any]:
-        """The letters that α and π give, with the left sides of the rows."""
+        """Return the letters that α and π give, with the left sides of the rows."""
         return super().of_alpha(b) | {"left": self.left_of_alpha + self.rows.c * (b - self.b)}
 
     def name(self, place: str, i: int, count: int) -> str:
-        """Entry i of so many; of the rows of a user's, the name of the row."""
+        """Name entry i; of the linear constraints, by the name of the constraint."""
         return repr(self.rows.names[i]) if place == "constraint" else super().name(place, i, count)
 
     @property
@@ -199,11 +199,11 @@ class ConstraintQuantities(Quantities[P]):
 
     @property
     def violated_besides(self) -> dict[str, float]:
-        """What is violated besides the machine's own constraints: a negative price."""
+        """Violations other than those of the machine's own constraints: a negative multiplier."""
         k = int(np.argmin(self.prices))
         return {f"the price of {self.rows.names[k]!r} is {self.prices[k]:.4g}, below 0": -float(self.prices[k])}
 
 
 def letters_of(problem: Problem, result: SVMResult) -> Quantities[Any]:
-    """The letters at a result, with those of a user's rows where there are any."""
+    """Return the letters at a result, with those of a user's rows where there are any."""
     return ConstraintQuantities(problem, result) if problem.constraints else Quantities(problem, result)

@@ -1,6 +1,6 @@
 """`derive`: from a problem, and its result if there is one, or from a class, to the derivation.
 
-An equation is made for a problem, so that a class gets one over four samples that nobody sees: nothing is measured.
+An equation is made for a problem, so that a class gets one over four hidden samples: nothing is measured.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def derive(
     steps: Sequence[str] | str | None = None,
     **options: Any,
 ) -> Derivation:
-    """The derivation of a problem's dual, step by step, each measured at a solution, or at any α.
+    """Derive a problem's dual, step by step, each measured at a solution, or at any α.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ OPTIONS = ("alpha", "proven", "steps")
 
 
 def _of_class(kind: type[Problem] | type[JointProblem], measured: bool, options: Mapping[str, Any]) -> Derivation:
-    """The derivation in symbols."""
+    """Build the derivation in symbols."""
     name = kind.__name__
     if measured:
         raise ParameterTypeError(f"a class has no result: derive({name}(X, …), result) is measured, derive({name}) not")
@@ -135,7 +135,7 @@ def _of_class(kind: type[Problem] | type[JointProblem], measured: bool, options:
 def _of_problem(
     problem: Problem | JointProblem, result: SVMResult | JointResult | None, alpha: ArrayLike | None, proven: bool
 ) -> Derivation:
-    """The derivation of a problem, measured where there is a result or an α."""
+    """Build the derivation of a problem, measured if there is a result or an α."""
     if proven and (result is None or alpha is not None):
         raise ParameterTypeError(
             "proven=True is about the numbers of a result: derive(problem, solve(problem), proven=True), and of an α "
@@ -187,7 +187,7 @@ OF_DATA = ("X", "y", "t", "sample_weight", "groups", "pairs")
 
 
 def stand_in(kind: type[Problem] | type[JointProblem], options: Mapping[str, Any]) -> Problem | JointProblem:
-    """A problem of a class, for its equations.
+    """Build an example problem of a class, for its equations.
 
     Raises UnknownOptionError, ParameterTypeError, UnsupportedError; and what the class says of an option.
     """
@@ -221,13 +221,13 @@ def stand_in(kind: type[Problem] | type[JointProblem], options: Mapping[str, Any
 
 
 def kernel_in_words(problem: Problem | JointProblem, options: Mapping[str, Any]) -> str:
-    """The kernel as it was asked for: a γ that is made of samples has no value."""
+    """Describe the kernel as requested: a γ that depends on samples has no value."""
     as_made, asked = str(problem.kernel), options.get("kernel")
     return as_made if asked is None or str(asked) == as_made else type(problem.kernel).__name__
 
 
 def title_of_class(problem: Problem | JointProblem, options: Mapping[str, Any]) -> str:
-    """The machine with the options that were given."""
+    """Describe the machine with the given options."""
     own = [f"{name} = {shown(value)}" for name, value in options.items() if name not in ("kernel", "constraints")]
     rows = ["with constraints"] if options.get("constraints") else []
     kernel = f"kernel {kernel_in_words(problem, options)}"

@@ -97,7 +97,7 @@ class Derivation:
 
     @property
     def headline(self) -> str:
-        """What the residuals are worth: whether there are any, and whether they are at an optimum of this problem."""
+        """Meaning of the residuals: whether there are any, and whether they are at an optimum of this problem."""
         return self._said[0]
 
     @property
@@ -119,7 +119,7 @@ class Derivation:
         return {step.tag: proven_of(step.title, self.proof, claimed) for step in self.steps}
 
     def shown(self) -> ShownDerivation:
-        """The derivation as text and numbers: what `print` and the page are made from.
+        """Return the derivation as text and numbers: what `print` and the page are made from.
 
         Returns
         -------
@@ -140,13 +140,13 @@ class Derivation:
         return ShownDerivation(self.title, self.headline, self.trusted, steps, proven, self.key())
 
     def _seen(self) -> ShownDerivation:
-        """The same with the picture, which takes values of f over the plane."""
+        """Return the displayed derivation with the picture, which needs values of f over the plane."""
         shown = self.shown()
         seen = None if self._quantities is None else picture(self._quantities, shown.key)
         return replace(shown, picture=seen)
 
     def key(self) -> tuple[Symbol, ...]:
-        """The symbols of the equations that are shown, each with its meaning, shape, and number at the result.
+        """Return the symbols of the equations that are shown, each with its meaning, shape, and number at the result.
 
         Returns
         -------
@@ -167,7 +167,7 @@ class Derivation:
         return tuple(symbols(self.steps, meanings_of(self.problem), self._quantities))
 
     def names(self) -> dict[str, Any]:
-        """The names of the code beside the equations, with their values at the result.
+        """Return the names of the code beside the equations, with their values at the result.
 
         Every statement of a step's `code` is true with them at an optimum.
 
@@ -230,7 +230,7 @@ class Derivation:
             return of_result(self._quantities, self._measured)
 
     def residuals(self) -> dict[str, float]:
-        """The violation of each equation at the result, relative, by tag; empty without a result.
+        """Return the violation of each equation at the result, relative, by tag; empty without a result.
 
         It is NaN where a step does not exist for this problem, or cannot be measured on this data. `reasons` says why.
 
@@ -251,9 +251,9 @@ class Derivation:
         return {tag: measurement.residual for tag, measurement in self.measurements.items()}
 
     def proven(self) -> dict[str, float]:
-        """A bound of each equation's violation by tag, relative, that is proven; empty where no proof was asked for.
+        """Return a proven bound of each equation's relative violation by tag; empty where no proof was asked for.
 
-        It is true of the very numbers: of w and b as they are, and of the proof's α, which is next to the result's. It
+        It is true of the floating-point values of w and b, and of the proof's α, which is close to the result's. It
         is 0 where an equation holds exactly, and NaN where a proof says nothing of it.
 
         Returns
@@ -276,7 +276,7 @@ class Derivation:
         return {tag: float("nan") if found.bound is None else found.bound for tag, found in self.bounds.items()}
 
     def sides(self) -> dict[str, dict[str, Any]]:
-        """Both sides of each equation at the point, by tag, as data for JSON; empty where nothing was measured.
+        """Return both sides of each equation at the point, by tag, as data for JSON; empty where nothing was measured.
 
         Each has the keys left, relation, right, of, residual and reason, as in `Measurement`, and with a proof the key
         proven. None stands for a number that is not there, or not finite.
@@ -302,7 +302,7 @@ class Derivation:
         return found
 
     def reasons(self) -> dict[str, str]:
-        """Why a step has no residual, by tag, for those that have none.
+        """Explain, by tag, why a step has no residual, for those that have none.
 
         Returns
         -------
@@ -336,7 +336,7 @@ class Derivation:
         return chosen(self.steps, [tag], f"in the derivation of {self.variant}")[0]
 
     def __contains__(self, tag: object) -> bool:
-        """Whether there is a step with this tag."""
+        """Tell whether there is a step with this tag."""
         return any(step.tag == str(tag).strip("()") for step in self.steps)
 
     def __iter__(self) -> Iterator[Step]:
@@ -362,7 +362,7 @@ class Derivation:
             return preformatted(f"{self}\n\n{error}")
 
     def to_text(self, verbose: bool = False) -> str:
-        """What `print` shows: each equation with both its sides as numbers, on two screens at most.
+        """Return the text that `print` shows: each equation with both sides as numbers, on two screens at most.
 
         Parameters
         ----------
@@ -383,7 +383,7 @@ class Derivation:
         return describe(self.shown(), verbose)
 
     def to_latex(self, path: str | Path | None = None, *, beamer: bool = False, standalone: bool = False) -> str | None:
-        r"""The derivation as LaTeX: a section of an article, or frames of a talk.
+        r"""Return the derivation as LaTeX: a section of an article, or frames of a talk.
 
         Parameters
         ----------
@@ -417,7 +417,7 @@ class Derivation:
         return _given(latex(self.shown(), beamer, standalone), path)
 
     def to_html(self, path: str | Path | None = None) -> str | None:
-        """The page as one file that needs no network: written whole, or not at all.
+        """Return the page as one file that needs no network, or write it: completely, or not at all.
 
         Parameters
         ----------
@@ -451,7 +451,7 @@ class Derivation:
 
 
 def _given(text: str, path: str | Path | None) -> str | None:
-    """A text, or None where it is written to a path.
+    """Return a text, or write it to a path and return None.
 
     Raises FileFormatError, ParameterTypeError.
     """

@@ -1,4 +1,4 @@
-"""What a derivation shows, as text and numbers: all that the terminal and the page know of it."""
+"""Hold the displayed text and numbers of a derivation, the only input of the terminal and the page."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ShownStep:
 
     @property
     def by_construction(self) -> str:
-        """Why it holds for whatever α there is, as a sentence; or ""."""
+        """Reason why the equation holds for any α, as a sentence; or ""."""
         return f"It holds by construction: {self.construction}." if self.construction else ""
 
     @property
@@ -104,7 +104,7 @@ class ShownStep:
 
     @property
     def proven_sentence(self) -> str:
-        """What is proven of it, as a sentence; or ""."""
+        """The proven bound as a sentence; or ""."""
         return f"Proven: {self.proven_of}." if self.proven_of else ""
 
 

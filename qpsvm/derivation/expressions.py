@@ -48,7 +48,7 @@ class Line:
 
     scale: What their difference is relative to: an attribute of the point, or a function of it; None for the last term.
     before: LaTeX in front, which says nothing in numbers; `after` behind.
-    joined: Whether it stands behind the line before.
+    joined: Whether it follows the previous line without a break.
     at: From the point that is given to that where the line is about.
     rows: Of which entries it is said: None of all.
     place: What the entries are: rows of the dual or samples, "entry", or another word.
@@ -79,7 +79,7 @@ class Line:
     told: Callable[[Any], str] | None = None
 
     def latex(self) -> str:
-        """As LaTeX, with what stands around."""
+        """Return the line as LaTeX, with the text around it."""
         chain = self.sides[0].latex() if self.left is None else self.left
         for relation, side in zip(self.relations, self.sides[1:], strict=True):
             chain += RELATIONS[relation][0] + side.latex()
@@ -87,7 +87,7 @@ class Line:
         return self.before + given + chain + self.after
 
     def python(self, first: str = "") -> list[str]:
-        """As code that is true at an optimum: a statement for each relation; `first` is a name for the first side.
+        """Return code that is true at an optimum: a statement for each relation; `first` is a name for the first side.
 
         Nothing where a side has no code.
         """
@@ -103,7 +103,7 @@ class Line:
         return found
 
     def found(self, at: Any) -> Iterator[BothSides]:
-        """Both sides of each relation at a point. Of a chain of equalities each is compared with the first."""
+        """Yield both sides of each relation at a point. In a chain of equalities each is compared with the first."""
         at = at if self.at is None else self.at(at)
         rows = None if self.rows is None else np.flatnonzero(self.rows(at))
         if (rows is not None and not len(rows)) or (self.when is not None and not self.when(at)):
@@ -120,7 +120,7 @@ class Line:
             yield from replace(self.premise, rows=self.rows, at=None).found(at)
 
     def _inside(self, values: Any, scale: Any) -> Any:
-        """Which entries are inside of all inequalities, and not just at one."""
+        """Mark the entries that are strictly inside all inequalities."""
         least = VANISHING * np.asarray(1.0 if scale is None else scale)
         apart = [
             (b - a) * (-1 if how in "≥>" else 1)
@@ -145,7 +145,7 @@ class Line:
 
 
 def comparison(left: str, relation: str, right: str, mask: str = "") -> str:
-    """Code that is true where two sides stand in a relation, up to `tol`, at all entries or at those of a mask."""
+    """Build code that is true if a relation holds, up to `tol`, at all entries or at those of a mask."""
     if left == "0":
         left, relation, right = right, {"≤": "≥", "<": ">"}.get(relation, relation), left
     if relation in "=:":
@@ -162,14 +162,14 @@ def comparison(left: str, relation: str, right: str, mask: str = "") -> str:
 
 
 def shifted(code: str, sign: str) -> str:
-    """Code of a bound that is moved by `tol`."""
+    """Return the code of a bound that is shifted by `tol`."""
     if code == "0":
         return "tol" if sign == "+" else "-tol"
     return f"{code} {sign} tol"
 
 
 def in_lines(code: str) -> list[str]:
-    """A long sum in lines, which break before a sign outside of brackets."""
+    """Split a long sum into lines, which break before a sign outside of brackets."""
     if len(code) <= WIDE:
         return [code]
     depth, found, start = 0, [], 0
@@ -182,14 +182,14 @@ def in_lines(code: str) -> list[str]:
 
 
 def unbracketed(code: str) -> str:
-    """Code without brackets around one name, or around all of it."""
+    """Strip the brackets around one name, or around all of the code."""
     code = re.sub(r"(?<![\w)\]])\((\w+)\)", r"\1", code)
     opened = [code[: k + 1].count("(") - code[: k + 1].count(")") for k in range(len(code))]
     return code[1:-1] if code.startswith("(") and 0 not in opened[:-1] else code
 
 
 def line(first: Term | float, *rest: Any, **more: Any) -> Line:
-    """Terms with the relations between them: line(a, "=", b, "≤", c)."""
+    """Build a line of terms with the relations between them: line(a, "=", b, "≤", c)."""
     return Line((term(first), *map(term, rest[1::2])), tuple(rest[::2]), **more)
 
 
@@ -214,7 +214,7 @@ class Equation:
         return self.origin.func, self.origin.args
 
     def latex(self) -> str:
-        """The display."""
+        """Return the display."""
         found: list[str] = []
         for each in self.lines:
             if isinstance(each, str):
@@ -229,7 +229,7 @@ class Equation:
         return r"\begin{align*}" + r"\\ ".join(lines) + r"\end{align*}"
 
     def python(self, tag: str) -> str:
-        """What is evaluated, as code: statements that are true at an optimum, and names for what they share."""
+        """Return the evaluated code: statements that are true at an optimum, and names of shared expressions."""
         stated = [each for each in self.lines if isinstance(each, Line) and each.measured]
         firsts = [unbracketed(each.sides[0].python()) for each in stated]
         long = next((each for each in firsts if firsts.count(each) > 1 and len(each) > SHORT), None)
@@ -252,17 +252,17 @@ class Equation:
 
 
 def flat_in(*letters: str) -> str:
-    """LaTeX of where the Lagrangian is flat in letters, to stand before what follows."""
+    """Return the LaTeX of ∂L/∂(letter) = 0 with an arrow, to precede what follows."""
     slopes = "=".join(rf"\frac{{\partial L}}{{\partial {latex}}}" for latex in letters)
     return rf"{slopes}=0\quad\Longrightarrow\quad "
 
 
 def subject(*lines: Line | None) -> Iterator[Line]:
-    """Lines behind each other, as the constraints of a program."""
+    """Yield lines in sequence, as the constraints of a program."""
     for k, each in enumerate(each for each in lines if each is not None):
         yield replace(each, before=r",\ " if k else r"\text{subject to}\ ", joined=bool(k))
 
 
 def display(whole: Term, before: str = "", after: str = "") -> Line:
-    """A term that stands alone."""
+    """Build a line of one term."""
     return Line((whole,), (), before=before, after=after, measured=False)

@@ -1,4 +1,4 @@
-"""What the residuals are worth: whether there are any, and whether the point that they are measured at is an optimum.
+"""Assess the residuals of a derivation: whether there are any, and whether they are at an optimum (`of_result`).
 
 A result is believed only where what is measured at it agrees with what it says of itself.
 """
@@ -32,7 +32,7 @@ FACTOR = 100.0
 
 
 def of_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """The headline at a result, and whether the result is an optimum of the problem."""
+    """Return the headline at a result, and whether the result is an optimum of the problem."""
     result = at.result
     difference = decision_difference(at)
     if difference:
@@ -63,7 +63,7 @@ def of_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple
 
 
 def of_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
-    """The headline at an α that was given, and whether it is optimal. The result is what it was certified as."""
+    """Return the headline at a given α, and whether it is optimal. `result` is the certificate of it."""
     certified, given, gap = at.problem._gather(result.alpha), at.alpha, result.gap
     worth = f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
     moved = share(float(np.abs(feasible(at.problem.svm, given) - given).max()), at.largest)
@@ -90,14 +90,14 @@ def of_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Meas
 
 
 def explained(gap: float) -> str:
-    """A gap that is small enough, and what it says of the residuals."""
+    """Describe a gap that is small enough, and what it implies for the residuals."""
     said = f"{gap:.1e}; a residual is an equation's violation at this solution, relative"
     sharper = f". A residual may be as large as the square root of this gap; {SHARPER} looks for less"
     return said + sharper if gap > SHARP else said
 
 
 def decision_difference(at: Quantities[Any]) -> float:
-    """How far f at the samples is from the result's `yf`, relative; 0 where this is rounding."""
+    """Measure the relative difference of f at the samples and the result's `yf`; 0 if it is rounding."""
     known = at.known_yf
     size = max(float(np.abs(known).max()), abs(at.result.rho) if at.problem.samples.classes is not None else at.level)
     difference = float(np.abs(at.y * at.f - known).max())
@@ -106,14 +106,14 @@ def decision_difference(at: Quantities[Any]) -> float:
 
 
 def contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> str:
-    """What is measured at a result and cannot be of a point with its gap, or ""."""
+    """Describe what contradicts the gap of a result, or return ""."""
     if share(kkt.primal_residual(at.dual, at.dual_point), at.largest) > SAME:
         return violated(at)
     return failed(measured, at.result.gap)
 
 
 def values_agree(at: Quantities[Any]) -> bool:
-    """Whether P at the result's (w, b) is D at its α, both evaluated anew: of a feasible pair, that is the optimum.
+    """Tell whether P at the result's (w, b) equals D at its α, both re-evaluated: of a feasible pair, the optimum.
 
     Neither may differ from what the result says of it.
     """
@@ -126,7 +126,7 @@ def values_agree(at: Quantities[Any]) -> bool:
 
 
 def failed(measured: Mapping[str, Measurement], gap: float) -> str:
-    """How many equations fail by more than a relative gap allows, and which one most; or ""."""
+    """Describe how many equations fail by more than a relative gap allows, and which one most; or return ""."""
     allowed = SAME + FACTOR * float(np.sqrt(gap))
     large = {tag: found.residual for tag, found in measured.items() if found.residual > allowed}
     if not large:
@@ -136,7 +136,7 @@ def failed(measured: Mapping[str, Measurement], gap: float) -> str:
 
 
 def violated(at: Quantities[Any]) -> str:
-    """The first constraint of the dual that α clearly violates, with what it is there; else the one violated most."""
+    """Describe the first constraint of the dual that α clearly violates; else the one violated most."""
     a = at.alpha
     low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
     said = {f"α of {at.row(low)} is {a[low]:.4g}, below 0": -a[low]}

@@ -23,7 +23,7 @@ LETTER = re.compile(r"(\\?[a-zA-Z]+)(?:\^[-+*])?(?:_(?:\{\w+\}|\w))?")
 
 
 def symbols(steps: Iterable[Step], meanings: Mapping[str, Meaning], at: Any = None) -> Iterator[Symbol]:
-    """The symbols that occur in steps, in the order of the table of meanings, with what they are at a point."""
+    """Yield the symbols that occur in steps, in the order of the table of meanings, with what they are at a point."""
     steps = [step for step in steps if not step.absent]
     found = set(TOKEN.findall(NO_SYMBOL.sub(" ", " ".join(step.latex for step in steps))))
     values = {} if at is None else values_of(steps, at)
@@ -35,7 +35,7 @@ def symbols(steps: Iterable[Step], meanings: Mapping[str, Meaning], at: Any = No
 
 
 def terms_of(steps: Iterable[Step]) -> Iterator[Term]:
-    """The letters of the equations."""
+    """Yield the letters of the equations."""
     for step in steps:
         lines = step.measure.lines if isinstance(step.measure, Equation) else ()
         for each in [each for each in lines if isinstance(each, Line)]:
@@ -44,7 +44,7 @@ def terms_of(steps: Iterable[Step]) -> Iterator[Term]:
 
 
 def values_of(steps: Iterable[Step], at: Any) -> dict[str, Any]:
-    """The values of the letters; those of one letter with several marks, such as ξ and ξ*, behind each other."""
+    """Collect the values of the letters; those of one letter with several marks, such as ξ and ξ*, are joined."""
     found: dict[str, dict[str, Any]] = {}
     for term in terms_of(steps):
         letter = LETTER.fullmatch(term.latex())
@@ -57,7 +57,7 @@ def values_of(steps: Iterable[Step], at: Any) -> dict[str, Any]:
 
 
 def _in_words(value: FloatArray | None) -> str:
-    """A number, or the least and the largest of several."""
+    """Format a number, or the smallest and the largest of several."""
     if value is None or not value.size:
         return ""
     low, high = float(value.min()), float(value.max())

@@ -30,7 +30,7 @@ WORDS = (r"\text", r"\mathrm", r"\operatorname", r"\mathbf", r"\mathit")
 
 
 def lines_of(latex: str) -> list[str]:
-    """The lines of a display as text. A line that goes on with a sum is part of the one before."""
+    """Convert a display to lines of text. A line that continues a sum is part of the one before."""
     found: list[str] = []
     for line in _Reader(latex).text().split("\n"):
         line = re.sub(rf"(?<=[({{⟨]){STICKY}| (?=[,)])|(?<=  ) +", "", line).strip(f" {STICKY}")
@@ -51,7 +51,7 @@ class _Reader:
         self.tokens = [" " if token.isspace() else token for token in found][::-1]
 
     def text(self, until: str = "") -> str:
-        """All up to a token, which is taken too."""
+        """Read the text up to a token, which is consumed."""
         found = ""
         while self.tokens:
             token = self.tokens.pop()
@@ -67,7 +67,7 @@ class _Reader:
         return self.text("}") if token == "{" else self._one(token, "")
 
     def _raw(self) -> str:
-        """An argument that is words."""
+        """Read an argument that is words."""
         self.tokens.pop()
         found = ""
         while self.tokens and (token := self.tokens.pop()) != "}":
@@ -124,7 +124,7 @@ SUM, ATOM = re.compile(r" [+−]\s"), re.compile(r"∂?(?:\d+|[^\W\d]+(?:_\w+)?[
 
 
 def _joined(before: str, after: str) -> str:
-    """Both, with a blank behind an index that a factor follows."""
+    """Join two texts, with a blank between an index and the factor that follows."""
     index = INDEX.search(before)
     if index:
         apart = re.match(
@@ -136,5 +136,5 @@ def _joined(before: str, after: str) -> str:
 
 
 def _bracketed(text: str, sums: re.Pattern[str] | None = None) -> str:
-    """A part of a fraction in brackets: above the line of a sum only, below it of all that is more than an atom."""
+    """Bracket a part of a fraction: above the line only sums, below it all that is more than an atom."""
     return f"({text})" if (sums.search(text) if sums else not ATOM.fullmatch(text)) else text

@@ -45,7 +45,7 @@ class Kernel(np.ndarray):
 
     @classmethod
     def of(cls, matrix: FloatArray, samples: Any, function: Callable[[Any, Any], Any]) -> Kernel:
-        """The matrix over the samples, and the function elsewhere."""
+        """Build the kernel from the matrix over the samples, and the function elsewhere."""
         found = matrix.view(cls)
         found.samples, found.function = samples, function
         return found
@@ -58,7 +58,7 @@ class Kernel(np.ndarray):
 
 
 def names_at(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantities) -> dict[str, Any]:
-    """All names of the code of some steps: functions, what is made of the samples, and each letter of the equations.
+    """Collect all names of the code of some steps: functions, values computed from the samples, and letters.
 
     `tol` is by how much two sides may differ at an optimum: the square root of its gap, as large as a residual may be,
     times the largest number that they are relative to.
@@ -75,7 +75,7 @@ def names_at(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantities) ->
 
 
 def features_over(kernel: Callable[[Any, Any], Any], points: FloatArray, matrix: FloatArray) -> Callable[[Any], Any]:
-    """φ as a function of points, (k, r): coordinates in the span of points, whose kernel matrix is given."""
+    """Return φ as a function of points, (k, r): coordinates in the span of points, whose kernel matrix is given."""
     values, vectors = np.linalg.eigh(matrix)
     kept = values > RANK * values.max()
     back = vectors[:, kept] / np.sqrt(values[kept])
@@ -83,7 +83,7 @@ def features_over(kernel: Callable[[Any, Any], Any], points: FloatArray, matrix:
 
 
 def space_of(at: Any, more: FloatArray) -> tuple[FloatArray, Kernel, Callable[[Any], Any], FloatArray]:
-    """X, K, φ, and all points at which φ is to be had: those of X, and more."""
+    """Return X, K, φ, and all points at which φ is evaluated: those of X, and more."""
     X = as_dense(at.X)
     if at.is_linear:
         return X, Kernel.of(X @ X.T, X, lambda A, B: A @ B.T), np.asarray, np.vstack([X, more])
@@ -97,13 +97,13 @@ def space_of(at: Any, more: FloatArray) -> tuple[FloatArray, Kernel, Callable[[A
 
 
 def has_given_matrix(at: Any) -> bool:
-    """Whether the matrix is not that of a kernel function: given as it is, or changed to be positive semidefinite."""
+    """Tell whether the matrix is not that of a kernel function: precomputed, or changed to be semidefinite."""
     problem = at.problem
     return isinstance(problem.kernel, Precomputed) or problem.psd == "clip" or bool(problem.space.shift)
 
 
 def names_of_one_function(at: Quantities[Any]) -> dict[str, Any]:
-    """What is made of the samples, of a machine with one f."""
+    """Collect the names computed from the samples, for a machine with one f."""
     problem, new = at.problem, at.new_samples
     Z = as_dense(at.rows.Z) if isinstance(at, ConstraintQuantities) else None
     more = [as_dense(each) for each in (new, Z) if each is not None]
@@ -145,7 +145,7 @@ def names_of_one_function(at: Quantities[Any]) -> dict[str, Any]:
 
 
 def names_of_all_in_one(at: AllInOneQuantities) -> dict[str, Any]:
-    """What is made of the samples, of a machine with one f per class."""
+    """Collect the names computed from the samples, for a machine with one f per class."""
     sample, rival = np.divmod(at.dual.places, at.dual.k)
     X, K, phi, _ = space_of(at, np.zeros((0, at.X.shape[1])))
     if at.absorbed:

@@ -17,7 +17,7 @@ NOTHING = 1e-9
 
 
 def amounts(at: Any, value: FloatArray | None) -> FloatArray | None:
-    """How much of a symbol each sample has, (n,): of rows, what those of a sample add up to; None of other shapes."""
+    """Return the amount of a symbol in each sample, (n,): sums over the rows of a sample; None for other shapes."""
     n = len(at.X) if not hasattr(at.X, "shape") else at.X.shape[0]
     if value is None or not value.ndim:
         return None
@@ -33,7 +33,7 @@ def amounts(at: Any, value: FloatArray | None) -> FloatArray | None:
 
 
 def picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
-    """The samples, each with the symbols that are not 0 of it; None where there are no samples to show."""
+    """Build the picture of the samples, each with its nonzero symbols; None if there are no samples to show."""
     problem, result = at.problem, at.result
     X = problem.X if hasattr(problem.X, "shape") else None
     if X is None or hasattr(X, "tocsr"):
@@ -66,7 +66,7 @@ def picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
 
 
 def contour(result: Any, points: FloatArray, level: float) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Pieces of the line f = level over the plane of the points: two ends each, by halves of the cells of a grid."""
+    """Yield pieces of the line f = level over the plane of the points: two ends each, by halves of grid cells."""
     (x0, y0), (x1, y1) = points.min(axis=0), points.max(axis=0)
     across, up = np.meshgrid(np.linspace(x0, x1, CELLS), np.linspace(y0, y1, CELLS))
     corners = np.dstack([across, up])

@@ -1,4 +1,4 @@
-"""What is proven of a step: a bound of how far its equation is from holding, true of the very numbers of a result.
+"""Bound the violation of a step's equation by a proof about the floating-point values of a result (`proven_of`).
 
 A residual is measured in doubles. A proof knows of some equations how far they are from holding whatever was rounded:
 α of the proof keeps its box and its equalities as rational numbers do, w is that of the user, and both of them bound
@@ -19,7 +19,7 @@ from qpsvm.bounds.proof.terms import GapBounds
 
 
 class Proven(NamedTuple):
-    """What a proof says of one equation.
+    """Proven bound of one equation's violation.
 
     bound: By how much it does not hold, at most, relative; 0 where it holds exactly, None where nothing is
         proven of it.
@@ -44,7 +44,7 @@ KEPT = Proven(0.0, "the α of the proof keeps this equality as rational numbers 
 
 
 def proven_of(title: str, proof: Proof, claimed: float) -> Proven:
-    """The bound of an equation, by the title of its step; of those that are not here, no proof is about."""
+    """Return the bound of an equation, by the title of its step; no proof is about the titles not listed here."""
     bounds = proof.record.get("bounds")
     if not isinstance(bounds, GapBounds) or math.isinf(proof.gap):
         return NOTHING
@@ -91,7 +91,7 @@ def _proven_of(title: str, proof: Proof, bounds: GapBounds, claimed: float) -> P
 
 
 def _primal(proof: Proof, bounds: GapBounds, claimed: float) -> Proven:
-    """How far the value claimed is from P. With ξ as f has it, every constraint holds: else P were infinite."""
+    """Bound the distance of the claimed value from P. With ξ as f has it, every constraint holds."""
     if not (math.isfinite(proof.primal) and math.isfinite(claimed) and bounds.size > 0.0):
         return NOTHING
     unit: Fraction = proof.record["point"].program.unit

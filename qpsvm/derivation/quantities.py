@@ -76,7 +76,7 @@ class Quantities(Generic[P]):
             self.w = w if self.moved is None else w - self.moved
 
     def changed(self, **letters: Any) -> Self:
-        """The point with other letters, and what depends on them."""
+        """Return the point with other letters, and what depends on them."""
         other = copy(self)
         for name in ("f", "zeta"):
             other.__dict__.pop(name, None)
@@ -84,15 +84,15 @@ class Quantities(Generic[P]):
         return other
 
     def halved(self) -> Self:
-        """Half of w and b."""
+        """Return the point with half of w and b."""
         return self.changed(values=0.5 * self.values, square_of_w=0.25 * self.square_of_w, b=0.5 * self.b)
 
     def turned(self) -> Self:
-        """The point with what α leaves of its bound, or of the largest one where nothing bounds it, in its place."""
+        """Return the point with C − α in place of α, or the largest α less α if C is infinite."""
         return self.changed(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
 
     def suboptimal(self) -> Self:
-        """The same w, b and ξ with a feasible α that is not optimal: half way to the feasible one next to 0."""
+        """Return the same w, b and ξ with a feasible α that is not optimal: half way to the feasible one next to 0."""
         svm = self.problem.svm
         middle = 0.5 * (self.whole + feasible(svm, np.zeros(svm.m)))
         kept = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.kept_of_w)
@@ -106,13 +106,13 @@ class Quantities(Generic[P]):
     kept_of_w: tuple[str, ...] = ()
 
     def _with_multipliers(self, whole: FloatArray) -> Self:
-        """Changed to have the multipliers that the dual is computed with."""
+        """Set the multipliers that the dual is computed with."""
         self.alpha = whole
         self.beta = self.svm.beta(whole)
         return self
 
     def of_alpha(self, b: float) -> dict[str, Any]:
-        """The letters that α gives, with some b: f and ‖w‖ of w(α), and of a curved loss ξ."""
+        """Return the letters that α gives, with some b: f and ‖w‖ of w(α), and of a curved loss ξ."""
         square, values = self.quadratic, self.u + b
         if self.intercept_in_kernel:  # only ‖w‖² + b² and ⟨w, φ(x)⟩ + b are known
             square, values = square + float(self.beta.sum()) ** 2 - b * b, self.u + self.b
@@ -120,11 +120,11 @@ class Quantities(Generic[P]):
         return {"values": values, "square_of_w": square, "b": b, "xi": xi, "zeta": self.zeta}
 
     def sample(self, i: int) -> str:
-        """Sample i of those that take part, with the caller's number."""
+        """Name sample i of the active ones, with the caller's number."""
         return f"sample {self.problem.rows[i]}"
 
     def row(self, k: int) -> str:
-        """Row k of the dual: a sample, a side of it, or a pair."""
+        """Name row k of the dual: a sample, a side of it, or a pair."""
         svm = self.svm
         if svm.mix is not None or svm.rows is None:
             return f"row {k}" if svm.mix is not None else self.sample(k)
@@ -133,11 +133,11 @@ class Quantities(Generic[P]):
 
     @property
     def bound(self) -> str:
-        """What the upper bound of α is called."""
+        """Name of the upper bound of α."""
         return {"NuSVM": "a", "OneClass": "s", "PrimalHinge": "p/λ"}.get(type(self.problem).__name__, "C")
 
     def name(self, place: str, i: int, count: int) -> str:
-        """Entry i of so many, by what they are: rows, samples, or what the place says."""
+        """Name entry i: of rows, of samples, or of what `place` says; `count` is the number of entries."""
         if place == "between":
             return f"{self.sample(i)} and the next, half way" if self.new_samples is not None else self.sample(i)
         if place == "product":
@@ -188,7 +188,7 @@ class Quantities(Generic[P]):
         return gather(self.result.yf) / size
 
     def decision(self, X: Matrix) -> FloatArray:
-        """f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
+        """Return f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
         own, diagonal = self.problem.diagonal, None
         if own and isinstance(self.problem.kernel, Precomputed):
             own, diagonal = 0.0, np.zeros(X.shape[0])
@@ -207,7 +207,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def margin(self) -> FloatArray:
-        """What s f is to reach, (m,): 1 of a C-SVM, ρ of a ν-SVM, ±t − ε of a regression."""
+        """Required level of s f, (m,): 1 of a C-SVM, ρ of a ν-SVM, ±t − ε of a regression."""
         return self.svm.margin(self.multipliers)
 
     @cached_property
@@ -221,7 +221,7 @@ class Quantities(Generic[P]):
         return np.where(np.isfinite(self.C), np.maximum(self.xi - self.svm.curvature * self.box, 0.0), 0.0)
 
     def costs(self, slack: FloatArray) -> FloatArray:
-        """What each slack costs, ψ_k of (LOSS.1), (m,): C_i ξ_i where the loss is not curved. Hard rows have none."""
+        """Return the cost of each slack, ψ_k of (LOSS.1), (m,): C_i ξ_i if the loss is not curved, 0 of hard rows."""
         return loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature)
 
     @cached_property
@@ -236,7 +236,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def moved(self) -> FloatArray | None:
-        """What is taken away from all samples of a ball, (d,), by (SVDD.19); None where nothing is."""
+        """Vector subtracted from all samples of a ball, (d,), by (SVDD.19); None if there is none."""
         space = self.problem.space
         return space.origin if space.affine else None
 
@@ -261,7 +261,7 @@ class Quantities(Generic[P]):
         return self._combined(self.beta)
 
     def _combined(self, coef: FloatArray) -> FloatArray:
-        """Σ coef_i x_i. Made of x_i − x̄, which changes it only where Σ coef_i is not 0."""
+        """Return Σ coef_i x_i. Made of x_i − x̄, which changes it only where Σ coef_i is not 0."""
         space, surplus, w = self.problem.space, float(coef.sum()), self.problem.space.weights(coef)
         centred = space.origin is None or space.affine or abs(surplus) <= VANISHING * self.total
         return w if centred else w + surplus * np.asarray(space.origin)
@@ -308,17 +308,17 @@ class Quantities(Generic[P]):
 
     @property
     def size_of_products(self) -> float:
-        """What differences of these are relative to."""
+        """Scale of differences of these products."""
         return size_of(self.w, self.terms_of_w) if self.is_linear else size_of(self.u, self.terms_of_u)
 
     def combination(self, coef: FloatArray) -> FloatArray:
-        """Σ coef_i φ(x_i) in the same way."""
+        """Return Σ coef_i φ(x_i) in the same way."""
         if not self.is_linear or np.array_equal(coef, self.beta):
             return self.w_of_alpha if self.is_linear else self.sums(coef)
         return self._combined(coef)
 
     def sums(self, coef: FloatArray) -> FloatArray:
-        """Σ_j coef_j K(x_j, x_i): (n,)."""
+        """Return Σ_j coef_j K(x_j, x_i): (n,)."""
         if np.array_equal(coef, self.beta):
             return self.u
         return self.X @ self._combined(coef) if self.is_linear else np.asarray(self.problem.space.gram @ coef)
@@ -353,7 +353,7 @@ class Quantities(Generic[P]):
 
     @property
     def violated_besides(self) -> dict[str, float]:
-        """What the dual's point violates besides box and equalities, and by how much: nothing."""
+        """Violations of the dual's point other than of the box and the equalities: none."""
         return {}
 
     rows_agree = True  # there are no linear constraints
@@ -392,13 +392,13 @@ class Quantities(Generic[P]):
 
     @property
     def on_margin(self) -> NDArray[np.bool_]:
-        """Which rows are margin vectors: (m,)."""
+        """Mask of the rows that are margin vectors: (m,)."""
         on_margin: NDArray[np.bool_] = self.kind == 1
         return on_margin
 
     @cached_property
     def new_samples(self) -> Matrix | None:
-        """Samples that nobody trained on, half way between neighbouring rows: (k, d), k ≤ `NEW_SAMPLES`.
+        """New samples, half way between neighbouring rows: (k, d), k ≤ `NEW_SAMPLES`.
 
         None for a precomputed kernel, which has no values at new samples. None for psd="clip" too, because f at new
         samples is not made with β there. A single sample has no neighbour.
@@ -414,7 +414,7 @@ class Quantities(Generic[P]):
         return self.values if self.new_samples is None else self.decision(self.new_samples)
 
     def sums_between(self, coef: FloatArray) -> FloatArray:
-        """Σ coef_i K(x_i, x) at the same points: (k,)."""
+        """Return Σ coef_i K(x_i, x) at the same points: (k,)."""
         if self.new_samples is None:
             return self.u
         return np.asarray(self.kernel(self.new_samples, self.X) @ coef)
@@ -426,7 +426,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def terms_of_u(self) -> float:
-        """The same of f − b as it is computed: where the kernel is not linear nothing is centred, and b comes off f."""
+        """Scale of the computed f − b: a nonlinear kernel is not centred, and b is subtracted from f."""
         if self.is_linear:
             return self.terms
         diagonal = np.abs(self.problem.space.gram.diagonal()).max()
@@ -449,7 +449,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def level(self) -> float:
-        """What violations of the margin are relative to: what is to be reached, 1 of a C-SVM and ρ of a ν-SVM.
+        """Scale of margin violations: the level to be reached, 1 of a C-SVM and ρ of a ν-SVM.
 
         Where the hulls of a ν-SVM meet, ρ is 0: then `terms`. Of a regression, how far its targets are spread: to move
         all of them by one number changes b alone.
@@ -462,7 +462,7 @@ class Quantities(Generic[P]):
 
     @cached_property
     def size(self) -> float:
-        """What differences of objectives are relative to, as in the certificate: the larger of the finite values."""
+        """Scale of differences of objectives, as in the certificate: the larger of the finite values."""
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
         meets = self.svm.homogeneous and self.rho == 0.0  # w is rounding: what it would be, uncancelled
         floor = 0.5 * self.terms_of_w * self.terms_of_w if meets else 0.0

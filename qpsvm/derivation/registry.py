@@ -28,7 +28,7 @@ STEPS: dict[type[Problem] | type[JointProblem], Callable[[Any], tuple[Step, ...]
 
 
 def steps_of(problem: Problem | JointProblem) -> tuple[Step, ...]:
-    """The steps of a problem in order, each with the statement that the docstring of the machine's module defines.
+    """Return the steps of a problem in order, each with the statement in the docstring of the machine's module.
 
     With rows of a user's they are those of `user_rows`, whatever the machine. A step of which that docstring says
     nothing keeps the statement that it brings.
@@ -50,7 +50,7 @@ def steps_of(problem: Problem | JointProblem) -> tuple[Step, ...]:
 
 
 def meanings_of(problem: Problem | JointProblem) -> dict[str, Meaning]:
-    """What the symbols of a problem's equations mean."""
+    """Collect the meanings of the symbols of a problem's equations."""
     kinds = [kind for kind in reversed(type(problem).__mro__) if kind in STEPS]
     found = dict(SYMBOLS)
     for kind in kinds:
@@ -61,7 +61,7 @@ def meanings_of(problem: Problem | JointProblem) -> dict[str, Meaning]:
 
 
 def _rooted(step: Step, problem: Problem | JointProblem) -> Step:
-    """The step with an equation that a pickle makes again."""
+    """Return the step with an equation that a pickle makes again."""
     if not isinstance(step.measure, Equation):
         return step
     rooted = replace(step.measure, origin=partial(equation_of, problem, step.tag))
@@ -69,12 +69,12 @@ def _rooted(step: Step, problem: Problem | JointProblem) -> Step:
 
 
 def equation_of(problem: Problem | JointProblem, tag: str) -> Any:
-    """The equation of a step."""
+    """Return the equation of a step."""
     return next(step.measure for step in steps_of(problem) if step.tag == tag)
 
 
 def chosen(steps: tuple[Step, ...], tags: Sequence[str], where: str) -> tuple[Step, ...]:
-    """The steps with these tags, in the order of the argument.
+    """Return the steps with these tags, in the order of the argument.
 
     Raises UnknownOptionError, ParameterTypeError.
     """

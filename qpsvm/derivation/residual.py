@@ -1,4 +1,4 @@
-"""The two sides of an equation as numbers, and its residual: by how much they differ, relative to a size.
+"""Compute the residual of an equation from its two sides (`BothSides`), relative to a size.
 
 A residual is a size, so it is never negative. Rounding may make either side of an equation the larger one, so their
 difference is taken absolutely; of an inequality only what goes the wrong way counts.
@@ -30,14 +30,14 @@ ROUNDINGS = 64
 
 
 def point_of(problem: Problem, alpha: FloatArray, certified: SVMResult) -> SVMResult:
-    """What to measure at an α (n,): the certified result where that is optimal at this very α, else α as it stands."""
+    """Choose the point to measure at an α (n,): the certified result if it is optimal at this α, else α as given."""
     rounding = ROUNDINGS * float(np.finfo(float).eps * np.abs(alpha).max())
     same = bool((np.abs(certified.alpha - alpha) <= rounding).all())
     return certified if same and certified.status is Status.OPTIMAL else as_it_stands(problem, alpha)
 
 
 def as_it_stands(problem: Problem, alpha: FloatArray) -> SVMResult:
-    """α (n,) with w = w(α), the best b and ρ for that, and ξ. Its values are the objectives': they bound nothing.
+    """Return α (n,) with w(α), the best b and ρ for that, and ξ. Its values are mere objectives, not bounds.
 
     Rows of weight 0 keep the α that they were given.
     """
@@ -85,7 +85,7 @@ class BothSides:
 
 
 def violation(left: float | FloatArray, relation: Relation, right: float | FloatArray) -> FloatArray:
-    """By how much the relation does not hold, an entry each; NaN where there is no difference to take."""
+    """Compute the violation of the relation, for each entry; NaN if there is no difference."""
     difference = np.asarray(left) - right
     if relation == "=":
         return np.abs(difference)
@@ -96,7 +96,7 @@ def worst(
     left: FloatArray, relation: Relation, right: FloatArray | float, of: str, scale: FloatArray | float,
     names: IntArray | Callable[[int], str] | None = None, preferred: NDArray[np.bool_] | None = None,
 ) -> BothSides:  # fmt: skip
-    """The sides where they differ most. Where they all agree, those of an entry that tells more.
+    """Find the entry where the sides differ most; if all agree, the one that is most informative.
 
     That is the largest of an equation; of an inequality the one that comes nearest to fail, among those that are
     `preferred` if there are any. Shapes: left, right (k,), scale (k,), names (k,), preferred (k,).
@@ -116,7 +116,7 @@ def worst(
 
 
 def foremost(sides: tuple[BothSides, ...]) -> BothSides:
-    """Which of several comparisons to show: the first while they all hold, else the one that fails most."""
+    """Choose which of several comparisons to show: the first if all hold, else the one that fails most."""
     residuals = [each.residual for each in sides]
     if any(map(math.isnan, residuals)) or max(residuals) <= HOLDS:
         return sides[0]

@@ -34,7 +34,7 @@ COMPOUND = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With,
 
 
 def code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code:
-    """Where a function is, and its source: dedented, with the docstring cut to its first line; and the tag's lines.
+    """Find the source of a function, dedented, with a short docstring, its location, and the lines of the tag.
 
     Where the tag is not there, its lines are those of the equation that it is a case of. An equation that is its own
     code, which is what evaluates it, is shown as an expression.
@@ -47,7 +47,7 @@ def code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code
 
 @cache
 def _of_function(function: Callable[..., Any], tag: str, general: str) -> Code:
-    """The code of a function."""
+    """Return the code of a function."""
     written, number = inspect.getsourcelines(function)
     file = Path(inspect.getfile(function))
     shown = file.relative_to(HOME) if file.is_relative_to(HOME) else file
@@ -58,7 +58,7 @@ def _of_function(function: Callable[..., Any], tag: str, general: str) -> Code:
 
 
 def lines_of(text: str, tag: str) -> tuple[int, ...]:
-    """The numbers of the lines, from 0, that are an equation: its tag is in a comment behind them.
+    """Find the lines, from 0, that are an equation: its tag is in a comment behind them.
 
     Behind the first line of a statement it means the whole statement, and behind another line that line.
     """
@@ -75,7 +75,7 @@ def lines_of(text: str, tag: str) -> tuple[int, ...]:
 
 
 def excerpt(function: Code) -> Code | None:
-    """The head of a long function and the lines that are the equation, with a few around them; None of a short one."""
+    """Cut a long function to its head and the lines around the equation; return None for a short one."""
     lines = function.text.splitlines()
     if len(lines) <= SHORT or not function.lines:
         return None
@@ -110,6 +110,6 @@ DEFINITION = re.compile(r"^ {4}\(([A-Z][A-Z0-9]+\.\d+)\)  (\S.*(?:\n {5,}\S.*)*)
 
 
 def statements(module: ModuleType | None) -> dict[str, str]:
-    """Every tag that a module's docstring defines, in order, with its equation on one line."""
+    """Parse every tag that a module's docstring defines, in order, with its equation on one line."""
     text = (module.__doc__ if module is not None else None) or ""
     return {tag: re.sub(r"\s*\n\s*", " ", equation) for tag, equation in DEFINITION.findall(text)}

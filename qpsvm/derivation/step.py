@@ -1,4 +1,4 @@
-"""One step of a derivation: an equation, the function that states it, and how far a solution is from it."""
+"""Define a step of a derivation (`Step`): an equation, the function that states it, and its residual."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Measurement(NamedTuple):
 
     @classmethod
     def of_sides(cls, found: BothSides | tuple[BothSides, ...] | float) -> Measurement:
-        """The measurement of what a measure found."""
+        """Build the measurement from the sides that a measure returned."""
         if isinstance(found, BothSides):
             found = (found,)
         if not isinstance(found, tuple):
@@ -56,7 +56,7 @@ class Measurement(NamedTuple):
         return cls(residual, "", float(shown.left), float(shown.right), shown.relation, shown.of)
 
     def as_dict(self) -> dict[str, Any]:
-        """As data for JSON: None stands for what is no finite number."""
+        """Return the measurement as data for JSON, with None for numbers that are not finite."""
         numbers = {"left": self.left, "right": self.right, "residual": self.residual}
         finite = {name: value if value is not None and np.isfinite(value) else None for name, value in numbers.items()}
         reason = "one side is infinite" if np.isinf(self.residual) else self.reason
@@ -110,7 +110,7 @@ class Step:
     general: str = ""
 
     def residual(self, problem: Problem, result: SVMResult) -> float:
-        """The equation's violation at a solution, relative; NaN where `measured` has a reason.
+        """Return the equation's violation at a solution, relative; NaN where `measured` has a reason.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class Step:
         return self.measured(letters_of(problem, result)).residual
 
     def measured(self, at: Any) -> Measurement:
-        """Both sides at a point, and the residual.
+        """Measure both sides at a point, and the residual.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class Step:
         return f"does not exist here: {self.absent}" if self.absent else ""
 
     def shown(self, measurement: Measurement | None = None, proven: Proven | None = None) -> ShownStep:
-        """The step as text and numbers.
+        """Return the step as text and numbers.
 
         Parameters
         ----------

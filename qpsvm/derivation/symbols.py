@@ -1,4 +1,4 @@
-"""What the symbols of the equations mean: in every machine here, in one machine beside its steps.
+"""List the meanings of the symbols of the equations (`SYMBOLS`) that all machines share.
 
 A machine says what its own letters are in a table `SYMBOLS` of the module with its steps. It is taken before the table
 of this module, and that of linear constraints before both.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Meaning(NamedTuple):
-    """What a symbol means.
+    """Meaning of a symbol.
 
     text: In words.
     shape: Such as "(n,)"; "" of a number.

@@ -39,7 +39,7 @@ class Term:
     loose: bool = False
 
     def value(self, at: Any) -> Any:
-        """What it is at a point: a number, or an array."""
+        """Evaluate the term at a point: a number, or an array."""
         return self.function(at, *(part.value(at) for part in self.parts))
 
     def _as(self, kind: int) -> str:
@@ -55,19 +55,19 @@ class Term:
         return self.written[kind] % tuple(each) if each else self.written[kind]
 
     def latex(self) -> str:
-        """As LaTeX."""
+        """Return the term as LaTeX."""
         return self._as(LATEX)
 
     def text(self) -> str:
-        """In a sentence."""
+        """Return the term as text for a sentence."""
         return self._as(TEXT)
 
     def python(self) -> str:
-        """As code."""
+        """Return the term as code."""
         return self._as(PYTHON)
 
     def letters(self) -> Iterator[Term]:
-        """All that it is made of which has no parts, also what is called by another name."""
+        """Yield the parts that have no parts themselves, also those of renamed terms."""
         inside = getattr(self.function, "__self__", None)
         inner = self.parts or ((inside,) if isinstance(inside, Term) else ())
         for part in inner:
@@ -76,7 +76,7 @@ class Term:
             yield self
 
     def named(self, text: str, latex: str = "") -> Term:
-        """The same value with a name of its own in sentences, or in LaTeX too."""
+        """Return the same value with another name in sentences, or in LaTeX too."""
         python = self.python() if self.rank == ATOM else f"({self.python()})"
         return Term((latex or self.latex(), text, python), self.value)
 
@@ -96,7 +96,7 @@ class Term:
         return self.written[LATEX] == "-%s"
 
     def plus(self, other: Term | float | None, broken: str = "") -> Term:
-        """The sum, or the difference to the negative of another one; `broken` goes before the sign in LaTeX."""
+        """Add a term, or subtract it if it is a negative; `broken` goes before the sign in LaTeX."""
         if other is None:
             return self
         other = term(other)
@@ -145,7 +145,7 @@ HALF = Term((r"\tfrac12", "½", "0.5"), lambda _: 0.5)
 
 
 def term(value: Term | float) -> Term:
-    """A number as a term."""
+    """Convert a number to a term."""
     if isinstance(value, Term):
         return value
     return Term((f"{value:g}",) * 3, lambda _: float(value))
@@ -165,14 +165,14 @@ GREEK: dict[str, str] = dict(zip(
 
 
 def plain(latex: str) -> str:
-    """LaTeX of a few letters as text."""
+    """Convert LaTeX of a few letters to text."""
     for pattern, instead in PLAIN:
         latex = re.sub(pattern, instead, latex)
     return re.sub(r"\\([a-zA-Z]+)", lambda found: GREEK.get(found[1], found[1]), latex)
 
 
 def name_of(latex: str) -> str:
-    """The letter as a name in Python."""
+    """Convert a letter to a name in Python."""
     stem, *marks = re.sub(r"_(\{\w+\}|\w)", "", latex.replace("\\", "").replace("var", "")).split("^")
     return "_".join([stem, *({"+": "above", "-": "below", "*": "star"}.get(mark, mark) for mark in marks)])
 
@@ -180,7 +180,7 @@ def name_of(latex: str) -> str:
 def letter(
     latex: str, value: Callable[[Any], Any] | str = "", python: str = "", text: str = "", rank: int = ATOM
 ) -> Term:  # fmt: skip
-    """A letter, whose value is an attribute of the point or what a function finds there; its name by default."""
+    """Build a letter, whose value is an attribute of the point or is computed from it; its name by default."""
     python = python or name_of(latex)
     name = value or python
     find = (lambda at: getattr(at, name)) if isinstance(name, str) else name
@@ -188,12 +188,12 @@ def letter(
 
 
 def written(latex: str, text: str, python: str, function: Callable[..., Any], *parts: Term | float) -> Term:
-    """An operation that is written in its own way, with %s for its parts."""
+    """Build an operation with its own notation, with %s for its parts."""
     return Term((latex, text, python), function, tuple(map(term, parts)))
 
 
 def add(*terms: Term | None, broken: str = "") -> Term:
-    """The sum of those that are there."""
+    """Add the terms that are not None."""
     first, *rest = [each for each in terms if each is not None] or [term(0.0)]
     for each in rest:
         first = first.plus(each, broken)
@@ -201,7 +201,7 @@ def add(*terms: Term | None, broken: str = "") -> Term:
 
 
 def times(*factors: Term | float | None) -> Term:
-    """The product of those that are there."""
+    """Multiply the factors that are not None."""
     first, *rest = [term(each) for each in factors if each is not None]
     for each in rest:
         first = first * each
@@ -209,12 +209,12 @@ def times(*factors: Term | float | None) -> Term:
 
 
 def total(each: Term, index: str = "i") -> Term:
-    """The sum over an index."""
+    """Sum a term over an index."""
     return Term((rf"\sum_{index}%s", "Σ %s", "sum(%s)"), lambda _, a: float(np.sum(a)), (each,), (PRODUCT,), PRODUCT)
 
 
 def indexed(each: Term, index: str = "") -> Term:
-    """The same with another index in place of i or k; without one, a letter as a vector."""
+    """Replace the index i or k by another; without one, write a letter as a vector."""
     latex, text = (re.sub("_[ik](?![a-z])", index, name) for name in each.written[:PYTHON])
     return replace(
         each, written=(latex, text, each.written[PYTHON]), parts=tuple(indexed(p, index) for p in each.parts)
@@ -222,7 +222,7 @@ def indexed(each: Term, index: str = "") -> Term:
 
 
 def dot(one: Term | float, other: Term) -> Term:
-    """The product of a row and a column."""
+    """Return the product of a row and a column."""
     if one == 1:
         return Term(
             (r"1^{\top}%s", "1ᵀ%s", "sum(%s)"), lambda _, a: float(np.sum(a)), (indexed(other),), (ATOM,), PRODUCT
@@ -234,7 +234,7 @@ def dot(one: Term | float, other: Term) -> Term:
 
 
 def most(*parts: Term | float) -> Term:
-    """The largest of several."""
+    """Return the maximum of several terms."""
     slots = ", ".join(["%s"] * len(parts))
     return written(
         r"\max\bigl(" + r",\,".join(["%s"] * len(parts)) + r"\bigr)", f"max({slots})", f"maximum({slots})",
@@ -243,7 +243,7 @@ def most(*parts: Term | float) -> Term:
 
 
 def size(each: Term) -> Term:
-    """The absolute value."""
+    """Return the absolute value of a term."""
     return written("|%s|", "|%s|", "abs(%s)", lambda _, a: np.abs(a), each)
 
 
@@ -252,11 +252,11 @@ VANISHING = 1e-8
 
 
 def share(part: float, whole: float) -> float:
-    """A violation relative to the size of what it violates, with 0/0 = 0. Neither is negative."""
+    """Divide a violation by the size of what is violated, with 0/0 = 0. Neither is negative."""
     return float(part / whole if whole > 0 else part)
 
 
 def size_of(whole: FloatArray, terms: float = 0.0) -> float:
-    """max |whole_i|, what differences are relative to; one that vanishes beside its terms gives way to them."""
+    """Return max |whole_i|, the scale of differences; if it vanishes next to its terms, return these."""
     size = float(np.abs(whole).max())
     return size if size > VANISHING * terms else terms

@@ -1,4 +1,4 @@
-"""What every estimator has in common: checked parameters, one way to the solver, and the gap afterwards.
+"""Define the base of all estimators (`Estimator`): checked parameters, the call of the solver, and the gap.
 
 An estimator is scikit-learn's in names, parameters and attributes, and a machine of this library in what it solves. Its
 `tol` is the relative duality gap that has to be reached, where that of scikit-learn's solvers is a number of their own.
@@ -61,7 +61,7 @@ P = ParamSpec("P")
 
 
 def all_at_once(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, P], E]:
-    """A `fit` that changes the estimator when all of it is done, in one step.
+    """Decorate a `fit` so that it changes the estimator in one step, at its end.
 
     Whatever ends it before, an error or Ctrl-C, leaves the estimator as it was; and a thread that predicts meanwhile
     has the last model, whole. So has the first of two threads that fit the same estimator, until the second one ends.
@@ -97,7 +97,7 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
 
 
 def names_of(estimator: Any) -> tuple[str, ...] | None:
-    """The columns of the data frame, or the features of the table, of the fit, if it was one."""
+    """Return the column names of the data frame, or the feature names of the table, of the fit; else None."""
     names = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
     return None if names is None else tuple(str(name) for name in names)
 
@@ -105,7 +105,7 @@ def names_of(estimator: Any) -> tuple[str, ...] | None:
 def model_of(
     estimator: Any, scores: Scores, classes: NDArray[Any] | None, by_class: bool = True, break_ties: bool = False
 ) -> AnyModel:
-    """The model of decision functions; classes are None of a machine that predicts f itself."""
+    """Build the model of decision functions; classes are None for a machine that predicts f itself."""
     d = int(estimator.n_features_in_)
     rows: Any = scores.support.astype(np.intp) if isinstance(scores.kernel, Precomputed) else scores.vectors
     coef, counts = scores.coef, None if scores.ends is None else np.diff(scores.ends)
@@ -126,7 +126,7 @@ def model_of(
 
 
 def _sharing(result: Any, vectors: Any) -> Any:
-    """The result whose model has these support vectors (s, d), where they are its own: a file has them once."""
+    """Share the support vectors (s, d) with the model of a result that has equal ones: a file stores them once."""
     own = result.model.vectors
     if not isinstance(vectors, np.ndarray) or not isinstance(own, np.ndarray) or not np.array_equal(own, vectors):
         return result
@@ -137,7 +137,7 @@ def _sharing(result: Any, vectors: Any) -> Any:
 
 
 def first_of(results: Sequence[SVMResult]) -> SVMResult:
-    """The only result. Raises AttributeError, which `hasattr` and `dir` ask for, where a pickle left it out."""
+    """Return the only result. Raises AttributeError, as `hasattr` and `dir` expect, if a pickle left it out."""
     try:
         return results[0]
     except UnsupportedError as error:
@@ -145,7 +145,7 @@ def first_of(results: Sequence[SVMResult]) -> SVMResult:
 
 
 def linear_scores(w: FloatArray, b: FloatArray) -> Scores:
-    """Decision functions of weights (P, d) and intercepts (P,) alone."""
+    """Build the decision functions of weights (P, d) and intercepts (P,) alone."""
     P, d = w.shape
     return Scores(Linear(), np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((P, 0)), b, w)
 
@@ -247,7 +247,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def predict(self, X: Any) -> Any:
-        """The class of each sample, or f of a regression, or a score; +1 inside and −1 outside.
+        """Predict the class of each sample, or f of a regression, or a score; +1 inside and −1 outside.
 
         Parameters
         ----------
@@ -288,9 +288,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the samples of the fit, and what has a number for each of them: results that nobody asked for.
+        """Return the state without the samples of the fit, and without results that were not requested.
 
-        What a warm start begins at is kept where there is to be one.
+        The starting point is kept if there is to be a warm start.
         """
         state = dict(super().__getstate__())
         for samples in ("_split", "_seen", "_trained", *(() if self._begins else ("_solution",))):
@@ -304,7 +304,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return state
 
     def _model(self) -> AnyModel:
-        """What predicts, without the estimator."""
+        """Build the model that predicts without the estimator."""
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -333,7 +333,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        """What a colleague would say of the fit: mostly nothing. See `SVMResult.notes`.
+        """Hints about the fit, such as features out of scale; mostly empty. See `SVMResult.notes`.
 
         Features out of scale, a kernel that is nearly constant, a class that no sample is given, every α at its bound,
         nothing learnt. They are worked out when they are asked for, of the samples: an estimator out of a pickle, and
@@ -344,22 +344,22 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return () if result is None else tuple(map(str, result.hints(names_of(self))))
 
     def _all_results(self) -> list[SVMResult]:
-        """The result of each machine. Raises UnsupportedError where a pickle left one out."""
+        """Return the result of each machine. Raises UnsupportedError if a pickle left one out."""
         return list(getattr(self, "results_", None) or self._results)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """Samples that are stored somewhere as a source of rows, with what of them is target and weights."""
+        """Open stored samples as a source of rows, with their target and weights."""
         return stored(X, y, sample_weight)
 
     def _options(self) -> dict[str, Any]:
-        """What is asked of `qpsvm.solve`."""
+        """Return the options of `qpsvm.solve`."""
         return {
             "backend": self.backend, "tol": self.tol, "time_limit": self.time_limit, "verbose": bool(self.verbose),
             "max_iter": None if self.max_iter in (NO_LIMIT, None) else int(self.max_iter),
         }  # fmt: skip
 
     def _solved(self, problem: Problem) -> SVMResult:
-        """The certified result of one problem. Raises QPSVMError."""
+        """Solve one problem with certificate. Raises QPSVMError."""
         result = self._certified(problem, self._start(problem))
         result = without_noise(problem, result, float(self.tol))
         self._judge([result.status], np.array([result.gap]), result.message, result.caveats)
@@ -371,7 +371,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return self._continues or bool(self.warm_start)
 
     def _start(self, problem: Any) -> SVMResult | FloatArray | None:
-        """The last result, or its α with samples behind it that begin at 0."""
+        """Return the last result, or its α followed by zeros for new samples."""
         last = getattr(self, "result_", None) if self._begins else None
         more = problem.n - len(last.coef) if isinstance(last, SVMResult) else -1
         if more <= 0:
@@ -381,7 +381,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return np.hstack([alpha, np.zeros((problem.sides, more))]).ravel() if self._continues else None
 
     def _certified(self, problem: Problem, start: SVMResult | FloatArray | None) -> SVMResult:
-        """What `qpsvm.solve` certifies of one problem. Raises QPSVMError."""
+        """Solve one problem with `qpsvm.solve`, and return its certified result. Raises QPSVMError."""
         result = solve(problem, start=start, check=False, **self._options())
         if result.error is not None:
             raise result.error
@@ -412,7 +412,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         warnings.warn(self._early(status[worst]) + said.strip(), GapWarning, stacklevel=callers_level())
 
     def _changed_kernel(self, caveats: Sequence[Caveat], machines: int) -> str:
-        """What to say of kernel matrices that were repaired; nothing where `psd` asks for that."""
+        """Describe kernel matrices that were repaired; return "" if `psd` asks for that."""
         found = [caveat for caveat in caveats if caveat.kind == "kernel"]
         if not found or getattr(self, "psd", "") is not None:
             return ""
@@ -425,7 +425,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _degenerate(self, caveats: Sequence[Caveat], machines: int) -> str:
-        """What to say of machines whose f is the same number everywhere."""
+        """Describe machines whose f is constant."""
         found = [caveat for caveat in caveats if caveat.kind == "degenerate"]
         if not found or self.fit_status_:  # a point that is not the optimum says nothing of it
             return ""
@@ -434,7 +434,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return f"{found[0].text}{_of_machines(len(found), machines)}. {advice}"
 
     def _early(self, status: Status) -> str:
-        """Scikit-learn's words for a limit that came first."""
+        """Return scikit-learn's message for a limit that was reached."""
         limits = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}
         if status not in limits:
             return ""
@@ -445,7 +445,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _iterations(self, found: Any) -> Any:
-        """Iterations that `max_iter` counts: the steps of polishing, which come after them, are no more told.
+        """Return the iterations that `max_iter` counts, without the later steps of polishing.
 
         At least one, as scikit-learn has it: looking at a start that needs none is one.
         """
@@ -454,12 +454,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _of_machines(some: int, machines: int) -> str:
-    """Of how many machines something is said, in words."""
+    """Describe how many of the machines are meant."""
     return f" (of {some} of {machines} machines)" if machines > 1 else ""
 
 
 def callers_level() -> int:
-    """The `stacklevel` of a warning that points at the line of the user's that called an estimator."""
+    """Find the `stacklevel` of a warning that points at the user's line that called an estimator."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):
         level, frame = level + 1, frame.f_back

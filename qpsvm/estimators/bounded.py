@@ -1,4 +1,4 @@
-"""What an estimator's certified gap says of every exact optimum: bounds of f, and predictions that are proven."""
+"""Bound f and predictions of every exact optimum, given an estimator's certified gap (`Bounded`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Bounded(Estimator):
     _turned: Any = False
 
     def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Two numbers between which f(x) of every exact optimum lies, whatever was rounded: (OPTIMA.3).
+        """Bound f(x) of every exact optimum from below and above, rounding included: (OPTIMA.3).
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class Bounded(Estimator):
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
 
     def _bounds(self, X: Any, diagonal: Any) -> tuple[FloatArray, FloatArray]:
-        """Of every machine: (m, P) each."""
+        """Bound f of every machine: (m, P) each."""
         check_is_fitted(self)
         points = self._points(X)
         results = self._all_results()
@@ -69,7 +69,7 @@ class BoundedRegressor(Bounded):
     """A regressor."""
 
     def proven(self, X: Any, *, within: float, diagonal: Any = None) -> NDArray[np.bool_]:
-        """Which predictions are within so much of those of every exact optimum.
+        """Tell which predictions differ by at most `within` from those of every exact optimum.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class BoundedClassifier(Bounded):
     classes_: NDArray[Any]
 
     def proven(self, X: Any, *, diagonal: Any = None) -> NDArray[np.bool_]:
-        """Which labels every exact optimum predicts as well: of several classes, those that no open vote can change.
+        """Tell which labels every exact optimum predicts too: of several classes, those that no open vote can change.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class BoundedDetector(Bounded):
     predict: Any
 
     def proven(self, X: Any, *, diagonal: Any = None) -> NDArray[np.bool_]:
-        """Which predictions, 1 inside and −1 outside, every exact optimum shares.
+        """Tell which predictions, 1 inside and −1 outside, every exact optimum shares.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class BoundedDetector(Bounded):
 
 
 def _votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> FloatArray:
-    """The votes of each class, (m, k), where pairs, (m, P) each, are for their first or their second."""
+    """Count the votes of each class, (m, k), given whether pairs, (m, P) each, are for their first or their second."""
     found = np.zeros((len(first), k))
     for p, (i, j) in enumerate(combinations(range(k), 2)):
         found[:, i] += first[:, p]

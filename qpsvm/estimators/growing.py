@@ -36,7 +36,7 @@ class Seen(NamedTuple):
     seal: Seal | None = None
 
     def and_then(self, other: Seen) -> Seen:
-        """Those of another batch behind them, in arrays of their own. Raises DataError."""
+        """Return these samples followed by another batch, in new arrays. Raises DataError."""
         try:
             if self.seal is not None:
                 self.seal.check()
@@ -56,7 +56,7 @@ class Seen(NamedTuple):
 
 
 def _takes_batches(estimator: Any) -> bool:
-    """Whether samples can be added. Raises AbsentError."""
+    """Tell whether samples can be added. Raises AbsentError."""
     if getattr(estimator, "kernel", None) == "precomputed":
         raise AbsentError("a kernel matrix has to be made anew for more samples: fit that of all of them")
     return True
@@ -70,7 +70,7 @@ class Growing(Estimator):
     @available_if(_takes_batches)  # type: ignore[untyped-decorator]
     @all_at_once
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """The machine of these samples and of those of all calls before: what `fit` of all of them finds.
+        """Fit the machine to these samples and those of all earlier calls: the result of `fit` on all of them.
 
         Parameters
         ----------
@@ -132,11 +132,11 @@ class Growing(Estimator):
         self._seen = Seen(X, self._target(y, n), inputs.weights_of(sample_weight, n), seal)
 
     def _target(self, y: Any, n: int) -> NDArray[Any] | None:
-        """What is learnt of the samples, (n,), in an array of its own."""
+        """Return a copy of the target of the samples, (n,)."""
         return None if self._learns_nothing else np.array(inputs.numbers_of(y, n))
 
     def _before(self) -> Seen | None:
-        """The samples that are there; None before the first. Raises UnsupportedError."""
+        """Return the earlier samples; None before the first. Raises UnsupportedError."""
         if not hasattr(self, "gap_"):
             return None
         seen: Seen | None = getattr(self, "_seen", None)
@@ -148,7 +148,7 @@ class Growing(Estimator):
         return seen
 
     def _batch(self, X: Any, sample_weight: Any) -> Seen:
-        """The samples of a call, in floats, and their weights."""
+        """Validate the samples of a call, as floats, and their weights."""
         self._check_parameters()
         if isinstance(X, RowSource) or is_stored(X):
             raise UnsupportedError("partial_fit keeps its samples in memory: fit takes those that are stored elsewhere")
@@ -177,7 +177,7 @@ class GrowingClassifier(Growing):
     @available_if(_takes_batches)  # type: ignore[untyped-decorator]
     @all_at_once
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """The machine of these samples and of those of all calls before: what `fit` of all of them finds.
+        """Fit the machine to these samples and those of all earlier calls: the result of `fit` on all of them.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class GrowingClassifier(Growing):
         return labels
 
     def _known(self, y: Any, classes: Any, n: int) -> NDArray[Any]:
-        """The labels of a batch, (n,), which are of the classes. Raises DataError."""
+        """Check that the labels of a batch, (n,), are of the classes. Raises DataError."""
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
         labels: Any = self._target(y, n)

@@ -42,13 +42,13 @@ LARGE = "infinity or a value too large for dtype('float64')"
 LEAST_GAMMA = 1e-150
 #: Sparse samples of no more values, 8 MB, are computed with as dense ones: faster, and the same to the last bit.
 DENSE_VALUES = 1_000_000
-#: The same for a linear machine: so few, or so many for each that is not 0.
+#: The same for a linear machine: at most this many values, or this many per nonzero value.
 FEW_VALUES, DENSE_ENOUGH = 10_000, 4
 
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """What scikit-learn's checks raise, as an error of this library with the same words."""
+    """Translate errors of scikit-learn's checks to errors of this library with the same messages."""
     try:
         yield
     except QPSVMError:
@@ -60,7 +60,7 @@ def refused() -> Iterator[None]:
 
 
 def training_samples(estimator: Any, X: Any) -> Any:
-    """The samples of a fit, (n, d) in double precision; the estimator learns their width, type and names of columns.
+    """Prepare the samples of a fit, (n, d) in double precision; the estimator learns width, type and column names.
 
     A source of rows stays one.
     """
@@ -75,12 +75,12 @@ def training_samples(estimator: Any, X: Any) -> Any:
 
 
 def batch(estimator: Any, X: Any, first: bool) -> Any:
-    """Some samples of a fit, (q, d) in floats: of the first ones the estimator learns the columns."""
+    """Prepare some samples of a fit, (q, d) as floats; from the first ones the estimator learns the columns."""
     return _validated(estimator, X, reset=first)
 
 
 def samples(estimator: Any, X: Any) -> Any:
-    """Samples to predict, (m, d), as wide as those of the fit; what is stored becomes a source of rows.
+    """Prepare samples to predict, (m, d), as wide as those of the fit; stored ones become a source of rows.
 
     Raises sklearn.exceptions.NotFittedError, DataError, DataTypeError.
     """
@@ -93,7 +93,7 @@ def samples(estimator: Any, X: Any) -> Any:
 
 
 def _validated(estimator: Any, X: Any, reset: bool) -> Any:
-    """What scikit-learn makes of X, in floats; `reset` where the estimator is to learn its columns."""
+    """Validate X by scikit-learn, as floats; with `reset` the estimator learns its columns."""
     if reset and _numbers(X):
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
@@ -108,13 +108,13 @@ def _validated(estimator: Any, X: Any, reset: bool) -> Any:
 
 
 def _plain(estimator: Any, X: Any) -> bool:
-    """Whether scikit-learn's check would return this very array: it takes longer than to predict a few rows."""
+    """Tell whether scikit-learn's check would return this very array: it takes longer than to predict a few rows."""
     width = getattr(estimator, "n_features_in_", None)
     return bool(_numbers(X) and X.shape[1] == width and not hasattr(estimator, "feature_names_in_"))
 
 
 def _numbers(X: Any) -> bool:
-    """Whether X is an array of doubles in rows, none of them NaN or very large, in which nothing is to be checked."""
+    """Tell whether X is a matrix of doubles, none of them NaN or very large, so that nothing is to be checked."""
     if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0):
         return False
     flat = X.ravel(order="K")
@@ -123,7 +123,7 @@ def _numbers(X: Any) -> bool:
 
 
 def _computed_with(X: Any) -> Matrix:
-    """Canonical CSR with short indices, or the array, in double precision. Raises DataError."""
+    """Convert to canonical CSR with short indices, or an array, in double precision. Raises DataError."""
     X = X.astype(np.float64, copy=False)
     if sp.issparse(X):
         rows = sp.csr_array(X)
@@ -141,7 +141,7 @@ def _computed_with(X: Any) -> Matrix:
 
 
 def dense_if_small(X: Any, linear: bool = False) -> Any:
-    """Samples as they are computed with: dense where that costs nothing, so that the answer is that of dense ones.
+    """Make sparse samples dense if that costs nothing, so that the answer equals that of dense ones.
 
     For a loop over the entries of rows, `linear`, it costs nothing where few of them are 0.
     """
@@ -151,7 +151,7 @@ def dense_if_small(X: Any, linear: bool = False) -> Any:
 
 
 def numbers_of(y: Any, n: int) -> FloatArray:
-    """The targets of a regression: (n,). Raises DataError, DataTypeError."""
+    """Check the targets of a regression: (n,). Raises DataError, DataTypeError."""
     if type(y) is np.ndarray and y.ndim == 1 and _numbers(y[:, None]):
         same_length(len(y), n)
         return y
@@ -169,7 +169,7 @@ def numbers_of(y: Any, n: int) -> FloatArray:
 
 
 def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The classes of labels in sort order, (k,), and the place of each sample's among them, (n,)."""
+    """Return the classes of labels in sort order, (k,), and the index of each sample's class, (n,)."""
     from sklearn.utils.multiclass import check_classification_targets
 
     pair = two_numbers(y) if type(y) is np.ndarray and y.ndim == 1 else None
@@ -188,7 +188,7 @@ def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
 
 
 def _named(y: Any, name: str, what: str) -> NDArray[Any]:
-    """The labels or numbers as an array of whatever shape, none of which is missing. Raises DataError.
+    """Return the labels or numbers as an array of any shape, none of which is missing. Raises DataError.
 
     Scikit-learn says that something is missing, or what Python says of such things: this says in which row.
     """
@@ -226,7 +226,7 @@ def same_length(found: int, n: int) -> None:
 
 
 def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
-    """Sample weights, (n,), or None where there are none; one number stands for all.
+    """Check sample weights, (n,), or None if there are none; one number holds for all.
 
     A sample of weight 0 takes no part, and no more does one of a negative weight, as in scikit-learn.
     """
@@ -256,7 +256,7 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
 def class_weights(
     class_weight: Any, classes: NDArray[Any], y: Any, sample_weight: FloatArray | None = None
 ) -> FloatArray:
-    """The factor of C of each class, (k,), by scikit-learn's rules. Raises DataError, ParameterError."""
+    """Compute the factor of C of each class, (k,), by scikit-learn's rules. Raises DataError, ParameterError."""
     if class_weight is None:
         return np.ones(len(classes))
     with refused():
@@ -269,7 +269,7 @@ def class_weights(
 
 
 def kernel_of(estimator: Any, X: Matrix) -> Kernel:
-    """The kernel of an estimator over the samples of its fit, every parameter a number."""
+    """Build the kernel of an estimator over the samples of its fit, with numbers as parameters."""
     name = estimator.kernel
     if isinstance(name, Kernel):
         return name.resolve(X)
@@ -284,7 +284,7 @@ def kernel_of(estimator: Any, X: Matrix) -> Kernel:
 
 
 def gamma_of(gamma: Any, X: Matrix) -> float:
-    """Scikit-learn's rules: "scale" is 1/(d var(X)), or 1 where nothing varies; "auto" is 1/d."""
+    """Compute γ by scikit-learn's rules: "scale" is 1/(d var(X)), or 1 if the variance is 0; "auto" is 1/d."""
     d: int = X.shape[1]
     if gamma == "auto":
         return 1.0 / d
@@ -296,7 +296,7 @@ def gamma_of(gamma: Any, X: Matrix) -> float:
 
 
 def kernel_matrix(kernel: Any, X: Any, Z: Any) -> FloatArray:
-    """What a user's function makes of two sets of samples: (m, n). Raises DataError, DataTypeError."""
+    """Evaluate a user's kernel function on two sets of samples: (m, n). Raises DataError, DataTypeError."""
     found = kernel(X, Z)
     with refused():
         K: FloatArray = check_array(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
@@ -309,7 +309,7 @@ def kernel_matrix(kernel: Any, X: Any, Z: Any) -> FloatArray:
 
 
 def kernel_diagonal(kernel: Any, X: Any) -> FloatArray:
-    """K(x, x) of a user's function, a few samples at a time: (m,). Raises DataError, DataTypeError."""
+    """Evaluate K(x, x) of a user's function, a few samples at a time: (m,). Raises DataError, DataTypeError."""
     parts = (X[i : i + 64] for i in range(0, _num_samples(X), 64))
     return np.concatenate([kernel_matrix(kernel, part, part).diagonal() for part in parts])
 
@@ -324,7 +324,7 @@ def learn_columns(estimator: Any, source: RowSource) -> None:
 
 
 def rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = None) -> RowSource:
-    """Samples to predict as a source of rows, whose columns are those of the fit.
+    """Open samples to predict as a source of rows, whose columns are those of the fit.
 
     What is not open yet is opened by the names of these columns, so that others in the file, as the target, are left
     out.
@@ -350,7 +350,7 @@ def rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = No
 
 
 def spread_to_predict(estimator: Any, X: Any) -> Any:
-    """Samples of a Dask collection as a Dask array, (m, d), whose columns are those of the fit, in one chunk.
+    """Prepare a Dask collection as a Dask array, (m, d), with the columns of the fit in one chunk.
 
     Raises sklearn.exceptions.NotFittedError, DataError.
     """
@@ -372,7 +372,7 @@ def spread_to_predict(estimator: Any, X: Any) -> Any:
 
 
 def by_partition(function: Callable[[Any], NDArray[Any]], X: Any, width: int | None, dtype: Any) -> Any:
-    """What a function makes of each partition of a Dask array (m, ·): (m,), or (m, width). Nothing is computed yet."""
+    """Apply a function lazily to each partition of a Dask array (m, ·): (m,), or (m, width)."""
     if width is None:
         return X.map_blocks(function, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
     return X.map_blocks(function, dtype=dtype, chunks=(X.chunks[0], (width,)), meta=np.empty((0, 0), dtype=dtype))
@@ -382,7 +382,7 @@ class StoredScore:
     """The score of an estimator whose samples may be stored, with the target among them."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """How good the predictions are: scikit-learn's own score of such an estimator.
+        """Return the score of the predictions, as scikit-learn defines it for such an estimator.
 
         Parameters
         ----------

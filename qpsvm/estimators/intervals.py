@@ -22,7 +22,7 @@ class IntervalRegressor(BoundedRegressor):
     _points: Any
 
     def prediction_intervals(self, X: Any, alpha: float = 0.1) -> tuple[FloatArray, FloatArray]:
-        """Bounds between which the target is with a probability of at least 1 − 2 alpha, by the jackknife+.
+        """Return bounds that contain the target with a probability of at least 1 − 2 alpha, by the jackknife+.
 
         The first call after a fit leaves each sample out, exactly, and keeps these machines.
 
@@ -66,7 +66,7 @@ class IntervalRegressor(BoundedRegressor):
         return interval(found, target, points, alpha)
 
     def _each_left_out(self) -> tuple[LeaveOneOut, FloatArray]:
-        """The machine without each sample, and the targets (n,). Raises UnsupportedError, SolverError."""
+        """Fit the machine without each sample; also return the targets (n,). Raises UnsupportedError, SolverError."""
         (result,) = self._all_results()
         problem: Any = result.problem
         if problem is None:

@@ -1,4 +1,4 @@
-"""What the estimators with a kernel share: how X becomes samples of a problem, and what they show of the solution."""
+"""Define the base of the estimators with a kernel (`KernelMachine`): their samples, kernel and attributes."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class KernelMachine(Estimator):
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """The same; a user's function takes samples of any kind, text among them, as they are."""
+        """Open stored samples; a user's kernel function gets samples of any kind, such as text, unchanged."""
         inputs.in_memory_only(self, X)
         return (X, y, sample_weight) if self._by_function else super()._opened(X, y, sample_weight)
 
     @property
     def _psd_rule(self) -> PSDRule:
-        """What is done with an indefinite kernel matrix: `psd`, and where that is None the same as "clip"."""
+        """Rule for an indefinite kernel matrix: `psd`, or "clip" if that is None."""
         return "clip" if self.psd is None else self.psd
 
     @property
@@ -67,7 +67,7 @@ class KernelMachine(Estimator):
         return isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear")
 
     def _training(self, X: Any) -> tuple[Any, Kernel]:
-        """Samples for a problem, and the kernel with numbers; of a user's function, their kernel matrix."""
+        """Prepare samples for a problem, and the kernel with numbers; of a user's function, the kernel matrix."""
         self._given, self._kept_dtype = None, np.dtype(np.float64)
         source = X if isinstance(X, RowSource) else None
         if source is not None and not self._is_linear:
@@ -96,7 +96,7 @@ class KernelMachine(Estimator):
         return matrix, kernel
 
     def _predicting(self, X: Any) -> Any:
-        """Samples to predict; of a user's function, their kernel values with those of the fit.
+        """Prepare samples to predict; of a user's function, kernel values with those of the fit.
 
         Raises sklearn.exceptions.NotFittedError, DataError, DataTypeError.
         """
@@ -113,7 +113,7 @@ class KernelMachine(Estimator):
         return sp.csr_array(matrix) if both and not sp.issparse(matrix) else matrix
 
     def _vectors(self, X: Any, kernel: Kernel) -> Matrix:
-        """The support vectors, sparse where X was; none of a kernel matrix."""
+        """Select the support vectors, sparse if X was; none for a kernel matrix."""
         self._computed_vectors = np.empty((0, 0)) if isinstance(kernel, Precomputed) else rows_of(X, self.support_)
         shown = self._computed_vectors.astype(self._kept_dtype, copy=False)
         return sp.csr_matrix(shown) if self._sparse else shown
@@ -121,7 +121,7 @@ class KernelMachine(Estimator):
     def _keep_functions(
         self, X: Any, kernel: Kernel, support: IntArray, coef: FloatArray, b: FloatArray, w: FloatArray | None
     ) -> None:
-        """The attributes of decision functions, of which coef (·, s) are the coefficients as scikit-learn stores them.
+        """Store the attributes of decision functions; coef (·, s) are the coefficients as scikit-learn stores them.
 
         Shapes: support (s,), b (P,), w (P, d).
         """
@@ -132,7 +132,7 @@ class KernelMachine(Estimator):
         self._scores = self._made_scores(kernel, w)
 
     def _made_scores(self, kernel: Kernel, w: FloatArray | None) -> Scores:
-        """The decision functions of `dual_coef_` and `intercept_`."""
+        """Build the decision functions from `dual_coef_` and `intercept_`."""
         coef = np.asarray(as_dense(self.dual_coef_), dtype=np.float64)
         return Scores(kernel, self.support_, self._computed_vectors, coef, self.intercept_, w, self._ends)
 
@@ -153,12 +153,12 @@ class KernelMachine(Estimator):
         return weights
 
     def _libsvm_sign(self) -> float:
-        """−1 where scikit-learn turns the signs of LIBSVM."""
+        """Return −1 if scikit-learn flips the signs of LIBSVM."""
         return 1.0
 
     @property
     def _ends(self) -> NDArray[np.intp] | None:
-        """Where the support vectors of each class begin and end, for `Scores`."""
+        """Boundaries of the support vectors of each class, for `Scores`."""
         return None
 
     @property
@@ -180,7 +180,7 @@ class KernelMachine(Estimator):
         self._altered(self.dual_coef_, self._libsvm_sign() * value)
 
     def _altered(self, dual_coef: Any, intercept: FloatArray) -> None:
-        """Other decision functions than those of the fit."""
+        """Replace the decision functions of the fit by others."""
         self.dual_coef_, self.intercept_ = dual_coef, np.asarray(intercept, dtype=np.float64)
         scores = self._made_scores(self._scores.kernel, None)
         self._scores = scores if self._scores.w is None else replace(scores, w=scores.weights())
@@ -188,7 +188,7 @@ class KernelMachine(Estimator):
 
 @cache
 def _arguments(make: Any) -> frozenset[str]:
-    """The names of what makes a problem."""
+    """List the parameter names of a problem's constructor."""
     return frozenset(inspect.signature(make).parameters)
 
 
@@ -205,7 +205,7 @@ class OneMachine(KernelMachine):
     _labels: ClassVar[tuple[int, int] | None] = None
 
     def _problem(self, *samples: Any, kernel: Kernel, weight: FloatArray | None, **others: Any) -> Any:
-        """The problem over samples (n, d) and their target, if there is one; `others` instead of own parameters."""
+        """Build the problem over samples (n, d) and their target, if any; `others` replace own parameters."""
         make: Any = self._machine
         names = _arguments(make)
         taken = names & self._parameters.keys()
@@ -224,7 +224,7 @@ class OneMachine(KernelMachine):
         return model_of(self, self._scores, None if self._labels is None else np.array(self._labels))
 
     def _keep_one(self, X: Matrix, result: SVMResult) -> None:
-        """The attributes of an estimator of one machine."""
+        """Store the attributes of an estimator of one machine."""
         self._results = Results(1, None, {0: result})
         support, model = np.flatnonzero(result.coef), result.model
         self.n_support_ = np.array([len(support)], dtype=np.int32)

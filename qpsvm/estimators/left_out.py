@@ -1,4 +1,4 @@
-"""What estimators make of their exact leave-one-out machines: intervals, sets of classes, and curves of probabilities.
+"""Compute intervals, sets of classes and calibration curves from exact leave-one-out machines.
 
     (JACK.1)  R_i = |y_i − f₋ᵢ(x_i)|:  from the ⌊α(n+1)⌋-th smallest f₋ᵢ(x) − R_i to the ⌈(1−α)(n+1)⌉-th smallest
               f₋ᵢ(x) + R_i lies y with a probability of 1 − 2α at least
@@ -54,7 +54,7 @@ def check_left_out(name: str, X: Any, n: int, instead: str, constraints: Any = N
 
 
 def left_out(estimator: Estimator, problem: Any, result: Any, deadline: float | None) -> LeaveOneOut:
-    """The machine without each sample. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
+    """Fit the machine without each sample. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
     name, verbose = type(estimator).__name__, bool(estimator.verbose)
     limit = None if deadline is None else max(deadline - monotonic(), 1e-3)
     found, note = all_left_out(problem, result, float(estimator.tol), limit, verbose)
@@ -66,7 +66,7 @@ def left_out(estimator: Estimator, problem: Any, result: Any, deadline: float | 
 def all_left_out(
     problem: Any, result: Any, tol: float, time_limit: float | None, verbose: bool
 ) -> tuple[LeaveOneOut, str]:
-    """The same with what there is to say of it. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
+    """Fit the machine without each sample, with a note. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
     if problem.space.shift or problem.space.clipped:
         raise UnsupportedError(
             f"the kernel matrix is indefinite, and psd={problem.psd!r} changes it by all samples: no machine is "
@@ -84,7 +84,7 @@ def all_left_out(
 
 
 def each_left_out(estimator: Estimator, split: Split, together: Together, deadline: float | None) -> list[LeaveOneOut]:
-    """The same of every machine."""
+    """Fit every machine without each of its samples."""
     found = []
     for p in range(len(split.pairs)):
         rows, signs = rows_of(split, p)
@@ -95,13 +95,13 @@ def each_left_out(estimator: Estimator, split: Split, together: Together, deadli
 
 
 def rows_of(split: Split, p: int) -> tuple[NDArray[np.intp], FloatArray]:
-    """The caller's rows of a machine and their signs: (m,) each."""
+    """Return the caller's rows of a machine and their signs: (m,) each."""
     places, signs = split.places(p)
     return split.order[places], signs
 
 
 def dense_rows(X: Any) -> Any:
-    """Samples that are all in memory."""
+    """Return samples in memory."""
     return X.matrix() if isinstance(X, RowSource) else X
 
 
@@ -109,7 +109,7 @@ def dense_rows(X: Any) -> Any:
 
 
 def interval(found: LeaveOneOut, target: FloatArray, X: Any, alpha: float) -> tuple[FloatArray, FloatArray]:
-    """(JACK.1) at the rows of X: (m,) each; infinite where there are too few samples for α."""
+    """Compute (JACK.1) at the rows of X: (m,) each; infinite if there are too few samples for α."""
     own = found.functions.rows  # a sample of weight 0 says nothing
     residual = np.abs(target[own] - found.decision[own])
     rank = _rank(alpha, len(own))
@@ -122,12 +122,12 @@ def interval(found: LeaveOneOut, target: FloatArray, X: Any, alpha: float) -> tu
 
 
 def _rank(alpha: float, n: int) -> int:
-    """⌈(1−α)(n+1)⌉, of the α that is written and not of the double next to it."""
+    """Compute ⌈(1−α)(n+1)⌉, for the α as written and not the double next to it."""
     return math.ceil((1 - Fraction(repr(float(alpha)))) * (n + 1))
 
 
 def _ranked(values: FloatArray, rank: int) -> FloatArray:
-    """The rank-th smallest of each row, (m,) from (m, n); infinite where there are not so many."""
+    """Select the rank-th smallest value of each row, (m,) from (m, n); infinite if there are fewer."""
     if rank > values.shape[1]:
         return np.full(len(values), np.inf)
     values = np.where(np.isnan(values), np.inf, values)
@@ -135,7 +135,7 @@ def _ranked(values: FloatArray, rank: int) -> FloatArray:
 
 
 def blocks(X: Any, width: int) -> Iterator[Any]:
-    """Some rows of X at a time, so that as many numbers for each fit well."""
+    """Yield some rows of X at a time, so that `width` numbers for each fit into a block."""
     step = max(1, BLOCK_NUMBERS // max(width, 1))
     return (X[i : i + step] for i in range(0, X.shape[0], step))
 
@@ -144,7 +144,7 @@ def blocks(X: Any, width: int) -> Iterator[Any]:
 
 
 def sets(split: Split, found: list[LeaveOneOut], X: Any, alpha: float, given: bool) -> NDArray[np.bool_]:
-    """(JACK.2) at the rows of X, (m, k); `given`: these are kernel values with the caller's samples."""
+    """Compute (JACK.2) at the rows of X, (m, k); `given`: these are kernel values with the caller's samples."""
     n, k = len(split.order), split.k
     place = np.empty(split.n, dtype=np.intp)
     place[split.order] = np.arange(n)
@@ -171,7 +171,7 @@ def sets(split: Split, found: list[LeaveOneOut], X: Any, alpha: float, given: bo
 
 
 def _scores(pairs: NDArray[np.intp], values: FloatArray, k: int) -> FloatArray:
-    """s of (JACK.2), (m, n, k), from f of each machine, (P, m, n); a pair without the sample's class is NaN there."""
+    """Compute s of (JACK.2), (m, n, k), from f of each machine, (P, m, n); NaN for a pair without the class."""
     P, m, n = values.shape
     scores = np.full((m, n, k), -np.inf)
     if pairs[0, 1] == REST:
@@ -190,10 +190,10 @@ def _scores(pairs: NDArray[np.intp], values: FloatArray, k: int) -> FloatArray:
 
 
 def curve(method: str, f: FloatArray, positive: NDArray[np.bool_], weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """(PROB.1) fitted to decision values, their sides and weights, (n,) each, by scikit-learn.
+    """Fit (PROB.1) to decision values, their sides and weights, (n,) each, by scikit-learn.
 
-    The targets are Platt's, (S₊ + 1)/(S₊ + 2) and 1/(S₋ + 2): so many samples do not tell 0 from less than that. Where
-    the likeliest sigmoid falls, the likeliest that does not is constant, since the likelihood is concave.
+    The targets are Platt's, (S₊ + 1)/(S₊ + 2) and 1/(S₋ + 2): a finite sample does not distinguish less from 0.
+    Where the likeliest sigmoid falls, the likeliest that does not is constant, since the likelihood is concave.
     """
     from sklearn.isotonic import IsotonicRegression
     from sklearn.linear_model import LogisticRegression

@@ -51,7 +51,7 @@ TUBES: dict[str, Literal["absolute", "squared"]] = {
 
 
 class LinearMachine(Estimator):
-    """What the two share: the intercept, and values of f."""
+    """Base of the two estimators: the intercept, and values of f."""
 
     _takes: ClassVar[tuple[str, ...]] = ("C", "loss", "dual", "fit_intercept", "intercept_scaling", "random_state")
     _own: ClassVar[Mapping[str, Parameter]] = {
@@ -76,7 +76,7 @@ class LinearMachine(Estimator):
             )
 
     def _posed(self, X: Any) -> tuple[Any, Intercept, float]:
-        """The samples of the problem, its intercept, and s where X has a column for it, else 0."""
+        """Return the samples of the problem, its intercept, and s if X has a column for it, else 0."""
         if not self.fit_intercept:
             return X, None, 0.0
         if self.intercept_scaling is None:
@@ -93,7 +93,7 @@ class LinearMachine(Estimator):
         return longer, None, float(self.intercept_scaling)
 
     def _points(self, X: Any) -> Any:
-        """New samples as those of the problem are: (m, d), with a column for the intercept where that has one."""
+        """Prepare new samples like those of the problem: (m, d), with a column for the intercept if that has one."""
         check_is_fitted(self)
         if is_dask(X):
             raise UnsupportedError("sets, intervals and bounds need samples in memory, not in a Dask collection")
@@ -101,7 +101,7 @@ class LinearMachine(Estimator):
 
     @staticmethod
     def _parted(w: FloatArray | None, b: FloatArray, s: float) -> tuple[FloatArray, FloatArray]:
-        """w (P, d) and b (P,), from those of the problem."""
+        """Split the problem's weights into w (P, d) and b (P,)."""
         assert w is not None  # the kernel is linear
         return (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
 
@@ -111,7 +111,7 @@ class LinearMachine(Estimator):
         return model_of(self, linear_scores(w, b), getattr(self, "classes_", None))
 
     def _values(self, X: Any) -> Any:
-        """f of each machine, (m, P): of a Dask collection a Dask array."""
+        """Evaluate f of each machine, (m, P): of a Dask collection a Dask array."""
         check_is_fitted(self)
         if is_dask(X):
             array = inputs.spread_to_predict(self, X)
@@ -125,7 +125,7 @@ class LinearMachine(Estimator):
 
 
 def _plane_values(X: Any, w: FloatArray, b: FloatArray) -> FloatArray:
-    """f of each machine at the rows of a partition: (k, P)."""
+    """Evaluate f of each machine at the rows of a partition: (k, P)."""
     return np.asarray(safe_sparse_dot(X, w.T, dense_output=True) + b, dtype=np.float64)
 
 
@@ -210,7 +210,7 @@ class LinearSVC(GrowingClassifier, ProbableClassifier, LinearClassifierMixin, Sp
         return self._likely(super()._model())
 
     def decision_function(self, X: Any) -> Any:
-        """The decision values of samples.
+        """Return the decision values of samples.
 
         Parameters
         ----------

@@ -26,12 +26,12 @@ TIE = 1e-12
 
 
 def settled(values: FloatArray, threshold: float) -> FloatArray:
-    """Values of f, (m,), of which those on the margin are 0."""
+    """Set values of f, (m,), on the margin to 0."""
     return np.where(np.abs(values) > TIE * abs(threshold), values, 0.0)
 
 
 class KernelDetector(Growing, BoundedDetector, OutlierMixin, OneMachine):  # type: ignore[misc]
-    """What the two share."""
+    """Base of the two detectors."""
 
     _takes: ClassVar[tuple[str, ...]] = ("nu",)
     _own: ClassVar[Mapping[str, Parameter]] = {
@@ -43,7 +43,7 @@ class KernelDetector(Growing, BoundedDetector, OutlierMixin, OneMachine):  # typ
     _labels: ClassVar[tuple[int, int] | None] = (-1, 1)
 
     def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
-        """The same; a target is not used."""
+        """Open stored samples; a target is not used."""
         del y
         return super()._opened(X, None, sample_weight)
 
@@ -58,7 +58,7 @@ class KernelDetector(Growing, BoundedDetector, OutlierMixin, OneMachine):  # typ
         return self._predicting(X)
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """How far inside each sample is: not negative for an inlier.
+        """Return the decision value of each sample: not negative for an inlier.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class KernelDetector(Growing, BoundedDetector, OutlierMixin, OneMachine):  # typ
         return settled(self._scores(matrix)[:, 0], float(self.intercept_[0]))
 
     def score_samples(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """The decision value plus `offset_`.
+        """Return the decision value plus `offset_`.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class SVDD(KernelDetector):
         return replace(self.result_.model, classes=np.array(self._labels), feature_names=names_of(self))
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
-        """R² − ‖φ(x) − c‖² of each sample: positive inside of the ball.
+        """Return R² − ‖φ(x) − c‖² of each sample: positive inside the ball.
 
         Parameters
         ----------

@@ -28,7 +28,7 @@ FITTED = (
 
 
 def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
-    """A fitted estimator, or a pipeline that ends with one, as an ONNX model.
+    """Convert a fitted estimator, or a pipeline that ends with one, to an ONNX model.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ def register_onnx() -> None:
 
 
 def _alias(name: str) -> str:
-    """What skl2onnx calls the operator of a class of scikit-learn's."""
+    """Return skl2onnx's name of the operator of a scikit-learn class."""
     return f"Sklearn{name.removeprefix('Nu')}"
 
 
 def _twin_for(scope: Any, estimator: Any) -> Any:
-    """Scikit-learn's twin, with the options of the estimator that it knows, too."""
+    """Build scikit-learn's twin, with those options of the estimator that it has."""
     from skl2onnx.common._registration import get_converter
 
     made = twin(estimator)
@@ -133,7 +133,7 @@ def _parsed(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> 
 
 
 def _become_twin(operator: Any) -> None:
-    """The same for an estimator that stands in another: as soon as its shapes are asked for."""
+    """Replace an estimator nested in another by its twin, when its shapes are requested."""
     from skl2onnx.common._registration import get_shape_calculator
 
     made = _twin_for(operator.scope_inst, operator.raw_operator)
@@ -149,7 +149,7 @@ def _converted(scope: Any, operator: Any, container: Any) -> None:
 
 
 def twin(estimator: Any) -> BaseEstimator:
-    """Scikit-learn's own estimator that predicts the same."""
+    """Build scikit-learn's own estimator that predicts the same."""
     from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
 
     name = TWINS.get(type(estimator))

@@ -35,7 +35,7 @@ except ImportError:  # scikit-learn before 1.9
         """Nothing: there are no callbacks."""
 
     def with_callbacks(method: Any) -> Any:
-        """The method as it is."""
+        """Return the method unchanged."""
         return method
 
 
@@ -43,7 +43,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def watched(fit: Fit) -> Fit:
-    """A `fit` whose beginning and end the callbacks of the estimator are told of."""
+    """Decorate a `fit` so that the estimator's callbacks are called at its beginning and end."""
 
     @functools.wraps(fit)
     def watched_fit(self: Any, X: Any, *args: Any, **named: Any) -> Any:
@@ -69,7 +69,7 @@ NO_LIMIT = -1
 
 
 def one_of(*known: Any) -> Check:
-    """A check of a value that is one of a few."""
+    """Return a check of a value that is one of a few."""
 
     def check(value: Any, name: str) -> None:
         if not any(value is option or (type(value) is type(option) and value == option) for option in known):
@@ -81,7 +81,7 @@ def one_of(*known: Any) -> Check:
 
 
 def whole(words: str, fits: Callable[[int], bool], flags: bool = False) -> Check:
-    """A check of a whole number; True and False are none, but for `flags`."""
+    """Return a check of an integer; True and False are refused unless `flags`."""
 
     def check(value: Any, name: str) -> None:
         number = isinstance(value, numbers.Integral) and (flags or not isinstance(value, bool))
@@ -92,22 +92,22 @@ def whole(words: str, fits: Callable[[int], bool], flags: bool = False) -> Check
 
 
 def unless(exempt: Callable[[Any], bool], check: Check) -> Check:
-    """The same check, but for values that need none."""
+    """Return a check that exempts some values."""
     return lambda value, name: None if exempt(value) else check(value, name)
 
 
 def is_none(value: Any) -> bool:
-    """Whether it is not given."""
+    """Tell whether it is not given."""
     return value is None
 
 
 def is_kernel(value: Any) -> bool:
-    """Whether it is a kernel of this library, or a function."""
+    """Tell whether it is a kernel of this library, or a function."""
     return isinstance(value, Kernel) or callable(value)
 
 
 def is_infinite(value: Any) -> bool:
-    """Whether it is no limit: no slack at all."""
+    """Tell whether it is no limit: no slack at all."""
     return isinstance(value, numbers.Real) and value == math.inf
 
 
@@ -118,17 +118,17 @@ positive_or_infinite = unless(is_infinite, as_positive)
 
 
 def gamma(value: Any, name: str) -> None:
-    """A number from 0 on, or a rule."""
+    """Check a number that is not negative, or the name of a rule."""
     (one_of("scale", "auto") if isinstance(value, str) else not_negative)(value, name)
 
 
 def probability(value: Any, name: str) -> None:
-    """A flag, or a kind of curve."""
+    """Check a flag, or the name of a kind of curve."""
     (one_of(*METHODS) if isinstance(value, str) else as_flag)(value, name)
 
 
 def always(instead: str) -> Check:
-    """A check of `fit_intercept` where there is an intercept always."""
+    """Return a check of `fit_intercept` that refuses False."""
 
     def check(value: Any, name: str) -> None:
         if not as_flag(value, name):
@@ -138,7 +138,7 @@ def always(instead: str) -> Check:
 
 
 def backend(value: Any, name: str) -> None:
-    """One of `qpsvm.backends.names()`, or "auto"."""
+    """Check that the value is one of `qpsvm.backends.names()`, or "auto"."""
     one_of("auto", *backends.names())(value, name)
 
 
@@ -272,7 +272,7 @@ class Settings(TypedDict, total=False):
 
 
 def constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..., None]:
-    """An `__init__` that keeps every parameter as it was given, and has the signature that scikit-learn reads.
+    """Build an `__init__` that stores every parameter as given, with the signature that scikit-learn reads.
 
     positional: How many may be given without their names.
     """
@@ -340,7 +340,7 @@ COLUMNS = 112
 
 
 def documentation(text: str, parameters: Mapping[str, Parameter], attributes: Iterable[str]) -> str:
-    """The docstring of a class with its parameters, each with its default, and attributes ahead of other sections."""
+    """Build the docstring of a class with its parameters, their defaults, and attributes, before other sections."""
     lines = ["Parameters", "----------"]
     for name, parameter in parameters.items():
         given = "optional" if parameter.default is None else f"default={parameter.default!r}".replace("'", '"')

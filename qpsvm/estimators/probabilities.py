@@ -27,7 +27,7 @@ from qpsvm.result.calibration import KEY, Calibration
 
 
 def _offered(self: Any) -> bool:
-    """Whether there are probabilities. Raises AttributeError."""
+    """Tell whether there are probabilities. Raises AttributeError."""
     if self.probability in (False, "deprecated"):  # scikit-learn's word for False, under `patch_sklearn`
         raise AttributeError(f"{type(self).__name__}(probability=True) has probabilities once it is fitted")
     return True
@@ -62,7 +62,7 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
         check_left_out(type(self).__name__, X, n, instead, self.constraints)
 
     def _check_probable(self, X: Any, codes: IntArray, weight: FloatArray | None) -> None:
-        """The same where probabilities are asked for. Raises UnsupportedError, DataError."""
+        """Check that the samples allow the requested probabilities. Raises UnsupportedError, DataError."""
         self._calibration = self._left_out = None
         if not self._wants_probabilities:
             return
@@ -93,11 +93,11 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
         self._calibration = Calibration(method, coupling, tuple(curves))
 
     def _scale(self, together: Together) -> FloatArray:
-        """What the decision function of each machine is divided by: (P,)."""
+        """Return the divisor of the decision function of each machine: (P,)."""
         return np.ones(len(together.gap))
 
     def _likely(self, model: AnyModel) -> AnyModel:
-        """The model with its probabilities."""
+        """Add the probabilities to the model."""
         calibration = getattr(self, "_calibration", None)
         return model if calibration is None else replace(model, metadata={KEY: calibration.record()})
 
@@ -108,7 +108,7 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
 
     @available_if(_offered)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """The probabilities of the classes, by curves fitted to exact leave-one-out decisions.
+        """Predict the probabilities of the classes, by curves fitted to exact leave-one-out decisions.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
 
     @available_if(_offered)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """The logarithms of `predict_proba`.
+        """Predict the logarithms of `predict_proba`.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
         return np.log(self.predict_proba(X))
 
     def prediction_sets(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
-        """Classes among which the true one is with a probability of at least 1 − 2 alpha, by the jackknife+.
+        """Return classes that contain the true one with a probability of at least 1 − 2 alpha, by the jackknife+.
 
         The first call after a fit leaves each sample out, exactly, and keeps these machines.
 
@@ -206,7 +206,7 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
         return bool(getattr(self, "kernel", None) == "precomputed")
 
     def _parts(self) -> Split:
-        """The machines. Raises UnsupportedError."""
+        """Rebuild the machines. Raises UnsupportedError."""
         stated: partial[Split] | None = getattr(self, "_split", None)
         if stated is None:
             raise UnsupportedError(
@@ -216,7 +216,7 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
         return stated()
 
     def _each_left_out(self) -> tuple[Split, Any]:
-        """The machines, and each without each of its samples. Raises UnsupportedError, SolverError."""
+        """Rebuild the machines, and fit each without each of its samples. Raises UnsupportedError, SolverError."""
         if self.multi_class in ALL_IN_ONE:
             self._check_left_out(None, np.zeros(1, dtype=np.intp), None, 'multi_class="ovr"')
         parts = self._parts()

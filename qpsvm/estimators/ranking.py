@@ -89,7 +89,7 @@ class RankingSVM(OneMachine):
         return self
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
-        """The share of pairs that are in order.
+        """Return the share of pairs that are in order.
 
         Parameters
         ----------

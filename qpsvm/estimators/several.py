@@ -1,4 +1,4 @@
-"""What classifiers share: the binary machines that they are made of, or one machine over all classes."""
+"""Define the base of the classifiers (`SeveralMachines`): machines of two classes, or one over all classes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
     _split: partial[Split] | None
 
     def _labelled(self, y: Any, n: int, sample_weight: Any, heavy: bool) -> tuple[IntArray, FloatArray | None]:
-        """The class of each sample, (n,), and its weight, (n,); `heavy`: "balanced" counts weights, not samples."""
+        """Encode the class and weight of each sample, (n,) each; `heavy`: "balanced" counts weights, not samples."""
         self.classes_, codes = inputs.labels_of(y, n)
         weight = inputs.weights_of(sample_weight, n)
         factors = inputs.class_weights(self.class_weight, self.classes_, y, weight if heavy else None)
@@ -108,7 +108,7 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
         )
 
     def _all_in_one(self, X: Matrix, codes: IntArray, C: float, last: Any, how: Mapping[str, Any]) -> Together:
-        """One program over all classes. Raises UnsupportedError, QPSVMError."""
+        """Solve one program over all classes. Raises UnsupportedError, QPSVMError."""
         labels = self.classes_
         if self.constraints is not None:
             raise UnsupportedError(
@@ -124,14 +124,14 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
 
 
 def labels_at(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
-    """The labels of decision values (m, P), of two classes or of each: (m,)."""
+    """Predict the labels of decision values (m, P), of two classes or of each: (m,)."""
     codes = (values[:, 0] > 0.0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
     labels: NDArray[Any] = classes[codes]
     return labels
 
 
 def _as_machines(result: JointResult, labels: NDArray[Any]) -> Together:
-    """The decision functions of an all-in-one result as those of machines of one class against all others."""
+    """Convert the decision functions of an all-in-one result to those of machines of one class against all others."""
     coef, b, w = result.coef.T, np.asarray(result.b), result.model.w
     pairs = np.array([(c, REST) for c in range(len(labels))])
     if len(labels) == 2:
@@ -146,7 +146,7 @@ def _as_machines(result: JointResult, labels: NDArray[Any]) -> Together:
 
 
 def _longer(last: Any, n: int, continues: bool) -> Any:
-    """The machines of the last fit over n samples, the first of which were its own: others begin at 0."""
+    """Extend the machines of the last fit to n samples, of which the first are theirs; new ones start at 0."""
     if not (continues and isinstance(last, Together) and last.coef.shape[1] < n):
         return last
     coef = last.coef
@@ -154,7 +154,7 @@ def _longer(last: Any, n: int, continues: bool) -> Any:
 
 
 def _continued(last: Any, classes: NDArray[Any], n: int, rest: bool) -> Together | None:
-    """The machines of the last fit, where they are such as the next one can begin with."""
+    """Return the machines of the last fit if the next one can start from them; else None."""
     if not isinstance(last, Together) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
         return None
     all_in_one = len(last.results) == 1 and not isinstance(last.results[0], SVMResult)

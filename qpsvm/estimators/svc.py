@@ -34,7 +34,7 @@ CLEARLY = 1e-9
 
 
 class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
-    """What `SVC` and `NuSVC` share."""
+    """Base of `SVC` and `NuSVC`."""
 
     _takes: ClassVar[tuple[str, ...]] = (
         "class_weight", "decision_function_shape", "break_ties", "random_state", "fit_intercept",
@@ -71,15 +71,15 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
             raise DataError(f"every sample of the class {gone!r} has weight 0: leave its samples out")
 
     def _machine(self) -> tuple[str, dict[str, Any]]:
-        """The name of the machine of two classes, and its parameters."""
+        """Return the name of the machine of two classes, and its parameters."""
         raise NotImplementedError
 
     def _intercept_rule(self) -> Intercept:
-        """Whether the machines have an intercept."""
+        """Tell whether the machines have an intercept."""
         return "free" if self.fit_intercept else None
 
     def _keep(self, X: Matrix, codes: NDArray[np.intp], together: Together, kernel: Kernel) -> None:
-        """The attributes that scikit-learn's classifiers have."""
+        """Store the attributes of scikit-learn's classifiers."""
         k = len(self.classes_)
         size = self._scale(together)
         self._solution = together
@@ -110,14 +110,14 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
 
     @property
     def n_support_(self) -> NDArray[Any]:
-        """How many support vectors each class has: (k,)."""
+        """Number of support vectors of each class: (k,)."""
         try:
             return self._n_support
         except AttributeError:
             raise AttributeError("n_support_ is there after fit") from None
 
     def _values(self, X: Any) -> FloatArray:
-        """f of each machine, (m, P); positive for the first of the two classes where there are more than two."""
+        """Evaluate f of each machine, (m, P); positive for the first of the two classes if there are more than two."""
         matrix = self._predicting(X)
         if self._n_support.sum() != len(self.support_):
             raise DataError(f"The internal representation of {type(self).__name__} was altered")
@@ -131,7 +131,7 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
         return self._likely(model_of(self, self._scores, self.classes_, by_class, bool(self.break_ties)))
 
     def decision_function(self, X: Any) -> FloatArray:
-        """The decision values of samples.
+        """Return the decision values of samples.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ BOUND = 2
 
 
 class KernelRegressor(Growing, IntervalRegressor, StoredScore, RegressorMixin, OneMachine):  # type: ignore[misc]
-    """What the regressors with a kernel share."""
+    """Base of the regressors with a kernel."""
 
     _takes: ClassVar[tuple[str, ...]] = ("C", "fit_intercept")
     _own: ClassVar[Mapping[str, Parameter]] = {

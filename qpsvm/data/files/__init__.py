@@ -59,7 +59,7 @@ class Raw(Table):
     rules: Rules = field(default_factory=Rules)
 
     def learnt_of(self, train: IntArray, rows: IntArray) -> tuple[Table, Table]:
-        """The rows that train, and others, both encoded by what those that train say. Raises DataError."""
+        """Encode the training rows, and others, by what the training rows show. Raises DataError."""
         assert self.columns is not None
         made, taken = learnt(self.columns.some(train), self.names, self.rules)
         beside = [each for each in self.taken if each.name not in self.names]
@@ -126,7 +126,7 @@ def _libsvm_table(path: FilePath, content: bytes, known: Encoding | None, drop_m
 
 
 def _sheet(path: FilePath, content: bytes) -> Sheet:
-    """The header of a CSV text with rows below it. Raises FileFormatError."""
+    """Parse the header of a CSV text that has rows below it. Raises FileFormatError."""
     sheet = parse(path, lambda: text_of(content))
     if next(sheet.blocks(), None) is None:
         raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")
@@ -136,7 +136,7 @@ def _sheet(path: FilePath, content: bytes) -> Sheet:
 def _named_table(
     sheet: Sheet, read: Reader, beside: Mapping[str, str], drop: Sequence[str], rules: Rules, wanted: Target, raw: bool
 ) -> Table:
-    """A table whose columns have names, in a file or in memory."""
+    """Build a table whose columns have names, from a file or from memory."""
     target, groups = beside.get("target"), beside.get("groups")
     if target is None and wanted != "none":
         raise no_target(sheet, wanted)
@@ -166,7 +166,7 @@ def _named_table(
 
 
 def _width(made: Sequence[Column], sheet: Sheet, taken: Sequence[Taken]) -> int:
-    """How many features the columns make. Raises DataError."""
+    """Count the features that the columns become. Raises DataError."""
     if not made:
         said = "; ".join(f"{each.name!r} ({each.kind}) is {each.made}" for each in taken if each.made)
         raise DataError(f"{sheet.path} has no feature column: {said}")
@@ -184,7 +184,7 @@ def read_like(
     """Read other rows as `read_table` read those that `encoding` is from.
 
     Columns are found by name, in any order, and others are ignored. Categories that are unknown are counted. With
-    `keep_rows` rows that are not complete stand beside the others, and the target may be missing; `name_rows` is the
+    `keep_rows` incomplete rows are counted, not refused, and the target may be missing; `name_rows` is the
     column whose cells name the rows.
     """
     name = path.path if isinstance(path, Frame) else path

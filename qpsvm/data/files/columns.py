@@ -38,15 +38,15 @@ class Cells:
         return self.values if self.missing is None else self.values[~self.missing]
 
     def used(self) -> list[str]:
-        """The texts that occur, sorted."""
+        """Return the texts that occur, sorted."""
         return sorted(set(self.there.tolist()))
 
     def all_missing(self) -> bool:
-        """Whether there is no value at all."""
+        """Tell whether there is no value at all."""
         return self.missing is not None and bool(self.missing.all())
 
     def numbers(self) -> FloatArray | None:
-        """The cells as numbers (n,), or None where one is not a number. NaN and infinity are numbers here."""
+        """Return the cells as numbers (n,), or None where one is not a number. NaN and infinity are numbers here."""
         if self.values.dtype != object:
             return self.values
         found = numbers(self.there.tolist())
@@ -57,11 +57,11 @@ class Cells:
         return values
 
     def looked_up(self, meaning: dict[str, float], other: float) -> FloatArray:
-        """The number that each text means, (n,); `other` where it means none."""
+        """Map each text to its number, (n,); `other` if it has none."""
         return np.array([meaning.get(text, other) for text in self.values.tolist()], dtype=np.float64)
 
     def some(self, rows: IntArray) -> Cells:
-        """Those of some rows."""
+        """Return the cells of some rows."""
         missing = None if self.missing is None else self.missing[rows]
         return Cells(self.values[rows], missing if missing is not None and missing.any() else None)
 
@@ -80,23 +80,23 @@ class Columns:
     rows: IntArray
 
     def place(self, i: int, name: str) -> tuple[str, str]:
-        """Where the cell of row i stands in the file, in words, and its text."""
+        """Describe the position in the file of the cell of row i, and return its text."""
         where, cell = self.sheet.where(int(self.rows[i]), name)
         return f"{where}, column {name!r}", cell
 
     def some(self, rows: IntArray) -> Columns:
-        """The same columns of some of the rows."""
+        """Return the same columns, restricted to some of the rows."""
         return Columns(self.sheet, {name: cells.some(rows) for name, cells in self.cells.items()}, self.rows[rows])
 
     def odd(self, name: str) -> tuple[str, str, bool]:
-        """Where the first cell that is no number stands, its text, and whether commas are all that is wrong."""
+        """Locate the first cell that is no number: its position, its text, and whether commas are the only fault."""
         cells, used = self.cells[name], self.cells[name].used()
         words = {text: 1.0 for text in used if numbers([text]) is None}
         commas = numbers([text.replace(",", ".") for text in used]) is not None
         return *self.place(int(cells.looked_up(words, 0.0).argmax()), name), commas
 
     def holes(self, names: Sequence[str]) -> Mask:
-        """Which rows have a missing value in one of the columns named: (n,)."""
+        """Mark the rows with a missing value in one of the named columns: (n,)."""
         masks = [self.cells[name].missing for name in names]
         found: Mask = np.zeros(len(self.rows), dtype=np.bool_)
         for mask in masks:
@@ -148,26 +148,26 @@ def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = 
 
 
 def texts_of(cells: Sequence[str]) -> tuple[NDArray[Any], Mask]:
-    """Cells of text, each different one kept once, and which are missing: (n,), (n,)."""
+    """Intern cells of text, and mark the missing ones: (n,), (n,)."""
     texts = np.array([sys.intern(cell.strip()) for cell in cells], dtype=object)
     return texts, np.array([text in MISSING for text in texts], dtype=np.bool_)
 
 
 def _joined(parts: list[tuple[NDArray[Any], Mask | None]]) -> Cells:
-    """A column from those of the blocks."""
+    """Join the blocks of a column."""
     missing = np.concatenate([np.zeros(len(values), np.bool_) if m is None else m for values, m in parts])
     return Cells(np.concatenate([values for values, _ in parts]), missing if missing.any() else None)
 
 
 def labels_of(columns: Columns, target: str, text: bool) -> NDArray[Any]:
-    """The labels, (n,): text, or numbers. Raises DataError."""
+    """Return the labels, (n,): text, or numbers. Raises DataError."""
     if not text:
         return whole(finite_numbers(columns, target))
     return np.array(columns.cells[target].values.tolist())
 
 
 def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
-    """A column that has to be numbers, (n,): the target of a regression or a ranking, or weights. Raises DataError."""
+    """Extract a column that must be numeric, (n,): a regression or ranking target, or weights. Raises DataError."""
     if columns.cells[name].numbers() is None:
         at, odd, commas = columns.odd(name)
         hint = "write decimal points, not commas" if commas else "name a column of numbers"
@@ -178,13 +178,13 @@ def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
 
 
 def groups_of(columns: Columns, name: str) -> NDArray[Any]:
-    """The group of each row, (n,): numbers or text."""
+    """Return the group of each row, (n,): numbers or text."""
     values = columns.cells[name].numbers()
     return np.array(columns.cells[name].values.tolist()) if values is None else whole(values)
 
 
 def finite_numbers(columns: Columns, name: str, fill: float | None = None) -> FloatArray:
-    """The cells of a column as finite numbers, (n,), missing ones as `fill` where there is one. Raises DataError."""
+    """Return the cells of a column as finite numbers, (n,), missing ones as `fill` if given. Raises DataError."""
     cells = columns.cells[name]
     values = cells.numbers()
     if values is None:
@@ -198,7 +198,7 @@ def finite_numbers(columns: Columns, name: str, fill: float | None = None) -> Fl
 
 
 def days_of(columns: Columns, name: str, order: str) -> FloatArray:
-    """The numbers of the days of a column of dates in this order, (n,), NaN where one is missing. Raises DataError."""
+    """Return the day numbers of a column of dates in this order, (n,), NaN for missing ones. Raises DataError."""
     cells = columns.cells[name]
     if cells.values.dtype != object:
         days = np.full(len(cells.values), np.nan)

@@ -24,7 +24,7 @@ _YEAR_LAST = re.compile(rf"(\d{{1,2}})([-/.])(\d{{1,2}})\2(\d{{4}}){_TIME}", re.
 
 
 def day_of(text: str, order: str) -> int | None:
-    """The number of a day, 1 being that of 1 January of year 1, or None where the text is no date in this order."""
+    """Return the number of a day, 1 being 1 January of year 1, or None if the text is no date in this order."""
     found = (_YEAR_FIRST if order == "ymd" else _YEAR_LAST).fullmatch(text)
     if found is None:
         return None
@@ -39,14 +39,14 @@ def day_of(text: str, order: str) -> int | None:
 
 
 def orders_of(texts: Iterable[str]) -> tuple[str, ...]:
-    """The orders in which all of the texts are dates: none, one, or both day and month first."""
+    """Return the orders in which all of the texts are dates: none, one, or both day and month first."""
     different = list(texts)
     found = (order for order in ORDERS if all(day_of(text, order) is not None for text in different))
     return tuple(found) if different else ()
 
 
 def parts_of(days: FloatArray, origin: int) -> FloatArray:
-    """Year, month, weekday and the days since `origin` of the numbers of days (n,): (n, 4)."""
+    """Split the numbers of days (n,) into year, month, weekday and days since `origin`: (n, 4)."""
     different, place = np.unique(days, return_inverse=True)
     known = [date.fromordinal(int(day)) for day in different]
     rows = np.array([(each.year, each.month, each.weekday(), each.toordinal() - origin) for each in known], np.float64)

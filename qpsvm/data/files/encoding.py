@@ -1,4 +1,4 @@
-"""How a table's columns became features, and the table that came of it.
+"""Encode the columns of a table as features (`encode`), by an `Encoding` that later rows share.
 
 What was learnt of the rows that train, such as categories and what is filled in, is part of it, so that other rows are
 encoded alike.
@@ -69,7 +69,7 @@ class Column:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Column:
-        """What JSON made of one; those of earlier versions lack some fields. Raises ValueError, KeyError, TypeError."""
+        """Build a column from decoded JSON, also of earlier versions. Raises ValueError, KeyError, TypeError."""
         texts = record["categories"] and tuple(record["categories"])
         found = cls(**{**record, "categories": texts, "rare": tuple(record.get("rare", ()))})
         if found.date is not None and (found.date not in ORDERS or type(found.origin) is not int):
@@ -79,7 +79,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Taken:
-    """What a column was taken for, and what was made of it, in words."""
+    """Kind of a column and the resulting features, in words."""
 
     name: str
     kind: str
@@ -127,7 +127,7 @@ class Encoding:
             raise DataError(f"{path} has no column {', '.join(map(repr, absent))}, which the model needs")
 
     def to_json(self) -> str:
-        """The encoding as JSON text, which `from_json` reads back without loss."""
+        """Return the encoding as JSON text, which `from_json` reads back without loss."""
         return json.dumps(asdict(self), default=lambda array: array.tolist())
 
     @classmethod
@@ -199,7 +199,7 @@ class Further(Table):
 
 
 def made_dense(X: Matrix, path: FilePath) -> FloatArray:
-    """X (n, d) as an array, for standardising. Raises ParameterError."""
+    """Return X (n, d) as an array, for standardising. Raises ParameterError."""
     n, d = X.shape
     if sp.issparse(X) and n * d > DENSE_LIMIT:
         raise ParameterError(
@@ -211,13 +211,13 @@ def made_dense(X: Matrix, path: FilePath) -> FloatArray:
 
 
 def moments(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
-    """Mean and deviation, (STD.1), of each column of X (n, d), which is made dense: (d,), (d,)."""
+    """Return mean and deviation, (STD.1), of each column of X (n, d), which is made dense: (d,), (d,)."""
     rows = standardised_rows(as_row_source(made_dense(X, path)))
     return rows.mean, rows.scale
 
 
 def standardised(table: Table, path: FilePath) -> Table:
-    """The table with its encoding's mean and scale applied, or itself where there are none."""
+    """Return the table with its encoding's mean and scale applied, or itself where there are none."""
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table
@@ -247,7 +247,7 @@ def encode(columns: Columns, encoding: Encoding) -> Matrix:
 
 
 def _block(columns: Columns, column: Column) -> Any:
-    """The features of a column but for that of missing values: (n, k). Raises DataError."""
+    """Return the features of a column but for that of missing values: (n, k). Raises DataError."""
     if column.date is not None:
         days = days_of(columns, column.name, column.date)
         return parts_of(
@@ -269,7 +269,7 @@ def _block(columns: Columns, column: Column) -> Any:
 
 
 def unseen(columns: Columns, encoding: Encoding) -> dict[str, Counter[str]]:
-    """By column the categories that the encoding does not know, and how many rows have each."""
+    """Return by column the categories that the encoding does not know, and how many rows have each."""
     found: dict[str, Counter[str]] = {}
     for column in encoding.columns:
         if column.categories is not None:

@@ -49,7 +49,7 @@ class Frame(Sheet):
 
 
 def frame_of(data: Any, name: str = NO_FILE, starts: Sequence[tuple[str, int]] = ()) -> Frame:
-    """A table in memory. Raises DataError, DataTypeError.
+    """Wrap a table in memory. Raises DataError, DataTypeError.
 
     data: A frame of pandas or Polars, a table, batch or data set of pyarrow, or a mapping of columns.
     name, starts: What messages call it, and the files whose rows it has.
@@ -92,7 +92,7 @@ def frame_of(data: Any, name: str = NO_FILE, starts: Sequence[tuple[str, int]] =
 def read_frame(
     frame: Frame, names: Sequence[str], as_text: Collection[str] = (), as_numbers: Collection[str] = ()
 ) -> Columns:
-    """The columns named; True and False are 1 and 0 in those of `as_numbers`, else text. Raises DataError."""
+    """Read the named columns; True and False are 1 and 0 in those of `as_numbers`, else text. Raises DataError."""
     cells = {name: _cells(frame, name, name in as_text, name in as_numbers) for name in names}
     return Columns(frame, cells, np.arange(frame.n))
 
@@ -118,7 +118,7 @@ def _cells(frame: Frame, name: str, as_text: bool, as_number: bool) -> Cells:
 
 
 def _array(column: Any) -> NDArray[Any]:
-    """A column as an array of numbers, or of Python's objects: (n,). Raises DataTypeError."""
+    """Convert a column to an array of numbers, or of Python objects: (n,). Raises DataTypeError."""
     if is_arrow(column):
         return _of_arrow(column)
     dtype: Any = getattr(column, "dtype", None)
@@ -138,7 +138,7 @@ def _array(column: Any) -> NDArray[Any]:
 
 
 def _of_arrow(column: Any) -> NDArray[Any]:
-    """The same of an array of pyarrow. Whole numbers beside missing ones would be rounded as floats."""
+    """Convert an array of pyarrow. Integers next to missing values would be rounded as floats."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -160,7 +160,7 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def _text(cell: Any, name: str) -> str:
-    """A cell as CSV has it; of a date at midnight without the time. Raises DataTypeError."""
+    """Format a cell as CSV has it; a date at midnight without the time. Raises DataTypeError."""
     if isinstance(cell, str):
         return cell.strip()
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):

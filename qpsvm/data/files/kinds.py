@@ -1,4 +1,4 @@
-"""What a column is taken for, and what is made of it: numbers, categories, dates, identifiers, text.
+"""Detect what each column holds, numbers, categories, dates, identifiers or text, and learn its encoding (`learnt`).
 
 All that is learnt here (categories, what fills in, first days) is learnt of the rows that are given: those that train.
 Rare categories are those of scikit-learn's `OneHotEncoder(min_frequency=0.01)`, and what is filled in is that of its
@@ -29,9 +29,9 @@ MISSING_WORDS: tuple[Missing, ...] = get_args(Missing)
 MANY_CATEGORIES = 20
 #: Of more categories than that, one of a smaller share of the rows is rare.
 RARE_SHARE = 0.01
-#: A text of so many words is no name.
+#: A text of at least this many words is no name.
 MANY_WORDS = 3
-#: So many columns of numbers, with nothing to say of them, have a line each.
+#: At most this many plain columns of numbers have a line each.
 EACH = 20
 #: What is said of a column that tells nothing.
 SAME = ", the same in every row"
@@ -43,7 +43,7 @@ _IDENTIFIER = re.compile(
 
 @dataclass(frozen=True)
 class Rules:
-    """What a caller says of the columns.
+    """Options of a caller for the columns.
 
     keep: Columns that are features whatever they look like.
     date: Columns of dates, of which numbers are made.
@@ -64,7 +64,7 @@ class Rules:
         return self.missing in ("median", "most-frequent")
 
     def of(self, sheet: Sheet, names: Sequence[str]) -> Rules:
-        """The same with the names of columns that are features, one by one. Raises UnknownOptionError."""
+        """Resolve the options to the names of feature columns. Raises UnknownOptionError."""
         if self.missing not in MISSING_WORDS:
             raise ParameterError(f"missing: unknown {self.missing!r}; {nearest(self.missing, MISSING_WORDS)}")
         keep, date = each_name(self.keep, sheet.header), each_name(self.date, sheet.header)
@@ -81,14 +81,14 @@ class Rules:
         return replace(self, keep=keep, date=date)
 
     def known(self, columns: Columns, made: Sequence[Column]) -> Rules:
-        """The same with what the table tells of its columns."""
+        """Return the rules with the types and date orders that the whole table shows."""
         texts = tuple(name for name, cells in columns.cells.items() if cells.numbers() is None)
         orders = tuple((column.name, column.date) for column in made if column.date is not None)
         return replace(self, texts=texts, orders=orders)
 
 
 def learnt(columns: Columns, names: Sequence[str], rules: Rules) -> tuple[tuple[Column, ...], tuple[Taken, ...]]:
-    """What the columns named become, and what they were taken for. Raises DataError."""
+    """Learn the encoding of each named column, and summarise it. Raises DataError."""
     found = [_learnt(columns, name, rules, len(names) > 1) for name in names]
     return tuple(column for column, _ in found if column is not None), tuple(taken for _, taken in found)
 
@@ -138,7 +138,7 @@ def _left_out(name: str, kind: str, why: str = "") -> tuple[None, Taken]:
 
 
 def _is_identifier(columns: Columns, name: str, values: NDArray[np.float64], others: bool) -> bool:
-    """Whether numbers (n,) tell rows apart: by the name, or because the first column counts the rows."""
+    """Tell whether numbers (n,) tell rows apart: by the name, or because the first column counts the rows."""
     there = values[~np.isnan(values)]
     if len(there) <= MANY_CATEGORIES or not (there == np.floor(there)).all():
         return False
@@ -164,7 +164,7 @@ def _refuse_misprints(columns: Columns, name: str, different: Sequence[str], kep
 
 
 def _rare(cells: Cells, different: Sequence[str]) -> tuple[str, ...]:
-    """The categories that few rows have, where there are many categories."""
+    """Return the categories that few rows have, where there are many categories."""
     if len(different) <= MANY_CATEGORIES:
         return ()
     from sklearn.preprocessing import OneHotEncoder
@@ -175,7 +175,7 @@ def _rare(cells: Cells, different: Sequence[str]) -> tuple[str, ...]:
 
 
 def _date(columns: Columns, name: str, rules: Rules) -> tuple[Column, Taken]:
-    """A column of dates, of which numbers are made. Raises DataError."""
+    """Learn the encoding of a column of dates as numbers. Raises DataError."""
     cells = columns.cells[name]
     orders = orders_of(cells.used()) if cells.values.dtype == object else ()
     orders = tuple(order for known, order in rules.orders if known == name) or orders
@@ -191,7 +191,7 @@ def _date(columns: Columns, name: str, rules: Rules) -> tuple[Column, Taken]:
 def _filled(
     column: Column, cells: Cells, values: NDArray[Any], rules: Rules, kind: str, made: str
 ) -> tuple[Column, Taken]:
-    """The column with what is filled in where a value is missing, which a feature of its own says."""
+    """Add the value that fills missing cells, and the feature that marks them, to a column."""
     if not rules.fills:
         return column, Taken(column.name, kind, made)
     from sklearn.impute import SimpleImputer
@@ -212,7 +212,7 @@ def _filled(
 
 
 def explained(taken: Sequence[Taken]) -> list[str]:
-    """A table in lines: each column, what it was taken for, and what was made of it."""
+    """Describe the columns in lines: each with its kind and its features."""
     plain = [each for each in taken if (each.kind, each.made) == ("number", "1 feature")]
     short = {each.name for each in plain} if len(plain) > EACH else set()
     rows = [(each.name, each.kind, each.made) for each in taken if each.name not in short]

@@ -44,7 +44,7 @@ def refuse_named(path: object, option: Callable[[str], Any], flag: str = "") -> 
 
 
 def parsed(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, FloatArray, NDArray[Any]]:
-    """The rows of whole lines, their columns by the indices as they stand there, the labels, and the groups if any."""
+    """Parse whole lines: rows, with columns by their indices in the text, labels, and groups if any."""
     from sklearn.datasets import load_svmlight_file
 
     try:
@@ -104,18 +104,18 @@ def check_tokens(content: bytes, *values: NDArray[Any]) -> None:
 
 
 def _rows_of(entries: IntArray, raw: Matrix) -> IntArray:
-    """The rows of a CSR matrix in which its stored entries are, by the entries' places (k,): (k,)."""
+    """Find the rows of stored entries of a CSR matrix, by the entries' positions (k,): (k,)."""
     return np.searchsorted(raw.indptr, entries, side="right") - 1
 
 
 def _libsvm_line(content: bytes, row: int) -> int:
-    """The line, from 1, on which a row, from 0, stands."""
+    """Find the line, from 1, of a row, from 0."""
     lines = (k for k, line in enumerate(io.BytesIO(content), 1) if line.split(b"#")[0].strip())
     return next(k for i, k in enumerate(lines) if i == row)
 
 
 def fault_in(content: bytes, first_line: int = 1) -> str | None:
-    """The first line that cannot be read, and why, in words. scikit-learn does not tell."""
+    """Describe the first line that cannot be read, which scikit-learn does not tell."""
     for k, line in enumerate(io.BytesIO(content), first_line):
         text = line.decode().split("#")[0]
         tokens = list(re.finditer(r"\S+", text))

@@ -33,7 +33,7 @@ _BARE_NUMBER = re.compile(rb"[+-]?[\d.]+([eE][+-]?\d+)?$")
 
 
 def format_of(content: bytes) -> str | None:
-    """The format, "libsvm" or "csv", by the first line that tells; None where none does.
+    """Detect the format, "libsvm" or "csv", by the first line that shows it; None if none does.
 
     Comments do not tell, and neither does a number alone, which may be the label of a LIBSVM row of zeros.
     """
@@ -45,7 +45,7 @@ def format_of(content: bytes) -> str | None:
 
 
 def numbers(cells: Sequence[str]) -> FloatArray | None:
-    """The cells as numbers (n,), or None where one is not a number. `1_000` is text, though a number to Python."""
+    """Parse cells as numbers (n,); None if one is not a number. `1_000` is text, though a number to Python."""
     try:
         values = np.fromiter(map(float, cells), np.float64, len(cells))
     except ValueError:
@@ -57,7 +57,7 @@ def numbers(cells: Sequence[str]) -> FloatArray | None:
 
 
 def whole(values: FloatArray) -> NDArray[Any]:
-    """Labels (n,) as integers if all are whole numbers."""
+    """Convert labels (n,) to integers if all are whole numbers."""
     exact = np.abs(values) < 2.0**53
     return values.astype(np.int64) if (exact & (values == np.floor(values))).all() else values
 
@@ -90,13 +90,13 @@ class Sheet:
         return [name for name in self.header if name != UNNAMED]
 
     def blocks(self) -> Iterator[list[list[str]]]:
-        """The rows below the header, some at a time. Blanks around the cells are kept. Raises FileFormatError."""
+        """Yield the rows below the header, some at a time. Blanks around the cells are kept. Raises FileFormatError."""
         rows = islice(self.records(), 1, None)
         while records := [record for _, record in islice(rows, 1 + BLOCK_CELLS // len(self.header))]:
             yield records
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
-        """Each record that is not blank, beginning with the header, and the line on which it begins, from 1."""
+        """Yield each record that is not blank, header first, with the line on which it begins, from 1."""
         line, width = 1, len(self.header)
         with self.opened() as text:
             reader = csv.reader(text, delimiter=self.delimiter, skipinitialspace=True, strict=True)
@@ -116,19 +116,19 @@ class Sheet:
                 ) from None
 
     def place(self, i: int, name: str) -> tuple[int, str]:
-        """The line on which the cell of row i stands in the file, and its text."""
+        """Return the line on which the cell of row i stands in the file, and its text."""
         line, record = next(islice(self.records(), i + 1, None))
         return line, record[self.header[name]].strip()
 
     def where(self, i: int, name: str) -> tuple[str, str]:
-        """Where the cell of row i stands, in words, and its text."""
+        """Describe the position of the cell of row i, and return its text."""
         line, cell = self.place(i, name)
         return f"{self.path}, line {line}", cell
 
     def numbers(
         self, name: str, cells: Sequence[str], start: int
     ) -> tuple[FloatArray, NDArray[np.bool_] | None] | None:
-        """Cells of a column from row `start` on, (n,), with NaN where one is missing; and which are, if any.
+        """Parse cells of a column from row `start` on, (n,), with NaN for missing ones, and return the mask of these.
 
         None where one is not a number. Raises DataError.
         """
@@ -149,7 +149,7 @@ class Sheet:
         return values, missing if missing.any() else None
 
     def check_index(self, values: FloatArray | None, start: int = 0) -> int:
-        """Where the first column, which has no name, counts the rows from: 0 or 1. Raises FileFormatError.
+        """Return the first number, 0 or 1, of an unnamed first column that counts the rows. Raises FileFormatError.
 
         Its numbers from row `start` on are given, (n,), if they are numbers.
         """
@@ -171,13 +171,13 @@ class Sheet:
 
 
 def without_column(error: DataError, name: str) -> str:
-    """What is said of a number that no double is equal to, with the way to leave its column out."""
+    """Return the message about a number that no double equals, with advice to leave its column out."""
     way = f"leave out a column that only identifies by --drop {name!r} (drop=), or write it less an offset"
     return str(error).replace(ADVICE, way)
 
 
 def _is_rounded(cell: str) -> bool:
-    """Whether a cell is a whole number that no double is equal to."""
+    """Tell whether a cell is a whole number that no double is equal to."""
     try:
         numbers([cell])
     except DataError:
@@ -215,19 +215,19 @@ def _checked_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
 
 
 def no_target(sheet: Sheet, wanted: str) -> ParameterError:
-    """What is said where a target of labels, or of numbers, is needed and none is named."""
+    """Build the error for a target of labels, or of numbers, that is needed and not named."""
     advice = f"name the column of {wanted} by --target COLUMN (target=); columns: {listing(sheet.names)}"
     return ParameterError(f"{sheet.path}: {advice}")
 
 
 def each_name(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """The columns that a list of options names: a text is a name, or names with commas between them."""
+    """Split a list of options into column names: a text is a name, or names with commas between them."""
     parts = ([text] if text in known else [part.strip() for part in text.split(",")] for text in given)
     return tuple(name for some in parts for name in some)
 
 
 def feature_columns(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]) -> list[str]:
-    """The names of the columns that become features, in the order of the file."""
+    """Return the names of the columns that become features, in the order of the file."""
     drop = each_name(drop, sheet.header)
     for option, name in (*beside.items(), *(("drop", name) for name in drop)):
         if name not in sheet.header or (option != "drop" and name == UNNAMED):
@@ -249,5 +249,5 @@ def feature_columns(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]
 
 
 def listing(names: Sequence[str]) -> str:
-    """The first names, and dots for the rest."""
+    """Join the first names, with dots for the rest."""
     return ", ".join(names[:LISTED]) + (", ..." if len(names) > LISTED else "")

@@ -1,4 +1,4 @@
-"""From a path, or standard input, to the bytes of a text in UTF-8."""
+"""Read the bytes of a path, or of standard input, as text in UTF-8 (`read_bytes`, `unpacked`, `text_in`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qpsvm.base.errors import FileFormatError, MissingFileError, QPSVMError, Too
 #: What is read of a text to tell whether it is CSV or LIBSVM.
 HEAD_BYTES = 1 << 16
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-#: How files begin that are packed, and what unpacks them; in bytes that have to be looked at.
+#: First bytes of packed files with the modules that unpack them; and how many bytes to read for that.
 PACKED = {rb"\xfd7zXZ\0": "lzma", rb"\x1f\x8b": "gzip", rb"BZh[1-9](1AY&SY|\x17rE8P)": "bz2"}
 MARK_BYTES = 10
 
@@ -31,7 +31,7 @@ class StandardInput:
         return "standard input"
 
     def read_bytes(self) -> bytes:
-        """All of standard input, to its end. Raises OSError."""
+        """Read standard input to its end. Raises OSError."""
         if sys.stdin is None:
             raise OSError("it is closed")
         return sys.stdin.buffer.read()
@@ -42,7 +42,7 @@ FilePath = str | PathLike[str] | StandardInput
 
 @contextmanager
 def within_memory(path: FilePath) -> Iterator[None]:
-    """Say in our own words that the block ran out of memory. Raises TooLargeError."""
+    """Translate a lack of memory in the block to an error of this library. Raises TooLargeError."""
     try:
         yield
     except MemoryError as error:
@@ -65,12 +65,12 @@ def refuse_device(path: str | PathLike[str], seekable: bool = False) -> None:
 
 
 def _is_terminal(path: str | PathLike[str]) -> bool:
-    """Whether somebody types there: /dev/stdin may be a terminal."""
+    """Tell whether the path is a terminal, as /dev/stdin may be."""
     return os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))
 
 
 def read_bytes(path: FilePath) -> bytes:
-    """The content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line."""
+    """Read the content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line."""
     try:
         if not isinstance(path, StandardInput):
             refuse_device(path)
@@ -109,12 +109,12 @@ def _check_utf_8(path: FilePath, content: IO[bytes]) -> None:
 
 
 def _packer(mark: bytes) -> Any:
-    """The module that unpacks what begins so; None where it is not packed."""
+    """Find the module that unpacks a file with this beginning; None if it is not packed."""
     return next((import_module(name) for magic, name in PACKED.items() if re.match(magic, mark)), None)
 
 
 def unpacked(path: FilePath) -> IO[bytes]:
-    """A file opened for reading, unpacked where it is packed by xz, gzip or bzip2. Raises FileFormatError."""
+    """Open a file for reading, unpacked if it is packed by xz, gzip or bzip2. Raises FileFormatError."""
     name = str(path)
     try:
         with open(name, "rb") as file:
@@ -126,7 +126,7 @@ def unpacked(path: FilePath) -> IO[bytes]:
 
 @contextmanager
 def readable(path: FilePath) -> Iterator[None]:
-    """Say in our own words that what the block reads of an `unpacked` file is damaged. Raises FileFormatError."""
+    """Translate errors of reading a damaged `unpacked` file in the block. Raises FileFormatError."""
     import lzma
     import zlib
 
@@ -139,13 +139,13 @@ def readable(path: FilePath) -> Iterator[None]:
 
 
 def text_of(content: bytes) -> io.TextIOWrapper:
-    """What `read_bytes` returned, as text."""
+    """Decode what `read_bytes` returned as text."""
     return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
 
 
 @contextmanager
 def text_in(path: FilePath) -> Iterator[Iterable[str]]:
-    """A file as text, a line at a time, unpacked, without a byte order mark. Raises FileFormatError."""
+    """Open a file as text, line by line, unpacked, without a byte order mark. Raises FileFormatError."""
     with readable(path), io.TextIOWrapper(unpacked(path), encoding="utf-8-sig") as text:
         try:
             yield text

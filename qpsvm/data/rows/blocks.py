@@ -1,4 +1,4 @@
-"""A block of rows, and what is computed with one block at a time.
+"""Compute products and sums over one block of rows (`Block`, `DenseBlock`, `SparseBlock`).
 
 What a source of rows computes is a sum or a sequence over its blocks (`source`). So each product is written here once
 for each way in which numbers are stored, and nowhere else.
@@ -43,17 +43,17 @@ Moments: TypeAlias = tuple[FloatArray, FloatArray]
 
 
 def rows_at_a_time(width: int) -> int:
-    """How many rows of so many numbers are worked on at a time."""
+    """Return the number of rows per tile, for rows of a given width."""
     return max(LEAST_ROWS, CACHED_NUMBERS // max(width, 1))
 
 
 def count(at: Places, n: int) -> int:
-    """How many of n rows these are."""
+    """Count the selected rows of n."""
     return len(range(*at.indices(n))) if isinstance(at, slice) else len(at)
 
 
 def part_of(at: Places, n: int, some: slice) -> Places:
-    """Those among these of n rows that stand at some places there."""
+    """Restrict selected rows, of n, to a slice of them."""
     if not isinstance(at, slice):
         return at[some]
     first = at.indices(n)[0]
@@ -61,7 +61,7 @@ def part_of(at: Places, n: int, some: slice) -> Places:
 
 
 def added(parts: Iterable[tuple[FloatArray, ...]], *shapes: tuple[int, ...]) -> list[FloatArray]:
-    """The sums of several arrays, in those of the first part; zeros of these shapes where there is no part.
+    """Sum several arrays, in place in those of the first part; zeros of these shapes if there is no part.
 
     A new matrix would cost as much as the product of a few rows.
     """
@@ -74,7 +74,7 @@ def added(parts: Iterable[tuple[FloatArray, ...]], *shapes: tuple[int, ...]) -> 
 
 
 class Block:
-    """Consecutive rows of a source: k dense rows, which are made when they are looked at, a tile at a time.
+    """Consecutive rows of a source: k dense rows, which are computed on access, a tile at a time.
 
     n, d: Their number k, and the columns.
     rows: Which rows of the source they are.
@@ -94,11 +94,11 @@ class Block:
         return f"<{type(self).__name__} of rows {self.rows.start} to {self.rows.stop}, {self.d} columns>"
 
     def _at_once(self, at: Places) -> bool:
-        """Whether these rows are few enough to be made at once."""
+        """Tell whether these rows are few enough to be made at once."""
         return count(at, self.n) <= rows_at_a_time(self.d)
 
     def _filled(self, make: Callable[[FloatArray], FloatArray], shape: tuple[int, ...] = ()) -> FloatArray:
-        """What is made of each row: (k, …)."""
+        """Apply a function to each row: (k, …)."""
         if self._at_once(ALL):
             return make(self.made(ALL))
         out = np.empty((self.n, *shape))
@@ -116,7 +116,7 @@ class Block:
         step: int,
         product: float = 0.0,
     ) -> list[FloatArray]:
-        """Sums over the rows J = at (j,), so many at a time where they are many: of X_J, and which of the j they are.
+        """Sum over the rows J = at (j,), in tiles if they are many; `sum_over` gets X_J and which of the j they are.
 
         `product` are the seconds of a number beside those of reading or gathering it.
         """
@@ -142,15 +142,15 @@ class Block:
         return self.take(ALL)
 
     def margins(self, w: FloatArray) -> FloatArray:
-        """X w for w (d,) or (d, r): (k,) or (k, r), a new array."""
+        """Return X w for w (d,) or (d, r): (k,) or (k, r), a new array."""
         return self._filled(lambda tile: np.asarray(np.dot(tile, w)), w.shape[1:])
 
     def weights(self, beta: FloatArray, at: Places = ALL) -> FloatArray:
-        """X_Jᵀβ for the rows J = at (j,) of the block and β (j,) or (j, r): (d,) or (d, r), a new array."""
+        """Return X_Jᵀβ for the rows J = at (j,) of the block and β (j,) or (j, r): (d,) or (d, r), a new array."""
         return self._summed(at, lambda A, some: (np.dot(A.T, beta[some]),), rows_at_a_time(self.d))[0]
 
     def take(self, at: Places) -> Matrix:
-        """X_J, (j, d): a new array for an index array, at most a view for a slice."""
+        """Return X_J, (j, d): a new array for an index array, at most a view for a slice."""
         out = np.empty((count(at, self.n), self.d))
 
         def gather(some: slice) -> None:
@@ -160,7 +160,7 @@ class Block:
         return out
 
     def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
-        """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = at (j,) and D = diag(scale), or the identity; new arrays."""
+        """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), new arrays, for J = at (j,) and D = diag(scale), or D = I."""
 
         def of_tile(A: FloatArray, some: slice) -> Moments:
             scaled = A if scale is None else scale[some, None] * A
@@ -171,15 +171,15 @@ class Block:
         return S, s
 
     def squared_norms(self) -> FloatArray:
-        """‖x_i‖²: (k,)."""
+        """Return ‖x_i‖²: (k,)."""
         return self._filled(lambda tile: np.asarray(np.einsum("ij,ij->i", tile, tile)))
 
     def column_sums(self) -> FloatArray:
-        """Xᵀ1: (d,)."""
+        """Return Xᵀ1: (d,)."""
         return self._summed(ALL, lambda tile, _: (tile.sum(axis=0),), rows_at_a_time(self.d))[0]
 
     def column_squares(self) -> FloatArray:
-        """The diagonal of XᵀX: (d,)."""
+        """Return the diagonal of XᵀX: (d,)."""
         return self._summed(ALL, lambda tile, _: (np.einsum("ij,ij->j", tile, tile),), rows_at_a_time(self.d))[0]
 
     @property
@@ -193,15 +193,15 @@ class Block:
         return self.d
 
     def tiles(self) -> list[slice]:
-        """The rows in parts that stay in the cache between two products with them, where that pays."""
+        """Split the rows into parts that stay in the cache between two products, where that pays."""
         return strips(self.n, rows_at_a_time(self.d))
 
     def piece(self, tile: slice) -> Block:
-        """A tile of the rows, made: a block of its own."""
+        """Return a tile of the rows as a block of its own."""
         return DenseBlock(self.made(tile), self.rows.start + tile.start)
 
     def pieces(self) -> Iterator[Block]:
-        """All rows, one tile after the other."""
+        """Yield all rows, one tile after the other."""
         return map(self.piece, self.tiles())
 
 
@@ -219,7 +219,7 @@ class DenseBlock(Block):
         super().__init__(X.shape[0], X.shape[1], start)
 
     def _at_once(self, at: Places) -> bool:
-        """A range has to be large: nothing has to be gathered."""
+        """Tell whether the rows are few enough; a range has to be large, since nothing has to be gathered."""
         return count(at, self.n) * self.d < TILED_NUMBERS if isinstance(at, slice) else super()._at_once(at)
 
     def made(self, at: Places) -> FloatArray:
@@ -235,7 +235,7 @@ class DenseBlock(Block):
 
 
 def with_ones(X: Matrix) -> Matrix:
-    """[X, 1]: (k, d + 1)."""
+    """Append a column of ones, [X, 1]: (k, d + 1)."""
     ones = np.ones((X.shape[0], 1))
     return sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
 
@@ -302,7 +302,7 @@ class SparseBlock(Block):
         return np.arange(self.n)[at] if isinstance(at, slice) else at
 
     def _stored(self, at: IntArray) -> tuple[IntArray, IntArray]:
-        """Of the numbers stored for rows J = at (j,): which of the j rows they are in, and where they are stored."""
+        """Locate the numbers stored for rows J = at (j,): which of the j rows they are in, and their positions."""
         first = self._csr.indptr[at].astype(np.intp)
         lengths = self._csr.indptr[at + 1] - first
         ends = np.cumsum(lengths)
@@ -313,7 +313,7 @@ class SparseBlock(Block):
         return self._csr[at]
 
     def moments(self, at: Places, scale: FloatArray | None = None) -> Moments:
-        """X_JᵀDX_J and X_JᵀD1, by a sparse product where the rows are many and short."""
+        """Compute X_JᵀDX_J and X_JᵀD1, by a sparse product if the rows are many and short."""
         at, d = self._index(at), self.d
         if core.compiled is not None:
             excess = d * d - COMPILED_PRODUCT_COST * self._mean_square_length
@@ -335,7 +335,7 @@ class SparseBlock(Block):
         return S, s
 
     def _paired(self, at: IntArray, scale: FloatArray | None) -> Moments:
-        """The moments by adding up pairs of stored numbers."""
+        """Compute the moments by summing pairs of stored numbers."""
         X, S, s = self._csr, np.zeros((self.d, self.d)), np.zeros(self.d)
         kinds = (np.float64, X.indices.dtype, X.indices.dtype)
         parts = (
@@ -346,7 +346,7 @@ class SparseBlock(Block):
         return S, s
 
     def _scattered(self, at: IntArray, scale: FloatArray | None) -> Moments:
-        """The moments of few rows, made dense."""
+        """Compute the moments of few rows, made dense."""
         row, stored = self._stored(at)
         columns, values = self._csr.indices[stored], self._csr.data[stored]
         B = np.zeros((len(at), self.d))
@@ -377,7 +377,7 @@ class SparseBlock(Block):
         return int(np.diff(self._csr.indptr).max(initial=0))
 
     def tiles(self) -> list[slice]:
-        """All rows: to cut sparse ones out costs more than the cache saves."""
+        """Return all rows as one tile: slicing sparse rows costs more than the cache saves."""
         return [ALL]
 
     def piece(self, tile: slice) -> Block:
@@ -385,5 +385,5 @@ class SparseBlock(Block):
 
 
 def _summed(places: IntArray, values: FloatArray, size: int) -> FloatArray:
-    """The sums of the values at each place: (size,)."""
+    """Sum the values at each place: (size,)."""
     return np.asarray(np.bincount(places, weights=values, minlength=size), dtype=np.float64)

@@ -29,7 +29,7 @@ STRIP_BYTES, BYTE_SECONDS = 1 << 18, 3e-10
 class Seal:
     """Arrays as they were when they were given.
 
-    arrays: Kept by reference. Those that nobody can write to are left out.
+    arrays: Kept by reference. Those that cannot be written to are left out.
     name: What messages call them.
     """
 
@@ -40,12 +40,12 @@ class Seal:
         self._begun = False
 
     def begin(self) -> None:
-        """The first look, if there was none: before anything is worked out of them."""
+        """Scan the arrays before anything is computed from them, unless that was done."""
         self._begun = self._sums is None
         self._sums = self._look() if self._begun else self._sums
 
     def end(self) -> None:
-        """The end of what began there."""
+        """End the run."""
         self._begun = False
 
     def _look(self) -> list[list[int]]:
@@ -67,7 +67,7 @@ class Seal:
 
 
 def checksums(array: NDArray[Any]) -> list[int]:
-    """The checksum of each strip of the bytes of an array."""
+    """Return the checksum of each strip of the bytes of an array."""
     if array.T.flags.c_contiguous:
         array = array.T
     if array.nbytes <= STRIP_BYTES:
@@ -83,7 +83,7 @@ def checksums(array: NDArray[Any]) -> list[int]:
 
 
 def as_block(X: Matrix, start: int = 0, columns: slice | IntArray = ALL) -> Block:
-    """An array (k, …) of numbers of any kind, dense or compressed, as the block that begins at a row of its source.
+    """Wrap an array (k, …) of numbers of any kind, dense or compressed, as the block that begins at row `start`.
 
     Of a dense one, `columns` (d,) are which of its columns are features.
     """
@@ -140,7 +140,7 @@ class ArrayRows(RowSource):
 
 
 def as_row_source(X: Any) -> RowSource:
-    """A source of the rows of X: X itself if it is one. Shapes: X (n, d)."""
+    """Return a source of the rows of X: X itself if it is one. Shapes: X (n, d)."""
     if isinstance(X, RowSource):
         return X
     if isinstance(X, np.ndarray) or not sp.issparse(X):
@@ -149,7 +149,7 @@ def as_row_source(X: Any) -> RowSource:
 
 
 def _compressed(X: Any, columns: bool = False) -> Matrix:
-    """Compressed rows of float64 without duplicates; compressed columns are left as they are, if so wished."""
+    """Convert to compressed rows of float64 without duplicates; with `columns`, keep compressed columns."""
     kinds = (sp.csr_array, sp.csc_array) if columns else (sp.csr_array,)
     if not isinstance(X, kinds) or X.dtype != np.float64:
         X = sp.csr_array(X, dtype=np.float64)

@@ -40,18 +40,18 @@ Found: TypeAlias = tuple[Block, Places, Places]
 
 
 class RowMap(Protocol):
-    """What makes features of rows."""
+    """Map from rows to features."""
 
     @property
     def width(self) -> int:
         """r, how many features it makes."""
 
     def features(self, X: Matrix) -> FloatArray:
-        """φ(x_i) for the rows of X (k, d): (k, r), a new array."""
+        """Return φ(x_i) for the rows of X (k, d): (k, r), a new array."""
 
     @property
     def row_seconds(self) -> float:
-        """What the features of one row take one core, roughly."""
+        """Approximate seconds of one core for the features of one row."""
 
 
 class RowSource(metaclass=Abstract):
@@ -73,12 +73,12 @@ class RowSource(metaclass=Abstract):
 
     @abstractmethod
     def blocks(self) -> Iterator[Block]:
-        """All rows, in order, in blocks; as often as it is asked for."""
+        """Yield all rows, in order, in blocks; it may be called repeatedly."""
 
     def each(
         self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
     ) -> Iterator[tuple[Places, Any]]:
-        """What a task makes of each block, in their order, with which rows these are.
+        """Apply a task to each block, in order, and yield its rows with each result.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class RowSource(metaclass=Abstract):
 
     def total(self, task: Task, *along: FloatArray, shapes: tuple[tuple[int, ...], ...], rows: IntArray | None = None,
               add: bool = False) -> list[FloatArray]:  # fmt: skip
-        """The sum of what a task makes of each block: arrays of these shapes."""
+        """Sum the results of a task over the blocks: arrays of these shapes."""
         return added((found for _, found in self.each(task, *along, rows=rows, add=add)), *shapes)
 
     @property
@@ -129,11 +129,11 @@ class RowSource(metaclass=Abstract):
         """Raise a `DataError` where what the rows come from is known to have changed since it was opened."""
 
     def begin(self) -> None:
-        """The same before anything is worked out of the rows."""
+        """Check the source at the start of a run, before anything is computed from the rows."""
         self.check()
 
     def end(self) -> None:
-        """The end of what began there."""
+        """End the run."""
 
     def __getitem__(self, rows: IntArray | slice) -> Matrix:
         """`take`, so that some samples of a problem are asked for in one way, wherever they are."""
@@ -146,15 +146,15 @@ class RowSource(metaclass=Abstract):
     # --- maps: a number a row ---
 
     def margins(self, w: FloatArray) -> FloatArray:
-        """X w for w (d,) or (d, r): (n,) or (n, r), a new array."""
+        """Return X w for w (d,) or (d, r): (n,) or (n, r), a new array."""
         return self._filled(partial(tasks.margins, w=w), w.shape[1:])
 
     def squared_norms(self) -> FloatArray:
-        """‖x_i‖²: (n,)."""
+        """Return ‖x_i‖²: (n,)."""
         return self._filled(tasks.squared_norms)
 
     def _filled(self, task: Task, shape: tuple[int, ...] = ()) -> FloatArray:
-        """What is made of each row, block by block into one array; of one block as it is."""
+        """Compute an array over the rows block by block; the result of a single block is not copied."""
         out: FloatArray | None = None
         for rows, values in self.each(task):
             if len(values) == self.n:
@@ -167,11 +167,11 @@ class RowSource(metaclass=Abstract):
     # --- sums over the rows ---
 
     def sum_of_squares(self) -> float:
-        """Σ ‖x_i‖²."""
+        """Return Σ ‖x_i‖²."""
         return float(self.column_squares().sum())
 
     def means(self) -> FloatArray:
-        """The means of the columns: (d,)."""
+        """Return the means of the columns: (d,)."""
         means: FloatArray = self.total(tasks.column_sums, shapes=((self.d,),))[0] / self.n
         return means
 
@@ -181,13 +181,13 @@ class RowSource(metaclass=Abstract):
         return int(max((longest for _, longest in self.each(tasks.longest_row)), default=0))
 
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
-        """Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
+        """Return Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
         shape = (self.d, *beta.shape[1:])
         task = tasks.weights if rows is None else tasks.weights_of_some
         return self.total(task, beta, rows=rows, shapes=(shape,))[0]
 
     def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
-        """One pass for two products: Xᵀβ, (d,), for the weights β that the visitor answers to X w, block by block.
+        """Compute two products in one pass: Xᵀβ, (d,), for the β that the visitor returns for X w, block by block.
 
         The visitor may be called for several blocks at once, in any order. Of rows elsewhere, X w comes here first.
         """
@@ -201,24 +201,24 @@ class RowSource(metaclass=Abstract):
         return added(((_scanned(block, w, visit),) for block in self.blocks()), (self.d,))[0]
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
-        """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
+        """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
         along = () if scale is None else (scale,)
         shapes = (self.d, self.d), (self.d,)
         S, s = self.total(tasks.moments, *along, rows=rows, shapes=shapes, add=True)
         return S, s
 
     def column_squares(self) -> FloatArray:
-        """The diagonal of XᵀX: (d,)."""
+        """Return the diagonal of XᵀX: (d,)."""
         return self.total(tasks.column_squares, shapes=((self.d,),))[0]
 
     # --- some rows ---
 
     def persist(self, task: Task, index: IntArray | None = None) -> RowSource:
-        """The rows that a task makes of these, or of some, ascending: kept where they are, which is elsewhere."""
+        """Store the rows that a task makes of these, or of some, ascending, where they are, outside this process."""
         raise NotImplementedError(f"{type(self).__name__} keeps nothing elsewhere")
 
     def take(self, rows: IntArray | slice) -> Matrix:
-        """X_J, (j, d), dense or sparse, for J = rows (j,) from 0 to n − 1, in a new array; or for a slice."""
+        """Return X_J, (j, d), dense or sparse, for J = rows (j,) from 0 to n − 1, in a new array; or for a slice."""
         if isinstance(rows, slice):
             if self.whole is not None:
                 return self.whole[rows]
@@ -241,13 +241,13 @@ class RowSource(metaclass=Abstract):
         return sp.vstack([part for part, _ in found], format="csr")[np.argsort(places)]
 
     def inner(self, rows: IntArray, others: IntArray) -> FloatArray:
-        """X_J X_Lᵀ for J = rows (j,) and L = others (l,): (j, l)."""
+        """Return X_J X_Lᵀ for J = rows (j,) and L = others (l,): (j, l)."""
         left = self.take(rows)
         right = left if others is rows else self.take(others)
         return as_dense(left @ right.T)
 
     def matrix(self) -> Matrix:
-        """X as one array, dense or sparse: (n, d). For solvers that know nothing else; it may be a copy.
+        """Return X as one array, dense or sparse: (n, d). It may be a copy, for solvers that need an array.
 
         Raises
         ------
@@ -264,7 +264,7 @@ class RowSource(metaclass=Abstract):
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.d)), *parts])
 
     def holding(self, rows: IntArray) -> Iterator[Found]:
-        """The blocks that some rows (j,), in any order, lie in: each row once."""
+        """Yield the blocks that contain the given rows (j,), in any order: each row once."""
         order = bounds = None
         done = 0
         for block in self.blocks():
@@ -284,12 +284,12 @@ class RowSource(metaclass=Abstract):
 
 
 def in_order(found: dict[int, T]) -> list[T]:
-    """What a visitor has found in blocks of rows that begin at these, in the order of the rows."""
+    """Sort results by the first row of their block."""
     return [found[start] for start in sorted(found)]
 
 
 def _scanned(block: Block, w: FloatArray, visit: Visitor) -> FloatArray:
-    """`RowSource.scan` of one block: its tiles in parts, in each of which they are added in their order."""
+    """Run `RowSource.scan` on one block: its tiles in parts, in each of which they are summed in order."""
     tiles = block.tiles()
     parts = parts_of(len(tiles))
     sums = np.zeros((len(parts), block.d))

@@ -1,4 +1,4 @@
-"""What is worked out of one block of rows: functions that a source calls where its rows are, and that can travel there.
+"""Compute products and sums over one block of rows, by functions that can be sent to where the rows are.
 
 Each takes a block, then, where only some of its rows are meant, their places in it, and then what belongs to these
 rows. `RowSource.each` hands it all that.
@@ -15,47 +15,47 @@ from qpsvm.data.rows.blocks import ALL, Block, Moments, Places
 
 
 def margins(block: Block, w: FloatArray) -> FloatArray:
-    """X w for w (d,) or (d, r): (k,) or (k, r)."""
+    """Return X w for w (d,) or (d, r): (k,) or (k, r)."""
     return block.margins(w)
 
 
 def squared_norms(block: Block) -> FloatArray:
-    """‖x_i‖²: (k,)."""
+    """Return ‖x_i‖²: (k,)."""
     return block.squared_norms()
 
 
 def weights(block: Block, beta: FloatArray) -> tuple[FloatArray]:
-    """Xᵀβ for β (k,) or (k, r): (d,) or (d, r)."""
+    """Return Xᵀβ for β (k,) or (k, r): (d,) or (d, r)."""
     return (block.weights(beta),)
 
 
 def weights_of_some(block: Block, at: Places, beta: FloatArray) -> tuple[FloatArray]:
-    """X_Jᵀβ for β (j,): (d,)."""
+    """Return X_Jᵀβ for β (j,): (d,)."""
     return (block.weights(beta, at),)
 
 
 def moments(block: Block, at: Places, scale: FloatArray | None = None) -> Moments:
-    """X_JᵀDX_J, (d, d), and X_JᵀD1, (d,)."""
+    """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,)."""
     return block.moments(at, scale)
 
 
 def column_sums(block: Block) -> tuple[FloatArray]:
-    """Xᵀ1: (d,)."""
+    """Return Xᵀ1: (d,)."""
     return (block.column_sums(),)
 
 
 def column_squares(block: Block) -> tuple[FloatArray]:
-    """The diagonal of XᵀX: (d,)."""
+    """Return the diagonal of XᵀX: (d,)."""
     return (block.column_squares(),)
 
 
 def longest_row(block: Block) -> int:
-    """The most numbers that one row stores."""
+    """Return the largest number of entries that one row stores."""
     return block.longest_row
 
 
 def take(block: Block, at: Places = ALL) -> Matrix:
-    """X_J: (j, d)."""
+    """Return X_J: (j, d)."""
     return block.take(at)
 
 

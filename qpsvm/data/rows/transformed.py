@@ -76,7 +76,7 @@ class Derived(RowSource):
 
 
 def shifted(block: Block, mean: FloatArray, scale: FloatArray | None = None) -> Block:
-    """The rows (x_i − μ)/s of a block, as exact as a copy. Shapes: mean, scale (d,); no scale means 1."""
+    """Return the rows (x_i − μ)/s of a block, as exact as a copy. Shapes: mean, scale (d,); no scale means 1."""
 
     def made(at: Places) -> FloatArray:
         rows: FloatArray = as_dense(block.take(at)) - mean
@@ -109,7 +109,7 @@ class Divide:
 
 
 def append_ones(block: Block) -> Block:
-    """The rows (x_i, 1) of a block."""
+    """Return the rows (x_i, 1) of a block."""
     if isinstance(block, SparseBlock):
         return SparseBlock(with_ones(block.matrix), block.rows.start)
     return Block(block.n, block.d + 1, block.rows.start, lambda at: with_ones(block.take(at)))
@@ -165,7 +165,7 @@ class SomeRows(RowSource):
 
 
 def select(source: RowSource, index: IntArray) -> RowSource:
-    """Some rows of a source, ascending, at least one: (k, d).
+    """Select some rows of a source, ascending, at least one: (k, d).
 
     Of rows elsewhere they come here where they are few enough, and else are gathered, and kept, where they are.
     """
@@ -188,7 +188,7 @@ class Stacked(RowSource):
         self.is_sparse = first.is_sparse
 
     def blocks(self) -> Iterator[Block]:
-        """The blocks of each, moved to their place."""
+        """Yield the blocks of each source, shifted to their rows."""
         start = 0
         for source in self.sources:
             for block in source.blocks():
@@ -224,11 +224,11 @@ class Tiled(Stacked):
         return np.tile(self.source.squared_norms(), self.times)
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
-        """Those of the rows of the source, some of them twice."""
+        """Return the moments of the rows of the source, some of them twice."""
         return self.source.moments(rows % self.source.n, scale)
 
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
-        """Xᵀ of the sum of the parts of β."""
+        """Return Xᵀ of the sum of the parts of β."""
         if rows is not None:
             return self.source.weights(beta, rows % self.source.n)
         return self.source.weights(beta.reshape(self.times, self.source.n, *beta.shape[1:]).sum(axis=0))
@@ -249,7 +249,7 @@ class Features:
 
 
 def map_rows(source: RowSource, row_map: RowMap) -> RowSource:
-    """The rows φ(x_i) that a map makes; of rows elsewhere they are made and kept there."""
+    """Return the rows φ(x_i) that a map makes; of remote rows they are made and stored there."""
     if not source.is_remote:
         return Mapped(source, row_map)
     made = source.persist(Features(row_map))
@@ -293,7 +293,7 @@ class Mapped(RowSource):
         return rows_at_a_time(max(self.source.d, self.d))
 
     def _fill(self, block: Block, start: int, out: FloatArray) -> None:
-        """The features of rows of a block from `start` on, where a tile begins."""
+        """Compute the features of rows of a block from `start` on, where a tile begins."""
         tiles = strips(len(out), self._step)
 
         def make(tile: slice) -> None:
@@ -302,7 +302,7 @@ class Mapped(RowSource):
         in_tiles(make, tiles, len(out) * self.row_map.row_seconds)
 
     def blocks(self) -> Iterator[Block]:
-        """The one block of what is kept; or some tiles of each block of the source."""
+        """Yield the one block of cached features; or some tiles of each block of the source."""
         if self.whole is not None:
             yield DenseBlock(self.whole)
             return
@@ -313,7 +313,7 @@ class Mapped(RowSource):
                 yield DenseBlock(out, block.rows.start + part.start)
 
     def holding(self, rows: IntArray) -> Iterator[Found]:
-        """The tiles that some rows lie in, each made whole."""
+        """Yield the tiles that contain the given rows, each computed as a whole."""
         if self.whole is not None:
             yield from super().holding(rows)
             return
@@ -351,13 +351,13 @@ class Standardised(Derived):
         self.target, self.weight = getattr(source, "target", None), getattr(source, "weight", None)
 
     def where(self, row: int) -> str:
-        """A row in words, where the source has some for it."""
+        """Describe a row, in the words of the source if it has some."""
         said = getattr(self.source, "where", None)
         return f"row {row}" if said is None else str(said(row))
 
 
 def divided(X: Matrix, scale: FloatArray) -> Matrix:
-    """Sparse X (n, d), without duplicates, with its columns divided: CSR."""
+    """Divide the columns of sparse X (n, d), without duplicates: CSR."""
     rows = sp.csr_array(X)
     made = sp.csr_array((rows.data / scale[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
     made.has_canonical_format = True
@@ -365,7 +365,7 @@ def divided(X: Matrix, scale: FloatArray) -> Matrix:
 
 
 def standardised(source: RowSource) -> Standardised:
-    """The rows of a source with mean 0 and deviation 1 in every column; of a constant one the deviation is called 1."""
+    """Standardise the rows of a source: mean 0, deviation 1 in every column; a constant column has the deviation 1."""
     n, (low, high, total, zeros) = source.n, _ends(source)
     peak = np.maximum(np.abs(low), np.abs(high))  # squares of what is divided by it stay in range
     peak[peak == 0.0] = 1.0
@@ -380,7 +380,7 @@ def standardised(source: RowSource) -> Standardised:
 
 
 def _ends(source: RowSource) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The least, the largest and the sum of the numbers of each column, and how many zeros are not stored."""
+    """Return minimum, maximum and sum of each column, and the number of zeros that are not stored."""
     low, high = np.full(source.d, np.inf), np.full(source.d, -np.inf)
     total, stored = np.zeros(source.d), np.zeros(source.d)
     for X in _tiles(source):
@@ -391,7 +391,7 @@ def _ends(source: RowSource) -> tuple[FloatArray, FloatArray, FloatArray, FloatA
 
 
 def _deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The sums of (x − μ)/p and of its square over what is stored: (d,), (d,)."""
+    """Return the sums of (x − μ)/p and of its square over what is stored: (d,), (d,)."""
     shift, squares = np.zeros(source.d), np.zeros(source.d)
     for X in _tiles(source):
         if sp.issparse(X):
@@ -406,7 +406,7 @@ def _deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tuple[
 
 
 def _tiles(source: RowSource) -> Iterator[Matrix]:
-    """All rows, a few at a time."""
+    """Yield all rows, a few at a time."""
     for block in source.blocks():
         for piece in block.pieces():
             if piece.n:
@@ -414,5 +414,5 @@ def _tiles(source: RowSource) -> Iterator[Matrix]:
 
 
 def _flat(row: Any) -> FloatArray:
-    """A row that may be sparse, as a vector."""
+    """Return a row that may be sparse as a vector."""
     return np.asarray(row.toarray() if sp.issparse(row) else row, dtype=np.float64).ravel()

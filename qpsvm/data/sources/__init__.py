@@ -1,4 +1,4 @@
-"""Samples from files and other stores, opened as rows that are looked at a block at a time.
+"""Samples from files and other stores, opened as rows that are read a block at a time.
 
 `open_rows` is the way in. What is stored as an array is mapped (`arrays`); what has to be decoded is decoded once, into
 a scratch file that is mapped then (`spool`). Either way a pass reads blocks of some 32 MB, which need no memory of

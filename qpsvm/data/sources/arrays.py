@@ -39,7 +39,7 @@ class SparseMap(StoredRows):
     indices (m,): Their columns.
     indptr (n + 1,): Where each row begins.
     d: The columns.
-    block_rows: By default a block has as many rows as hold so many numbers (`BLOCK_NUMBERS`).
+    block_rows: Rows per block; by default as many as hold `BLOCK_NUMBERS` numbers.
     """
 
     is_sparse = True
@@ -71,19 +71,19 @@ class SparseMap(StoredRows):
 
     @property
     def nbytes(self) -> int:
-        """Of what lies in memory for good: a map does not."""
+        """Bytes that stay in memory, without memory maps."""
         return sum(part.nbytes for part in (self.data, self.indices, self.indptr) if not is_mapped(part))
 
 
 def width_of(path: str) -> int:
-    """The columns of a .npy file. Raises FileFormatError, DataError, DataTypeError."""
+    """Read the number of columns of a .npy file. Raises FileFormatError, DataError, DataTypeError."""
     array = mapped(path)
     _check_shape(array, path)
     return int(array.shape[1])
 
 
 def mapped(path: str) -> NDArray[Any]:
-    """The array of a .npy file, as a map of it. Raises FileFormatError."""
+    """Map the array of a .npy file. Raises FileFormatError."""
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except DAMAGE as error:
@@ -102,7 +102,7 @@ def _check_shape(array: NDArray[Any], name: str) -> None:
 
 
 def from_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
-    """The rows of an array in memory, or of a map; or those of .npy files, a list of paths, below each other."""
+    """Open the rows of an array, of a map, or of .npy files, a list of paths, one below the other."""
     names = data if isinstance(data, list) else [os.fspath(getattr(data, "filename", None) or "")]
     watch, what = Watch(names), names[0] or "X"
     arrays = [mapped(path) for path in names] if isinstance(data, list) else [raw_array(data, "X")]
@@ -144,13 +144,13 @@ def _is_place(given: Any) -> bool:
 
 
 def _as_range(places: list[int]) -> slice | IntArray:
-    """Columns that follow each other as a slice, which takes a view."""
+    """Convert consecutive columns to a slice, which takes a view."""
     first, end = places[0], places[-1] + 1
     return slice(first, end) if places == list(range(first, end)) else np.array(places, dtype=np.intp)
 
 
 def _beside(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDArray[Any] | None:
-    """Labels or weights that are a column, or stand in an array, or a .npy file, of their own: (n,)."""
+    """Read labels or weights from a column, an array, or a .npy file: (n,)."""
     if given is None:
         return None
     if _is_place(given):
@@ -193,7 +193,7 @@ class MemoryMap(StoredRows):
         super().__init__((sum(map(len, self.parts)), d), origin, block_rows)
 
     def blocks(self) -> Iterator[Block]:
-        """Views of some rows of a part; before each, the file is looked at for a change."""
+        """Yield views of some rows of a part; before each, the file is checked for a change."""
         start, watch = 0, self.origin.watch
         watch.check()
         for part, name in zip(self.parts, self._files, strict=True):
@@ -219,5 +219,5 @@ class MemoryMap(StoredRows):
 
     @property
     def nbytes(self) -> int:
-        """Of what lies in memory for good: a map does not."""
+        """Bytes that stay in memory, without memory maps."""
         return sum(part.nbytes for part in self.parts if not is_mapped(part))

@@ -1,9 +1,9 @@
-"""Parquet, Feather, and what else pyarrow has in memory: record batches as rows of numbers.
+"""Read Parquet, Feather and other data of pyarrow as rows of numbers (`ArrowRows`, `StreamedRows`).
 
 Each column is one array in a batch. Numbers are set down row by row, a strip of rows at a time that fits into the
 cache. Files are read one after the other, each by its own columns, so that one that differs is named.
 
-Rows that somebody else hands out, a batch after the other: arrays, or record batches of pyarrow.
+Rows of third-party batches, one after the other: arrays, or record batches of pyarrow.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ READ_AHEAD = 4
 
 
 def needed(what: str) -> Any:
-    """The data sets of pyarrow, which is imported when it is first used. Raises MissingExtraError."""
+    """Import the data sets of pyarrow. Raises MissingExtraError."""
     try:
         import pyarrow.dataset as dataset
     except ImportError as error:
@@ -52,7 +52,7 @@ def needed(what: str) -> Any:
 
 
 def batch_of(record: Any, chosen: Chosen, dtype: np.dtype[Any], name: str, start: int) -> Batch:
-    """The rows of a record batch that begins at a row of a file. Raises DataError."""
+    """Decode a record batch that begins at a row of a file. Raises DataError."""
     found = {column: numbers_of(record, column, name, start) for column in chosen.used if column != chosen.target}
     X = np.column_stack([found[column] for column in chosen.features]).astype(dtype, copy=False)
     labels = None if chosen.target is None else labels_of(_filled(record, chosen.target, name, start))
@@ -60,7 +60,7 @@ def batch_of(record: Any, chosen: Chosen, dtype: np.dtype[Any], name: str, start
 
 
 def _filled(record: Any, column: str, name: str, start: int) -> Any:
-    """A column without codes for its values, of which none may be missing. Raises DataError."""
+    """Decode a column of codes, of which no value may be missing. Raises DataError."""
     import pyarrow.types as types
 
     array = record.column(column)
@@ -74,7 +74,7 @@ def _filled(record: Any, column: str, name: str, start: int) -> Any:
 
 
 def numbers_of(record: Any, column: str, name: str, start: int) -> NDArray[Any]:
-    """A column as numbers, of which each is a double. Raises DataError."""
+    """Decode a column as numbers, each of which equals a double. Raises DataError."""
     array = _filled(record, column, name, start)
     values = exact = labels_of(array)
     if "decimal" in str(array.type) and reaches(values):
@@ -86,7 +86,7 @@ def numbers_of(record: Any, column: str, name: str, start: int) -> NDArray[Any]:
 
 
 def labels_of(array: Any) -> NDArray[Any]:
-    """An Arrow array without nulls and codes as labels: numbers or text."""
+    """Convert an Arrow array without nulls and codes to labels: numbers or text."""
     if not is_number(array.type):
         return np.array([str(text) for text in array.to_pylist()], dtype=np.str_)
     values: NDArray[Any] = (array.cast("float64") if "decimal" in str(array.type) else array).to_numpy(
@@ -96,7 +96,7 @@ def labels_of(array: Any) -> NDArray[Any]:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether the values of an Arrow type are numbers, or True and False."""
+    """Tell whether the values of an Arrow type are numbers, or True and False."""
     import pyarrow.types as types
 
     if types.is_dictionary(kind):
@@ -105,7 +105,7 @@ def is_number(kind: Any) -> bool:
 
 
 def fits_single(kind: Any) -> bool:
-    """Whether every value of an Arrow type is a float32."""
+    """Tell whether every value of an Arrow type is a float32."""
     return str(kind) in ("float", "halffloat", "int8", "int16", "uint8", "uint16", "bool")
 
 
@@ -157,7 +157,7 @@ class ArrowRows(Decoder):
 
 
 def _reading(fragment: Any) -> dict[str, Any]:
-    """How a Parquet file on this machine is read: as it is decoded. By default all of it is read into memory first."""
+    """Return options to decode a local Parquet file as it is read. By default all of it is read into memory first."""
     import pyarrow.fs
     from pyarrow import dataset
 
@@ -192,7 +192,7 @@ def check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str,
 
 
 def files(paths: Sequence[str], form: str) -> Any:
-    """The data set of some files of one format."""
+    """Open the data set of some files of one format."""
     dataset = needed(paths[0])
     try:
         return dataset.dataset(list(paths), format=form)
@@ -201,7 +201,7 @@ def files(paths: Sequence[str], form: str) -> Any:
 
 
 def frames(paths: Sequence[str], form: str, name: str, whole: bool) -> Iterator[Frame]:
-    """The rows of files with the same columns as tables in memory: all at once, or some at a time.
+    """Yield the rows of files with the same columns as tables in memory: all at once, or some at a time.
 
     `name` is what messages call them. Raises DataError, FileFormatError, MissingExtraError.
     """
@@ -288,7 +288,7 @@ class StreamedRows(Decoder):
 
 
 def _parts(some: Any) -> tuple[Matrix, Any, Any]:
-    """X, y and weight of a batch. Raises DataError, DataTypeError."""
+    """Split a batch into X, y and weight. Raises DataError, DataTypeError."""
     X, y, weight = (*some, None, None)[:3] if isinstance(some, tuple) else (some, None, None)
     X = as_row_source(X).matrix() if sp.issparse(X) else raw_array(X, "a batch")
     if X.ndim != 2 or X.dtype.kind not in "biuf":

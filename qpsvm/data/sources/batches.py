@@ -1,4 +1,4 @@
-"""Rows as a decoder hands them out, a batch after the other; and what the first pass over them finds out.
+"""Decode rows batch by batch (`Decoder`), and check them in a first pass (`tallied`).
 
 That are rows of each file, columns, labels, weights, and whether all is well: numbers of samples must be finite, and
 have squares that do not overflow. Where one is not, it is named.
@@ -66,15 +66,15 @@ class Decoder(ABC):
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
-        """All rows, in order; as often as it is asked for. Raises Reconsidered."""
+        """Yield all rows, in order; it may be called repeatedly. Raises Reconsidered."""
 
     def shape(self) -> tuple[int, int] | None:
-        """(n, d), where it is known before anything is decoded."""
+        """Return (n, d), if it is known before anything is decoded."""
         return None
 
 
 def as_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels (k,) of batches: numbers, or text."""
+    """Convert labels (k,) of batches to numbers or text."""
     return y if y.dtype.kind in "biuf" else y.astype(np.str_)
 
 
@@ -97,7 +97,7 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
 
 
 def in_words(column: int, names: Sequence[str] | None) -> str:
-    """A column in words."""
+    """Describe a column."""
     return f"column {column}" if names is None else f"column {names[column]!r}"
 
 
@@ -146,7 +146,7 @@ class Tally:
         return sum(length for _, length in self.files)
 
     def origin(self) -> Origin:
-        """Where they are from, and what stood beside them."""
+        """Return the origin of the rows, with the labels and weights stored with them."""
         names, lengths = zip(*self.files, strict=True)
         target: NDArray[Any] | None = np.concatenate(self._labels) if self._labels else None
         target = whole(target) if target is not None and target.dtype.kind == "f" else target
@@ -155,13 +155,13 @@ class Tally:
 
 
 def _nothing(*_: object) -> None:
-    """Where nobody keeps the rows."""
+    """Ignore the rows."""
 
 
 def tallied(
     decoder: Decoder, take: Callable[[Matrix, str], None] = _nothing, again: Callable[[], None] = _nothing
 ) -> Tally:
-    """One pass over all batches, each of which is checked and handed to whoever keeps it. Raises DataError."""
+    """Pass over all batches once: check each, and hand it to a consumer. Raises DataError."""
     while True:
         tally = Tally(decoder)
         try:
@@ -181,6 +181,6 @@ def tallied(
 
 
 def said(decoder: Decoder) -> str:
-    """The files in a message."""
+    """Describe the files for a message."""
     first, *others = [name for name in decoder.names if name] or [decoder.kind]
     return f"{first} and {len(others)} more" if others else first

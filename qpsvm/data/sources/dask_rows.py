@@ -46,7 +46,7 @@ RETRIES, PATIENCE = 3, 60.0
 
 @contextmanager
 def cluster_faults() -> Iterator[None]:
-    """Say in our own words that the scheduler is gone, that futures were lost, or that a partition ends its worker.
+    """Translate errors of Dask: the scheduler is gone, futures were lost, or a partition ends its worker.
 
     Vectors are meant to travel, and labels may be text: Dask does not warn of either.
     """
@@ -65,7 +65,7 @@ def cluster_faults() -> Iterator[None]:
 
 
 def fault_of(error: BaseException) -> ClusterError:
-    """The error for one of Dask's: a partition that ends its worker, or else a cluster that is gone."""
+    """Convert an error of Dask: a partition that ends its worker, or else a cluster that is gone."""
     if type(error).__name__ == "KilledWorker":
         return ClusterError(
             f"a partition ended each worker that was to compute it, which may be for want of memory ({error}): make "
@@ -81,7 +81,7 @@ _GONE = (
 
 
 def _kinds() -> tuple[type[BaseException], ...]:
-    """Dask's errors, where its cluster is in use."""
+    """Return Dask's error types, if its cluster is in use."""
     if "distributed" not in sys.modules:
         return ()
     from distributed import CancelledError, client
@@ -94,7 +94,7 @@ def _kinds() -> tuple[type[BaseException], ...]:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """What is known of one partition: rows, columns, numbers stored, the most in a row, and what is wrong with it."""
+    """Facts about one partition: rows, columns, entries, the most entries of a row, and a fault."""
 
     rows: int
     columns: int
@@ -105,7 +105,7 @@ class Facts:
 
 
 def facts_of(X: Any, names: Sequence[str] | None = None) -> Facts:
-    """What is known of one partition (k, d), found where it is."""
+    """Inspect one partition (k, d) where it is."""
     shape = getattr(X, "shape", ())
     if len(shape) != 2:
         return Facts(0, 0, 0, False, fault=f" has shape {shape} where rows and columns are needed")
@@ -127,7 +127,7 @@ class DaskRows(RowSource):
 
     parts: The partitions, as Dask has them.
     facts: One for each partition.
-    collection: What they are of, held because a cluster forgets what nobody holds.
+    collection: Their collection, referenced because a cluster drops what has no reference.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class DaskRows(RowSource):
     # --- one graph ---
 
     def _compute(self, calls: Sequence[Any]) -> list[Any]:
-        """The answers of tasks: Dask's, where they have been computed."""
+        """Compute the results of tasks by Dask."""
         import dask
 
         with cluster_faults():
@@ -191,7 +191,7 @@ class DaskRows(RowSource):
         yield from zip(places, map(_make_writeable, answers), strict=True)
 
     def _partitions_of(self, rows: IntArray | None) -> Iterator[tuple[int, Places, Places]]:
-        """The partitions that rows lie in, all or some (j,) in any order, with their places there and among these."""
+        """Yield the partitions that contain the rows, all or some (j,) in any order, with the positions of these."""
         if rows is None:
             for k, (start, stop) in enumerate(pairwise(self.ends.tolist())):
                 if stop > start:
@@ -242,7 +242,7 @@ class DaskRows(RowSource):
         return found
 
     def persist(self, task: Task, index: IntArray | None = None) -> DaskRows:
-        """Rows that a task makes of some of each partition, kept where these are."""
+        """Store the rows that a task makes of some of each partition where these are."""
         import dask
 
         run, look = dask.delayed(_run, pure=False), dask.delayed(facts_of, pure=False)
@@ -254,7 +254,7 @@ class DaskRows(RowSource):
     # --- as any source ---
 
     def blocks(self) -> Iterator[Block]:
-        """The partitions, one after the other, each brought here: for what goes through the rows itself."""
+        """Yield the partitions, one after the other, each fetched: for code that iterates over the rows itself."""
         if self.whole is not None:
             yield as_block(self.whole)
             return
@@ -263,7 +263,7 @@ class DaskRows(RowSource):
                 yield as_block(as_float(self._compute([part])[0], self.is_sparse), start)
 
     def holding(self, rows: IntArray) -> Iterator[Found]:
-        """Of each partition the rows that are meant, brought here together."""
+        """Fetch the selected rows of all partitions as one block."""
         yield as_block(self.take(rows)), ALL, ALL
 
     def __deepcopy__(self, known: Any) -> DaskRows:
@@ -279,12 +279,12 @@ class DaskRows(RowSource):
 
     @property
     def nbytes(self) -> int:
-        """None of this process's own."""
+        """Bytes in this process: none."""
         return 0
 
 
 def open_collection(X: Any, *vectors: Any) -> tuple[DaskRows, list[Any]]:
-    """The rows of a collection, (n, d), and vectors over them: arrays, (n,), where they were collections, too.
+    """Open the rows of a collection, (n, d), and vectors over them, which become arrays, (n,).
 
     What belongs together is computed together, and persisted: a file is read once. Raises DataError, DataTypeError,
     ClusterError.
@@ -305,7 +305,7 @@ def open_collection(X: Any, *vectors: Any) -> tuple[DaskRows, list[Any]]:
 
 
 def _check(facts: Sequence[Facts]) -> None:
-    """That the partitions are parts of one table. Raises DataError, DataTypeError."""
+    """Check that the partitions are parts of one table. Raises DataError, DataTypeError."""
     width = next((part.columns for part in facts if part.rows), 0)
     for k, part in enumerate(facts):
         if part.fault is not None:
@@ -317,7 +317,7 @@ def _check(facts: Sequence[Facts]) -> None:
 
 
 def _fits(X: Any) -> bool:
-    """Whether the collection is to be persisted: a cluster holds it, or it takes little enough of this memory."""
+    """Tell whether the collection is to be persisted: a cluster holds it, or it takes little enough of this memory."""
     if on_cluster():
         return True
     size = float(X.nbytes)  # NaN where the number of rows is not known
@@ -341,19 +341,19 @@ def _wait(client: Any, futures: Sequence[Any]) -> None:
 
 
 def _run(part: Any, sparse: bool, task: Task, *given: Any) -> Any:
-    """What a task makes of a partition."""
+    """Run a task on a partition."""
     X = sp.csr_array(part, dtype=np.float64) if sparse else np.asarray(part)
     return task(as_block(X), *map(unpack, given))
 
 
 def _add(*answers: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-    """The sums of several answers, in their order."""
+    """Sum several answers, in their order."""
     first = tuple(array.copy() for array in answers[0])
     return tuple(added([first, *answers[1:]]))
 
 
 def _make_writeable(answer: Any) -> Any:
-    """An answer whose arrays may be written to: what a cluster has sent may not."""
+    """Make the arrays of an answer writeable: those that a cluster has sent are not."""
     if isinstance(answer, tuple):
         return tuple(map(_make_writeable, answer))
     return answer.copy() if isinstance(answer, np.ndarray) and not answer.flags.writeable else answer
@@ -364,12 +364,12 @@ def _sums_of(block: Block) -> tuple[FloatArray, FloatArray]:
 
 
 def as_float(X: Any, sparse: bool) -> Matrix:
-    """A partition as the blocks of a source are: float64, and compressed where the source is sparse."""
+    """Convert a partition to the blocks' format: float64, and compressed if the source is sparse."""
     return sp.csr_array(X, dtype=np.float64) if sparse else np.ascontiguousarray(X, dtype=np.float64)
 
 
 def on_cluster() -> bool:
-    """Whether Dask computes on a cluster, `dask.distributed`, from here."""
+    """Tell whether Dask computes on a cluster, `dask.distributed`, from here."""
     if "distributed" not in sys.modules:
         return False
     from distributed import default_client
@@ -390,7 +390,7 @@ def _column_names(X: Any) -> tuple[str, ...] | None:
 
 
 def _as_array(X: Any) -> Any:
-    """A Dask array of a Dask collection, with all columns in one chunk. Raises DataError, DataTypeError."""
+    """Convert a Dask collection to a Dask array with all columns in one chunk. Raises DataError, DataTypeError."""
     array = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     if not hasattr(array, "to_delayed") or not hasattr(array, "ndim"):
         raise DataTypeError(f"X must be a Dask array or data frame, got {type(X).__name__}")
@@ -402,7 +402,7 @@ def _as_array(X: Any) -> Any:
 
 
 def _as_vector(values: Any) -> Any:
-    """An array of one dimension; of two, the one column. Raises DataError."""
+    """Convert to an array of one dimension, if need be from one column. Raises DataError."""
     array = values.to_dask_array() if hasattr(values, "to_dask_array") else values
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

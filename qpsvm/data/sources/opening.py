@@ -1,4 +1,4 @@
-"""One call that opens rows wherever they are stored: a path, several, a pattern, a folder, an array, a table."""
+"""Open rows wherever they are stored (`open_rows`): a path, several, a pattern, a folder, an array, a table."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def open_rows(
 
 
 def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> StoredRows | Decoder:
-    """Rows as they are stored, or what decodes them."""
+    """Return rows as they are stored, or what decodes them."""
     if isinstance(data, StoredRows):
         return data
     if isinstance(data, np.ndarray):
@@ -154,7 +154,7 @@ OTHERS = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table 
 
 
 def expanded(data: Any) -> list[str]:
-    """The files, in the order of their names where a pattern or a folder stands for them."""
+    """Return the files, in the order of their names where a pattern or a folder stands for them."""
     if not is_path(data):
         return [path for some in data for path in expanded(some)]
     name = os.fspath(data)
@@ -175,7 +175,7 @@ def expanded(data: Any) -> list[str]:
 
 
 def with_content(paths: Sequence[str]) -> list[str]:
-    """The files that are not empty. Raises FileFormatError."""
+    """Return the files that are not empty. Raises FileFormatError."""
     try:
         for path in paths:
             refuse_device(path, seekable=True)
@@ -188,7 +188,7 @@ def with_content(paths: Sequence[str]) -> list[str]:
 
 
 def one_format(paths: Sequence[str]) -> str:
-    """The format that all files have: "npy", "parquet", "feather", "csv" or "libsvm". Raises FileFormatError."""
+    """Return the format that all files have: "npy", "parquet", "feather", "csv" or "libsvm". Raises FileFormatError."""
     forms = [format_by_content(path) for path in paths]
     other = next((k for k, form in enumerate(forms) if form != forms[0]), None)
     if other is not None:
@@ -199,7 +199,7 @@ def one_format(paths: Sequence[str]) -> str:
 
 
 def format_by_content(path: str) -> str:
-    """The format of a file by its first bytes."""
+    """Detect the format of a file by its first bytes."""
     try:
         with open(path, "rb") as file:
             mark = file.read(8)

@@ -36,7 +36,7 @@ class Packed:
     others: FloatArray
 
     def unpack(self) -> FloatArray:
-        """The vector: (n,)."""
+        """Return the vector: (n,)."""
         out = np.where(np.unpackbits(self.at_low, count=self.n), self.ends[0], 0.0)
         out[np.unpackbits(self.at_high, count=self.n).astype(bool)] = self.ends[1]
         out[self.places] = self.others
@@ -44,7 +44,7 @@ class Packed:
 
 
 def pack(values: FloatArray) -> FloatArray | Packed:
-    """A vector (n,) as it is to be sent; itself where packing does not pay."""
+    """Pack a vector (n,) for sending; return it as it is if packing does not pay."""
     n = len(values)
     if values.ndim != 1 or n < FEW:
         return values
@@ -57,5 +57,5 @@ def pack(values: FloatArray) -> FloatArray | Packed:
 
 
 def unpack(given: Any) -> Any:
-    """What was sent, as it was."""
+    """Restore what was packed."""
     return given.unpack() if isinstance(given, Packed) else given

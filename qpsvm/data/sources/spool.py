@@ -37,7 +37,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def folder_of(scratch: Any) -> str:
-    """Where scratch files go: the folder that a user named, or the system's for None. Raises FileAccessError."""
+    """Return the folder of scratch files: as given, or the system's for None. Raises FileAccessError."""
     folder = tempfile.gettempdir() if scratch is None or scratch is True else os.fspath(scratch)
     if not os.path.isdir(folder):
         raise FileAccessError(f"scratch={folder!r} is no folder; name one with room for the decoded numbers")
@@ -80,7 +80,7 @@ class Scratch:
             raise FileAccessError(f"the scratch file in {self._folder}: {error.strerror}") from error
 
     def mapped(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-        """All that was written, as one array; the file is given up with it."""
+        """Map all that was written as one array; the file ends with the map."""
         if 0 in shape:
             return np.empty(shape, dtype)
         return np.asarray(np.memmap(self._file, dtype, "r", shape=shape))
@@ -148,7 +148,7 @@ class Stored(Decoder):
         return self.rows.shape
 
     def batches(self) -> Iterator[Batch]:
-        """The blocks, cut where a file ends."""
+        """Yield the blocks, cut where a file ends."""
         rows, first = self.rows, 0
         for name, end in zip(self.names, np.cumsum(rows.origin.lengths).tolist(), strict=True):
             for start in range(first, end, rows.block_rows):
@@ -172,7 +172,7 @@ class Decoded(StoredRows):
         self.is_sparse = decoder.is_sparse
 
     def blocks(self) -> Iterator[Block]:
-        """What the decoder hands out. Raises DataError."""
+        """Yield the batches of the decoder as blocks. Raises DataError."""
         start = 0
         self._decoder.watch.check()
         for batch in self._decoder.batches():

@@ -1,4 +1,4 @@
-"""Rows that are stored somewhere, with what stands beside them: labels, weights, names, and which file a row is in.
+"""Stored rows (`StoredRows`) with their labels, weights, column names and files (`Origin`).
 
 Files that must stay as they are while their rows are read, again and again: a change is noticed, and said.
 
@@ -62,7 +62,7 @@ def _state(path: str) -> State:
 
 
 def _difference(before: State, now: State) -> str:
-    """What is another, in words."""
+    """Describe the difference of two states of a file."""
     if before[0] != now[0]:
         return f"from {before[0]} to {now[0]} bytes"
     return "it was written to" if before[2:] == now[2:] else "another file has its name"
@@ -93,13 +93,13 @@ class Origin:
         freeze_parts(self)
 
     def where(self, row: int) -> str:
-        """A row in words: its file, and its place there from 0."""
+        """Describe a row: its file, and its position there from 0."""
         ends = np.cumsum(self.lengths)
         k = int(np.searchsorted(ends, row, side="right"))
         return at_row(self.names[k], row - int(ends[k] - self.lengths[k]))
 
     def said(self) -> str:
-        """The files, in few words."""
+        """Describe the files briefly."""
         named = [name for name in self.names if name]
         if not named:
             return self.kind
@@ -107,12 +107,12 @@ class Origin:
 
 
 def at_row(name: str, row: int) -> str:
-    """The row of a file in words, from 0."""
+    """Describe the row of a file, from 0."""
     return f"{name}, row {row}" if name else f"row {row}"
 
 
 class StoredRows(RowSource):
-    """Rows from files or arrays, which are looked at a block at a time. What `open_rows` returns.
+    """Rows from files or arrays, which are read a block at a time, as `open_rows` returns them.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class StoredRows(RowSource):
         return f"<{type(self).__name__} {self.n} × {self.d}: {kind}; {self.origin.said()}>"
 
     def where(self, row: int) -> str:
-        """A row in words, for messages: "part-3.parquet, row 17", counted from 0.
+        """Describe a row, for messages: "part-3.parquet, row 17", counted from 0.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Chosen:
 
     @property
     def used(self) -> tuple[str, ...]:
-        """All of them, each once."""
+        """Names of all chosen columns, each once."""
         beside = [name for name in (self.target, self.weight) if name is not None]
         return (*self.features, *beside)
 
@@ -239,7 +239,7 @@ def check_names(
 
 
 def _place(names: Sequence[str], given: Any, option: str, where: str) -> int:
-    """The place of a column."""
+    """Find the index of a column."""
     if isinstance(given, str):
         if given not in names:
             raise UnknownOptionError(f"{option}: {where} has no column {given!r}; {nearest(given, names)}")

@@ -59,7 +59,7 @@ class CsvRows(Decoder):
             self.watch.check(path)
 
     def _column(self, sheet: Sheet, name: str, cells: Sequence[str], start: int) -> NDArray[Any]:
-        """The cells of a column from row `start` on, (k,): numbers, or those of the target as text."""
+        """Read the cells of a column from row `start` on, (k,): numbers, or those of the target as text."""
         is_target = name == self._columns.target
         if is_target and self._text:
             texts = [cell.strip() for cell in cells]
@@ -91,12 +91,12 @@ class CsvRows(Decoder):
 
 
 def sheet_of(path: str) -> Sheet:
-    """The header of a CSV file. Raises FileFormatError."""
+    """Open a CSV file and read its header. Raises FileFormatError."""
     return parse(path, partial(text_in, path))
 
 
 def _at(sheet: Sheet, name: str, row: int) -> str:
-    """Where a cell stands, in words."""
+    """Describe the position of a cell."""
     return f"{sheet.path}, line {sheet.place(row, name)[0]}, row {row}, column {name!r}"
 
 
@@ -130,7 +130,7 @@ class LibsvmRows(Decoder):
 
     @staticmethod
     def _blocks(path: str) -> Iterator[bytes]:
-        """The text of a file in whole lines."""
+        """Yield the text of a file in whole lines."""
         with readable(path), unpacked(path) as file:
             while lines := file.readlines(LIBSVM_BYTES):
                 yield b"".join(lines).removeprefix(b"\xef\xbb\xbf")
@@ -143,7 +143,7 @@ class LibsvmRows(Decoder):
         return Batch(self._shifted(X), y, None, path, start)
 
     def _shifted(self, X: Matrix) -> Matrix:
-        """The same with the first index as column 0."""
+        """Shift the columns so that the first index is column 0."""
         lowest = int(X.indices.min(initial=1))
         if lowest < self.first_index:
             self.first_index = 0

@@ -39,27 +39,27 @@ SYMBOLS = {
 
 
 def flat(name: str) -> Any:
-    """An attribute of a point, (n, k) or (n, 1), over the rows: those of all rivals, (m,)."""
+    """Return an attribute of a point, (n, k) or (n, 1), over the rows: those of all rivals, (m,)."""
     return lambda at: at.dual.flat(np.broadcast_to(getattr(at, name), at.alpha.shape))
 
 
 def prices(at: AllInOneQuantities) -> FloatArray:
-    """C_i of each row: (m,)."""
+    """Return C_i of each row: (m,)."""
     return at.dual.flat(np.broadcast_to(at.C[:, None], at.alpha.shape))
 
 
 def kind(which: int) -> Subset:
-    """The rows with α = 0, those between their bounds, or those at the bound."""
+    """Return the rows with α = 0, those between their bounds, or those at the bound."""
     return Subset(f"kind == {which}", lambda at: kinds(at) == which)
 
 
 def kinds(at: AllInOneQuantities) -> Any:
-    """0, 1 or 2 of each row: (m,)."""
+    """Return the kind, 0, 1 or 2, of each row: (m,)."""
     return at.dual.flat(at.problem.samples.taking_part(at.result.kind))
 
 
 def norm_apart(at: AllInOneQuantities) -> FloatArray:
-    """‖w_y − w_c‖ of each row: (m,)."""
+    """Return ‖w_y − w_c‖ of each row: (m,)."""
     w = at.result.w
     return at.dual.flat(np.linalg.norm(w[at.label][:, None] - w[None], axis=2))
 
@@ -87,7 +87,7 @@ SUM_OF_ALPHA = Term(
 
 
 def steps(problem: JointProblem) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     one = isinstance(problem, CrammerSinger)
     penalised, free, of_b = problem.intercept == "penalised", problem.intercept == "free", problem.intercept is not None
     rows = "i" if one else RIVALS
@@ -250,7 +250,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
 
 
 def _saddle(problem: JointProblem, L: Term, left: Term) -> Step:
-    """L with what α leaves of its bound instead of α, at the solution, and with half of all weights."""
+    """Build the saddle of L: with C − α instead of α, at the solution, and with half of all weights."""
     other = left / letter("(k-1)", lambda at: at.dual.k - 1, "(k - 1)") if isinstance(problem, CrammerSinger) else left
     return saddle(L, ["w", "b"] if problem.intercept else ["w"], (display(other, r"\bar\alpha_{ic}="),))
 

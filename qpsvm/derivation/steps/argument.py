@@ -1,4 +1,4 @@
-"""What a machine says once, as terms: objective, rows and what multiplies them, what is left in the dual."""
+"""Define the terms of a machine (`Formulas`): objective, constraints, multipliers, and the terms of the dual."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def step(
     title: str, text: str, equation: Equation, function: Callable[..., Any] | None = None, absent: str = "",
     general: str = "", construction: str = "",
 ) -> Step:  # fmt: skip
-    """A step that is still to get its tag; without a function that states it, the equation itself is the code."""
+    """Build a step without a tag; without a function that states it, the equation itself is the code."""
     latex = equation.latex()
     return Step(
         "", title, text, latex, function or equation, equation, absent, general=general, construction=construction
@@ -30,25 +30,25 @@ def step(
 
 
 def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
-    """Steps with their tags, in order; those that all machines share have theirs, and stand last."""
+    """Number steps by their tags, in order; those that all machines share have theirs, and are last."""
     return tuple(replace(step, tag=step.tag or f"{prefix}.{k}") for k, step in enumerate(steps, 1))
 
 
 def minimum(over: str, objective: Term, text: str = "the primal's value") -> Iterator[Line]:
-    """What is minimised over letters, and that it has the value that the result claims."""
+    """Yield the minimisation over letters, and the equation of its value with the one the result claims."""
     yield display(objective, rf"\min_{{{over}}}\ ")
     yield value_of(objective.named(text), "=", of.CLAIMED)
 
 
 def value_of(one: Term, *rest: Any, **more: Any) -> Line:
-    """Values of the objectives, which are measured and not shown."""
+    """Build a line of objective values, which is measured and not shown."""
     return line(one, *rest, scale="size", shown=False, **more)
 
 
 def case(
     kind: Subset, premise: tuple[Any, ...] | Line, conclusion: tuple[Any, ...] | Line, box: Any = "box"
 ) -> Line:  # fmt: skip
-    """What f is where α is of a kind: both are measured at the samples that the library counts to it."""
+    """State f for one kind of α: both are measured at the samples that the library counts as of this kind."""
     given = line(*premise, scale=box) if isinstance(premise, tuple) else premise
     then = line(*conclusion, scale="level") if isinstance(conclusion, tuple) else conclusion
     return replace(then, premise=given, rows=kind)
@@ -87,12 +87,12 @@ class Rows:
 
     @property
     def product(self) -> Term:
-        """What the row adds to P − D, and takes off L: each entry."""
+        """Term of each row in P − D, which L subtracts."""
         return self.alpha * add(self.high, self.low and self.low.turned, self.slack)
 
     @property
     def room(self) -> Term | None:
-        """What α leaves of the price of the slack, times the slack."""
+        """Product of the slack and the part of its price that α leaves."""
         return None if self.upper is None or self.priced is None else (self.upper - self.alpha) * self.priced
 
     @property
@@ -109,26 +109,26 @@ NAMED = 3
 
 
 def bounds_of(at: At) -> FloatArray:
-    """h as the user wrote it: (p,)."""
+    """Return h as the user wrote it: (p,)."""
     return np.concatenate([item.h for item in at.problem.constraints])
 
 
 def unit_of(at: At) -> float:
-    """What w and b of the user's rows are in those of the dual: of a ball w is 2c and b is 2μ."""
+    """Return the factor from w and b of the dual to those of the constraints: of a ball w is 2c and b is 2μ."""
     return float(at.problem.size_of_f)
 
 
 def pulled(latex: str, text: str, python: str, name: str, price: Term) -> Term:
-    """Σ π_j of something that every row has, by a method of the point."""
+    """Sum π_j times a property of every constraint, by a method of the point."""
     return written(latex, text, python, lambda at, values: getattr(at, name)(values), price)
 
 
 @final
 @dataclass(frozen=True)
 class Users:
-    """What the rows add to a machine's formulas.
+    """Terms of the linear constraints in a machine's formulas.
 
-    unit: The machine's λ, or None: π_j/λ then stands beside α_k.
+    unit: The machine's λ, or None: π_j/λ is then next to α_k.
     """
 
     problem: Problem
@@ -179,12 +179,12 @@ class Users:
 
     @property
     def room(self) -> Term:
-        """What is left of the bound."""
+        """Slack to the bound."""
         return self.bound - self.row
 
     @property
     def violated(self) -> Term:
-        """What the rows add to L."""
+        """Term of the constraints in L."""
         row = self.row
         for each in self.bound.parts or (self.bound,):
             row = row - each
@@ -192,7 +192,7 @@ class Users:
 
     @property
     def cost(self) -> Term:
-        """What the bounds take off the dual's value."""
+        """Term of the bounds in the dual's value, subtracted."""
         return total(of.PRICE * self.bound, "j")
 
     @property
@@ -202,7 +202,7 @@ class Users:
 
     @property
     def balance(self) -> Term | None:
-        """What the rows take off the balance of b."""
+        """Term of the constraints in the balance of b, subtracted."""
         return None if self.count is None else total(times(self.count, self.price), "j")
 
     @property
@@ -225,7 +225,7 @@ class Users:
 
 
 def dearest(at: Any) -> str:
-    """What the products of the constraints are, the dearest by name."""
+    """Describe the products of the constraints, the costliest by name."""
     bounds, prices = bounds_of(at), at.user_prices
     values = bounds + unit_of(at) * (at.left - at.rows.h)
     first = np.argsort(-prices, kind="stable")[:NAMED]
@@ -237,7 +237,7 @@ def dearest(at: Any) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Formulas:
-    """What a machine's steps are made of.
+    """Terms of a machine's steps.
 
     rows: Its rows, of a regression above f and below it.
     price: What the slacks cost in the primal.
@@ -287,7 +287,7 @@ class Formulas:
 
     @property
     def marginal(self) -> Term | None:
-        """What C_i multiplies in the objective, where all of it is in the price and a single C_i can be changed."""
+        """Factor of C_i in the objective, if it is all in the price and a single C_i can be changed."""
         alone = "C" in self.problem.own and self.row == "i" and self.reward is None and self.price is not None
         return self.price.parts[0].parts[1] if alone and self.price else None
 
@@ -313,7 +313,7 @@ class Formulas:
 
     @property
     def gone(self) -> Term | None:
-        """What the letter of the equality adds to the Lagrangian at w(α)."""
+        """Term of the equality's letter in the Lagrangian at w(α)."""
         if self.sides_of_equality is None:
             return None
         letter, left, right = self.sides_of_equality
@@ -333,7 +333,7 @@ class Formulas:
 
     @property
     def lifted(self) -> Term | None:
-        """What f has besides ⟨w, φ(x)⟩."""
+        """Terms of f besides ⟨w, φ(x)⟩."""
         return self.added or self.intercept
 
     @property
@@ -343,12 +343,12 @@ class Formulas:
 
     @property
     def over(self) -> str:
-        """What the primal is minimised over, but for the slacks."""
+        """Variables of the primal, without the slacks."""
         return self.w + (",b" if self.problem.intercept else "") + self.others
 
     @property
     def variables(self) -> str:
-        """What the primal is minimised over."""
+        """Variables of the primal."""
         return ",".join([self.over, *(indexed(slack).latex() for slack in self.slacks)])
 
     @property
@@ -359,16 +359,16 @@ class Formulas:
 
     @property
     def regulariser(self) -> Term:
-        """What the primal minimises besides the price of slack."""
+        """Objective of the primal without the price of slack."""
         return times(self.unit / 2 if self.unit else self.half, self.norm) + self.reward
 
     @property
     def objective(self) -> Term:
-        """What the primal minimises."""
+        """Objective of the primal."""
         return self.regulariser + self.price
 
     def lagrangian(self, eta: bool = True) -> Term:
-        """The objective less what the multipliers multiply; η as a letter, or as what α leaves of the price."""
+        """Return the Lagrangian; η as a letter, or expressed by α."""
         off = [total(times(self.unit, rows.product), self.row) for rows in self.rows]
         if eta:
             rest = [each.eta * each.priced for each in self.rows if each.eta is not None and each.priced is not None]
@@ -378,7 +378,7 @@ class Formulas:
         return add(self.objective, *(-each for each in off), self.users and self.users.violated, broken=r"\\ &\quad ")
 
     def scaled(self, value: Term, *more: Term | None) -> Term:
-        """A value in the units of the objective, and what has them already."""
+        """Scale a value to the units of the objective, and add terms that have them already."""
         return add(times(self.unit, value), *more)
 
     @property
@@ -391,12 +391,12 @@ class Formulas:
 
     @property
     def rests(self) -> list[Term]:
-        """What the dual's value has besides linear terms, taken off."""
+        """Terms of the dual's value besides the linear ones, which are subtracted."""
         square = HALF * self.balanced**2 if self.penalised else None
         return [each for each in (self.form, self.bend, square) if each is not None]
 
     def value(self, quadratic: Term | None = None) -> Term:
-        """The dual's value, with the quadratic term as a matrix product or as it is given."""
+        """Return the dual's value, with the quadratic term as a matrix product or as it is given."""
         rest = self.rests if quadratic is None else [each for each in (quadratic, self.bend) if each is not None]
         return self.scaled(add(*self.linear, *(-each for each in rest)), self.users and -self.users.cost)
 

@@ -1,4 +1,4 @@
-"""The steps of the C-SVM, (CSVM.1) to (CSVM.16), and what all machines of two classes share."""
+"""Build the steps of the C-SVM, (CSVM.1) to (CSVM.16), and the shared terms of two classes (`two_class`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def two_class(
     problem: Problem, upper: Term | None, price: Term | None, level: Term | float = 1.0, slack: Term | None = of.XI,
     priced: Term | None = of.XI, **more: Any,
 ) -> Argument:  # fmt: skip
-    """A machine of which y f is to reach a level, less slack."""
+    """Build a machine whose y f is to reach a level, less slack."""
     reach, eta = of.Y * of.F, None if upper is None or priced is None else of.ETA
     rows = Rows(of.ALPHA, slack, reach, term(level), eta, priced if eta else None, upper)
     quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
@@ -29,7 +29,7 @@ def two_class(
 
 
 def margin(own: Argument) -> Step:
-    """How far the two hyperplanes of the margin are apart."""
+    """Build the step about the distance of the two hyperplanes of the margin."""
     level = own.level if isinstance(own.level, Term) else None
     name = level.latex() if level else "1"
     seen, of_whom = "It is measured between the margin vectors of the two classes.", "the margin vectors along w"
@@ -49,7 +49,7 @@ def margin(own: Argument) -> Step:
 
 
 def what_nu_bounds(own: Argument, reach: Term, level: Term | float, middle: Term, text: str) -> Step:
-    """How much weight violates its level, and how much supports; `middle` is what all α add up to."""
+    """Build the step about the weights that violate the level and that support; `middle` is the sum of all α."""
     C = own.rows[0].upper
     assert C is not None
     outside, supporting = of.weight_where(reach, "<", level, C), of.weight_where(of.ALPHA, ">", 0, C, 0.0)
@@ -58,12 +58,12 @@ def what_nu_bounds(own: Argument, reach: Term, level: Term | float, middle: Term
 
 
 def argument(problem: CSVM) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     return two_class(problem, of.C, total(of.C * of.XI))
 
 
 def steps(problem: CSVM) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     soft = argument(problem)
     return soft.steps(
         "CSVM",

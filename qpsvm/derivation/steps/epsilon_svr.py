@@ -22,7 +22,7 @@ SYMBOLS = two.SYMBOLS
 
 
 def argument(problem: EpsilonSVR) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     if problem.loss == "absolute":
         return two.argument(problem, total(two.C * (two.XI + two.XI_STAR)))
     above, below = two.XI - CURVES[0], two.XI_STAR - CURVES[1]
@@ -33,7 +33,7 @@ def argument(problem: EpsilonSVR) -> Argument:
 
 
 def on_edge(half: int, squared: bool) -> Line:
-    """What b is at a sample on an edge of the tube, or beyond it by the slack that α gives."""
+    """State b at a sample on an edge of the tube, or beyond it by the slack that α gives."""
     alpha, curve = (two.ABOVE, two.BELOW)[half], (two.XI, two.XI_STAR)[half] if squared else None
     b = of.T - two.EPSILON - curve if half == 0 else of.T + two.EPSILON + curve
     premise = line(alpha, ">", 0) if squared else line(0, "<", alpha, "<", two.C)
@@ -45,7 +45,7 @@ def on_edge(half: int, squared: bool) -> Line:
 
 
 def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     squared, tube = problem.loss == "squared", argument(problem)
     beyond = most(0, two.MISSED - two.EPSILON)
     beyond_by = two.EPSILON + letter(

@@ -30,12 +30,12 @@ SYMBOLS = {
 
 
 def argument(problem: HardMargin) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     return two_class(problem, None, None, slack=None, priced=None)
 
 
 def steps(problem: HardMargin) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     hull = argument(problem)
     middle = -(HALF * (LEAST + MOST))
     mean = of.mean("M", of.Y - of.kernel_sum(hull.coef), lambda at: at.on_margin)
@@ -106,5 +106,5 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
 
 
 def root(each: Term) -> Term:
-    """The square root."""
+    """Return the square root of a term."""
     return written(r"\sqrt{%s}", "√(%s)", "sqrt(%s)", lambda _, a: float(np.sqrt(max(a, 0.0))), each)

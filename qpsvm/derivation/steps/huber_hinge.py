@@ -32,7 +32,7 @@ SYMBOLS = {
 
 
 def argument(problem: HuberHinge) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     return two_class(
         problem, of.C, total(of.C * (XI**2 / (2 * WIDTH) + ZETA)), slack=XI + ZETA, priced=ZETA, curve=CURVE,
         bend=HALF * total(WIDTH * of.ALPHA**2 / of.C),
@@ -41,7 +41,7 @@ def argument(problem: HuberHinge) -> Argument:
 
 
 def steps(problem: HuberHinge) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     soft = argument(problem)
     t = letter("t", lambda at: at.xi)
     psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi), "psi")

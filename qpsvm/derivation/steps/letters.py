@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 
 
 def part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
-    """An attribute of a point times a factor; of a regression the part of the rows above f, or below it."""
+    """Return a function that reads an attribute of a point times a factor; of a regression, one half of the rows."""
 
     def find(at: Any) -> Any:
         found = getattr(at, name)
@@ -57,14 +57,14 @@ QP_VALUE = letter("D", "dual_value", "-qp.objective(variables)", "minus the obje
 
 
 def combination(coef: Term) -> Term:
-    """w(α): as a vector of a linear kernel, else by its products with every φ(x_i)."""
+    """Return w(α) as a term: a vector for a linear kernel, else its products with every φ(x_i)."""
     return written(
         r"\sum_i%s\,\varphi(x_i)", "Σ %s φ(x_i)", "phi(X).T @ (%s)", lambda at, beta: at.combination(beta), coef
     )
 
 
 def kernel_sum(coef: Term, x: str = "x_i") -> Term:
-    """⟨w(α), φ(x)⟩ at the samples x_i, or at samples x half way between them."""
+    """Return ⟨w(α), φ(x)⟩ at the samples x_i, or at samples x half way between them."""
     i = "j" if x == "x_i" else "i"
     return written(
         rf"\sum_{i}%s K(x_{i},{x})", f"Σ %s K(x_{i}, {x})", "K(X, X) @ (%s)" if i == "j" else "K(x, X) @ (%s)",
@@ -73,7 +73,7 @@ def kernel_sum(coef: Term, x: str = "x_i") -> Term:
 
 
 def mean(name: str, each: Term, rows: Callable[[Any], Any]) -> Term:
-    """The mean over a set of samples."""
+    """Return the mean over a set of samples."""
     return written(
         rf"\frac{{1}}{{|{name}|}}\sum_{{i\in {name}}}\Bigl(%s\Bigr)", f"the mean of %s over {name}",
         f"mean((%s)[{name}])", lambda at, values: float(values[rows(at)].mean()), each
@@ -83,7 +83,7 @@ def mean(name: str, each: Term, rows: Callable[[Any], Any]) -> Term:
 def weight_where(
     left: Term, relation: str, right: Term | float, each: Term, tolerance: float = ROUNDING, side: int = 0
 ) -> Term:
-    """The weights of the samples of which something holds, added up; what is rounding of the level is nothing.
+    """Sum the weights of the samples for which a relation holds, up to rounding relative to the level.
 
     side: Of which class, -1 or 1, or of both.
     """
@@ -104,7 +104,7 @@ def weight_where(
 
 
 def split_by(value: Term, far: str, level: Term, weights: Term, share: Term, side: int = 0, **more: Any) -> Line:
-    """A quantile: the weights beyond it are at most a share, and with those at it, at least that; `far` is < or >."""
+    """State a quantile: the weights beyond it are at most a share, and with those at it, at least that."""
     beyond, upto = (weight_where(value, how, level, weights, HOLDS, side) for how in (far, {"<": "≤", ">": "≥"}[far]))
     return line(beyond, "≤", share, "≤", upto, scale=lambda at: float(share.value(at)), **more)
 
@@ -113,29 +113,29 @@ def split_by(value: Term, far: str, level: Term, weights: Term, share: Term, sid
 
 
 def substituted(at: At, b: float | None = None) -> At:
-    """w(α) in place of w, of a curved loss the ξ that α gives, and another b."""
+    """Return the point with w(α) instead of w, for a curved loss the ξ that α gives, and another b."""
     changed: At = at.changed(**at.of_alpha(at.b if b is None else b))
     return changed
 
 
 def all_substituted(at: At) -> At:
-    """The same with the b that α gives where b is penalised."""
+    """Return the point with w(α) and, if b is penalised, the b that α gives."""
     return substituted(at, at.balance if at.problem.intercept == "penalised" else None)
 
 
 def as_needed(at: At) -> At:
-    """The smallest slack that w and b need; none where a row may have none."""
+    """Return the point with the smallest slack that w and b need; 0 for a row without slack."""
     changed: At = at.changed(xi=np.where(at.hard, 0.0, np.maximum(at.margin - at.y * at.f, 0.0)))
     return changed
 
 
 def suboptimal(at: Any) -> Any:
-    """The same with a feasible α that is not optimal."""
+    """Return the point with a feasible α that is not optimal."""
     return as_needed(at.suboptimal() if at.result.status is Status.OPTIMAL else at)
 
 
 def not_feasible(at: At) -> str:
-    """Why weak duality says nothing at a point, or ""."""
+    """Explain why weak duality implies nothing at a point, or return ""."""
     if share(violation(at), at.reach) > HOLDS:
         return "α is not feasible, so that the dual's value bounds nothing"
     finite = np.isfinite(at.primal_value)
@@ -146,12 +146,12 @@ def not_feasible(at: At) -> str:
 
 
 def free(at: At) -> Any:
-    """0 < α < C."""
+    """Mark the rows with 0 < α < C."""
     return (at.alpha > 0) & (at.alpha < at.C) & ((at.kind == 1) | (np.isinf(at.C) & (at.kind > 0)))
 
 
 def bounded(at: At) -> Any:
-    """α at its upper bound."""
+    """Mark the rows with α at its upper bound."""
     return (at.kind == 2) & np.isfinite(at.C)
 
 
@@ -167,7 +167,7 @@ ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
 
 
 def margin_width(at: At) -> float:
-    """How far the classes are apart along w/‖w‖: margin vectors, or support vectors moved forward by their slack."""
+    """Measure the distance of the classes along w/‖w‖, at margin vectors, or support vectors shifted by their slack."""
     on_it = at.alpha > 0 if at.svm.curved else at.on_margin
     plus, minus = on_it & (at.y > 0), on_it & (at.y < 0)
     if at.level != at.rho:
@@ -180,31 +180,31 @@ def margin_width(at: At) -> float:
 
 
 def nearest_b(at: At) -> float:
-    """Of the weighted quantile of what b would be on each row, an interval, what is nearest to b."""
+    """Return the b nearest to the result's in the interval that the weighted quantile over the rows allows."""
     reached = at.y * (at.margin - at.svm.curvature * at.alpha) - at.svm.at_rows(at.u)
     low, high = levels.interval(at.svm, at.svm.parts[0], reached) or (-np.inf, np.inf)
     return float(min(max(at.b, low), high))
 
 
 def projected(at: At) -> FloatArray:
-    """α after a step against the gradient of L, b and ρ of which multiply equalities."""
+    """Return α after a projected gradient step on L, in which b and ρ multiply equalities."""
     gradient = at.y * at.svm.at_rows(at.u + at.b) - at.margin + at.svm.curvature * at.alpha
     return np.clip(at.alpha - at.reach / at.level * gradient, 0, at.C)
 
 
 def violation(at: At) -> float:
-    """By how much α, and π, violate a constraint of the dual QP."""
+    """Measure the violation of the constraints of the dual QP by α and π."""
     return float(kkt.primal_residual(at.dual, at.dual_point))
 
 
 def size_of_pull(at: Any) -> float:
-    """What the balance of samples, and of a user's rows, is relative to."""
+    """Return the scale of the balance of samples and constraints."""
     rows = float(np.abs(at.rows.c) @ np.abs(at.prices)) if at.problem.constraints else 0.0
     return float(at.total) + rows or 1.0
 
 
 def raised(at: Any) -> FloatArray:
-    """π after a step along what the constraints lack: (p,)."""
+    """Return π after a projected step along the violation of the constraints: (p,)."""
     prices, pull = at.whole[at.svm.m :], at.left_of_alpha - at.rows.h
     return np.asarray(np.maximum(prices + at.reach / at.level * pull / at.problem._row_scale, 0.0))
 
@@ -233,11 +233,11 @@ SOLVED = (
 
 
 def size_between(at: Any) -> float:
-    """What differences of f are relative to at samples between those trained on."""
+    """Return the scale of differences of f at samples between those trained on."""
     rows = at.of_rows_between(at.prices) if at.problem.constraints else 0.0
     return size_of(at.sums_between(at.beta) - rows, at.terms_of_u)
 
 
 def diagonal_between(at: At) -> FloatArray:
-    """K(x, x) at samples half way between neighbours: (k,)."""
+    """Return K(x, x) at samples half way between neighbours: (k,)."""
     return np.asarray(at.kernel.diagonal(at.X if at.new_samples is None else at.new_samples))

@@ -27,7 +27,7 @@ from qpsvm.machines.problem.reading import constraint_table
 
 
 def meanings(problem: Problem) -> dict[str, Meaning]:
-    """What the letters of the constraints mean; p is their number."""
+    """Build the meanings of the letters of the constraints; p is their number."""
     return {
         r"\pi": Meaning("multipliers of the constraints, their prices", "(p,)"),
         "g": Meaning("g_j, what constraint j multiplies w by", "(d,)"),
@@ -41,19 +41,19 @@ def meanings(problem: Problem) -> dict[str, Meaning]:
 
 
 def values_of(at: Any) -> FloatArray:
-    """The left sides as the user wrote them, (p,): h less what is left of it."""
+    """Return the left-hand sides in the user's units, (p,)."""
     return np.asarray(bounds_of(at) + unit_of(at) * (at.left - at.rows.h))
 
 
 def claimed_values(at: Any) -> FloatArray:
-    """The left sides that the result says: (p,)."""
+    """Return the left-hand sides that the result claims: (p,)."""
     table = at.result.constraints
     assert table is not None
     return np.asarray(bounds_of(at) + (table["value"] - table["bound"]))
 
 
 def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     users = own.users
     assert users is not None
     machine, count = problem.dual_tag.split(".")[0], users.count
@@ -129,21 +129,21 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
 
 
 def also(own: Step, function: Callable[..., Any] | None, *lines: Line) -> Step:
-    """A step of the machine that measures more, or is stated elsewhere in the library."""
+    """Extend a step of the machine by lines, or by another function that states it."""
     assert isinstance(own.measure, Equation)
     measure = replace(own.measure, lines=(*own.measure.lines, *lines))
     return replace(own, measure=measure, function=function or own.function)
 
 
 def words(problem: Problem) -> str:
-    """What the letters of the rows are, where that is not what they are in every machine."""
+    """Explain the letters of the constraints where a machine uses them differently."""
     if isinstance(problem, SVDD):
         return "f(x) = R² − ‖φ(x) − c‖² is ⟨w, φ(x)⟩ + b − K(x, x) with w = 2c and b = 2μ; b counts d_j in a row. "
     return "b stands for −ρ here. " if isinstance(problem, OneClass) else ""
 
 
 def _named(problem: Problem, kind: type) -> str:
-    """The first rows of a kind, each with its name and bound."""
+    """Describe the first rows of a kind, each with its name and bound."""
     names, bounds = problem._textbook_rows.names, [item.h for item in problem.constraints]
     mine = np.concatenate([np.full(len(item.h), isinstance(item, kind)) for item in problem.constraints])
     places, h = np.flatnonzero(mine), np.concatenate(bounds)

@@ -28,7 +28,7 @@ SYMBOLS = {
 
 
 def argument(problem: NuSVM) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     return two_class(
         problem, A, total(A * of.XI), of.RHO, others=r",\rho", reward=-(of.NU * of.RHO), linear=(),
         equality=(of.RHO, MASS, of.NU),
@@ -36,7 +36,7 @@ def argument(problem: NuSVM) -> Argument:
 
 
 def half_of(sign: str) -> Term:
-    """Σ α_i over one class."""
+    """Sum α_i over one class."""
     return letter(
         rf"\sum_{{y_i={sign}1}}\alpha_i", lambda at: float(at.alpha[at.y > 0 if sign == "+" else at.y < 0].sum()),
         f"sum(alpha[y == {sign}1])", f"Σ α_i over the class {sign}1"
@@ -44,7 +44,7 @@ def half_of(sign: str) -> Term:
 
 
 def steps(problem: NuSVM) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     soft, s, t = argument(problem), of.RHO - of.B, of.RHO + of.B
     one, other = (letter(name, each.value, f"{name}_of_class", name) for name, each in (("s", s), ("t", t)))
     largest = letter(

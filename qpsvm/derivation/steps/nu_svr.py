@@ -20,7 +20,7 @@ SYMBOLS = two.SYMBOLS
 
 
 def argument(problem: NuSVR) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     return two.argument(
         problem, total(two.C * (two.XI + two.XI_STAR)), others=r",\varepsilon", reward=SHARE * two.EPSILON,
         equality=(-two.EPSILON, MASS, SHARE), linear=False,
@@ -28,7 +28,7 @@ def argument(problem: NuSVR) -> Argument:
 
 
 def steps(problem: NuSVR) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     tube = argument(problem)
     left, half = of.T - of.U, HALF * SHARE
     beyond = of.weight_where(two.MISSED, ">", two.EPSILON, two.C)

@@ -41,12 +41,12 @@ SYMBOLS = {
 
 
 def enclosing(problem: Problem, rows: Rows, price: Term, **more: Any) -> Argument:
-    """A machine without labels, of which f is to reach 0, less slack."""
+    """Build a machine without labels, whose f is to reach 0, less slack."""
     return Argument(problem, (rows,), price, coef=of.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **more)
 
 
 def argument(problem: OneClass) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     rows = Rows(of.ALPHA, of.XI, of.PRODUCT, RHO, of.ETA, of.XI, S)
     return enclosing(
         problem, rows, total(S * of.XI), linear=(), quadratic=HALF * FORM, others=r",\rho", reward=-(SHARE * RHO),
@@ -55,7 +55,7 @@ def argument(problem: OneClass) -> Argument:
 
 
 def steps(problem: OneClass) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     plane = argument(problem)
     distance = letter(
         r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)", distance_of_plane, "distance", "how far the boundary is along w"
@@ -125,7 +125,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
 
 
 def distance_of_plane(at: At) -> float:
-    """How far the samples on the boundary are from the origin, along w/‖w‖."""
+    """Measure the distance of the samples on the boundary from the origin, along w/‖w‖."""
     norm = float(np.sqrt(at.square_of_w))
     if not norm:
         raise NotMeasurable("w is 0: the origin is among the samples, and no plane parts them from it")
@@ -135,5 +135,5 @@ def distance_of_plane(at: At) -> float:
 
 
 def size_of_distance(at: At) -> float:
-    """What differences of distances from the origin are relative to."""
+    """Return the scale of differences of distances from the origin."""
     return max(abs(at.b), at.level) / float(np.sqrt(at.square_of_w))

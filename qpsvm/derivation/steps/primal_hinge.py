@@ -37,12 +37,12 @@ SYMBOLS = {
 
 
 def argument(problem: PrimalHinge) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     return two_class(problem, UPPER, total(P * of.XI), unit=LAM)
 
 
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     soft = argument(problem)
     ones = letter(
         r"\sum_j\alpha_j y_j\bigl(K(x_j,x_i)+1\bigr)", lambda at: at.y * (at.dual.P @ at.alpha) / at.unit,
@@ -110,13 +110,13 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
 
 
 def too_many(at: At) -> str:
-    """Why the primal of a kernel is not written, or ""."""
+    """Explain why the primal of a kernel is not built, or return ""."""
     many = not at.is_linear and len(at.y) > MOST_ROWS
     return f"the primal of a kernel is written in a factor of K, made for at most {MOST_ROWS} rows" if many else ""
 
 
 def gradient_blocks(at: At) -> dict[str, np.ndarray]:
-    """Px + q + Gᵀz + z_box, with z = λα and z_box = −λη on the rows ξ ≥ 0, by blocks of x."""
+    """Return Px + q + Gᵀz + z_box, with z = λα and z_box = −λη on the rows ξ ≥ 0, by blocks of x."""
     qp = at.problem.qp("primal")
     w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
     b = [] if at.problem.space.computed_intercept is None else [at.b]
@@ -127,7 +127,7 @@ def gradient_blocks(at: At) -> dict[str, np.ndarray]:
 
 
 def of_row(name: str) -> Term:
-    """A block of the gradient."""
+    """Return a block of the gradient."""
 
     letters = {"w": "w", "b": "b", "xi": "ξ"}
     return letter(
@@ -139,7 +139,7 @@ def of_row(name: str) -> Term:
 
 
 def size_of_b(at: At) -> float:
-    """What the row of b is relative to, as (PHINGE.5) measures b itself."""
+    """Return the scale of the row of b, as (PHINGE.5) measures b itself."""
     return at.unit * (max(at.total, 1 + abs(at.b)) if at.problem.intercept == "penalised" else at.total)
 
 

@@ -27,7 +27,7 @@ SYMBOLS = two.SYMBOLS | {
 
 
 def argument(problem: QuantileSVR) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     price = total(two.C * (TAU * two.XI + (1 - TAU) * two.XI_STAR))
     return two.argument(problem, price, (UPPER, LOWER), None)
 
@@ -37,17 +37,17 @@ INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or
 
 
 def at_bound(half: int) -> Subset:
-    """The samples of which one α is at its bound."""
+    """Return the samples of which one α is at its bound."""
     return Subset(f"kind_{('above', 'below')[half]} == 2", lambda at: np.split(of.BOUNDED(at), 2)[half])
 
 
 def largest(at: At) -> float:
-    """What β is relative to."""
+    """Return the scale of β."""
     return float(at.box.max())
 
 
 def steps(problem: QuantileSVR) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     curve = argument(problem)
     loss = most(TAU * (of.T - of.F), (1 - TAU) * (of.F - of.T))
     among = line(-LOWER, "<", two.BETA, "<", UPPER, scale=largest)

@@ -38,7 +38,7 @@ SYMBOLS = {
 
 
 def argument(problem: Ranking) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     rows = Rows(ALPHA, XI, APART, term(1), ETA, XI, C)
     quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
     return Argument(
@@ -48,7 +48,7 @@ def argument(problem: Ranking) -> Argument:
 
 
 def differences(at: At, alpha: FloatArray) -> FloatArray:
-    """Σ α_k (φ(x_i) − φ(x_j)): summed pair by pair for a linear kernel, else by the products with every φ(x_i)."""
+    """Return Σ α_k (φ(x_i) − φ(x_j)): summed by pairs for a linear kernel, else as products with every φ(x_i)."""
     if not at.is_linear:
         return at.u
     pairs, kernel = at.problem.pairs[at.problem.in_dual], at.problem.kernel
@@ -57,7 +57,7 @@ def differences(at: At, alpha: FloatArray) -> FloatArray:
 
 
 def steps(problem: Ranking) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     order = argument(problem)
     pairs = written(
         r"\sum_k%s\bigl(\varphi(x_{i_k})-\varphi(x_{j_k})\bigr)", "Σ %s (φ(x_i_k) − φ(x_j_k))",
@@ -136,7 +136,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
 
 
 def svm_of_differences(at: At) -> float:
-    """The value of a C-SVM without intercept over the differences z_k, all of class +1."""
+    """Return the value of a C-SVM without intercept over the differences z_k, all of class +1."""
     pairs = at.problem.pairs[at.problem.in_dual]
     place = np.cumsum(at.problem.sample_weight > 0) - 1
     values = at.values[place[pairs]]

@@ -1,4 +1,4 @@
-"""What multipliers are worth, of every machine: the saddle of L, and prices measured by a difference.
+"""Build the steps about multipliers of every machine: the saddle of L, and multipliers as derivatives.
 
     (SADDLE.1)  saddle:  L(w, b, ξ, α') ≤ L(w, b, ξ, α) ≤ L(w', b', ξ, α) at the optimum, for all multipliers α' ≥ 0
                 and all w', b'
@@ -35,17 +35,17 @@ SHARE, MOST_ROWS = 0.01, 1000
 
 
 def halved(at: Any) -> Any:
-    """Half of all weights, and what depends on them."""
+    """Return the point with half of all weights, and what depends on them."""
     return at.halved()
 
 
 def turned(at: Any) -> Any:
-    """Other multipliers: what α leaves of its bound, or of the largest one where nothing bounds it."""
+    """Return the point with C − α in place of α, or the largest α less α if C is infinite."""
     return at.turned()
 
 
 def saddle_of(own: Any) -> Step:
-    """The saddle of a machine's Lagrangian."""
+    """Build the saddle of a machine's Lagrangian."""
     each = [indexed(rows.alpha, "_l").latex() for rows in own.rows]
     most = each[0] if len(each) == 1 else rf"\max({','.join(each)})"
     largest = letter(rf"\max_l {most}", "largest", "alpha.max()")
@@ -58,7 +58,7 @@ def saddle_of(own: Any) -> Step:
 
 
 def saddle(L: Term, letters: list[str], other: tuple[Line, ...], rows: str = "") -> Step:
-    """L at three points: with other multipliers, at the solution, and with other weights."""
+    """Build the saddle of L: with other multipliers, at the solution, and with other weights."""
     over, half = (",".join(front + each for each in letters if each) for front in ("", r"\tfrac12 "))
 
     def value(latex: str, name: str, at: Callable[[Any], Any]) -> Term:
@@ -85,7 +85,7 @@ def saddle(L: Term, letters: list[str], other: tuple[Line, ...], rows: str = "")
 
 
 def changed(problem: Problem, name: str, k: int, by: float) -> Problem:
-    """The problem with another C_i of the row k that takes part, or another bound of the row k of a user's."""
+    """Return the problem with another C_i of active row k, or another bound of linear constraint k."""
     if name == "C":
         C: FloatArray = np.full(problem.n, getattr(problem, "C"))  # noqa: B009
         C[problem.rows[k]] += by / problem.sample_weight[problem.rows[k]]
@@ -100,7 +100,7 @@ def changed(problem: Problem, name: str, k: int, by: float) -> Problem:
 
 
 def step_of(at: At, name: str, k: int) -> float:
-    """Δ: a share of C_i, or of the largest bound."""
+    """Return Δ: a share of C_i, or of the largest bound."""
     if name == "C":
         rows = at.problem.rows[k]
         return SHARE * float(np.full(at.problem.n, at.problem.C)[rows] * at.problem.sample_weight[rows])
@@ -108,7 +108,7 @@ def step_of(at: At, name: str, k: int) -> float:
 
 
 def optimum(at: At, name: str, k: int, sign: int) -> tuple[float, float]:
-    """D and P of the changed problem: the first is no larger than its optimum, the second no smaller."""
+    """Solve the changed problem, and return D and P: a lower and an upper bound of its optimum."""
     known: dict[Any, tuple[float, float]] = at.__dict__.setdefault("changed_optima", {})
     if (name, k, sign) not in known:
         result = solve(changed(at.problem, name, k, sign * step_of(at, name, k)), check=False)
@@ -117,7 +117,7 @@ def optimum(at: At, name: str, k: int, sign: int) -> tuple[float, float]:
 
 
 def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -> Step:
-    """What a unit of C_i or of h_j is worth, where it is worth most, between two differences.
+    """Build the step that encloses the largest multiplier, of C_i or of h_j, between two differences.
 
     each: What it is worth: an entry for every i, or j.
     value: P, or D.
@@ -128,7 +128,7 @@ def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -
         return int(np.argmax(each.value(at)))
 
     def difference(sign: int) -> Term:
-        """(P* − P)/Δ to one side, turned to the other; the lower end of P* is no larger, the upper no smaller."""
+        """Return (P* − P)/Δ to one side, with its sign; P* is bounded so that the inequality stays true."""
 
         def find(at: At) -> float:
             k = dearest(at)
@@ -145,7 +145,7 @@ def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -
         return f"≤ {sides[2].value(at):.6g}, of {where}"
 
     def size(at: At) -> float:
-        """What the objective would be per unit of C_i, or h_j: it is rounded relative to its own size."""
+        """Return the scale: the objective per unit of C_i, or h_j, relative to which it is rounded."""
         return max(float(one.value(at)), SHARE * at.size / step_of(at, name, dearest(at)))
 
     one = written("%s", "%s", "max(%s)", lambda at, values: float(values[dearest(at)]), each)
@@ -157,12 +157,12 @@ def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -
 
 
 def too_many(at: At) -> str:
-    """Why the changed problems are not solved, or ""."""
+    """Explain why the changed problems are not solved, or return ""."""
     return f"it takes two more solves, which are made up to {MOST_ROWS} rows" if at.svm.m > MOST_ROWS else ""
 
 
 def price_of_slack(marginal: Term, objective: Term) -> Step:
-    """What a unit of C_i costs."""
+    """Build the step about the derivative of the optimum with respect to C_i."""
     return price(
         "Price of slack", "PRICE.1",
         "The optimum P* rises with C_i as fast as what C_i multiplies in P: all else has its best value and is flat.",
@@ -171,7 +171,7 @@ def price_of_slack(marginal: Term, objective: Term) -> Step:
 
 
 def price_of_bound(multiplier: Term, dual: Term) -> Step:
-    """What a unit of h_j saves."""
+    """Build the step about the derivative of the optimum with respect to h_j."""
     return price(
         "Price of a bound", "PRICE.2", "The optimum P* falls with a bound h_j as fast as its multiplier says.", "h",
         multiplier, dual.named("D", "D"),

@@ -53,7 +53,7 @@ ORDER = (
 
 
 def values_compared(at: Any) -> str:
-    """What the two numbers of weak duality are."""
+    """Describe the two numbers of weak duality."""
     where = "half way to another feasible α" if at.result.status is Status.OPTIMAL else "at α"
     return f"the dual's value {where}, and the primal's value"
 
@@ -63,7 +63,7 @@ class Argument(Formulas):
     """The steps of a machine, made of its terms."""
 
     def steps(self, prefix: str, **own: Step | tuple[Step, ...] | None) -> tuple[Step, ...]:
-        """All steps in order, each as it is in every machine unless the machine has its own, or None."""
+        """Return all steps in order; `own` replaces the shared ones, or leaves them out by None."""
         usual: dict[str, Callable[[], Step]] = {
             "lagrangian": self.lagrangian_step, "w": self.stationarity_in_w, "b": self.stationarity_in_b,
             "xi": self.stationarity_in_xi, "box": self.dual_feasibility, "slackness": self.complementary_slackness,
@@ -78,7 +78,7 @@ class Argument(Formulas):
         return numbered(prefix, *found, *self.sensitivity())
 
     def sensitivity(self) -> Iterator[Step]:
-        """The steps about changes of multipliers, weights and prices."""
+        """Yield the steps about changes of multipliers, weights and prices."""
         yield saddle_of(self)
         if self.users is not None:
             yield price_of_bound(of.PRICE, self.value())
@@ -88,12 +88,12 @@ class Argument(Formulas):
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
 
     def loss(self, text: str, loss: Term, title: str = "Loss") -> Step:
-        """The primal without slacks."""
+        """Build the step of the primal without slacks."""
         lines = tuple(minimum(self.over, self.regulariser + loss, "norm and loss at w and b"))
         return step(title, text, Equation("alone", lines))
 
     def primal(self, text: str, *more: Line, title: str = "Primal") -> Step:
-        """What is minimised, and what the minimum has to keep."""
+        """Build the step of the primal: objective and constraints."""
         asked = [rows.asked for rows in self.rows] + [line(slack, "≥", 0, scale="level") for slack in self.slacks]
         asked += [self.kept] if self.users else []
         lines = (*minimum(self.variables, self.objective), *subject(*asked), *more)
@@ -106,7 +106,7 @@ class Argument(Formulas):
         return line(self.users.row, "≤", self.users.bound, scale="row_sizes_of_user", place="constraint")
 
     def lagrangian_step(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
-        """Every constraint with its multiplier."""
+        """Build the step of the Lagrangian: every constraint with its multiplier."""
         first = first or f"Every constraint gets a multiplier, the price of a unit of it: {multipliers}."
         names = [indexed(each).latex() for rows in self.rows for each in (rows.alpha,)]
         names += [indexed(rows.eta).latex() for rows in self.rows if rows.eta is not None]
@@ -122,7 +122,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def stationarity_in_w(self, flat_at: str = "the normal vector is a combination of the samples") -> Step:
-        """The Lagrangian is flat in w."""
+        """Build the step ∂L/∂w = 0."""
         w, linear = self.w, self.problem.space.is_linear
         seen = (
             "The kernel is linear, so both sides are vectors with one entry a feature."
@@ -137,14 +137,14 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def weights(self, before: str = "", right: Term | None = None, **more: Any) -> Line:
-        """w is the combination of the samples."""
+        """Build the line: w is a combination of the samples."""
         w = letter(self.w, "products", self.w, self.w)
         place = "entry" if self.problem.space.is_linear else "product"
         right = right or of.combination(self.coef) - (self.users and self.users.pull)
         return line(w, "=", right, scale="size_of_products", before=before, place=place, **more)
 
     def stationarity_in_b(self) -> Step:
-        """The Lagrangian is flat in b, whatever its price."""
+        """Build the step ∂L/∂b = 0, for a free or a penalised b."""
         if self.penalised:
             half = "(λ/2)" if self.unit else "½"
             return step(
@@ -163,7 +163,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def both_sides(self, at: Any) -> str:
-        """What the balance of b is, and the force of either side."""
+        """Describe the balance of b, with the force of either side."""
         return (
             f"{self.balanced.text()}, and 0: {at.beta[at.beta > 0].sum():.6g} on one side, "
             f"{-at.beta[at.beta < 0].sum():.6g} on the other"
@@ -177,7 +177,7 @@ class Argument(Formulas):
                         if at.intercept_in_kernel and at.problem.psd == "clip" else "")  # fmt: skip
 
     def stationarity_in(self, meaning: str = "") -> Step:
-        """The Lagrangian is flat in the letter besides w, b and the slacks, which stands in it times a factor."""
+        """Build the step of stationarity in the letter besides w, b and the slacks, which L has times a factor."""
         assert self.gone is not None
         latex = self.others[1:]
         name = plain(latex)
@@ -191,7 +191,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def stationarity_in_xi(self) -> Step:
-        """The Lagrangian is flat in ξ, whose price is linear."""
+        """Build the step ∂L/∂ξ = 0, for a linear price."""
         return step(
             "Stationarity in ξ",
             f"ξ_{self.row} stands in two constraints, and their multipliers share the price of a unit of slack. This "
@@ -201,7 +201,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def etas(self, before: str) -> tuple[Line, ...]:
-        """η is what α leaves of the price."""
+        """Build the lines η = C − α."""
         return tuple(
             line(rows.eta or 0, "=", (rows.upper or of.C) - rows.alpha, scale=of.part("C", rows.half),
                  before=r",\quad " if k else before, joined=bool(k))
@@ -209,14 +209,14 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def stationarity_in_curved_xi(self, text: str, *lines: Line) -> Step:
-        """The same of a slack whose square is paid."""
+        """Build the stationarity in ξ for a squared slack."""
         first, *rest = lines
         more = tuple(replace(each, before=r",\quad ", joined=True) for each in rest)
         equation = Equation("alone", (replace(first, before=flat_in(*(each.latex() for each in self.slacks))), *more))
         return step("Stationarity in ξ", text, equation)
 
     def dual_feasibility(self, text: str = "") -> Step:
-        """The box; without an upper bound, α ≥ 0 is all."""
+        """Build the step of the box; without an upper bound, of α ≥ 0 alone."""
         bounded = any(rows.eta is not None for rows in self.rows)
         text = text or "Multipliers of inequalities are not negative. " + (
             "With η expressed by α, its sign becomes the upper bound of α: the box of the dual."
@@ -235,7 +235,7 @@ class Argument(Formulas):
         return step("Dual feasibility", text, Equation("alone", lines), boxed, general="REPAIR.1")
 
     def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
-        """Where a constraint has room its multiplier is zero."""
+        """Build the step: if a constraint has slack, its multiplier is zero."""
         shown = (
             line(each, "=", 0, measured=False, before=r",\quad " * (each is room), joined=each is room)
             for rows in self.rows for room in (rows.room,) for each in (rows.product, room) if each is not None
@@ -255,16 +255,16 @@ class Argument(Formulas):
 
     @property
     def products(self) -> list[Term]:
-        """What is 0 at an optimum, for every row."""
+        """Products that are 0 at an optimum, for every row."""
         return [*(rows.product for rows in self.rows), *(rows.room for rows in self.rows if rows.room is not None)]
 
     def no_products(self) -> Line:
-        """All these products, by size."""
+        """Build the line of all these products, summed by absolute value."""
         whole = self.scaled(add(*(total(size(each), self.row) for each in self.products)))
         return value_of(whole.named("all products, added up by size"), "=", 0, told=self.one_product)
 
     def one_product(self, at: Any) -> str:
-        """What the sum of all products is, and the product of a sample with 0 < α < C, factor by factor."""
+        """Describe the sum of all products, and the factors of that of a sample with 0 < α < C."""
         text = "all products, added up by size, and 0"
         inside = np.flatnonzero(of.free(at))
         if not len(inside):
@@ -278,7 +278,7 @@ class Argument(Formulas):
     # --- the dual -----------------------------------------------------------------------------------------------------
 
     def substitution(self, what: str = "", eta: str = "η = C − α") -> Step:
-        """L with all that stationarity gave, line by line, each evaluated at w(α)."""
+        """Build the step that substitutes stationarity into L, line by line, each evaluated at w(α)."""
         b = None if self.intercept is None else of.B * self.balanced
         crossed, cost = (self.users.crossed, -self.users.cost) if self.users else (None, None)
         norm = times(self.half, self.norm)
@@ -311,7 +311,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def dual(self, what: str, *where: Line) -> Step:
-        """The best lower bound, written as a minimisation."""
+        """Build the step of the dual, the best lower bound, written as a minimisation."""
         free, equal = self.problem.intercept == "free", self.sides_of_equality
         pull = line(self.balanced, "=", 0, scale=of.size_of_pull) if free else None
         equality = line(equal[1], "=", equal[2]) if equal else None
@@ -333,7 +333,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def strong_duality(self, rows: str = "samples") -> Step:
-        """No gap is left at the optimum."""
+        """Build the step of strong duality: no gap is left at the optimum."""
         return step(
             "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
@@ -346,7 +346,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def weak_duality(self) -> Step:
-        """D(α) ≤ P, because the difference is a sum of terms that are not negative."""
+        """Build the step of weak duality: P − D(α) is a sum of terms that are not negative."""
         w = self.w
         alpha = r"\alpha,\pi" if self.users else r"\alpha"
         apart = letter(rf"\|{w}-{w}({alpha})\|^2", "apart", f"norm({w} - {w}_of_alpha)**2")
@@ -375,7 +375,7 @@ class Argument(Formulas):
     # --- back from the dual -------------------------------------------------------------------------------------------
 
     def weights_recovered(self) -> Step:
-        """f from α."""
+        """Build the step that recovers f from α."""
         needed = "α, π and the rows are" if self.users else f"α and {self.b} are" if self.lifted else "α is"
         w = written(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", self.f.function) + self.lifted
         sums = times(self.twice, of.kernel_sum(self.coef, "x") - (self.users and self.users.values))
@@ -393,7 +393,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def intercept_recovered(self, *lines: Line | str, where: str = "") -> Step:
-        """Back to b, of which `where` says where it is seen; without lines, it is the mean over the margin."""
+        """Build the step that recovers b, which `where` locates. Without lines, b is the mean over the margin."""
         if self.penalised:
             return step(
                 "Recovering b",
@@ -425,7 +425,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def kinds_of_samples(self, *cases: Line, text: str = "") -> Step:
-        """What α says about where a sample lies."""
+        """Build the step about the position of a sample, given its α."""
         rows = self.rows[0]
         reach, level, alpha, upper = self.reach, self.level, rows.alpha, rows.upper
         if not cases:
@@ -444,7 +444,7 @@ class Argument(Formulas):
         )  # fmt: skip
 
     def linear_weights(self) -> Step:
-        """w as a vector, where the kernel is linear."""
+        """Build the step of w as a vector, for a linear kernel."""
         absent = (
             f"w = Σ {self.coef.text()} φ(x_i) is a vector in the feature space of {self.problem.kernel}, not in the "
             "space of the samples; use decision_function(X), or Linear() as kernel"

@@ -28,7 +28,7 @@ SYMBOLS = {"e": Meaning("e_i, the unit vector of sample i", "(n,)")}
 
 
 def argument(problem: SquaredHinge) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     return two_class(
         problem, None, total(C * of.XI**2), priced=None, curve=CURVE,
         bend=total(of.ALPHA**2 / (4 * C)), bend_gap=total(C * (of.XI - CURVE) ** 2),
@@ -36,7 +36,7 @@ def argument(problem: SquaredHinge) -> Argument:
 
 
 def steps(problem: SquaredHinge) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     soft = argument(problem)
     beyond = soft.reach + CURVE
     return soft.steps(

@@ -57,7 +57,7 @@ SYMBOLS = {
 
 
 def argument(problem: SVDD) -> Argument:
-    """What the machine is."""
+    """Build the terms of the machine."""
     asked = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
     rows = Rows(of.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, of.ETA, XI, of.C, other=asked)
     return enclosing(
@@ -69,20 +69,20 @@ def argument(problem: SVDD) -> Argument:
 
 
 def distances(at: At) -> FloatArray:
-    """‖φ(x_i) − c‖, of a linear kernel by differences: (n,)."""
+    """Return ‖φ(x_i) − c‖, of a linear kernel by differences: (n,)."""
     if not at.is_linear:
         return np.asarray(np.sqrt(np.maximum(FAR.value(at), 0.0)))
     return apart(at, at.w)
 
 
 def apart(at: At, centre: FloatArray) -> FloatArray:
-    """‖x_i − c‖: (n,)."""
+    """Return ‖x_i − c‖: (n,)."""
     X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
     return np.asarray(np.linalg.norm(X - centre, axis=1))
 
 
 def steps(problem: SVDD) -> tuple[Step, ...]:
-    """All steps, in order."""
+    """Return all steps, in order."""
     linear, ball = problem.space.is_linear, argument(problem)
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
@@ -200,7 +200,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
 
 
 def one_length_missing(problem: SVDD) -> str:
-    """Why (SVDD.20) says nothing for this problem, or ""."""
+    """Explain why (SVDD.20) implies nothing for this problem, or return ""."""
     try:
         check_constant_diagonal(problem)
     except UnsupportedError:
@@ -209,7 +209,7 @@ def one_length_missing(problem: SVDD) -> str:
 
 
 def as_qp() -> Line:
-    """‖c‖² + 2μ = R², of a linear kernel in the caller's coordinates: the objective of the QP is that of (SVDD.2)."""
+    """Build the line ‖c‖² + 2μ = R², of a linear kernel in the caller's coordinates, as in (SVDD.2)."""
 
     def norm(at: At) -> float:
         return float(at.result.centre @ at.result.centre) if at.is_linear else at.square_of_w

@@ -1,4 +1,4 @@
-"""What the regressions share: two rows a sample, above f with α⁺ and ξ, below it with α⁻ and ξ*."""
+"""Define the terms that regressions share: two rows per sample, above f with α⁺ and ξ, below it with α⁻ and ξ*."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SYMBOLS = {
 
 
 def prices(at: At) -> FloatArray:
-    """C_i of the samples that take part: (n,)."""
+    """Return C_i of the active samples: (n,)."""
     return as_floats(active_penalties(at.problem.C, at.problem.samples))
 
 
@@ -56,7 +56,7 @@ def argument(
     problem: Problem, price: Term, uppers: tuple[Term, Term] = (C, C), width: Term | None = EPSILON,
     linear: bool = True, priced: bool = True, **more: Any,
 ) -> Argument:  # fmt: skip
-    """A regression, of which f may miss t by a width."""
+    """Build a regression whose f may miss t by a width."""
     rows = []
     for half, (alpha, slack, ahead) in enumerate(((ABOVE, XI, of.T - of.F), (BELOW, XI_STAR, of.F - of.T))):
         bounds: dict[str, Any] = {"eta": ETAS[half], "priced": slack, "upper": uppers[half]} if priced else {}

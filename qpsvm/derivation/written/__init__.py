@@ -1,1 +1,1 @@
-"""What derivations are written as: articles, pages, text of a terminal, JavaScript."""
+"""Writers of derivations: articles, pages, text of a terminal, JavaScript."""

@@ -55,7 +55,7 @@ BEAMER = r"""\documentclass[aspectratio=169]{beamer}
 
 
 def latex(derivation: ShownDerivation, beamer: bool, standalone: bool) -> str:
-    """The derivation as a section or as frames; `standalone` within a document."""
+    """Render the derivation as a section or as frames; `standalone` as a document."""
     parts = _frames(derivation) if beamer else _section(derivation)
     body = "\n".join(["% needs \\usepackage{amsmath,amssymb,graphicx}", FITTED, *parts])
     return (BEAMER if beamer else ARTICLE) % body if standalone else f"{body}\n"
@@ -93,14 +93,14 @@ def _frames(derivation: ShownDerivation) -> Iterator[str]:
 
 
 def _equation(step: ShownStep) -> Iterator[str]:
-    """The equation with its tag."""
+    """Yield the equation with its tag."""
     yield rf"\begin{{equation}}\tag{{{step.tag}}}\label{{eq:{step.tag}}}"
     yield rf"\fitted{{{step.latex.replace('{align*}', '{aligned}')}}}"
     yield r"\end{equation}"
 
 
 def _numbers(step: ShownStep) -> Iterator[str]:
-    """Both sides as numbers, and the residual."""
+    """Yield both sides as numbers, and the residual."""
     if step.sides_text:
         sides = re.sub(r"e([-+])0*(\d+)", lambda e: rf"\cdot10^{{{e[1].strip('+')}{e[2]}}}", step.sides_text)
         yield rf"\({_formula(sides)}\) \quad {words(step.of)}; {words(step.residual_text)}."
@@ -111,7 +111,7 @@ def _numbers(step: ShownStep) -> Iterator[str]:
 
 
 def words(text: str) -> str:
-    """A sentence as LaTeX, in which letters of mathematics are set as such."""
+    """Convert a sentence to LaTeX, with mathematical letters set as such."""
     found, place = "", 0
     for formula in FORMULA.finditer(text):
         whole = formula[0]
@@ -137,7 +137,7 @@ def _formula(text: str) -> str:
 
 
 def _sign(sign: str) -> str:
-    """A sign within mathematics."""
+    """Format a sign within mathematics."""
     found = UNICODE.get(sign) or (rf"\{sign}" if sign in "%#&$" else sign)
     return f"{found} " if sign in UNICODE and found[0] == "\\" else found if found.isascii() else UNKNOWN
 

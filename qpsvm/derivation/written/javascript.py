@@ -88,7 +88,7 @@ class _Writer(ast.NodeVisitor):
 
 
 def written(code: str) -> str:
-    """An expression in JavaScript.
+    """Convert an expression to JavaScript.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def written(code: str) -> str:
 
 
 def lines_of(step: Step) -> list[Line]:
-    """The lines of a step that a page can evaluate."""
+    """Select the lines of a step that a page can evaluate."""
     if not isinstance(step.measure, Equation) or step.absent:
         return []
     found = []
@@ -130,7 +130,7 @@ def lines_of(step: Step) -> list[Line]:
 
 
 def summands(side: Term, sign: int = 1) -> list[tuple[int, Term]]:
-    """What a side is the sum of, each with its sign."""
+    """Split a side into its summands, each with its sign."""
     inside = getattr(side.function, "__self__", None)
     if isinstance(inside, Term) and inside.latex() == side.latex():  # only its name in sentences is another
         return summands(inside, sign)
@@ -144,7 +144,7 @@ def summands(side: Term, sign: int = 1) -> list[tuple[int, Term]]:
 
 
 def each_sample(code: str) -> str:
-    """Of a sum over the samples, what a sample adds to it; else nothing."""
+    """Return the summand per sample of a sum over the samples; else "null"."""
     tree = ast.parse(code, mode="eval").body
     factor, inside = "", tree
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
@@ -155,12 +155,12 @@ def each_sample(code: str) -> str:
 
 
 def function(code: str) -> str:
-    """An expression as a function of the point and the operations."""
+    """Build an expression as a function of the point and the operations."""
     return f"(p, o) => {written(code)}"
 
 
 def line(each: Line) -> str:
-    """A line: the terms of its sides with their signs, its relations, and those of its premise, if there is one."""
+    """Build a line: the terms of its sides with signs, its relations, and those of its premise, if there is one."""
     sides = []
     for side in each.sides:
         terms = [(sign, unbracketed(part.python())) for sign, part in summands(side)]
@@ -176,7 +176,7 @@ def line(each: Line) -> str:
 
 
 def module(steps: Mapping[str, Sequence[Step]]) -> str:
-    """A module that exports the equations of machines: for each name and tag its lines.
+    """Build a module that exports the equations of machines: for each name and tag its lines.
 
     Parameters
     ----------

@@ -29,18 +29,18 @@ INDEX = re.compile(r"(?<=\w)_(max|[ijy]_[ik]|[a-zA-Z0-9]{1,2})(?![a-zA-Z0-9_])")
 
 @cache
 def template(name: str) -> str:
-    """The text of a template, or of a style."""
+    """Read a template, or a style."""
     return files("qpsvm.derivation.written").joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def code_colours(style: str) -> str:
-    """The colours of code, as CSS."""
+    """Build the colours of code, as CSS."""
     defined: str = _extra("pygments.formatters").HtmlFormatter(style=style).get_style_defs(f".{SCOPE} .code")
     return defined
 
 
 def fragment(derivation: ShownDerivation, dark: bool = False) -> str:
-    """The page as one HTML element with its style, for a notebook; or also for a reader who prefers the dark.
+    """Render the page as one HTML element with its style, for a notebook; with `dark` also for a dark theme.
 
     Raises MissingExtraError.
     """
@@ -63,18 +63,18 @@ def fragment(derivation: ShownDerivation, dark: bool = False) -> str:
 
 
 def document(derivation: ShownDerivation) -> str:
-    """The page as a file of its own; errors as `fragment`."""
+    """Render the page as a file; errors as `fragment`."""
     title = html.escape(f"Derivation: {derivation.title}")
     return template("document.html").format(title=title, body=fragment(derivation, dark=True))
 
 
 def preformatted(text: str) -> str:
-    """Plain text for a notebook."""
+    """Wrap plain text for a notebook."""
     return f"<pre>{html.escape(text)}</pre>"
 
 
 def _cells(step: ShownStep, names: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """What the template shows of a step."""
+    """Build the values that the template shows of a step."""
     state = "" if step.residual is None else "holds" if step.residual <= HOLDS else "fails"
     return {
         "tag": step.tag, "title": step.title,
@@ -88,12 +88,12 @@ def _cells(step: ShownStep, names: frozenset[str] = frozenset()) -> dict[str, An
 
 
 def indexed(text: str) -> str:
-    """Plain text as HTML, with its indices set as such: α_i is α with a small i below."""
+    """Convert plain text to HTML, with indices as subscripts, such as that of α_i."""
     return INDEX.sub(r"<sub>\1</sub>", html.escape(text))
 
 
 def _code(code: Code) -> dict[str, str]:
-    """Where a function is, what is shown of it, and the whole where that is more."""
+    """Return the location of a function, its excerpt, and the full source if that is longer."""
     shown = code.excerpt or code
     whole = _coloured(code.text, code.lines) if code.excerpt else ""
     return {"where": code.where, "excerpt": _coloured(shown.text, shown.lines), "whole": whole}
@@ -101,7 +101,7 @@ def _code(code: Code) -> dict[str, str]:
 
 @cache
 def mathml(latex: str) -> str:
-    """An equation as MathML, which browsers draw themselves; a `MissingExtraError` without the extra `teach`."""
+    """Convert an equation to MathML, which browsers draw; a `MissingExtraError` without the extra `teach`."""
     equation: str = _extra("latex2mathml.converter").convert(latex, display="block")
     return equation
 
@@ -111,7 +111,7 @@ LETTER = re.compile(r"<mi>([^<]+)</mi>")
 
 
 def named(equation: str, names: frozenset[str]) -> str:
-    """MathML in which every symbol of the key has its name, so that all of them light up together."""
+    """Tag the symbols of the key in MathML with their names, so that all occurrences light up together."""
     return LETTER.sub(
         lambda found: f'<mi data-s="{html.unescape(found[1])}">{found[1]}</mi>'
         if html.unescape(found[1]) in names else found[0], equation
@@ -123,7 +123,7 @@ WIDTH, HEIGHT, ROOM = 320, 230, 18
 
 
 def drawn(picture: Picture | None) -> str:
-    """The samples as SVG: filled above, open below, and what a sample has of each symbol when it is pointed at."""
+    """Draw the samples as SVG: filled above, open below, with the amounts of each symbol on hovering."""
     if picture is None:
         return ""
     low = picture.points.min(axis=0)
@@ -150,21 +150,21 @@ def drawn(picture: Picture | None) -> str:
 
 
 def require_extra() -> None:
-    """Raises MissingExtraError, before anything is worked out for a page that cannot be written."""
+    """Check that the packages of a page are installed, before anything is computed. Raises MissingExtraError."""
     for name in ("jinja2", "latex2mathml", "pygments"):
         _extra(name)
 
 
 @cache
 def _coloured(code: str, lines: tuple[int, ...]) -> str:
-    """Python in colours, with some lines marked."""
+    """Highlight Python code, with some lines marked."""
     formatter = _extra("pygments.formatters").HtmlFormatter(cssclass="code", hl_lines=[line + 1 for line in lines])
     coloured: str = _extra("pygments").highlight(code, _extra("pygments.lexers").PythonLexer(), formatter)
     return coloured
 
 
 def _extra(name: str) -> ModuleType:
-    """A module of the extra `teach`."""
+    """Import a module of the extra `teach`."""
     try:
         return importlib.import_module(name)
     except ImportError:

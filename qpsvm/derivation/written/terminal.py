@@ -14,7 +14,7 @@ INDENT, DEEPER = "    ", "      "
 
 
 def describe(derivation: ShownDerivation, verbose: bool = False) -> str:
-    """All steps under their headline: equations and numbers; with `verbose` also sentences, and where the code is."""
+    """Describe all steps: equations and numbers; with `verbose` also sentences and the location of the code."""
     said = (f"Derivation: {derivation.title}", derivation.headline, derivation.proven)
     head = [line for text in said for line in textwrap.wrap(text, WIDTH)]
     named = "; ".join(f"{' '.join(filter(None, [each.name, each.shape]))} {each.meaning}" for each in derivation.key)
@@ -26,12 +26,12 @@ def describe(derivation: ShownDerivation, verbose: bool = False) -> str:
 
 
 def describe_step(step: ShownStep, verbose: bool = True) -> str:
-    """One step in a few lines."""
+    """Describe one step in a few lines."""
     return "\n".join(_lines(step, verbose))
 
 
 def describe_with_code(step: ShownStep) -> str:
-    """One step with the source of its function; where it does not exist, why."""
+    """Describe one step with the source of its function; if it does not exist, the reason."""
     return describe_step(step) + ("" if step.absent else f"\n\n{textwrap.indent(step.code.text, INDENT)}")
 
 
@@ -55,7 +55,7 @@ def _lines(step: ShownStep, verbose: bool) -> Iterator[str]:
 
 
 def _short(lines: list[str]) -> Iterator[str]:
-    """Lines, of which two that belong together are one where there is room."""
+    """Yield lines, joining two that belong together if they fit."""
     lines = lines[::-1]
     while lines:
         line = lines.pop()
@@ -65,7 +65,7 @@ def _short(lines: list[str]) -> Iterator[str]:
 
 
 def _cut(text: str, indent: str) -> list[str]:
-    """One line of it."""
+    """Truncate a text to one line."""
     whole = f"{indent}{text}" if text else ""
     return [whole if len(whole) <= WIDTH else f"{whole[: WIDTH - 2].rstrip()} …"] if text else []
 

@@ -38,7 +38,7 @@ HANDED_ON = (
 
 
 class StandsFor(type):
-    """Of a class in the place of another: an object of that, fitted before or read from a file, is one of this too."""
+    """Metaclass of a class that replaces another: its instances include those of the original class."""
 
     def __instancecheck__(cls, thing: object) -> bool:
         original = vars(cls).get("original")
@@ -46,7 +46,7 @@ class StandsFor(type):
 
 
 def either(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of ours, or that of scikit-learn's estimator where that was fitted."""
+    """Decorate a method to call that of scikit-learn's estimator if that was fitted."""
 
     @wraps(method)
     def answered(self: Any, *arguments: Any, **named: Any) -> Any:
@@ -59,13 +59,13 @@ def either(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def defaults_of(kind: type) -> dict[str, Any]:
-    """The parameters of an estimator's constructor, with their defaults."""
+    """Read the parameters of an estimator's constructor, with their defaults."""
     parameters = inspect.signature(kind.__init__).parameters.values()  # type: ignore[misc]
     return {each.name: each.default for each in parameters if each.default is not each.empty}
 
 
 class StandIn(metaclass=StandsFor):
-    """What they share: the fit that hands on, and the answers of what was fitted instead."""
+    """Base of the replacements: a fit with a fallback, and the methods of what was fitted instead."""
 
     #: The class of scikit-learn in whose place this one stands.
     original: ClassVar[type]
@@ -105,13 +105,13 @@ class StandIn(metaclass=StandsFor):
         return self
 
     def _asks_for_ours(self) -> bool:
-        """Whether a parameter is given that scikit-learn's class does not have: it could not stand in."""
+        """Tell whether a parameter is given that scikit-learn's class does not have: it could not stand in."""
         only = defaults_of(self._ours()).keys() - defaults_of(self.original).keys()
         given = any(not self._is_default(name) for name in only)
         return given or isinstance(getattr(self, "kernel", None), Kernel)
 
     def _of_theirs(self) -> Any:
-        """Scikit-learn's estimator with the parameters that were given; of the others with its own defaults."""
+        """Build scikit-learn's estimator with the given parameters, and its own defaults for the others."""
         given = [name for name in defaults_of(self.original) if not self._is_default(name)]
         return self.original(**{name: getattr(self, name) for name in given})
 
@@ -121,11 +121,11 @@ class StandIn(metaclass=StandsFor):
 
     @classmethod
     def _ours(cls) -> type:
-        """The class here that a user's class derives from, or that class itself."""
+        """Find the class here that a user's class derives from, or that class itself."""
         return next(kind for kind in cls.__mro__ if "original" in vars(kind))
 
     def __getattr__(self, name: str) -> Any:
-        """What scikit-learn's estimator has learnt, where that was fitted."""
+        """Return an attribute of scikit-learn's estimator, if that was fitted."""
         other = vars(self).get("fallback_")
         if other is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -133,7 +133,7 @@ class StandIn(metaclass=StandsFor):
 
 
 def _offered(self: Any) -> bool:
-    """Whether there are probabilities; those of scikit-learn only."""
+    """Tell whether there are probabilities; those of scikit-learn only."""
     if self.probability in (False, "deprecated"):
         raise AttributeError("predict_proba is not available when probability=False")
     return True
@@ -154,12 +154,12 @@ class ProbableStandIn(StandIn):
 
     @available_if(_offered)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """The probabilities of the classes, by scikit-learn's own class: (m, k)."""
+        """Predict the probabilities of the classes, by scikit-learn's own class: (m, k)."""
         return self._fitted_theirs().predict_proba(X)
 
     @available_if(_offered)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
-        """The logarithms of the probabilities of the classes, by scikit-learn's own class: (m, k)."""
+        """Predict the logarithms of the probabilities of the classes, by scikit-learn's own class: (m, k)."""
         return self._fitted_theirs().predict_log_proba(X)
 
     def _fitted_theirs(self) -> Any:
@@ -178,7 +178,7 @@ ANSWERS = ("predict", "decision_function", "score_samples")
 
 
 def stand_in(ours: Any, base: type = StandIn, **defaults: Any) -> type:
-    """One of our estimators in the place of scikit-learn's of the same name, with other defaults."""
+    """Build a class that replaces scikit-learn's estimator of the same name, with other defaults."""
     name = ours.__name__
     members = {answer: either(getattr(ours, answer)) for answer in ANSWERS if hasattr(ours, answer)}
     about = {

@@ -34,7 +34,7 @@ _before: dict[str, dict[str, type]] = {}
 
 
 class Patch:
-    """What `patch_sklearn` returns: a context manager that gives back what it took.
+    """Context manager of `patch_sklearn`, which restores the patched names.
 
     names: The classes that the call put in place; not those that stood there before.
     """
@@ -147,7 +147,7 @@ def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
 
 
 def _known(names: str | Iterable[str] | None) -> list[str]:
-    """The names that are meant. Raises UnknownOptionError."""
+    """Resolve the requested names. Raises UnknownOptionError."""
     if names is None:
         return list(CLASSES)
     wanted = [names] if isinstance(names, str) else list(names)
@@ -158,13 +158,13 @@ def _known(names: str | Iterable[str] | None) -> list[str]:
 
 
 def _original(name: str) -> type:
-    """Scikit-learn's own class."""
+    """Find scikit-learn's own class."""
     found: type = vars(CLASSES[name])["original"]
     return found
 
 
 def _holders(name: str, values: set[type]) -> dict[str, ModuleType]:
-    """The modules of scikit-learn in which a name stands for one of these classes, except where it is defined."""
+    """Find the modules of scikit-learn in which a name is one of these classes, except where it is defined."""
     return {
         where: module
         for where, module in sys.modules.copy().items()
