@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args
@@ -23,13 +24,13 @@ from qpsvm.data.samples import Samples
 from qpsvm.machines.problem.linear_constraints import UserRows, as_list, computed_rows, textbook_rows
 from qpsvm.machines.problem.parameters import (
     Form,
-    arguments_of,
     as_intercept,
     check_form,
     checked,
     described,
     in_words,
     one_of,
+    signature_of,
 )
 from qpsvm.machines.problem.reading import candidate
 from qpsvm.machines.problem.replaced import in_space, replaced
@@ -49,16 +50,16 @@ RULES = get_args(PSDRule)
 
 
 class MachineType(Abstract):
-    """The type of the classes of machines: a call with an argument that a machine does not have says what to do."""
+    """Type of the classes of machines: a call with an unknown argument raises an error that says what to write."""
 
-    _arguments: frozenset[str] | None
+    __signature__: inspect.Signature
 
     if not TYPE_CHECKING:  # a type checker reads the arguments off `__init__`
 
         def __call__(cls, *values: Any, **options: Any) -> Any:
-            known = cls._arguments
-            unknown = next((name for name in options if name not in known), None) if known is not None else None
-            if unknown is not None:
+            known = cls.__signature__.parameters
+            unknown = next((name for name in options if name not in known), None)
+            if unknown is not None and all(each.kind is not each.VAR_KEYWORD for each in known.values()):
                 raise UnknownOptionError(explain_argument(cls.__name__, unknown, options, sorted(known)))
             return super().__call__(*values, **options)
 
@@ -104,7 +105,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         described(cls)
-        cls._arguments = arguments_of(cls)
+        cls.__signature__ = signature_of(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value if type(value) in PLAIN else read_only(value))

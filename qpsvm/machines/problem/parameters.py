@@ -76,12 +76,10 @@ def described(kind: type) -> None:
     kind.__doc__ = f"{text[: found.start()]}{whole}\n\n{raises}{text[found.end() :]}\n"
 
 
-def arguments_of(kind: type) -> frozenset[str] | None:
-    """Return the names of the arguments of a class; None if it takes any, or is not written in Python."""
-    code: CodeType | None = getattr(kind.__init__, "__code__", None)  # type: ignore[misc]
-    if code is None or code.co_flags & inspect.CO_VARKEYWORDS:
-        return None
-    return frozenset(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
+def signature_of(kind: type) -> inspect.Signature:
+    """Return the signature of a class, as its `__init__` has it."""
+    found = inspect.signature(kind.__init__)  # type: ignore[misc]
+    return found.replace(parameters=[*found.parameters.values()][1:], return_annotation=found.empty)
 
 
 def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:

@@ -156,7 +156,7 @@ def certify(self: Any, alpha: ArrayLike, w: ArrayLike | None = None, *, tol: flo
 
 
 def candidate(problem: Any, alpha: ArrayLike, tol: float) -> Any:
-    """Certify any α and build the result: see `Problem.at`."""
+    """Certify any α and build the result: see `Machine.at`."""
     problem.samples.check()
     a, tol = problem._given(alpha), as_tolerance(tol)
     with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing

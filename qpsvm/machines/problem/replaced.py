@@ -36,7 +36,7 @@ def parameters(problem: Any) -> dict[str, Any]:
 
 
 def replaced(problem: Any, changes: Mapping[str, Any]) -> Any:
-    """Build the machine with changed parameters: see `Problem.replace`."""
+    """Build the machine with changed parameters: see `Machine.replace`."""
     kernel = as_kernel(changes.get("kernel", problem.kernel))
     values = {name: changes[name] for name in kernel_parameters(kernel) if name in changes}
     known = {*problem.own, *kernel_parameters(kernel), "kernel", "psd"}
