@@ -73,16 +73,16 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes long begins."""
-    items.sort(key=_turn)
+    items.sort(key=_get_order)
 
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `auto` wait for the backends that it tries: on a busy machine it would give up and name another one."""
     choice = importlib.import_module("qpsvm.solve.choice")  # `qpsvm.solve` is the function
-    monkeypatch.setattr(choice, "FLOOR", 1000.0)
+    monkeypatch.setattr(choice, "MIN_COUNTED_SECONDS", 1000.0)
 
 
-def _turn(item: pytest.Item) -> int:
+def _get_order(item: pytest.Item) -> int:
     """The place of a test's group among those that begin, behind them for all others."""
     return next((turn for turn, group in enumerate(FIRST) if item.nodeid.startswith(group)), len(FIRST))

@@ -10,7 +10,7 @@
 
     python -m benchmarks join old.jsonl.xz new.jsonl --to all.jsonl.xz   # what was measured again replaces the old
 
-`samples` and `tasks` say what is solved, `solvers` by whom, `suites`, `kinds` and `wide` what belongs together;
+`samples` and `tasks` say what is solved, `solvers` by whom, `build_suites`, `kinds` and `wide` what belongs together;
 `own` makes a suite of tables that are named on the command line, where `chosen` reads what is asked for. `measure` is
 what happens in the process of one solver, `threads` how many threads it gets, `score` the judge, `run` the
 one that listens and writes `lines`. `summary`, `tables`, `details`, `pictures` and `report` know nothing but lines.

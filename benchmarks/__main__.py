@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.threads import one_thread
+from benchmarks.threads import use_one_thread
 
-one_thread()
+use_one_thread()
 
 from benchmarks.cli import main  # noqa: E402  (after the threads)
 

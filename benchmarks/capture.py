@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def captured() -> Iterator[Callable[[], str]]:
+def capture_output() -> Iterator[Callable[[], str]]:
     """Standard output of the block, compiled code included; the function given returns it, after the block."""
     library = ctypes.CDLL(None)
     library.fflush(None)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import fetch, lines, programs
-from benchmarks.chosen import absent, add_choice, chosen, dropped, why_nothing
-from benchmarks.details import seconds_and_gaps
+from benchmarks.chosen import add_choice, choose_suites, describe_absent, describe_dropped, explain_no_pairs
+from benchmarks.details import build_seconds_table
 from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS
-from benchmarks.suites import suites
+from benchmarks.suites import build_suites
 from qpsvm.base.errors import QPSVMError
 
 LINES = Path("benchmark-lines.jsonl")
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] not in ("run", "report", "join", "list", "programs", "fetch", "-h", "--help"):
         given.insert(0, "run")
-    options = _parser().parse_args(given)
+    options = _build_parser().parse_args(given)
     try:
         return int(options.command(options))
     except QPSVMError as error:
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="SVM solvers, scored from outside.")
     commands = parser.add_subparsers(required=True)
     run = commands.add_parser("run", help="measure (the default); resumes what the file of lines does not hold yet")
@@ -73,62 +73,65 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from benchmarks.run import pairs, run
+    from benchmarks.run import iter_pairs, run_pairs
 
-    found = chosen(options)
+    found = choose_suites(options)
     if options.fresh:
         options.lines.unlink(missing_ok=True)
-    todo = list(pairs(found, options.prove))
+    todo = list(iter_pairs(found, options.prove))
     if not todo:
-        print(why_nothing(found, options), file=sys.stderr)
+        print(explain_no_pairs(found, options), file=sys.stderr)
         return 1
-    for line in absent(found, options.data):
+    for line in describe_absent(found, options.data):
         print(f"left out, {line}", file=sys.stderr)
-    for line in dropped(found, (pair.key for pair in todo), options.solver or ()):
+    for line in describe_dropped(found, (pair.key for pair in todo), options.solver or ()):
         print(line, file=sys.stderr)
-    run(todo, options.lines)
+    run_pairs(todo, options.lines)
     print(f"{len(todo)} pairs of solver and task are in {options.lines}; python -m benchmarks report {options.lines}")
     if options.table or any(pair.plan.origin for pair in todo):
         keys = {pair.key for pair in todo}
-        print(f"\n{seconds_and_gaps(run for run in lines.read([options.lines]) if lines.pair(run) in keys)}")
+        print(
+            "\n"
+            + build_seconds_table(run for run in lines.read_runs([options.lines]) if lines.get_pair_key(run) in keys)
+        )
     return 0
 
 
 def _join(options: argparse.Namespace) -> int:
-    _there(options.lines)
-    count = lines.join(options.lines, options.to, options.anew)
+    _check_files_exist(options.lines)
+    count = lines.join_records(options.lines, options.to, options.anew)
     print(f"{count} measurements are in {options.to}")
-    _one_processor([options.to])
+    _warn_of_processors([options.to])
     return 0
 
 
-def _there(paths: Sequence[Path]) -> None:
+def _check_files_exist(paths: Sequence[Path]) -> None:
     for path in paths:
         if not path.exists():
             raise SystemExit(f"{path} does not exist: python -m benchmarks run --lines {path} makes it")
 
 
-def _one_processor(paths: Sequence[Path]) -> None:
+def _warn_of_processors(paths: Sequence[Path]) -> None:
     """Say so where a suite was measured on several kinds: its ratios mean nothing then."""
-    for suite, kinds in lines.processors(lines.read(paths), lines.machines(paths)).items():
+    for suite, kinds in lines.group_processors(lines.read_runs(paths), lines.read_machines(paths)).items():
         if len(kinds) > 1:
             print(f"{suite} was measured on {', '.join(sorted(kinds))}: do not compare these times", file=sys.stderr)
 
 
 def _report(options: argparse.Namespace) -> int:
-    from benchmarks.report import fill, report
+    from benchmarks.report import fill_tables, write_report
 
-    _there(options.lines)
-    _one_processor(options.lines)
-    runs, machines = lines.read(options.lines), lines.machines(options.lines)
-    report(runs, machines, options.to)
+    _check_files_exist(options.lines)
+    _warn_of_processors(options.lines)
+    runs, machines = lines.read_runs(options.lines), lines.read_machines(options.lines)
+    write_report(runs, machines, options.to)
     for page in options.fill:
-        fill(page, runs, machines)
+        fill_tables(page, runs, machines)
     return 0
 
 
 def _list(options: argparse.Namespace) -> int:
-    for suite in suites(options.data, options.quick).values():
+    for suite in build_suites(options.data, options.quick).values():
         print(f"{suite.name}: {suite.about}")
         print(f"  {len(suite.tasks)} tasks: {'; '.join(task.name for task in suite.tasks)}")
     found = (

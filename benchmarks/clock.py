@@ -9,27 +9,27 @@ from contextlib import suppress
 from pathlib import Path
 
 
-class Processor:
+class ProcessorClock:
     """A clock that begins to run when it is made."""
 
     def __init__(self) -> None:
-        self._children = _ended() + _living()
+        self._children = _measure_ended() + _measure_living()
         self._own = time.process_time()
 
     @property
     def seconds(self) -> float:
         """Since then, of all threads of this process and of all processes that descend from it, ended or not."""
         own = time.process_time() - self._own
-        return own + _ended() + _living() - self._children
+        return own + _measure_ended() + _measure_living() - self._children
 
 
-def _ended() -> float:
+def _measure_ended() -> float:
     """Seconds of the children that were waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def _living() -> float:
+def _measure_living() -> float:
     """Seconds of the children that were not, and of theirs (Linux)."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn import datasets
 
-from benchmarks.samples import Samples, Source, scaled
+from benchmarks.samples import Samples, Source, scale_table
 from benchmarks.suite import Suite
 from benchmarks.summary import ESTIMATORS
 from benchmarks.tasks import Task, Variant
@@ -17,7 +17,7 @@ from qpsvm.data.files import read_table
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledTable:
     """A standardised table with its own labels, as numbers from 0 on, or with a target of mean 0 and deviation 1.
 
     Attributes
@@ -44,7 +44,7 @@ class Labelled:
         if self.rows is not None:
             drawn = np.random.default_rng(0).permutation(len(y))[: self.rows]
             X, y = X[drawn], y[drawn]
-        X = scaled(np.asarray(X, dtype=float), "standardised")
+        X = scale_table(np.asarray(X, dtype=float), "standardised")
         if self.target == "numbers":
             return X, (y - y.mean()) / y.std()
         return X, np.unique(y, return_inverse=True)[1].astype(float)
@@ -75,21 +75,21 @@ FILES = (
 QUICK = {"wine": (CLASSIFIERS[0], CLASSIFIERS[4]), "diabetes": (REGRESSORS[0], REGRESSORS[2])}
 
 
-def estimators(data: Path, quick: bool) -> Suite:
+def build_estimators_suite(data: Path, quick: bool) -> Suite:
     """(i) Estimators, fitted and asked to predict."""
-    tables = [(Labelled(name, target="numbers" if not k else "classes"), name, n, k) for name, n, k in BUNDLED]
+    tables = [(LabelledTable(name, target="numbers" if not k else "classes"), name, n, k) for name, n, k in BUNDLED]
     if quick:
         tables = [table for table in tables if table[1] in QUICK]
     else:
         tables += [
-            (Labelled(name, data, "numbers" if not k else "classes", n), name.partition(".")[0], n, k)
+            (LabelledTable(name, data, "numbers" if not k else "classes", n), name.partition(".")[0], n, k)
             for name, n, k in FILES
             if (data / name).exists()
         ]
     tasks = []
     for source, name, n, k in tables:
         kinds = QUICK[name] if quick else CLASSIFIERS if k else REGRESSORS
-        tasks += [_task(source, name, n, k, kind) for kind in kinds]
+        tasks += [_build_task(source, name, n, k, kind) for kind in kinds]
     return Suite(
         "estimators", "Estimators with scikit-learn's names: four fifths of a standardised table are fitted, the rest "
         "is predicted.",
@@ -98,7 +98,7 @@ def estimators(data: Path, quick: bool) -> Suite:
     )  # fmt: skip
 
 
-def _task(source: Source, name: str, n: int, classes: int, of: Kind) -> Task:
+def _build_task(source: Source, name: str, n: int, classes: int, of: Kind) -> Task:
     kind, variant, kernel, C, nu = of
     facts: dict[str, Any] = {"data": name, "n": n, "classes": classes or None, "estimator": kind, "variant": variant,
                              "kernel": kernel}  # fmt: skip

@@ -28,7 +28,7 @@ FACTORS = 20
 
 
 @dataclass(frozen=True)
-class Made:
+class GeneratedTable:
     """Samples of a kind.
 
     heavy tails : Student's t, some rows a thousand times as long as others.
@@ -48,9 +48,9 @@ class Made:
     def load(self) -> Samples:
         rng = np.random.default_rng(self.seed)
         X = getattr(self, f"_{self.kind.replace(' ', '_')}")(rng)
-        return X, self._labels(X, rng)
+        return X, self._draw_labels(X, rng)
 
-    def _labels(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def _draw_labels(self, X: FloatArray, rng: np.random.Generator) -> FloatArray:
         """By a random direction and noise as strong as itself; by the squares where features are few."""
         if self.kind == "few features":
             square = np.floor(X[:, 0]) + np.floor(X[:, 1])
@@ -105,14 +105,14 @@ SIZES: tuple[tuple[Kind, int, int, int], ...] = (
 QUICK = (("heavy tails", 5, 200, 200), ("categories", 36, 200, 200))
 
 
-def kinds(data: Path, quick: bool) -> Suite:
+def build_kinds_suite(data: Path, quick: bool) -> Suite:
     """(g) Kinds of tables that were not looked at when anything was tuned."""
     del data
     tasks = []
     for kind, d, few, many in QUICK if quick else SIZES:
         for C in (1.0,) if quick else PENALTIES:
             for kernel, intercept, n in (("rbf", "free", few), ("linear", "free", many), ("linear", "penalised", many)):
-                source: Source = Made(kind, n, d, seed=100 + d)  # type: ignore[arg-type]
+                source: Source = GeneratedTable(kind, n, d, seed=100 + d)  # type: ignore[arg-type]
                 variant = "hinge" if intercept == "penalised" else "c"
                 facts = {"data": f"{kind}, d = {d}", "n": n, "d": d, "C": C, "intercept": intercept,
                          "variant": variant, "kernel": kernel}  # fmt: skip

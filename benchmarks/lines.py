@@ -31,19 +31,19 @@ PACKAGES = (
 def append(path: Path, line: Mapping[str, Any]) -> None:
     """Write one line; at once, so that an interrupt loses nothing."""
     with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({key: _plain(value) for key, value in line.items()}, ensure_ascii=False) + "\n")
+        file.write(json.dumps({key: _to_plain(value) for key, value in line.items()}, ensure_ascii=False) + "\n")
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
+        return {key: _to_plain(part) for key, part in value.items()}
     if isinstance(value, float):
         return float(f"{value:.4g}") if math.isfinite(value) else None
     return value
 
 
-def every(paths: Iterable[Path]) -> list[Line]:
-    """All lines of some files, plain or packed by xz. A line that an interrupt cut off is left out."""
+def read_lines(paths: Iterable[Path]) -> list[Line]:
+    """Read all lines of some files, plain or packed by xz; a line that an interrupt truncated is left out."""
     found = []
     for path in paths:
         content = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
@@ -53,31 +53,31 @@ def every(paths: Iterable[Path]) -> list[Line]:
     return found
 
 
-def read(paths: Iterable[Path]) -> list[Line]:
+def read_runs(paths: Iterable[Path]) -> list[Line]:
     """The measurements. Of those with the same key the last one counts, at the place of the first.
 
     "engine" is None in lines that were written before it was recorded.
     """
     kept: dict[tuple[Any, ...], Line] = {}
-    for line in every(paths):
+    for line in read_lines(paths):
         if line["kind"] == "begin":
-            kept = {key: run for key, run in kept.items() if key[:3] != pair(line)}
+            kept = {key: run for key, run in kept.items() if key[:3] != get_pair_key(line)}
         if line["kind"] == "run":
-            kept[(*pair(line), line.get("tol"), line.get("max_iter"))] = {"engine": None, **line}
+            kept[(*get_pair_key(line), line.get("tol"), line.get("max_iter"))] = {"engine": None, **line}
     return list(kept.values())
 
 
-def machines(paths: Iterable[Path]) -> list[Line]:
+def read_machines(paths: Iterable[Path]) -> list[Line]:
     """The machines, each once."""
-    return list({line["id"]: line for line in every(paths) if line["kind"] == "machine"}.values())
+    return list({line["id"]: line for line in read_lines(paths) if line["kind"] == "machine"}.values())
 
 
-def done(path: Path) -> set[tuple[str, str, str]]:
-    """What needs no measurement any more."""
-    return {pair(line) for line in every([path]) if line["kind"] == "done"} if path.exists() else set()
+def read_done_pairs(path: Path) -> set[tuple[str, str, str]]:
+    """Read the pairs that need no further measurement."""
+    return {get_pair_key(line) for line in read_lines([path]) if line["kind"] == "done"} if path.exists() else set()
 
 
-def join(paths: Sequence[Path], to: Path, suites: Iterable[str] = ()) -> int:
+def join_records(paths: Sequence[Path], to: Path, suites: Iterable[str] = ()) -> int:
     """One packed record of several: what counts, and the machines that it was made on.
 
     Parameters
@@ -94,17 +94,17 @@ def join(paths: Sequence[Path], to: Path, suites: Iterable[str] = ()) -> int:
     int
         The number of measurements.
     """
-    left_out = {pair(line) for line in read(paths[:1]) if line["suite"] in suites}
-    renewed = {pair(line) for line in read(paths[1:])}
-    runs = [run for run in read(paths) if pair(run) not in left_out or pair(run) in renewed]
+    left_out = {get_pair_key(line) for line in read_runs(paths[:1]) if line["suite"] in suites}
+    renewed = {get_pair_key(line) for line in read_runs(paths[1:])}
+    runs = [run for run in read_runs(paths) if get_pair_key(run) not in left_out or get_pair_key(run) in renewed]
     used = {run["machine"] for run in runs}
-    kept = [*(machine for machine in machines(paths) if machine["id"] in used), *runs]
+    kept = [*(machine for machine in read_machines(paths) if machine["id"] in used), *runs]
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in kept)
     to.write_bytes(lzma.compress(text.encode("utf-8"), preset=9))
     return len(runs)
 
 
-def processors(runs: Iterable[Line], known: Iterable[Line]) -> dict[str, set[str]]:
+def group_processors(runs: Iterable[Line], known: Iterable[Line]) -> dict[str, set[str]]:
     """The kinds of processor that each suite was measured on: with two, a ratio of times compares these as well."""
     kinds = {machine["id"]: str(machine["cpu"]) for machine in known}
     found: dict[str, set[str]] = {}
@@ -113,30 +113,30 @@ def processors(runs: Iterable[Line], known: Iterable[Line]) -> dict[str, set[str
     return found
 
 
-def pair(line: Line) -> tuple[str, str, str]:
+def get_pair_key(line: Line) -> tuple[str, str, str]:
     """Suite, task and solver."""
     return line["suite"], line["task"], line["solver"]
 
 
-def this_machine() -> Line:
-    """What a reader needs to know of where the figures come from."""
+def describe_machine() -> Line:
+    """Describe the machine on which the figures are measured."""
     facts: Line = {
         "kind": "machine",
-        "cpu": _cpu(),
+        "cpu": _find_processor(),
         "cores": os.cpu_count(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "os": platform.platform(),
         "python": platform.python_version(),
         "threads": int(os.environ.get("OMP_NUM_THREADS", "0")),
-        "commit": _commit(),
-        "versions": {name: version for name in PACKAGES if (version := version_of(name)) is not None},
+        "commit": _find_commit(),
+        "versions": {name: version for name in PACKAGES if (version := find_version(name)) is not None},
     }
     facts["id"] = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:8]
     facts["date"] = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     return facts
 
 
-def version_of(package: str) -> str | None:
+def find_version(package: str) -> str | None:
     """The installed version of a distribution."""
     try:
         return importlib.metadata.version(package)
@@ -144,7 +144,7 @@ def version_of(package: str) -> str | None:
         return None
 
 
-def _cpu() -> str:
+def _find_processor() -> str:
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
@@ -152,7 +152,7 @@ def _cpu() -> str:
     return platform.processor() or platform.machine()
 
 
-def _commit() -> str | None:
+def _find_commit() -> str | None:
     """The commit of this repository, with a plus where files differ from it."""
     command = ["git", "describe", "--always", "--dirty=+", "--exclude=*"]
     try:

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.clock import Processor
-from benchmarks.proving import MOST_ROWS, Proving
+from benchmarks.clock import ProcessorClock
+from benchmarks.proving import MOST_ROWS, ClaimProver
 from benchmarks.samples import Clouds
-from benchmarks.score import Judge, judge_of
-from benchmarks.solvers import Entrant, Origin, Rung, Said, enter, entrant_of
+from benchmarks.score import Judge, choose_judge
+from benchmarks.solvers import Entrant, Rung, Said, SolverOrigin, find_entrant, register_solver
 from benchmarks.solvers.base import Point
-from benchmarks.tasks import Machine, Task
+from benchmarks.tasks import BenchmarkMachine, Task
 from benchmarks.threads import Clock
 
 #: A run shorter than this is repeated, until its runs together take that long, or there are so many.
@@ -64,11 +64,11 @@ class Plan:
     budget: float
     max_iters: tuple[int, ...] = ()
     clock: Clock = "processor"
-    origin: Origin | None = None
+    origin: SolverOrigin | None = None
     prove: bool = False
 
-    def rungs(self, entrant: Entrant) -> list[Rung]:
-        """What the solver is asked, one after the other."""
+    def list_rungs(self, entrant: Entrant) -> list[Rung]:
+        """List the settings of the solver's runs, in order."""
         if self.max_iters:
             return [Rung(max_iter=most, seconds=self.seconds) for most in self.max_iters]
         return [Rung(tol=tol, seconds=self.seconds) for tol in entrant.tolerances]
@@ -76,24 +76,26 @@ class Plan:
 
 def measure(plan: Plan, send: Send) -> None:
     """Climb the ladder, and send a line after each run."""
-    entrant = entrant_of(plan.solver, plan.task) if plan.origin is None else enter(plan.origin)
+    entrant = find_entrant(plan.solver, plan.task) if plan.origin is None else register_solver(plan.origin)
     _warm_up(plan, entrant)
-    machine = plan.task.machine(*plan.task.source.load())
-    send("facts", machine.size())
-    judge = judge_of(machine)
-    strict = Proving(judge.problem) if plan.prove and isinstance(judge, Judge) and len(machine.y) <= MOST_ROWS else None
-    data = entrant.prepare(machine if plan.origin is None else _copy(machine))
+    machine = plan.task.build_machine(*plan.task.source.load())
+    send("facts", machine.measure_size())
+    judge = choose_judge(machine)
+    strict = (
+        ClaimProver(judge.problem) if plan.prove and isinstance(judge, Judge) and len(machine.y) <= MOST_ROWS else None
+    )
+    data = entrant.prepare(machine if plan.origin is None else _copy_samples(machine))
     best, stale, spent = float("inf"), 0, 0.0
-    for rung in plan.rungs(entrant):
-        send("begin", _asked(rung))
-        answer, line = _run(entrant, data, rung, plan.clock)
+    for rung in plan.list_rungs(entrant):
+        send("begin", _describe_rung(rung))
+        answer, line = _time_runs(entrant, data, rung, plan.clock)
         spent += line["wall"] * line["repeats"]
         send("solved", {})
         point = entrant.point(data, answer)
-        proven = strict.verdict(point) if strict is not None and isinstance(point, Point) else {}
-        verdict = {**judge.verdict(point), **proven}
+        proven = strict.bound_gap(point) if strict is not None and isinstance(point, Point) else {}
+        verdict = {**judge.score(point), **proven}
         gap, limited = verdict["gap"], line["wall"] >= plan.seconds
-        send("line", {**_asked(rung), **line, **verdict, "outcome": "limit" if limited else "ran"})
+        send("line", {**_describe_rung(rung), **line, **verdict, "outcome": "limit" if limited else "ran"})
         stale = 0 if gap < best / 2 else stale + 1
         best = min(best, gap)
         if limited or spent > plan.budget or (gap <= plan.goal and not plan.max_iters):
@@ -102,12 +104,12 @@ def measure(plan: Plan, send: Send) -> None:
             break
 
 
-def _copy(machine: Machine) -> Machine:
+def _copy_samples(machine: BenchmarkMachine) -> BenchmarkMachine:
     """With samples of its own: those of the judge are not to be written to."""
     return replace(machine, X=machine.X.copy(), y=machine.y.copy())
 
 
-def _asked(rung: Rung) -> dict[str, Any]:
+def _describe_rung(rung: Rung) -> dict[str, Any]:
     return {"tol": rung.tol} if rung.max_iter is None else {"max_iter": rung.max_iter}
 
 
@@ -115,13 +117,13 @@ def _warm_up(plan: Plan, entrant: Entrant) -> None:
     """A tiny machine of the same kind, so that nothing is imported in the time that counts."""
     grid = None if plan.task.grid is None else replace(plan.task.grid, penalties=(1.0,))
     task = replace(plan.task, source=Clouds(40, 3, flipped=0.0, distance=20.0), grid=grid)
-    machine = task.machine(*task.source.load())
+    machine = task.build_machine(*task.source.load())
     with contextlib.suppress(Exception):  # what goes wrong here goes wrong again where it is reported
         data = entrant.prepare(machine)
-        judge_of(machine).verdict(entrant.point(data, entrant.run(data, Rung(1e-3, None, 5.0))[0]))
+        choose_judge(machine).score(entrant.point(data, entrant.run(data, Rung(1e-3, None, 5.0))[0]))
 
 
-def _run(entrant: Entrant, data: Any, rung: Rung, clock: Clock) -> tuple[Any, dict[str, Any]]:
+def _time_runs(entrant: Entrant, data: Any, rung: Rung, clock: Clock) -> tuple[Any, dict[str, Any]]:
     """The last answer, and the medians of time over its repetitions.
 
     What counts in most suites is processor time, that of processes which the solver starts included: on a quiet machine
@@ -130,9 +132,9 @@ def _run(entrant: Entrant, data: Any, rung: Rung, clock: Clock) -> tuple[Any, di
     """
     walls: list[float] = []
     processors: list[float] = []
-    before = _start_weighing()
+    before = _reset_peak_memory()
     while True:
-        processor, start = Processor(), time.perf_counter()
+        processor, start = ProcessorClock(), time.perf_counter()
         answer, said = entrant.run(data, rung)
         whole, cpu = time.perf_counter() - start, processor.seconds
         walls.append(whole if said.seconds is None or entrant.origin is not None else said.seconds)
@@ -140,11 +142,11 @@ def _run(entrant: Entrant, data: Any, rung: Rung, clock: Clock) -> tuple[Any, di
         if sum(walls) > REPEAT_SECONDS or len(walls) == MOST_REPEATS:
             break
     times = {"processor": statistics.median(processors), "wall": statistics.median(walls)}
-    return answer, {"seconds": times[clock], **times, "repeats": len(walls), **_line(said, before)}
+    return answer, {"seconds": times[clock], **times, "repeats": len(walls), **_build_line(said, before)}
 
 
-def _line(said: Said, before: int | None) -> dict[str, Any]:
-    peak = _peak()
+def _build_line(said: Said, before: int | None) -> dict[str, Any]:
+    peak = _read_peak_memory()
     return {
         "memory": None if before is None or peak is None else float(max(peak - before, 0)),
         "iterations": said.iterations,
@@ -156,19 +158,19 @@ def _line(said: Said, before: int | None) -> dict[str, Any]:
     }
 
 
-def _start_weighing() -> int | None:
+def _reset_peak_memory() -> int | None:
     """Bytes in use now; the system's record of the peak begins anew (Linux)."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
-        return _status("VmRSS")
+        return _read_process_status("VmRSS")
     return None
 
 
-def _peak() -> int | None:
-    return _status("VmHWM")
+def _read_peak_memory() -> int | None:
+    return _read_process_status("VmHWM")
 
 
-def _status(name: str) -> int | None:
+def _read_process_status(name: str) -> int | None:
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith(name):

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.samples import DENSE_FROM, Samples, scaled, small_indices
+from benchmarks.samples import DENSE_FROM, Samples, narrow_indices, scale_table
 from benchmarks.suite import Suite
 from benchmarks.summary import OURS, PACKAGES, PEERS, QP_SOLVERS, SCIKIT_LEARN
 from benchmarks.tasks import Task, Variant
 from benchmarks.variants import GENERAL_ROWS, NOVEL_NU, TUBE_NU
-from qpsvm.base.errors import DataError, ParameterError, nearest
-from qpsvm.data.files import Table, read_table
+from qpsvm.base.errors import DataError, ParameterError, describe_nearest
+from qpsvm.data.files import EncodedTable, read_table
 
 #: The name of the suite, and of its lines.
 OWN = "own"
@@ -34,7 +34,7 @@ MOST_LABELS = 10
 
 
 @dataclass(frozen=True)
-class OwnTable:
+class UserTable:
     """A table of the user's: numbers get mean 0 and deviation 1, so that a tube of one width suits all tables.
 
     Attributes
@@ -42,7 +42,7 @@ class OwnTable:
     path : Path
     target : str or None
         The column of a CSV file.
-    wanted : "labels", "numbers" or "none"
+    target_kind : "labels", "numbers" or "none"
     positive : str or None
         Of more than two classes, the one that is to be told from the others.
     standardise, drop_missing : bool
@@ -51,7 +51,7 @@ class OwnTable:
 
     path: Path
     target: str | None = None
-    wanted: Any = "labels"
+    target_kind: Any = "labels"
     positive: str | None = None
     standardise: bool = False
     drop_missing: bool = False
@@ -60,7 +60,7 @@ class OwnTable:
         """All that its samples depend on: lines of another reading are not taken for this one's."""
         said = [
             str(self.path),
-            *([f"target {self.target}"] if self.target is not None and self.wanted != "none" else []),
+            *([f"target {self.target}"] if self.target is not None and self.target_kind != "none" else []),
         ]
         said += [f"{self.positive} against the others"] if self.positive is not None else []
         return ", ".join([*said, *(["standardised"] if self.standardise else [])])
@@ -73,19 +73,19 @@ class OwnTable:
         QPSVMError
             What `read_table` says, or that there are not two classes, or a target of one number only.
         """
-        table = read_table(self.path, target=self.target, wanted=self.wanted, drop_missing=self.drop_missing)
+        table = read_table(self.path, target=self.target, wanted=self.target_kind, drop_missing=self.drop_missing)
         X = table.X
         if self.standardise:
-            X = scaled(_dense(X), "standardised")
+            X = scale_table(_to_dense(X), "standardised")
         elif hasattr(X, "toarray"):
-            X = _dense(X) if X.nnz > DENSE_FROM * X.shape[0] * X.shape[1] else small_indices(X)
-        return X, self._target(table)
+            X = _to_dense(X) if X.nnz > DENSE_FROM * X.shape[0] * X.shape[1] else narrow_indices(X)
+        return X, self._convert_target(table)
 
-    def _target(self, table: Table) -> Any:
-        if self.wanted == "none":
+    def _convert_target(self, table: EncodedTable) -> Any:
+        if self.target_kind == "none":
             return np.ones(table.X.shape[0])
         assert table.y is not None
-        if self.wanted == "numbers":
+        if self.target_kind == "numbers":
             numbers = np.asarray(table.y, dtype=float)
             if not numbers.std() > 0:
                 raise DataError(f"{self.path}: the target is {numbers[0]:g} everywhere")
@@ -94,7 +94,9 @@ class OwnTable:
         texts = {str(label): label for label in np.unique(labels)}
         if self.positive is not None:
             if self.positive not in texts:
-                raise ParameterError(f"{self.path} has no label {self.positive!r}; {nearest(self.positive, texts)}")
+                raise ParameterError(
+                    f"{self.path} has no label {self.positive!r}; {describe_nearest(self.positive, texts)}"
+                )
             return np.where(labels == texts[self.positive], 1.0, -1.0)
         if len(texts) != 2:
             few = ", ".join([*texts][:MOST_LABELS]) + (", …" if len(texts) > MOST_LABELS else "")
@@ -105,11 +107,11 @@ class OwnTable:
         return np.where(labels == [*texts.values()][-1], 1.0, -1.0)  # the larger in sort order, as the library has it
 
 
-def _dense(X: Any) -> Any:
+def _to_dense(X: Any) -> Any:
     return X.toarray() if hasattr(X, "toarray") else np.asarray(X)
 
 
-def own_suite(
+def build_user_suite(
     paths: Sequence[Path], variants: Sequence[Variant], kernels: Sequence[str], penalties: Sequence[float],
     intercept: str = "free", nu: float | None = None, **table: Any,
 ) -> Suite:  # fmt: skip
@@ -123,10 +125,13 @@ def own_suite(
     tasks = []
     for path, variant in product(paths, variants):
         wanted = "labels" if variant in OF_CLASSES else "numbers" if variant in OF_NUMBERS else "none"
-        source = OwnTable(path, wanted=wanted, **table)
+        source = UserTable(path, target_kind=wanted, **table)
         X, _ = source.load()
         size = {"data": path.name, "n": X.shape[0], "d": X.shape[1]}
-        tasks += [_task(source, *machine, size) for machine in _machines(variant, kernels, penalties, intercept, nu)]
+        tasks += [
+            _build_task(source, *machine, size)
+            for machine in _iter_machines(variant, kernels, penalties, intercept, nu)
+        ]
     rows = dict.fromkeys(QP_SOLVERS, GENERAL_ROWS)
     return Suite(
         OWN, f"Tables given on the command line: {', '.join(path.name for path in paths)}.", tuple(tasks),
@@ -134,7 +139,7 @@ def own_suite(
     )  # fmt: skip
 
 
-def _machines(
+def _iter_machines(
     variant: Variant, kernels: Sequence[str], penalties: Sequence[float], intercept: str, nu: float | None
 ) -> Iterator[tuple[Variant, str, float, str, float]]:
     """Variant, kernel, C, intercept and ν of each machine."""
@@ -146,7 +151,9 @@ def _machines(
         yield variant, kernel, C, chosen, share
 
 
-def _task(source: OwnTable, variant: Variant, kernel: str, C: float, intercept: str, nu: float, size: Any) -> Task:
+def _build_task(
+    source: UserTable, variant: Variant, kernel: str, C: float, intercept: str, nu: float, size: Any
+) -> Task:
     facts = {**size, "variant": variant, "kernel": kernel}
     facts |= {} if variant in WITHOUT_C else {"C": C}
     facts |= {"intercept": intercept} if variant in WITH_INTERCEPT else {}

@@ -1,4 +1,4 @@
-"""The measurements as Matplotlib figures: lines in, figures out; `save` writes them.
+"""The measurements as Matplotlib figures: lines in, figures out; `save_picture` writes them.
 
 A solver has one colour, line style and marker in every picture. Pictures that compare solvers task by task draw those
 that were tried on the same tasks, as many of both as there are, and say how many tasks these are.
@@ -30,20 +30,20 @@ from benchmarks.summary import (
     Growth,
     Line,
     Profile,
-    common_tasks,
-    exponent,
-    fact,
-    grouped,
-    growths,
-    number,
-    performance_profile,
-    progress,
-    select,
-    size_name,
-    solvers_of,
-    suites_of,
-    times,
-    widest_common,
+    choose_common_solvers,
+    compute_profile,
+    find_common_tasks,
+    find_times,
+    fit_exponent,
+    get_fact,
+    get_number,
+    group_lines,
+    list_solvers,
+    list_suites,
+    measure_growths,
+    name_size,
+    select_runs,
+    trace_progress,
 )
 from qpsvm.faces.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 
@@ -83,24 +83,24 @@ class Look:
     def __init__(self, solver: str) -> None:
         ours = solver == OURS
         name = solver.removeprefix(f"{OURS}:")
-        self.colour, self.marker = (BLACK, "o") if ours else LOOKS.get(name) or self._stranger(name)
-        self.dashes = "-" if ours else _dashes(solver)
+        self.colour, self.marker = (BLACK, "o") if ours else LOOKS.get(name) or self._choose_look(name)
+        self.dashes = "-" if ours else _choose_dashes(solver)
         self.fill = "white" if name != solver else self.colour
         self.width, self.order = (2.4, 5) if ours else (1.4, 3)
 
     @staticmethod
-    def _stranger(name: str) -> tuple[str, str]:
+    def _choose_look(name: str) -> tuple[str, str]:
         """A look for a solver without one of its own, the same in every run."""
         return list(LOOKS.values())[zlib.crc32(name.encode()) % len(LOOKS)]
 
-    def line(self, **more: Any) -> dict[str, Any]:
+    def build_line_style(self, **more: Any) -> dict[str, Any]:
         """Arguments of `plot`."""
         look = {"color": self.colour, "linestyle": self.dashes, "linewidth": self.width, "zorder": self.order}
         marks = {"marker": self.marker, "markersize": 5, "markerfacecolor": self.fill, "markeredgewidth": 0.8}
         return {**look, **marks, **more}
 
 
-def _dashes(solver: str) -> Any:
+def _choose_dashes(solver: str) -> Any:
     if solver.startswith(f"{OURS}:"):
         return BACKEND_DASHES
     if solver in BARE:
@@ -108,20 +108,20 @@ def _dashes(solver: str) -> Any:
     return LIBRARY_DASHES if solver in (*SCIKIT_LEARN, *PACKAGES, *PEERS) else QP_DASHES
 
 
-def _panels(count: int, height: float = 4.2, width: float = 4.2, sharey: bool = True) -> tuple[Figure, list[Any]]:
+def _make_panels(count: int, height: float = 4.2, width: float = 4.2, sharey: bool = True) -> tuple[Figure, list[Any]]:
     """A figure with panels side by side and room for a legend on the right."""
     figure = Figure(figsize=(width * count + 2.2, height), layout="constrained")
     return figure, list(figure.subplots(1, count, squeeze=False, sharey=sharey)[0])
 
 
-def _legend(figure: Figure, labels: Mapping[str, str], title: str | None = None) -> None:
+def _draw_legend(figure: Figure, labels: Mapping[str, str], title: str | None = None) -> None:
     """The solvers right of all panels, in their order, each with its label."""
-    handles = [Line2D([], [], **Look(solver).line(), label=label) for solver, label in labels.items()]
+    handles = [Line2D([], [], **Look(solver).build_line_style(), label=label) for solver, label in labels.items()]
     figure.legend(handles=handles, loc="outside right upper", frameon=False, fontsize="small", handlelength=3.4,
                   title=title, title_fontsize="small", alignment="left")  # fmt: skip
 
 
-def _finish(ax: Any, title: str, across: str, up: str = "") -> None:
+def _finish_axes(ax: Any, title: str, across: str, up: str = "") -> None:
     ax.set_title(title, fontsize="medium")
     ax.set_xlabel(across)
     ax.set_ylabel(up)
@@ -129,40 +129,40 @@ def _finish(ax: Any, title: str, across: str, up: str = "") -> None:
     ax.set_axisbelow(True)
 
 
-def _say_who_is_missing(figure: Figure, runs: Sequence[Line], drawn: Sequence[str]) -> None:
-    missing = [solver for solver in solvers_of(runs) if solver not in drawn]
+def _note_missing_solvers(figure: Figure, runs: Sequence[Line], drawn: Sequence[str]) -> None:
+    missing = [solver for solver in list_solvers(runs) if solver not in drawn]
     if missing:
         text = "not drawn, as they were not tried on all of these tasks: " + ", ".join(missing)
         wide = int(figure.get_figwidth() * CHARACTERS_AN_INCH)
         figure.supxlabel(textwrap.fill(text, wide), fontsize="small", color=GREY)
 
 
-def _number_of(tasks: int) -> str:
+def _count_tasks(tasks: int) -> str:
     return f"{tasks} task" if tasks == 1 else f"{tasks} tasks"
 
 
 # --- performance profiles ---------------------------------------------------------------------------------------------
 
 
-def profiles(runs: Sequence[Line]) -> Figure | None:
+def draw_profiles(runs: Sequence[Line]) -> Figure | None:
     """Performance profiles of one suite: a panel for each goal that somebody reached."""
-    drawn = widest_common(runs)
-    by_goal = {goal: performance_profile(runs, goal, drawn) for goal in GOALS}
+    drawn = choose_common_solvers(runs)
+    by_goal = {goal: compute_profile(runs, goal, drawn) for goal in GOALS}
     by_goal = {goal: profile for goal, profile in by_goal.items() if any(profile.ratios.values())}
     if not by_goal or len(drawn) < 2:
         return None
-    figure, panels = _panels(len(by_goal))
+    figure, panels = _make_panels(len(by_goal))
     for ax, (goal, profile) in zip(panels, by_goal.items(), strict=True):
         _draw_profile(ax, profile)
-        title = f"gap of {_power(goal)}, {_number_of(profile.tasks)}"
-        _finish(ax, title, "τ: times the best time", "share of tasks within τ")
+        title = f"gap of {_format_power(goal)}, {_count_tasks(profile.tasks)}"
+        _finish_axes(ax, title, "τ: times the best time", "share of tasks within τ")
         ax.label_outer()
-    _legend(figure, {solver: solver for solver in drawn})
-    _say_who_is_missing(figure, runs, drawn)
+    _draw_legend(figure, {solver: solver for solver in drawn})
+    _note_missing_solvers(figure, runs, drawn)
     return figure
 
 
-def _power(goal: float) -> str:
+def _format_power(goal: float) -> str:
     return f"$10^{{{round(math.log10(goal))}}}$"
 
 
@@ -171,15 +171,20 @@ def _draw_profile(ax: Any, profile: Profile) -> None:
     end = min(LARGEST_TAU, max(2.0, 1.1 * furthest))
     for k, (solver, values) in enumerate(profile.ratios.items()):
         steps = [1.0, *(value for value in values if value <= end), end]
-        shares = [profile.rho(solver, tau) for tau in steps]
-        ax.plot(steps, shares, drawstyle="steps-post", **Look(solver).line(markersize=4.5, markevery=_marks(k, steps)))
+        shares = [profile.share_within(solver, tau) for tau in steps]
+        ax.plot(
+            steps,
+            shares,
+            drawstyle="steps-post",
+            **Look(solver).build_line_style(markersize=4.5, markevery=_choose_markers(k, steps)),
+        )
     ax.set_xscale("log")
     ax.set_xlim(1.0, end)
     ax.set_ylim(-0.02, 1.03)
 
 
-def _marks(k: int, steps: Sequence[float]) -> list[int]:
-    """Which points of the k-th curve have a marker, so that neighbours have theirs elsewhere."""
+def _choose_markers(k: int, steps: Sequence[float]) -> list[int]:
+    """Choose the points of the k-th curve that have a marker, staggered between neighbouring curves."""
     every = max(1, len(steps) // MARKS)
     return sorted({*range(k % every, len(steps), every), len(steps) - 1})
 
@@ -187,36 +192,38 @@ def _marks(k: int, steps: Sequence[float]) -> list[int]:
 # --- time against gap -------------------------------------------------------------------------------------------------
 
 
-def times_and_gaps(runs: Sequence[Line]) -> Figure | None:
+def draw_times_and_gaps(runs: Sequence[Line]) -> Figure | None:
     """Every run of one suite as a point (seconds, gap), and for each solver the median time to each gap."""
-    drawn = widest_common(runs)
-    tasks = common_tasks(runs, drawn)
+    drawn = choose_common_solvers(runs)
+    tasks = find_common_tasks(runs, drawn)
     shown = [run for run in runs if run["solver"] in drawn and run["task"] in tasks]
-    if len(drawn) < 2 or not any(number(run, "gap") is not None and number(run, "seconds") for run in shown):
+    if len(drawn) < 2 or not any(get_number(run, "gap") is not None and get_number(run, "seconds") for run in shown):
         return None
-    figure, (ax,) = _panels(1, 5.4, 7.0)
-    for solver, lines in grouped(shown, lambda run: run["solver"]).items():
+    figure, (ax,) = _make_panels(1, 5.4, 7.0)
+    for solver, lines in group_lines(shown, lambda run: run["solver"]).items():
         look = Look(solver)
-        points = [(s, max(g, SMALLEST)) for s, g in _points(lines)]
+        points = [(s, max(g, SMALLEST)) for s, g in _collect_points(lines)]
         ax.scatter(*np.array(points).reshape(-1, 2).T, s=9, color=look.colour, marker=look.marker, alpha=0.22,
                    linewidths=0, zorder=2, rasterized=True)  # fmt: skip
-        ax.plot(*_median_times(lines), **look.line())
+        ax.plot(*_compute_median_times(lines), **look.build_line_style())
     ax.set_xscale("log")
     ax.set_yscale("log")
-    _finish(ax, f"median time to each gap over {_number_of(len(tasks))}, and all runs", "seconds", "certified gap")
-    _legend(figure, {solver: solver for solver in drawn})
-    _say_who_is_missing(figure, runs, drawn)
+    _finish_axes(
+        ax, f"median time to each gap over {_count_tasks(len(tasks))}, and all runs", "seconds", "certified gap"
+    )
+    _draw_legend(figure, {solver: solver for solver in drawn})
+    _note_missing_solvers(figure, runs, drawn)
     return figure
 
 
-def _points(runs: Iterable[Line]) -> list[tuple[float, float]]:
-    pairs = [(number(run, "seconds"), number(run, "gap")) for run in runs]
+def _collect_points(runs: Iterable[Line]) -> list[tuple[float, float]]:
+    pairs = [(get_number(run, "seconds"), get_number(run, "gap")) for run in runs]
     return [(seconds, gap) for seconds, gap in pairs if seconds is not None and seconds > 0 and gap is not None]
 
 
-def _median_times(runs: Sequence[Line]) -> tuple[list[float], list[float]]:
+def _compute_median_times(runs: Sequence[Line]) -> tuple[list[float], list[float]]:
     """Median seconds to each rung, as far as more than half of the tasks got."""
-    middle = [(median(times(runs, rung).values()), rung) for rung in RUNGS]
+    middle = [(median(find_times(runs, rung).values()), rung) for rung in RUNGS]
     reached = [(seconds, rung) for seconds, rung in middle if math.isfinite(seconds)]
     return [seconds for seconds, _ in reached], [rung for _, rung in reached]
 
@@ -224,35 +231,37 @@ def _median_times(runs: Sequence[Line]) -> tuple[list[float], list[float]]:
 # --- scaling ----------------------------------------------------------------------------------------------------------
 
 
-def scaling(lines: Iterable[Line]) -> dict[str, Figure]:
+def draw_scaling(lines: Iterable[Line]) -> dict[str, Figure]:
     """Time and memory against the size, one figure a sweep, with fitted exponents in the legend."""
-    found = growths(select(lines, "scaling"))
+    found = measure_growths(select_runs(lines, "scaling"))
     sweeps = dict.fromkeys(growth.sweep for growth in found)
-    return {sweep: _sweep(sweep, [growth for growth in found if growth.sweep == sweep]) for sweep in sweeps}
+    return {sweep: _draw_sweep(sweep, [growth for growth in found if growth.sweep == sweep]) for sweep in sweeps}
 
 
-def _sweep(sweep: str, found: Sequence[Growth]) -> Figure:
-    figure, panels = _panels(2, sharey=False)
-    name = size_name(sweep)
+def _draw_sweep(sweep: str, found: Sequence[Growth]) -> Figure:
+    figure, panels = _make_panels(2, sharey=False)
+    name = name_size(sweep)
     for growth in found:
-        for ax, values in zip(panels, (growth.seconds, [_mebi(value) for value in growth.bytes]), strict=True):
-            ax.plot(growth.sizes, [value or math.nan for value in values], **Look(growth.solver).line())
-    for ax, title, unit in zip(panels, (f"time to a gap of {_power(GOAL)}", "peak memory"), ("s", "MiB"), strict=True):
+        for ax, values in zip(panels, (growth.seconds, [_to_mebibytes(value) for value in growth.bytes]), strict=True):
+            ax.plot(growth.sizes, [value or math.nan for value in values], **Look(growth.solver).build_line_style())
+    for ax, title, unit in zip(
+        panels, (f"time to a gap of {_format_power(GOAL)}", "peak memory"), ("s", "MiB"), strict=True
+    ):
         ax.set_xscale("log")
         ax.set_yscale("log")
-        _finish(ax, title, f"rows {name}" if name == "n" else f"columns {name}", unit)
+        _finish_axes(ax, title, f"rows {name}" if name == "n" else f"columns {name}", unit)
     figure.suptitle(sweep)
-    _legend(figure, {growth.solver: _slopes(growth, name) for growth in found}, "time, memory grow as")
+    _draw_legend(figure, {growth.solver: _format_slopes(growth, name) for growth in found}, "time, memory grow as")
     return figure
 
 
-def _mebi(value: float | None) -> float | None:
+def _to_mebibytes(value: float | None) -> float | None:
     return None if value is None else value / 2**20
 
 
-def _slopes(growth: Growth, name: str) -> str:
+def _format_slopes(growth: Growth, name: str) -> str:
     """The solver with the exponents of its time and its memory."""
-    powers = [exponent(growth.sizes, values)[0] for values in (growth.seconds, growth.bytes)]
+    powers = [fit_exponent(growth.sizes, values)[0] for values in (growth.seconds, growth.bytes)]
     time, memory = (f"${name}^{{{power:.2f}}}$" if math.isfinite(power) else "–" for power in powers)
     return f"{growth.solver}: {time}, {memory}"
 
@@ -260,53 +269,55 @@ def _slopes(growth: Growth, name: str) -> str:
 # --- textbook methods -------------------------------------------------------------------------------------------------
 
 
-def textbook(lines: Iterable[Line]) -> Figure | None:
+def draw_textbook(lines: Iterable[Line]) -> Figure | None:
     """Best gap so far against time, a panel for each data set."""
-    runs = select(lines, "textbook")
-    by_data = {data: of for data, of in grouped(runs, lambda run: fact(run, "data")).items() if _points(of)}
+    runs = select_runs(lines, "textbook")
+    by_data = {
+        data: of for data, of in group_lines(runs, lambda run: get_fact(run, "data")).items() if _collect_points(of)
+    }
     if not by_data:
         return None
-    figure, panels = _panels(len(by_data), width=3.8)
+    figure, panels = _make_panels(len(by_data), width=3.8)
     for ax, (data, of) in zip(panels, by_data.items(), strict=True):
-        for (_, solver), path in progress(of).items():
+        for (_, solver), path in trace_progress(of).items():
             steps = [(seconds, max(gap, SMALLEST)) for seconds, gap in path if seconds > 0]
-            ax.plot(*np.array(steps).reshape(-1, 2).T, **Look(solver).line())
+            ax.plot(*np.array(steps).reshape(-1, 2).T, **Look(solver).build_line_style())
         ax.set_xscale("log")
         ax.set_yscale("log")
-        _finish(ax, str(data), "seconds", "best certified gap so far")
+        _finish_axes(ax, str(data), "seconds", "best certified gap so far")
         ax.label_outer()
-    _legend(figure, {solver: solver for solver in solvers_of(runs)})
+    _draw_legend(figure, {solver: solver for solver in list_solvers(runs)})
     return figure
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-def pictures(lines: Iterable[Line]) -> dict[str, Figure]:
+def draw_pictures(lines: Iterable[Line]) -> dict[str, Figure]:
     """Every picture that the lines give, by the name of its file."""
     lines = list(lines)
     found: dict[str, Figure | None] = {}
-    for suite in suites_of(lines):
+    for suite in list_suites(lines):
         if suite not in UNPROFILED:
-            for part, runs in _parts(select(lines, suite)).items():
-                name = _file_name(f"{suite} {part}")
-                found |= {f"profiles_{name}": profiles(runs), f"gaps_{name}": times_and_gaps(runs)}
-    found |= {f"scaling_{_file_name(sweep)}": figure for sweep, figure in scaling(lines).items()}
-    found["textbook"] = textbook(lines)
+            for part, runs in _split_by_intercept(select_runs(lines, suite)).items():
+                name = _make_file_name(f"{suite} {part}")
+                found |= {f"profiles_{name}": draw_profiles(runs), f"gaps_{name}": draw_times_and_gaps(runs)}
+    found |= {f"scaling_{_make_file_name(sweep)}": figure for sweep, figure in draw_scaling(lines).items()}
+    found["textbook"] = draw_textbook(lines)
     return {name: figure for name, figure in found.items() if figure is not None}
 
 
-def _parts(runs: Sequence[Line]) -> dict[str, list[Line]]:
+def _split_by_intercept(runs: Sequence[Line]) -> dict[str, list[Line]]:
     """The lines of a suite by their kind of intercept, for few solvers take every kind."""
-    parts = grouped(runs, lambda run: fact(run, "intercept"))
+    parts = group_lines(runs, lambda run: get_fact(run, "intercept"))
     return {f"{part} intercept" if part is not None and len(parts) > 1 else "": of for part, of in parts.items()}
 
 
-def _file_name(text: str) -> str:
+def _make_file_name(text: str) -> str:
     return "_".join("".join(letter if letter.isalnum() else " " for letter in text.lower()).split())
 
 
-def save(figure: Figure, stem: Path) -> list[Path]:
+def save_picture(figure: Figure, stem: Path) -> list[Path]:
     """Write a figure as PNG and SVG, the same bytes whenever it is the same picture."""
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
     with mpl.rc_context({"svg.hashsalt": "qpsvm"}):

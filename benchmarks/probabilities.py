@@ -40,7 +40,7 @@ ASKED: dict[str, Callable[[int], Any]] = {
 }  # fmt: skip
 
 
-def tables(files: list[str], numbers: bool) -> Iterator[Table]:
+def iter_tables(files: list[str], numbers: bool) -> Iterator[Table]:
     """Name, samples (n, d) and target (n,) of each table of classes, or of numbers."""
     for name in NUMBERS if numbers else CLASSES:
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
@@ -52,7 +52,7 @@ def tables(files: list[str], numbers: bool) -> Iterator[Table]:
             yield Path(file).name.partition(".")[0], X.toarray(), y / y.std() if numbers else y
 
 
-def halves(X: Any, y: NDArray[Any], seed: int, numbers: bool) -> list[Any]:
+def split_halves(X: Any, y: NDArray[Any], seed: int, numbers: bool) -> list[Any]:
     """Samples that train and others, scaled, and their targets."""
     size = min(TRAIN, len(y) // 2)
     X, Z, y, z = train_test_split(X, y, train_size=size, random_state=seed, stratify=None if numbers else y)
@@ -60,12 +60,12 @@ def halves(X: Any, y: NDArray[Any], seed: int, numbers: bool) -> list[Any]:
     return [scaler.transform(X), scaler.transform(Z), y, z]
 
 
-def losses(table: Table, seeds: int = SEEDS) -> dict[str, tuple[float, float]]:
+def measure_losses(table: Table, seeds: int = SEEDS) -> dict[str, tuple[float, float]]:
     """The mean log loss and the mean seconds of a fit, of each of `ASKED`."""
     _, X, y = table
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ASKED}
     for seed in range(seeds):
-        A, B, a, b = halves(X, y, seed, False)
+        A, B, a, b = split_halves(X, y, seed, False)
         for name, make in ASKED.items():
             began = time.process_time()
             with warnings.catch_warnings():
@@ -77,12 +77,12 @@ def losses(table: Table, seeds: int = SEEDS) -> dict[str, tuple[float, float]]:
             for name, each in found.items()}  # fmt: skip
 
 
-def coverage(table: Table, numbers: bool, seeds: int = SEEDS) -> tuple[float, float]:
+def measure_coverage(table: Table, numbers: bool, seeds: int = SEEDS) -> tuple[float, float]:
     """The share of true targets within sets or intervals of α = .1, and their mean size; of intervals by deviation."""
     _, X, y = table
     inside, size = [], []
     for seed in range(seeds):
-        A, B, a, b = halves(X, y, seed, numbers)
+        A, B, a, b = split_halves(X, y, seed, numbers)
         if numbers:
             low, high = estimators.SVR(gamma=1.0 / A.shape[1]).fit(A, a).prediction_intervals(B, ALPHA)
             inside.append((low <= b) & (b <= high))
@@ -99,16 +99,16 @@ def main(files: list[str]) -> None:
     """Print the tables as Markdown."""
     print("| table | rows |", " | ".join(ASKED), "| seconds |")
     print("|---|---|" + "---|" * (len(ASKED) + 1))
-    for table in tables(files, False):
-        found = losses(table)
+    for table in iter_tables(files, False):
+        found = measure_losses(table)
         best = min(value for value, _ in found.values())
         cells = [f"**{value:.3f}**" if value <= best + 5e-4 else f"{value:.3f}" for value, _ in found.values()]
         seconds = " / ".join(f"{seconds:.2f}" for _, seconds in found.values())
         print(f"| {table[0]} | {min(TRAIN, len(table[2]) // 2)} | {' | '.join(cells)} | {seconds} |", flush=True)
     print("\n| table | covered | size |\n|---|---|---|")
     for numbers in (False, True):
-        for table in tables(files, numbers):
-            covered, size = coverage(table, numbers)
+        for table in iter_tables(files, numbers):
+            covered, size = measure_coverage(table, numbers)
             print(f"| {table[0]} | {covered:.3f} | {size:.2f} |", flush=True)
 
 

@@ -22,9 +22,9 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm.backends.contract import Limits
 from qpsvm.base.errors import QPSVMError
-from qpsvm.bounds.program.reduction import keep_all
-from qpsvm.solve.program import FINEST
-from qpsvm.solve.program_attempt import Attempt
+from qpsvm.bounds.program.reduction import keep_all_rows
+from qpsvm.solve.program import MIN_SOLVER_TOL
+from qpsvm.solve.program_attempt import QPAttempt
 
 #: What is asked for where nothing is named: those that take any QP.
 SOLVERS = (
@@ -40,7 +40,7 @@ KEPT, ROUGHLY = 1e-6, 1e-3
 BEGIN, END = "<!-- programs -->", "<!-- /programs -->"
 
 
-class Verdict(NamedTuple):
+class ProgramVerdict(NamedTuple):
     """Of one solver on one problem: what it said, and both sides and gaps of its own point and of the polished one."""
 
     problem: str
@@ -56,14 +56,14 @@ class Verdict(NamedTuple):
     seconds: float
 
 
-def read(path: Path) -> qpsvm.QP:
+def read_program(path: Path) -> qpsvm.QP:
     """A QP: .mat as in qpsolvers/maros_meszaros_qpbenchmark, .npz of `QP.save`, or what `read_model` takes."""
     if path.suffix == ".npz":
         return qpsvm.QP.load(path)
-    return of_matlab(path) if path.suffix == ".mat" else qpsvm.read_model(path)
+    return load_matlab(path) if path.suffix == ".mat" else qpsvm.read_model(path)
 
 
-def of_matlab(path: Path) -> qpsvm.QP:
+def load_matlab(path: Path) -> qpsvm.QP:
     """½xᵀPx + qᵀx + r subject to l ≤ Ax ≤ u, whose last n rows are x itself."""
     from scipy.io import loadmat
 
@@ -88,51 +88,53 @@ def count_rows(qp: qpsvm.QP) -> int:
     return sum(0 if side is None else len(side) for side in (qp.h, qp.b))
 
 
-def verdict(qp: qpsvm.QP, name: str, tol: float, sender: Any) -> None:
+def judge_solver(qp: qpsvm.QP, name: str, tol: float, sender: Any) -> None:
     """Solve and judge; sent as soon as it is known."""
     facts, began = (qp.title, qp.n, count_rows(qp), name), time.perf_counter()
     nothing = (math.inf, math.inf, -math.inf, math.inf)
     try:
         with np.errstate(all="ignore"):
-            solution = qpsvm.backends.get(name).compile(qp)._solved(Limits(max(tol * 1e-3, FINEST)), {})
+            solution = qpsvm.backends.get(name).compile(qp)._solve_checked(Limits(max(tol * 1e-3, MIN_SOLVER_TOL)), {})
             seconds = time.perf_counter() - began
             claimed = solution.reported == "optimal"
-            attempt = Attempt(keep_all(qp))
-            found, finer = (attempt.judge(solution, tol, polished) for polished in (False, True))
+            attempt = QPAttempt(keep_all_rows(qp))
+            found, finer = (attempt.certify(solution, tol, polished) for polished in (False, True))
     except (QPSVMError, ArithmeticError, AssertionError, ValueError, RuntimeError, MemoryError) as error:
         said = " ".join(str(error).split())[:60] or type(error).__name__
-        sender.send(Verdict(*facts, said, False, *nothing, time.perf_counter() - began))
+        sender.send(ProgramVerdict(*facts, said, False, *nothing, time.perf_counter() - began))
         return
     sides = max(found.dual, finer.dual), min(found.primal, finer.primal)
-    sender.send(Verdict(*facts, solution.solver.status, claimed, found.gap, finer.gap, *sides, seconds))
+    sender.send(ProgramVerdict(*facts, solution.solver.status, claimed, found.gap, finer.gap, *sides, seconds))
 
 
-def within(qp: qpsvm.QP, name: str, tol: float, seconds: float) -> Verdict:
-    """`verdict` in a process of its own, which is ended where it takes longer."""
+def judge_within_limit(qp: qpsvm.QP, name: str, tol: float, seconds: float) -> ProgramVerdict:
+    """`decide_status` in a process of its own, which is ended where it takes longer."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    worker = context.Process(target=verdict, args=(qp, name, tol, sender), daemon=True)
+    worker = context.Process(target=judge_solver, args=(qp, name, tol, sender), daemon=True)
     worker.start()
     sender.close()
     said = f"no answer in {seconds:g} s"
     try:
         if receiver.poll(seconds):
-            found: Verdict = receiver.recv()
+            found: ProgramVerdict = receiver.recv()
             return found
     except EOFError:
         said = "the process died"
     finally:
         worker.kill()
         worker.join()
-    return Verdict(qp.title, qp.n, count_rows(qp), name, said, False, math.inf, math.inf, -math.inf, math.inf, seconds)
+    return ProgramVerdict(
+        qp.title, qp.n, count_rows(qp), name, said, False, math.inf, math.inf, -math.inf, math.inf, seconds
+    )
 
 
-def measured(paths: Sequence[Path], names: Sequence[str], options: argparse.Namespace) -> Iterator[Verdict]:
+def iter_verdicts(paths: Sequence[Path], names: Sequence[str], options: argparse.Namespace) -> Iterator[ProgramVerdict]:
     """Every pair, each problem as it is read."""
     larger = []
     for path in paths:
         try:
-            qp = read(path).replace(title=path.stem)
+            qp = read_program(path).replace(title=path.stem)
         except QPSVMError as error:
             print(f"left out, {path.name}: {error}", file=sys.stderr)
             continue
@@ -140,14 +142,14 @@ def measured(paths: Sequence[Path], names: Sequence[str], options: argparse.Name
             larger.append(path.stem)
             continue
         for name in names:
-            found = within(qp, name, options.tol, options.seconds)
+            found = judge_within_limit(qp, name, options.tol, options.seconds)
             print(f"{found.problem}, {name}: {found.said}, gap {found.own:.1e}, polished {found.gap:.1e}", flush=True)
             yield found
     if larger:
         print(f"left out, of more than {options.most} variables or rows: {', '.join(larger)}", file=sys.stderr)
 
 
-def tables(found: Sequence[Verdict]) -> str:
+def format_tables(found: Sequence[ProgramVerdict]) -> str:
     """A line for each solver, and one for each problem."""
     text = [
         "| solver | problems | claims | own point ≤ 1e-6 | ≤ 1e-3 | above | undecided | polished ≤ 1e-6 | median ms |",
@@ -170,18 +172,26 @@ def tables(found: Sequence[Verdict]) -> str:
         low, high = max(each.low for each in here), min(each.high for each in here)
         gap = (high - low) / max(1.0, abs(high), abs(low)) if math.isfinite(high - low) else math.inf
         wrong = [f"{each.solver} {each.own:.0e}" for each in here if each.claimed and ROUGHLY < each.own < math.inf]
-        facts = (problem, here[0].n, here[0].rows, shown(low), shown(high), shown(gap, ".0e"), ", ".join(wrong))
+        facts = (
+            problem,
+            here[0].n,
+            here[0].rows,
+            format_value(low),
+            format_value(high),
+            format_value(gap, ".0e"),
+            ", ".join(wrong),
+        )
         text.append(f"| {' | '.join(map(str, facts))} |")
     return "\n".join(text)
 
 
-def shown(value: float, form: str = ".10g") -> str:
+def format_value(value: float, form: str = ".10g") -> str:
     """A number; what is infinite was not shown."""
     return f"{value:{form}}" if math.isfinite(value) else "–"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Of `python -m benchmarks programs`."""
+    """Add the options of `python -m benchmarks programs`."""
     parser.add_argument("files", type=Path, nargs="+", help="files, or folders of them: .mat, .mps, .qps, .lp, .npz")
     parser.add_argument("--solver", action="append", help=f"a backend (may be repeated; default {', '.join(SOLVERS)})")
     parser.add_argument("--most", type=int, default=500, help="variables and rows of the largest problem (default 500)")
@@ -200,18 +210,18 @@ def main(options: argparse.Namespace) -> int:
     names = []
     for name in options.solver or SOLVERS:
         try:
-            qpsvm.backends.get(name).require()
+            qpsvm.backends.get(name).require_package()
             names.append(name)
         except (qpsvm.MissingExtraError, qpsvm.UnknownOptionError) as error:
             if options.solver and isinstance(error, qpsvm.UnknownOptionError):
                 raise
             print(f"left out, {name}: {error}", file=sys.stderr)
     paths = [path for path in paths if path.suffix in (".mat", ".mps", ".qps", ".lp", ".npz")]
-    found = list(measured(paths, names, options))
+    found = list(iter_verdicts(paths, names, options))
     if not found:
         print("nothing to measure: name files, or a folder of them, and solvers that are installed", file=sys.stderr)
         return 1
-    text = tables(found)
+    text = format_tables(found)
     print(f"\n{text}")
     if options.fill is not None:
         page = options.fill.read_text(encoding="utf-8")

@@ -31,7 +31,7 @@ from qpsvm.machines import Problem
 MOST_ROWS = 5000
 
 
-class Proving:
+class ClaimProver:
     """Proves or refutes the points of one problem; what they are compared with is made once.
 
     Parameters
@@ -43,14 +43,14 @@ class Proving:
         self.problem = problem
 
     @cached_property
-    def _best(self) -> tuple[qpsvm.SVMResult, float, float]:
+    def _reference(self) -> tuple[qpsvm.SVMResult, float, float]:
         """A certified solution, and what is proven of the optimum: not below the one, not above the other."""
         result = qpsvm.solve(self.problem, tol=REFERENCE_TOL, check=False)
         proof = result.verify()
         return result, proof.dual, proof.primal
 
-    def verdict(self, point: Point) -> dict[str, float]:
-        """How far the point is from the optimum, relatively: at most the one, at least the other.
+    def bound_gap(self, point: Point) -> dict[str, float]:
+        """Bound the relative distance of the point from the optimum, above and below.
 
         Parameters
         ----------
@@ -64,39 +64,39 @@ class Proving:
         most, least = math.inf, 0.0
         with contextlib.suppress(qpsvm.QPSVMError):  # numbers that are none, or a machine that no proof is about
             if point.alpha is not None:
-                most, least = self._of_dual(point)
+                most, least = self._bound_dual_point(point)
             elif point.w is not None or point.coefficients is not None:
-                most, least = self._of_primal(point)
+                most, least = self._bound_primal_point(point)
         return {"proven_gap": most, "refuted_gap": least}
 
-    def _of_dual(self, point: Point) -> tuple[float, float]:
+    def _bound_dual_point(self, point: Point) -> tuple[float, float]:
         assert point.alpha is not None
         proof = self.problem.at(point.alpha).verify()
-        reached, above = self._best[1:]
+        reached, above = self._reference[1:]
         if "bounds" not in proof.record:
             return math.inf, 0.0
         low, high = (end * float(self.problem.svm.unit) for end in proof.record["bounds"].dual)
-        return proof.gap, _share(reached - high, low, reached, above)
+        return proof.gap, _compute_proven_share(reached - high, low, reached, above)
 
-    def _of_primal(self, point: Point) -> tuple[float, float]:
-        result, below, reached = self._best
+    def _bound_primal_point(self, point: Point) -> tuple[float, float]:
+        result, below, reached = self._reference
         model = replace(result.model, b=point.b, w=point.w) if point.w is not None else result.model
         coef = result.coef if point.coefficients is None else np.asarray(point.coefficients, dtype=float)
         proof = replace(result, model=model, b=point.b, coef=coef).verify()
         if "bounds" not in proof.record:
             return math.inf, 0.0
         low, high = (end * float(self.problem.svm.unit) for end in proof.record["bounds"].primal)
-        return proof.gap, _share(low - reached, below, reached, high)
+        return proof.gap, _compute_proven_share(low - reached, below, reached, high)
 
 
-def _share(difference: float, *values: float) -> float:
+def _compute_proven_share(difference: float, *values: float) -> float:
     """A proven difference as a share of the largest of some values, as (CERT.3) has it; a digit less than proven."""
     size = max(map(abs, values))
     return max(difference, 0.0) / size * (1.0 - 1e-12) if 0.0 < size < math.inf else 0.0
 
 
-def word(line: Mapping[str, Any]) -> str | None:
-    """What became of the claim of a run, in a word; None where it claims nothing, or nobody was to prove it."""
+def classify_claim(line: Mapping[str, Any]) -> str | None:
+    """Classify the claim of a run in a word; None if it claims nothing, or was not to be proved."""
     if not line.get("claimed") or line.get("tol") is None or "refuted_gap" not in line:
         return None
     most = math.inf if line["proven_gap"] is None else line["proven_gap"]

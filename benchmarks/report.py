@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import details, estimator_tables, tables
-from benchmarks.pictures import pictures, save
+from benchmarks.pictures import draw_pictures, save_picture
 from benchmarks.summary import SHIFT, Line
-from qpsvm.base.errors import FileFormatError, UnknownOptionError, nearest
+from qpsvm.base.errors import FileFormatError, UnknownOptionError, describe_nearest
 
 #: Every table by name.
 TABLES = {**tables.TABLES, **details.TABLES, **estimator_tables.TABLES}
@@ -151,13 +151,13 @@ MARK = re.compile(
 NOTHING = "(no measurements)"
 
 
-def report(runs: Iterable[Line], machines: Iterable[Line], to: Path) -> Path:
+def write_report(runs: Iterable[Line], machines: Iterable[Line], to: Path) -> Path:
     """Write `report.md` and its pictures (PNG and SVG) into a folder.
 
     Parameters
     ----------
     runs, machines : iterable of dict
-        As `lines.read` and `lines.machines` give them.
+        As `lines.read_runs` and `lines.read_machines` give them.
     to : Path
         Made where it does not exist.
 
@@ -168,39 +168,39 @@ def report(runs: Iterable[Line], machines: Iterable[Line], to: Path) -> Path:
     """
     lines = [*machines, *runs]
     to.mkdir(parents=True, exist_ok=True)
-    drawn = pictures(lines)
+    drawn = draw_pictures(lines)
     for name, figure in drawn.items():
-        save(figure, to / name)
+        save_picture(figure, to / name)
     made = {name: table for name in SECTIONS if (table := TABLES[name](lines))}
     page = to / "report.md"
-    page.write_text(_page(made, list(drawn)), encoding="utf-8")
+    page.write_text(_build_page(made, list(drawn)), encoding="utf-8")
     return page
 
 
-def _page(made: Mapping[str, str], drawn: Sequence[str]) -> str:
+def _build_page(made: Mapping[str, str], drawn: Sequence[str]) -> str:
     parts = ["# Benchmarks"]
     shown: list[str] = []
     for name, (heading, sentence) in SECTIONS.items():
-        images = [image for prefix in PICTURES.get(name, ()) for image in drawn if _belongs(image, prefix)]
+        images = [image for prefix in PICTURES.get(name, ()) for image in drawn if _has_prefix(image, prefix)]
         images = [image for image in images if image not in shown]
         if name in made or images:
-            parts += [f"## {heading}", sentence, *([made[name]] if name in made else []), *map(_embedded, images)]
+            parts += [f"## {heading}", sentence, *([made[name]] if name in made else []), *map(_embed_picture, images)]
             shown += images
     return "\n\n".join(parts) + "\n"
 
 
-def _belongs(image: str, prefix: str) -> bool:
+def _has_prefix(image: str, prefix: str) -> bool:
     return image == prefix or image.startswith(f"{prefix}_")
 
 
-def _embedded(image: str) -> str:
+def _embed_picture(image: str) -> str:
     """A picture with its caption, by relative path."""
     kind, _, what = image.partition("_")
     alt = f"{kind}: {what.replace('_', ' ')}" if what else kind
     return f"![{alt}]({image}.png)\n\n*{CAPTIONS[kind]}* ([SVG]({image}.svg))"
 
 
-def fill(path: Path, runs: Iterable[Line], machines: Iterable[Line] = ()) -> list[str]:
+def fill_tables(path: Path, runs: Iterable[Line], machines: Iterable[Line] = ()) -> list[str]:
     """Make the tables of a Markdown file anew: what stands between `<!-- table: NAME -->` and `<!-- end -->`.
 
     Returns
@@ -218,7 +218,7 @@ def fill(path: Path, runs: Iterable[Line], machines: Iterable[Line] = ()) -> lis
     lines, names = [*machines, *runs], []
 
     def made(mark: re.Match[str]) -> str:
-        names.append(_checked(mark, path))
+        names.append(_check_mark(mark, path))
         return f"{mark[1]}\n\n{TABLES[names[-1]](lines) or NOTHING}\n\n{mark['end']}"
 
     before = path.read_text(encoding="utf-8")
@@ -228,10 +228,10 @@ def fill(path: Path, runs: Iterable[Line], machines: Iterable[Line] = ()) -> lis
     return names
 
 
-def _checked(mark: re.Match[str], path: Path) -> str:
+def _check_mark(mark: re.Match[str], path: Path) -> str:
     name = mark["name"]
     if name not in TABLES:
-        raise UnknownOptionError(f"{path}: there is no table {name!r}; {nearest(name, TABLES)}")
+        raise UnknownOptionError(f"{path}: there is no table {name!r}; {describe_nearest(name, TABLES)}")
     if not mark["end"]:
         raise FileFormatError(f"{path}: the table {name!r} has no end; put <!-- end --> after it")
     return name

@@ -18,9 +18,9 @@ from tqdm import tqdm
 
 from benchmarks import lines
 from benchmarks.measure import MEMORY_SHARE, Plan, limit_memory, measure
-from benchmarks.solvers import entrant_of
+from benchmarks.solvers import find_entrant
 from benchmarks.suite import Suite
-from benchmarks.threads import unset
+from benchmarks.threads import restore_default_threads
 
 #: A run may take so many times its limit, and so many seconds more, before its process is ended.
 GRACE, GRACE_SECONDS = 1.2, 2.0
@@ -40,40 +40,42 @@ class Pair:
         return self.suite.name, self.plan.task.name, self.plan.solver
 
 
-def pairs(suites: Sequence[Suite], prove: bool = False) -> Iterator[Pair]:
-    """What there is to do: installed solvers on the tasks that they take; whether their claims are to be proven."""
+def iter_pairs(suites: Sequence[Suite], prove: bool = False) -> Iterator[Pair]:
+    """List the pairs to measure: installed solvers on the tasks that they accept; `prove` has their claims proved."""
     for suite in suites:
         for task in suite.tasks:
-            for name in suite.solvers_of(task):
-                entrant = entrant_of(name, task)
-                if entrant.version() is not None and entrant.takes(task):
+            for name in suite.iter_solvers(task):
+                entrant = find_entrant(name, task)
+                if entrant.version() is not None and entrant.accepts(task):
                     limits = (suite.goal, suite.seconds, suite.budget, suite.max_iters, suite.clock)
                     yield Pair(suite, Plan(task, name, *limits, entrant.origin, prove))
 
 
-def run(todo: Sequence[Pair], path: Path, start_method: str | None = None) -> None:
+def run_pairs(todo: Sequence[Pair], path: Path, start_method: str | None = None) -> None:
     """Measure what the file does not hold yet, with a progress bar; a solver from outside, which may be another by now,
     always."""
-    finished = lines.done(path)
+    finished = lines.read_done_pairs(path)
     todo = [pair for pair in todo if pair.key not in finished or pair.plan.origin is not None]
     if not todo:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    machine = lines.this_machine()
+    machine = lines.describe_machine()
     lines.append(path, machine)
-    usual, free = _context(start_method), mp.get_context(start_method or "spawn")
+    usual, free = _build_context(start_method), mp.get_context(start_method or "spawn")
     tqdm.monitor_interval = 0
     with tqdm(todo, unit="run", smoothing=0.05, dynamic_ncols=True) as bar:
         for pair in bar:
             bar.set_postfix_str(" · ".join(pair.key), refresh=True)
-            if entrant_of(pair.plan.solver, pair.plan.task).every_thread:
-                with unset():  # a process of its own making: libraries that are loaded have made up their mind
-                    _Session(pair, path, machine["id"]).run(free)
+            if find_entrant(pair.plan.solver, pair.plan.task).every_thread:
+                with (
+                    restore_default_threads()
+                ):  # a process of its own making: libraries that are loaded have made up their mind
+                    _Session(pair, path, machine["id"]).run_process(free)
             else:
-                _Session(pair, path, machine["id"]).run(usual)
+                _Session(pair, path, machine["id"]).run_process(usual)
 
 
-def _context(start_method: str | None) -> Any:
+def _build_context(start_method: str | None) -> Any:
     """Processes that start with everything imported and nothing else, where the system can do that."""
     usual = "forkserver" if "forkserver" in mp.get_all_start_methods() else "spawn"
     context = mp.get_context(start_method or usual)
@@ -89,7 +91,7 @@ class _Session:
         self.pair = pair
         self.path = path
         self.head = {"kind": "run", "machine": machine, "suite": pair.key[0], "task": pair.key[1]}
-        entrant = entrant_of(pair.plan.solver, pair.plan.task)
+        entrant = find_entrant(pair.plan.solver, pair.plan.task)
         self.facts: dict[str, Any] = dict(pair.plan.task.facts)
         form = entrant.form(pair.plan.task)
         self.who = {
@@ -98,11 +100,11 @@ class _Session:
         }  # fmt: skip
         self.asked: dict[str, Any] = {}
 
-    def run(self, context: Any) -> None:
+    def run_process(self, context: Any) -> None:
         key = dict(zip(("suite", "task", "solver"), self.pair.key, strict=True))
         lines.append(self.path, {"kind": "begin", **key})
         here, there = context.Pipe(duplex=False)
-        process = context.Process(target=_work, args=(self.pair.plan, there), daemon=True)
+        process = context.Process(target=_run_plan, args=(self.pair.plan, there), daemon=True)
         process.start()
         there.close()
         try:
@@ -146,7 +148,7 @@ class _Session:
         lines.append(self.path, line)
 
 
-def _work(plan: Plan, there: Connection) -> None:
+def _run_plan(plan: Plan, there: Connection) -> None:
     """In the process: measure, and send every step."""
     limit_memory(int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")))
 

@@ -106,7 +106,7 @@ class RandomClass:
 
 
 @dataclass(frozen=True)
-class Bundled:
+class BundledTable:
     """A table that comes with scikit-learn; of several classes, the given one against the rest."""
 
     name: str
@@ -115,11 +115,11 @@ class Bundled:
 
     def load(self) -> Samples:
         X, y = getattr(datasets, f"load_{self.name}")(return_X_y=True)
-        return scaled(X, self.scaling), np.where(y == self.positive, 1.0, -1.0)
+        return scale_table(X, self.scaling), np.where(y == self.positive, 1.0, -1.0)
 
 
 @dataclass(frozen=True)
-class File:
+class LibsvmFile:
     """A LIBSVM file. Labels are split at their median, so that several classes become two; or they are numbers.
 
     Numbers are given mean 0 and deviation 1, so that a tube of one width suits all tables.
@@ -133,9 +133,9 @@ class File:
         table = read_table(self.path)
         X, labels = table.X, np.asarray(table.y, dtype=float)
         if self.scaling != "raw" or X.nnz > DENSE_FROM * X.shape[0] * X.shape[1]:
-            X = scaled(X.toarray(), self.scaling)
+            X = scale_table(X.toarray(), self.scaling)
         else:
-            X = small_indices(X)
+            X = narrow_indices(X)
         if self.target == "numbers":
             return X, (labels - labels.mean()) / labels.std()
         middle = float(np.median(labels))
@@ -143,7 +143,7 @@ class File:
         return X, np.where(upper, 1.0, -1.0)
 
 
-def scaled(X: FloatArray, scaling: str) -> FloatArray:
+def scale_table(X: FloatArray, scaling: str) -> FloatArray:
     """The table "raw", or "standardised": each column with mean 0 and deviation 1."""
     if scaling == "raw":
         return X
@@ -152,6 +152,6 @@ def scaled(X: FloatArray, scaling: str) -> FloatArray:
     return standard
 
 
-def small_indices(X: Any) -> Any:
+def narrow_indices(X: Any) -> Any:
     """CSR with 32-bit indices, which is all that LIBSVM and LIBLINEAR read."""
     return sp.csr_matrix((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)

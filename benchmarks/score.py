@@ -20,9 +20,9 @@ import qpsvm
 from benchmarks.samples import FloatArray
 from benchmarks.solvers import ESTIMATORS
 from benchmarks.solvers.base import Point, Rung
-from benchmarks.solvers.fitted import fitted_part, held_out_part, machines_of
+from benchmarks.solvers.fitted import iter_machines, take_fitted_rows, take_held_out_rows
 from benchmarks.summary import OURS
-from benchmarks.tasks import Machine
+from benchmarks.tasks import BenchmarkMachine
 from qpsvm.machines import Problem
 
 #: The gap to which the lower bound of solvers without a dual point is made.
@@ -32,34 +32,34 @@ FOLD_TOL = 1e-8
 #: And that of the estimators whose predictions are.
 EXACT_TOL = 1e-9
 #: A machine of a grid is said to be right up to this gap.
-RIGHT = 1e-3
+RIGHT_GAP = 1e-3
 
 
 class Judge:
     """Scores the points of one machine; the lower bound is made once, and only if it is needed."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: BenchmarkMachine) -> None:
         self.machine = machine
-        self.problem: Problem = machine.problem()
+        self.problem: Problem = machine.build_problem()
         self._bound: float | None = None
 
-    def verdict(self, point: Any) -> dict[str, Any]:
+    def score(self, point: Any) -> dict[str, Any]:
         """What the record keeps of it."""
-        gap, bound = self.gap(point)
+        gap, bound = self.compute_gap(point)
         return {"gap": gap, "bound": bound}
 
-    def gap(self, point: Point) -> tuple[float, str]:
+    def compute_gap(self, point: Point) -> tuple[float, str]:
         """Relative gap, and whose dual bound it is against: the point's "own", or the best "known"."""
         with np.errstate(all="ignore"):
             if point.alpha is not None:
-                w = point.w if self.problem.size_of_f == 1.0 else None  # whose f is not that of the dual
+                w = point.w if self.problem._f_scale == 1.0 else None  # whose f is not that of the dual
                 return float(self.problem.certify(point.alpha, w).gap), "own"
             if point.w is None and point.coefficients is None:
                 return np.inf, "own"
-            return self._against_known(point), "known"
+            return self._compute_known_gap(point), "known"
 
-    def _against_known(self, point: Point) -> float:
-        value = primal_value(self.machine, point)
+    def _compute_known_gap(self, point: Point) -> float:
+        value = compute_primal_value(self.machine, point)
         if self._bound is None:
             best = qpsvm.solve(self.problem, tol=REFERENCE_TOL, check=False)
             scale = self.machine.lam if self.machine.task.variant == "hinge" else 1.0
@@ -67,7 +67,7 @@ class Judge:
         return (value - self._bound) / max(abs(value), abs(self._bound))
 
 
-def primal_value(machine: Machine, point: Point) -> float:
+def compute_primal_value(machine: BenchmarkMachine, point: Point) -> float:
     """½‖f‖² (+ ½b² for a penalised intercept) + the loss of f(x_i) + b, f linear or by coefficients."""
     if point.w is not None:
         values, squares = machine.X @ point.w, float(point.w @ point.w)
@@ -76,11 +76,11 @@ def primal_value(machine: Machine, point: Point) -> float:
         values = qpsvm.RBF(machine.gamma)(machine.X, machine.X) @ point.coefficients
         squares = float(point.coefficients @ values)
     squares += point.b**2 if machine.task.intercept == "penalised" else 0.0
-    return 0.5 * squares + machine.task.C * float(losses(machine, values + point.b).sum())
+    return 0.5 * squares + machine.task.C * float(compute_losses(machine, values + point.b).sum())
 
 
-def losses(machine: Machine, f: FloatArray) -> FloatArray:
-    """What every row costs at f (n,), in units of C: (n,). Written from the textbook, not from our duals."""
+def compute_losses(machine: BenchmarkMachine, f: FloatArray) -> FloatArray:
+    """Compute the loss of every row at f (n,), in units of C: (n,). Written from the textbook, not from our duals."""
     task = machine.task
     slack = np.maximum(0.0, 1.0 - machine.y * f)
     missed = machine.y - f
@@ -101,26 +101,26 @@ def losses(machine: Machine, f: FloatArray) -> FloatArray:
 class GridJudge:
     """Scores grids: the machines on all rows by their gaps, the folds by the errors of prediction."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: BenchmarkMachine) -> None:
         self.machine = machine
         self._judges = [Judge(replace(machine, task=replace(machine.task, C=C))) for C in machine.grid.penalties]
 
-    def verdict(self, curve: Any) -> dict[str, Any]:
+    def score(self, curve: Any) -> dict[str, Any]:
         """The worst and the median gap, how many machines are right, the largest error of a cross-validated error."""
-        found = [judge.gap(point) for judge, point in zip(self._judges, curve.points, strict=True)]
+        found = [judge.compute_gap(point) for judge, point in zip(self._judges, curve.points, strict=True)]
         gaps = [gap for gap, _ in found]
         rows = len(self.machine.y)
-        off = np.rint(np.max(np.abs(curve.errors - self._errors)) * rows) / rows
+        off = np.rint(np.max(np.abs(curve.errors - self._exact_errors)) * rows) / rows
         return {
             "gap": max(gaps), "bound": found[0][1], "median_gap": float(np.median(gaps)),
-            "right": sum(gap <= RIGHT for gap in gaps), "machines": len(gaps), "error_off": float(off),
+            "right": sum(gap <= RIGHT_GAP for gap in gaps), "machines": len(gaps), "error_off": float(off),
         }  # fmt: skip
 
     @cached_property
-    def _errors(self) -> FloatArray:
+    def _exact_errors(self) -> FloatArray:
         """Share of the rows that certified machines predict wrongly when they are held out (k,), one by one."""
         X, y, grid = self.machine.X, self.machine.y, self.machine.grid
-        fold, wrong = grid.fold_of(len(y)), np.zeros(len(grid.penalties))
+        fold, wrong = grid.assign_folds(len(y)), np.zeros(len(grid.penalties))
         for k, C in enumerate(grid.penalties):
             for j in range(grid.folds):
                 out = fold == j
@@ -133,21 +133,21 @@ class GridJudge:
 class EstimatorJudge:
     """Scores estimators: each of their machines by its gap, and what they predict by exact machines' predictions."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: BenchmarkMachine) -> None:
         self.machine = machine
-        self._part = fitted_part(machine)
-        self._judges = [Judge(each) for each in machines_of(self._part)]
+        self._part = take_fitted_rows(machine)
+        self._judges = [Judge(each) for each in iter_machines(self._part)]
 
-    def verdict(self, fitted: Any) -> dict[str, Any]:
+    def score(self, fitted: Any) -> dict[str, Any]:
         """The worst and the median gap, the seconds of predictions, and how far these are from the exact ones.
 
         That is a share of the rows that are held out, or of numbers the largest difference; the targets have deviation
         1. `right` is the share of the rows that are predicted rightly, or R².
         """
-        found = [judge.gap(point) for judge, point in zip(self._judges, fitted.points, strict=True)]
+        found = [judge.compute_gap(point) for judge, point in zip(self._judges, fitted.points, strict=True)]
         gaps = [gap for gap, _ in found]
-        _, y = held_out_part(self.machine)
-        off = fitted.predicted - self._exact
+        _, y = take_held_out_rows(self.machine)
+        off = fitted.predicted - self._exact_predictions
         numbers = self.machine.is_regression
         missed = np.mean((fitted.predicted - y) ** 2) / np.var(y) if numbers else np.mean(fitted.predicted != y)
         novelty = self.machine.task.variant == "one-class"  # there is nothing that would be right
@@ -159,7 +159,7 @@ class EstimatorJudge:
         }  # fmt: skip
 
     @cached_property
-    def _exact(self) -> FloatArray:
+    def _exact_predictions(self) -> FloatArray:
         """What our estimator predicts of the rows held out, asked for a gap that is certified to be small."""
         exact = ESTIMATORS[OURS]
         data = exact.prepare(self.machine)
@@ -167,7 +167,7 @@ class EstimatorJudge:
         return np.asarray(answer.predict(data[1][0]), dtype=float)
 
 
-def judge_of(machine: Machine) -> Judge | GridJudge | EstimatorJudge:
+def choose_judge(machine: BenchmarkMachine) -> Judge | GridJudge | EstimatorJudge:
     """The judge of such a task."""
     if machine.task.estimator is not None:
         return EstimatorJudge(machine)

@@ -53,8 +53,8 @@ class Suite:
     files: tuple[str, ...] = ()
     twins: bool = True
 
-    def solvers_of(self, task: Task) -> Iterator[str]:
-        """Those that this task is not too large for.
+    def iter_solvers(self, task: Task) -> Iterator[str]:
+        """Iterate over the solvers for which this task is not too large.
 
         General solvers are asked once, with the free intercept: the penalised one beside it is there for LIBLINEAR.
         """

@@ -11,26 +11,35 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.estimators import estimators
-from benchmarks.kinds import kinds
-from benchmarks.samples import Bundled, Clouds, File, Moons, RandomClass, Source
+from benchmarks.estimators import build_estimators_suite
+from benchmarks.kinds import build_kinds_suite
+from benchmarks.samples import BundledTable, Clouds, LibsvmFile, Moons, RandomClass, Source
 from benchmarks.suite import PENALTIES, Suite
 from benchmarks.summary import BARE, PACKAGES, PEERS, QP_SOLVERS, SCIKIT_LEARN
 from benchmarks.tasks import Task
-from benchmarks.variants import variants
-from benchmarks.wide import grids, threads
+from benchmarks.variants import build_variants_suite
+from benchmarks.wide import build_grids_suite, build_threads_suite
 
 
-def suites(data: Path, quick: bool) -> dict[str, Suite]:
-    """All suites by name."""
+def build_suites(data: Path, quick: bool) -> dict[str, Suite]:
+    """Build all suites, by name."""
     makers: tuple[Callable[[Path, bool], Suite], ...] = (
-        threads, variants, osqp, linear, rbf, kinds, scaling, grids, estimators, textbook,
-    )  # fmt: skip
+        build_threads_suite,
+        build_variants_suite,
+        build_osqp_suite,
+        build_linear_suite,
+        build_rbf_suite,
+        build_kinds_suite,
+        build_scaling_suite,
+        build_grids_suite,
+        build_estimators_suite,
+        build_textbook_suite,
+    )
     found = (make(data, quick) for make in makers)
     return {suite.name: replace(suite, seconds=3.0, budget=2.0) if quick else suite for suite in found}
 
 
-def osqp(data: Path, quick: bool) -> Suite:
+def build_osqp_suite(data: Path, quick: bool) -> Suite:
     """(b) The SVM classes of the QP literature."""
     del data
     tasks = []
@@ -67,21 +76,21 @@ ROWS = {
 }  # fmt: skip
 
 
-def _tables(data: Path, quick: bool, files: tuple[str, ...]) -> Iterator[tuple[str, str, Source, int]]:
+def _iter_tables(data: Path, quick: bool, files: tuple[str, ...]) -> Iterator[tuple[str, str, Source, int]]:
     """Name, scaling, source and rows of the tables that there are."""
     if quick:
-        yield "breast_cancer", "standardised", Bundled("breast_cancer"), 569
+        yield "breast_cancer", "standardised", BundledTable("breast_cancer"), 569
         return
     for name in files:
         if (data / name).exists():
             for scaling in ("raw",) if name in RAW_ONLY else ("raw", "standardised"):
-                yield name.removesuffix(".xz"), scaling, File(data / name, scaling), ROWS[name]
+                yield name.removesuffix(".xz"), scaling, LibsvmFile(data / name, scaling), ROWS[name]
 
 
-def linear(data: Path, quick: bool) -> Suite:
+def build_linear_suite(data: Path, quick: bool) -> Suite:
     """(c) Linear machines on real data; LIBLINEAR's neighbouring problem, with its penalised intercept, beside."""
     tasks = []
-    for name, scaling, source, n in _tables(data, quick, LINEAR_FILES):
+    for name, scaling, source, n in _iter_tables(data, quick, LINEAR_FILES):
         for C in (1.0,) if quick else PENALTIES:
             for intercept in ("free", "penalised"):
                 variant = "c" if intercept == "free" else "hinge"
@@ -105,10 +114,10 @@ RBF_FILES = (
 )  # fmt: skip
 
 
-def rbf(data: Path, quick: bool) -> Suite:
+def build_rbf_suite(data: Path, quick: bool) -> Suite:
     """(d) RBF kernels on real data; standardised, the two rules for γ are the same."""
     tasks = []
-    for name, scaling, source, n in _tables(data, quick, RBF_FILES):
+    for name, scaling, source, n in _iter_tables(data, quick, RBF_FILES):
         for gamma in ("scale", "1/d") if scaling == "raw" else ("scale",):
             for C in (1.0,) if quick else PENALTIES:
                 facts = {"data": name, "n": n, "scaling": scaling, "C": C, "gamma": gamma, "variant": "c",
@@ -127,7 +136,7 @@ def rbf(data: Path, quick: bool) -> Suite:
 MANY_ROWS = (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 10_000_000)
 
 
-def scaling(data: Path, quick: bool) -> Suite:
+def build_scaling_suite(data: Path, quick: bool) -> Suite:
     """(e) One size grows, all else stays."""
     del data
     tasks = []
@@ -159,12 +168,12 @@ def scaling(data: Path, quick: bool) -> Suite:
     )  # fmt: skip
 
 
-def textbook(data: Path, quick: bool) -> Suite:
+def build_textbook_suite(data: Path, quick: bool) -> Suite:
     """(f) The methods of the textbooks: the gap that so many iterations are worth."""
     del data
     tables: tuple[tuple[str, Source, str], ...] = (
-        ("breast cancer, linear", Bundled("breast_cancer"), "linear"),
-        ("iris, linear", Bundled("iris"), "linear"),
+        ("breast cancer, linear", BundledTable("breast_cancer"), "linear"),
+        ("iris, linear", BundledTable("iris"), "linear"),
         ("moons, RBF", Moons(200), "rbf"),
     )
     tasks = []

@@ -59,7 +59,7 @@ SHIFT = 0.010
 TICK = 1e-9
 
 
-def select(lines: Iterable[Line], suite: str | None = None) -> list[Line]:
+def select_runs(lines: Iterable[Line], suite: str | None = None) -> list[Line]:
     """The run lines among lines of all kinds, of one suite or of all."""
     return [
         line
@@ -71,30 +71,30 @@ def select(lines: Iterable[Line], suite: str | None = None) -> list[Line]:
     ]
 
 
-def suites_of(lines: Iterable[Line]) -> list[str]:
+def list_suites(lines: Iterable[Line]) -> list[str]:
     """The suites that have lines, in their order; unknown ones last."""
-    there = {str(line.get("suite")) for line in select(lines)}
+    there = {str(line.get("suite")) for line in select_runs(lines)}
     return [suite for suite in SUITES if suite in there] + sorted(there - set(SUITES))
 
 
-def solvers_of(runs: Iterable[Line]) -> list[str]:
+def list_solvers(runs: Iterable[Line]) -> list[str]:
     """The solvers that have lines, in their order; unknown ones last."""
     there = {run["solver"] for run in runs}
     return [solver for solver in SOLVERS if solver in there] + sorted(there - set(SOLVERS))
 
 
-def number(run: Line, name: str) -> float | None:
+def get_number(run: Line, name: str) -> float | None:
     """A finite number of a line, or None."""
     value = run.get(name)
     return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 
-def fact(run: Line, name: str) -> Any:
+def get_fact(run: Line, name: str) -> Any:
     """A fact about the task, or None."""
     return (run.get("facts") or {}).get(name)
 
 
-def grouped(runs: Iterable[Line], key: Callable[[Line], Hashable]) -> dict[Any, list[Line]]:
+def group_lines(runs: Iterable[Line], key: Callable[[Line], Hashable]) -> dict[Any, list[Line]]:
     """The lines by what `key` says of them, in order of appearance."""
     groups: dict[Any, list[Line]] = defaultdict(list)
     for run in runs:
@@ -102,7 +102,7 @@ def grouped(runs: Iterable[Line], key: Callable[[Line], Hashable]) -> dict[Any, 
     return dict(groups)
 
 
-def pair_of(run: Line) -> Pair:
+def get_pair(run: Line) -> Pair:
     """Task and solver of a line."""
     return run["task"], run["solver"]
 
@@ -110,44 +110,44 @@ def pair_of(run: Line) -> Pair:
 # --- one number for a task and a solver -------------------------------------------------------------------------------
 
 
-def times(runs: Iterable[Line], goal: float) -> dict[Pair, float]:
+def find_times(runs: Iterable[Line], goal: float) -> dict[Pair, float]:
     """Least seconds of a run whose certified gap is at most the goal, by (task, solver).
 
     Infinite where the solver was tried and no run got there, absent where it was not tried.
     """
     found: dict[Pair, float] = {}
     for run in runs:
-        seconds, gap = number(run, "seconds"), number(run, "gap")
+        seconds, gap = get_number(run, "seconds"), get_number(run, "gap")
         if seconds is None or gap is None or gap > goal:
             seconds = math.inf
-        found[pair_of(run)] = min(found.get(pair_of(run), math.inf), seconds)
+        found[get_pair(run)] = min(found.get(get_pair(run), math.inf), seconds)
     return found
 
 
-def best_gaps(runs: Iterable[Line]) -> dict[Pair, float]:
+def find_best_gaps(runs: Iterable[Line]) -> dict[Pair, float]:
     """Least certified gap by (task, solver), infinite where the solver never gave a point."""
     found: dict[Pair, float] = {}
     for run in runs:
-        gap = number(run, "gap")
-        found[pair_of(run)] = min(found.get(pair_of(run), math.inf), math.inf if gap is None else gap)
+        gap = get_number(run, "gap")
+        found[get_pair(run)] = min(found.get(get_pair(run), math.inf), math.inf if gap is None else gap)
     return found
 
 
-def peak_memories(runs: Iterable[Line]) -> dict[Pair, float]:
+def find_peak_memories(runs: Iterable[Line]) -> dict[Pair, float]:
     """Largest memory in bytes of the runs that went to their end, by (task, solver), where it could be read."""
     found: dict[Pair, float] = {}
     for run in runs:
-        memory = number(run, "memory")
+        memory = get_number(run, "memory")
         if memory is not None and run.get("outcome", "ran") == "ran":
-            found[pair_of(run)] = max(found.get(pair_of(run), 0.0), memory)
+            found[get_pair(run)] = max(found.get(get_pair(run), 0.0), memory)
     return found
 
 
-def progress(runs: Iterable[Line]) -> dict[Pair, list[tuple[float, float]]]:
+def trace_progress(runs: Iterable[Line]) -> dict[Pair, list[tuple[float, float]]]:
     """Pairs (seconds, best gap up to then) by (task, solver), in order of time: what was known when."""
     found: dict[Pair, list[tuple[float, float]]] = {}
-    for pair, lines in grouped(runs, pair_of).items():
-        points = [(number(line, "seconds"), number(line, "gap")) for line in lines]
+    for pair, lines in group_lines(runs, get_pair).items():
+        points = [(get_number(line, "seconds"), get_number(line, "gap")) for line in lines]
         best, steps = math.inf, []
         for seconds, gap in sorted((s, g) for s, g in points if s is not None and g is not None):
             best = min(best, gap)
@@ -159,7 +159,7 @@ def progress(runs: Iterable[Line]) -> dict[Pair, list[tuple[float, float]]]:
 # --- all tasks of a suite ---------------------------------------------------------------------------------------------
 
 
-def shifted_geometric_mean(seconds: Iterable[float], shift: float = SHIFT) -> float:
+def compute_shifted_mean(seconds: Iterable[float], shift: float = SHIFT) -> float:
     """The mean of times that differ by orders of magnitude, in which the shortest do not count by their noise.
 
     For n times t_1 … t_n and the shift s it is
@@ -174,10 +174,12 @@ def shifted_geometric_mean(seconds: Iterable[float], shift: float = SHIFT) -> fl
     return math.exp(math.fsum(shifted) / len(shifted)) - shift if shifted else math.nan
 
 
-def failure_seconds(runs: Iterable[Line]) -> float:
-    """What a failure counts: the time limit of a run in this suite; the largest time seen where none is on record."""
-    limits = [limit for run in runs if (limit := number(run, "limit")) is not None]
-    return max(limits or (seconds for run in runs if (seconds := number(run, "seconds")) is not None), default=math.nan)
+def find_failure_seconds(runs: Iterable[Line]) -> float:
+    """Find the time that a failure counts: the time limit of the suite's runs, or else the largest time on record."""
+    limits = [limit for run in runs if (limit := get_number(run, "limit")) is not None]
+    return max(
+        limits or (seconds for run in runs if (seconds := get_number(run, "seconds")) is not None), default=math.nan
+    )
 
 
 @dataclass(frozen=True)
@@ -196,32 +198,32 @@ class Standing:
     ratio: float
 
 
-def solved_tasks(runs: Iterable[Line], goal: float) -> set[str]:
+def find_solved_tasks(runs: Iterable[Line], goal: float) -> set[str]:
     """The tasks that at least one solver brought to the goal."""
-    return {task for (task, _), seconds in times(runs, goal).items() if math.isfinite(seconds)}
+    return {task for (task, _), seconds in find_times(runs, goal).items() if math.isfinite(seconds)}
 
 
-def standings(runs: Sequence[Line], goal: float) -> list[Standing]:
-    """How every solver did on the tasks of one suite that at least one solver brought to the goal.
+def compare_solvers(runs: Sequence[Line], goal: float) -> list[Standing]:
+    """Compare all solvers on the tasks of one suite that at least one solver brought to the goal.
 
-    A task that was tried and not brought there counts with `failure_seconds`.
+    A task that was tried and not brought there counts with `find_failure_seconds`.
     """
-    found, price = times(runs, goal), failure_seconds(runs)
-    solved = solved_tasks(runs, goal)
+    found, price = find_times(runs, goal), find_failure_seconds(runs)
+    solved = find_solved_tasks(runs, goal)
     by_solver: dict[str, dict[str, float]] = defaultdict(dict)
     for (task, solver), seconds in found.items():
         if task in solved:
             by_solver[solver][task] = seconds if math.isfinite(seconds) else price
-    return [_standing(solver, found, by_solver) for solver in solvers_of(runs) if solver in by_solver]
+    return [_build_standing(solver, found, by_solver) for solver in list_solvers(runs) if solver in by_solver]
 
 
-def _standing(solver: str, found: Mapping[Pair, float], by_solver: Mapping[str, Mapping[str, float]]) -> Standing:
+def _build_standing(solver: str, found: Mapping[Pair, float], by_solver: Mapping[str, Mapping[str, float]]) -> Standing:
     own, ours = by_solver[solver], by_solver.get(OURS, {})
     common = sorted(set(own) & set(ours))
-    mean = shifted_geometric_mean(ours[task] for task in common)
-    ratio = shifted_geometric_mean(own[task] for task in common) / mean if common and mean > 0 else math.nan
+    mean = compute_shifted_mean(ours[task] for task in common)
+    ratio = compute_shifted_mean(own[task] for task in common) / mean if common and mean > 0 else math.nan
     reached = sum(math.isfinite(found[task, solver]) for task in own)
-    return Standing(solver, len(own), reached, shifted_geometric_mean(own.values()), len(common), ratio)
+    return Standing(solver, len(own), reached, compute_shifted_mean(own.values()), len(common), ratio)
 
 
 @dataclass(frozen=True)
@@ -241,12 +243,12 @@ class Race:
         return 0.0 if math.isfinite(self.ours) else math.nan
 
 
-def races(runs: Sequence[Line], goal: float) -> list[Race]:
+def list_races(runs: Sequence[Line], goal: float) -> list[Race]:
     """`qpsvm` against the fastest of all other libraries, chosen task by task afterwards: the hardest comparison.
 
-    In one thread; what several threads are worth is another question, and `details.threads` answers it.
+    In one thread; what several threads are worth is another question, and `details.build_threads_table` answers it.
     """
-    found = times(runs, goal)
+    found = find_times(runs, goal)
     others: dict[str, dict[str, float]] = defaultdict(dict)
     for (task, solver), seconds in found.items():
         if solver != OURS and not solver.startswith(f"{OURS}:") and solver not in BARE and not solver.endswith(ALL):
@@ -256,21 +258,21 @@ def races(runs: Sequence[Line], goal: float) -> list[Race]:
     return [Race(task, found[task, OURS], others[task][best[task]], best[task]) for task in compared]
 
 
-def common_tasks(runs: Iterable[Line], chosen: Iterable[str]) -> set[str]:
+def find_common_tasks(runs: Iterable[Line], chosen: Iterable[str]) -> set[str]:
     """The tasks that every one of the chosen solvers was tried on."""
-    tried = _tasks_by_solver(runs)
+    tried = _group_tasks(runs)
     sets = [tried.get(solver, set()) for solver in chosen]
     return set.intersection(*sets) if sets else set()
 
 
-def widest_common(runs: Sequence[Line]) -> list[str]:
+def choose_common_solvers(runs: Sequence[Line]) -> list[str]:
     """Solvers that can be compared on many tasks: the largest (number of solvers) × (number of their common tasks).
 
     Found greedily from `qpsvm` on (or the solver with most tasks), each time adding the solver that costs the fewest
     tasks. A picture that needs common tasks draws these.
     """
-    tried = _tasks_by_solver(runs)
-    waiting = solvers_of(runs)
+    tried = _group_tasks(runs)
+    waiting = list_solvers(runs)
     if not waiting:
         return []
     first = OURS if OURS in tried else max(waiting, key=lambda solver: len(tried[solver]))
@@ -283,10 +285,10 @@ def widest_common(runs: Sequence[Line]) -> list[str]:
         chosen, tasks = [*chosen, gentlest], tasks & tried[gentlest]
         if len(chosen) * len(tasks) >= area:
             best, area = chosen, len(chosen) * len(tasks)
-    return [solver for solver in solvers_of(runs) if solver in best]
+    return [solver for solver in list_solvers(runs) if solver in best]
 
 
-def _tasks_by_solver(runs: Iterable[Line]) -> dict[str, set[str]]:
+def _group_tasks(runs: Iterable[Line]) -> dict[str, set[str]]:
     tried: dict[str, set[str]] = defaultdict(set)
     for run in runs:
         tried[run["solver"]].add(run["task"])
@@ -300,19 +302,19 @@ class Profile:
     tasks: int
     ratios: dict[str, list[float]]
 
-    def rho(self, solver: str, tau: float) -> float:
+    def share_within(self, solver: str, tau: float) -> float:
         """Share of the tasks that the solver finished within tau times the best time."""
         return bisect_right(self.ratios[solver], tau) / self.tasks if self.tasks else math.nan
 
 
-def performance_profile(runs: Sequence[Line], goal: float, solvers: Sequence[str] | None = None) -> Profile:
+def compute_profile(runs: Sequence[Line], goal: float, solvers: Sequence[str] | None = None) -> Profile:
     """ρ(τ) = share of tasks with time ≤ τ · best time, after Dolan & Moré, *Mathematical Programming* 91 (2002).
 
     Over the tasks that all the solvers were tried on (all solvers of the lines if none are named); the best is the
     best of them. A solver that did not reach the goal never does, and a task that none reached is one of the tasks.
     """
-    drawn = solvers_of(runs) if solvers is None else list(solvers)
-    tasks, found = sorted(common_tasks(runs, drawn)), times(runs, goal)
+    drawn = list_solvers(runs) if solvers is None else list(solvers)
+    tasks, found = sorted(find_common_tasks(runs, drawn)), find_times(runs, goal)
     best = {task: max(TICK, min(found[task, solver] for solver in drawn)) for task in tasks}
     ratios = {
         solver: sorted(max(TICK, found[task, solver]) / best[task] for task in tasks if found[task, solver] < math.inf)
@@ -340,23 +342,23 @@ class Claims:
     by_tolerance: dict[float, Claims] = field(default_factory=dict)
 
 
-def claims(runs: Iterable[Line]) -> dict[str, Claims]:
+def count_claims(runs: Iterable[Line]) -> dict[str, Claims]:
     """By solver, whether it is right where it says that it is done; in all and by tolerance."""
-    asked = [run for run in runs if (number(run, "tol") or 0.0) > 0]
-    by_solver = grouped(asked, lambda run: run["solver"])
-    return {solver: _claims_by_tolerance(by_solver[solver]) for solver in solvers_of(asked)}
+    asked = [run for run in runs if (get_number(run, "tol") or 0.0) > 0]
+    by_solver = group_lines(asked, lambda run: run["solver"])
+    return {solver: _count_by_tolerance(by_solver[solver]) for solver in list_solvers(asked)}
 
 
-def _claims_by_tolerance(runs: Sequence[Line]) -> Claims:
-    by_tolerance = grouped(runs, lambda run: float(run["tol"]))
-    parts = {tol: _claims(by_tolerance[tol]) for tol in sorted(by_tolerance, reverse=True)}
-    whole = _claims(runs)
+def _count_by_tolerance(runs: Sequence[Line]) -> Claims:
+    by_tolerance = group_lines(runs, lambda run: float(run["tol"]))
+    parts = {tol: _count_run_claims(by_tolerance[tol]) for tol in sorted(by_tolerance, reverse=True)}
+    whole = _count_run_claims(runs)
     return Claims(whole.runs, whole.claimed, whole.true, whole.near, whole.worst, parts)
 
 
-def _claims(runs: Sequence[Line]) -> Claims:
+def _count_run_claims(runs: Sequence[Line]) -> Claims:
     claimed = [run for run in runs if run.get("claimed") is True]
-    excess = [math.inf if (gap := number(run, "gap")) is None else gap / run["tol"] for run in claimed]
+    excess = [math.inf if (gap := get_number(run, "gap")) is None else gap / run["tol"] for run in claimed]
     true, near = sum(ratio <= 1 for ratio in excess), sum(ratio <= 10 for ratio in excess)
     return Claims(len(runs), len(claimed), true, near, max(excess, default=math.nan))
 
@@ -364,7 +366,7 @@ def _claims(runs: Sequence[Line]) -> Claims:
 # --- growth with the size ---------------------------------------------------------------------------------------------
 
 
-def exponent(sizes: Sequence[float], values: Sequence[float | None]) -> tuple[float, int]:
+def fit_exponent(sizes: Sequence[float], values: Sequence[float | None]) -> tuple[float, int]:
     """Slope p of values ≈ c · size^p by least squares in logarithms, and the number of points it rests on.
 
     Points whose value is missing, infinite or not positive are left out; NaN with fewer than two different sizes.
@@ -398,33 +400,33 @@ class Growth:
         return max(reached, default=None)
 
 
-def size_name(sweep: str) -> str:
+def name_size(sweep: str) -> str:
     """The fact that a sweep varies: d if over columns, else n."""
     return "d" if sweep.startswith("columns") else "n"
 
 
-def sweep_of(run: Line) -> str:
+def name_sweep(run: Line) -> str:
     """The sweep that a line belongs to; that of another machine than the one with a free intercept is another."""
-    intercept = fact(run, "intercept")
+    intercept = get_fact(run, "intercept")
     other = "" if intercept in (None, "free") else f", {intercept} intercept"
-    return f"{fact(run, 'sweep')}{other}"
+    return f"{get_fact(run, 'sweep')}{other}"
 
 
-def growths(runs: Iterable[Line], goal: float = GOAL) -> list[Growth]:
+def measure_growths(runs: Iterable[Line], goal: float = GOAL) -> list[Growth]:
     """Every solver along every sweep of the scaling suite; tasks of one size count with their median."""
-    by_sweep = grouped((run for run in runs if fact(run, "sweep")), sweep_of)
+    by_sweep = group_lines((run for run in runs if get_fact(run, "sweep")), name_sweep)
     return [
-        _growth(sweep, solver, [run for run in lines if run["solver"] == solver], goal)
+        _build_growth(sweep, solver, [run for run in lines if run["solver"] == solver], goal)
         for sweep, lines in by_sweep.items()
-        for solver in solvers_of(lines)
+        for solver in list_solvers(lines)
     ]
 
 
-def _growth(sweep: str, solver: str, runs: Sequence[Line], goal: float) -> Growth:
-    by_size = grouped(runs, lambda run: fact(run, size_name(sweep)))
+def _build_growth(sweep: str, solver: str, runs: Sequence[Line], goal: float) -> Growth:
+    by_size = group_lines(runs, lambda run: get_fact(run, name_size(sweep)))
     sizes = sorted(size for size in by_size if isinstance(size, (int, float)))
-    seconds = [median(times(by_size[size], goal).values()) for size in sizes]
-    memories = [list(peak_memories(by_size[size]).values()) for size in sizes]
+    seconds = [median(find_times(by_size[size], goal).values()) for size in sizes]
+    memories = [list(find_peak_memories(by_size[size]).values()) for size in sizes]
     return Growth(
         sweep,
         solver,

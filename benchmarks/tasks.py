@@ -27,8 +27,8 @@ class Grid:
     penalties: tuple[float, ...]
     folds: int = 5
 
-    def fold_of(self, n: int) -> NDArray[np.int64]:
-        """Which fold leaves a row out (n,), the same for everybody."""
+    def assign_folds(self, n: int) -> NDArray[np.int64]:
+        """Assign each row to the fold that leaves it out (n,), the same for every solver."""
         return np.random.default_rng(0).permutation(n) % self.folds
 
 
@@ -76,11 +76,11 @@ class Task:
     width: float = 1.0
     estimator: str | None = None
 
-    def machine(self, X: Any, y: FloatArray) -> Machine:
+    def build_machine(self, X: Any, y: FloatArray) -> BenchmarkMachine:
         """This task's machine on its samples."""
-        return Machine(self, X, y, self._width(X))
+        return BenchmarkMachine(self, X, y, self._compute_gamma(X))
 
-    def _width(self, X: Any) -> float:
+    def _compute_gamma(self, X: Any) -> float:
         columns = float(X.shape[1])
         if self.gamma == "1/d":
             return 1.0 / columns
@@ -89,7 +89,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Machine:
+class BenchmarkMachine:
     """A task with its samples in memory, and γ as a number."""
 
     task: Task
@@ -113,7 +113,7 @@ class Machine:
         """Whether y are numbers, and both sides of f cost."""
         return self.task.variant in ("epsilon-svr", "nu-svr", "quantile-svr")
 
-    def problem(self) -> qpsvm.Problem:
+    def build_problem(self) -> qpsvm.Problem:
         """A new problem object: nothing is kept from one run to the next."""
         task, X, y = self.task, self.X, self.y
         kernel = qpsvm.Linear() if task.kernel == "linear" else qpsvm.RBF(self.gamma)
@@ -144,7 +144,7 @@ class Machine:
             case _:
                 return qpsvm.CSVM(X, y, task.C, kernel)
 
-    def size(self) -> dict[str, int]:
+    def measure_size(self) -> dict[str, int]:
         """Rows, columns and stored non-zeros of X."""
         entries = self.X.nnz if sp.issparse(self.X) else int(np.count_nonzero(self.X))
         return {"n": self.X.shape[0], "d": self.X.shape[1], "nnz": entries}

@@ -15,15 +15,15 @@ Clock = Literal["processor", "wall"]
 ALL = "@all"
 
 
-def one_thread() -> None:
+def use_one_thread() -> None:
     """For this process and those that it starts, unless the user said otherwise."""
     for name in VARIABLES:
         os.environ.setdefault(name, "1")
 
 
 @contextmanager
-def unset() -> Iterator[None]:
-    """In the block, processes are started as if nobody had set anything."""
+def restore_default_threads() -> Iterator[None]:
+    """Start processes in the block without the limits on threads of this environment."""
     kept = {name: os.environ.pop(name) for name in VARIABLES if name in os.environ}
     try:
         yield

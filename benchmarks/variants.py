@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.samples import Clouds, File, Source, Waves
+from benchmarks.samples import Clouds, LibsvmFile, Source, Waves
 from benchmarks.suite import Suite
 from benchmarks.summary import BACKENDS, PACKAGES, PEERS, QP_SOLVERS, SCIKIT_LEARN
 from benchmarks.tasks import Task, Variant
@@ -42,9 +42,9 @@ ON_TABLES: tuple[tuple[Variant, str, str, float], ...] = (
 GENERAL_ROWS = 1000
 
 
-def variants(data: Path, quick: bool) -> Suite:
+def build_variants_suite(data: Path, quick: bool) -> Suite:
     """(a) Every machine on every backend."""
-    tasks = [*_first(quick), *_later(quick), *(() if quick else _on_tables(data))]
+    tasks = [*_iter_margin_tasks(quick), *_iter_loss_tasks(quick), *(() if quick else _iter_table_tasks(data))]
     general = (*QP_SOLVERS, *(f"qpsvm:{name}" for name in ("cvxopt", "osqp", "cvxpy", "dual_ascent", "subgradient")))
     return Suite(
         "variants", "Every variant, with a linear and an RBF kernel, on every backend of this library and on the "
@@ -57,7 +57,7 @@ def variants(data: Path, quick: bool) -> Suite:
     )  # fmt: skip
 
 
-def _first(quick: bool) -> Iterator[Task]:
+def _iter_margin_tasks(quick: bool) -> Iterator[Task]:
     """The four machines of margins."""
     variants: tuple[Variant, ...] = ("hard", "c", "nu", "hinge")
     for variant in variants:
@@ -71,25 +71,25 @@ def _first(quick: bool) -> Iterator[Task]:
                 yield Task(title, source, facts, variant, nu=FEASIBLE_NU, kernel=kernel)
 
 
-def _later(quick: bool) -> Iterator[Task]:
+def _iter_loss_tasks(quick: bool) -> Iterator[Task]:
     """The machines of other losses and other targets; of `--quick` one kernel each."""
     for variant, kinds in LATER.items():
         for kernel, intercept in kinds[:1] if quick else kinds:
             n = 100 if quick else 300
             source = Waves(n, 10) if variant in OF_NUMBERS else Clouds(n, 10)
-            yield _task(source, variant, kernel, intercept, {"n": n})
+            yield _build_task(source, variant, kernel, intercept, {"n": n})
 
 
-def _on_tables(data: Path) -> Iterator[Task]:
+def _iter_table_tasks(data: Path) -> Iterator[Task]:
     """Regressions, and the one-class SVM of the features, on the tables that there are; standardised."""
     for name, n in TABLES.items():
         for variant, kernel, intercept, C in ON_TABLES if (data / name).exists() else ():
-            source = File(data / name, "standardised", "numbers")
+            source = LibsvmFile(data / name, "standardised", "numbers")
             more = {} if variant == "one-class" else {"C": C}
-            yield _task(source, variant, kernel, intercept, {"data": name, "n": n, **more})
+            yield _build_task(source, variant, kernel, intercept, {"data": name, "n": n, **more})
 
 
-def _task(source: Source, variant: Variant, kernel: str, intercept: str, facts: dict[str, Any]) -> Task:
+def _build_task(source: Source, variant: Variant, kernel: str, intercept: str, facts: dict[str, Any]) -> Task:
     """A task of this machine; C is 1 where the facts have none."""
     nu = TUBE_NU if variant == "nu-svr" else NOVEL_NU
     chosen = {"intercept": intercept} if variant in WITH_INTERCEPT else {}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.kinds import Made
-from benchmarks.samples import Clouds, File, Moons, Source
+from benchmarks.kinds import GeneratedTable
+from benchmarks.samples import Clouds, LibsvmFile, Moons, Source
 from benchmarks.suite import Suite
 from benchmarks.summary import OURS
 from benchmarks.tasks import Grid, Task
@@ -22,15 +22,15 @@ FILES = (("satimage.xz", 6435, 10.0), ("usps.xz", 7291, 1.0), ("phishing.xz", 11
 GRID_FILES = (("australian", 690), ("splice", 1000))
 
 
-def threads(data: Path, quick: bool) -> Suite:
+def build_threads_suite(data: Path, quick: bool) -> Suite:
     """(0) By the clock on the wall: with as many threads as everybody gets who sets nothing, and with one."""
     found: list[Wide] = [("clouds", Clouds(300, 10), 300, "rbf", 1.0)]
     if not quick:
         found = [
             ("clouds", Clouds(5000, 24), 5000, "rbf", 1.0),
             ("clouds", Clouds(20_000, 24), 20_000, "rbf", 1.0),
-            ("unbalanced", Made("unbalanced", 8000, 15, 7), 8000, "rbf", 10.0),
-            *_files(data),
+            ("unbalanced", GeneratedTable("unbalanced", 8000, 15, 7), 8000, "rbf", 10.0),
+            *_list_files(data),
             ("clouds", Clouds(1_000_000, 34), 1_000_000, "linear", 1.0),
         ]
     tasks = []
@@ -47,21 +47,23 @@ def threads(data: Path, quick: bool) -> Suite:
     )  # fmt: skip
 
 
-def _files(data: Path) -> list[Wide]:
+def _list_files(data: Path) -> list[Wide]:
     """Real tables, standardised, where they are."""
     return [
-        (name.removesuffix(".xz"), File(data / name, "standardised"), n, "rbf", C)
+        (name.removesuffix(".xz"), LibsvmFile(data / name, "standardised"), n, "rbf", C)
         for name, n, C in FILES
         if (data / name).exists()
     ]
 
 
-def grids(data: Path, quick: bool) -> Suite:
+def build_grids_suite(data: Path, quick: bool) -> Suite:
     """(h) Cross-validation over many C: every machine of it."""
     penalties = tuple(float(C) for C in np.logspace(1, -1, 3) if quick) or tuple(map(float, np.logspace(2, -2, 50)))
     tables: list[tuple[str, Source, int]] = [("moons", Moons(60 if quick else 500), 60 if quick else 500)]
     if not quick:
-        tables += [(name, File(data / name, "standardised"), n) for name, n in GRID_FILES if (data / name).exists()]
+        tables += [
+            (name, LibsvmFile(data / name, "standardised"), n) for name, n in GRID_FILES if (data / name).exists()
+        ]
     tasks = []
     for name, source, n in tables:
         grid = Grid(penalties)

@@ -34,7 +34,7 @@ FINDINGS = """serious => axe.run(document, { resultTypes: ["violations"] }).then
     + nodes.slice(0, 3).map(({ html }) => html.slice(0, 160)).join(" | ")))"""
 
 
-def installed() -> Path | None:
+def install_axe() -> Path | None:
     """The script of axe-core, brought by npm where it is missing; None where there is neither."""
     script = CACHE / "node_modules" / PACKAGE / "axe.min.js"
     npm = shutil.which("npm")
@@ -45,14 +45,14 @@ def installed() -> Path | None:
     return script if script.exists() else None
 
 
-def findings(page: Page, script: Path) -> list[str]:
+def find_problems(page: Page, script: Path) -> list[str]:
     """Serious findings of the page as it stands."""
     page.evaluate(script.read_text(encoding="utf-8") + "; undefined")
     found: list[str] = page.evaluate(FINDINGS, list(SERIOUS))
     return found
 
 
-def of_addresses(addresses: Sequence[str], script: Path, ready: str = "body") -> list[str]:
+def check_addresses(addresses: Sequence[str], script: Path, ready: str = "body") -> list[str]:
     """Serious findings of some addresses, on a phone in light colours and on a laptop in dark ones."""
     found = []
     with (
@@ -67,12 +67,12 @@ def of_addresses(addresses: Sequence[str], script: Path, ready: str = "body") ->
                 page = context.new_page()
                 page.goto(address)
                 page.wait_for_selector(ready)
-                found += [f"{address}, {width} px, {colours}: {each}" for each in findings(page, script)]
+                found += [f"{address}, {width} px, {colours}: {each}" for each in find_problems(page, script)]
                 page.close()
     return found
 
 
-def live(script: Path) -> list[str]:
+def check_live_page(script: Path) -> list[str]:
     """Serious findings of the live page, with every panel open."""
     command = [sys.executable, "-m", "qpsvm", "play", "--no-browser", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
@@ -82,7 +82,7 @@ def live(script: Path) -> list[str]:
             assert said is not None
             panels = "sample,complementarity,multipliers,runs,qp,derivation"
             ready = '.qpsvm-play[data-status="optimal"]:not([data-asking])'
-            return of_addresses([f"{said[0]}#scene=clouds&view.open={panels}", f"{said[0]}?present"], script, ready)
+            return check_addresses([f"{said[0]}#scene=clouds&view.open={panels}", f"{said[0]}?present"], script, ready)
         finally:
             server.terminate()
 
@@ -92,12 +92,14 @@ def main() -> int:
     if find_chromium() is None:
         print("there is no browser: nothing is checked")
         return 0
-    script = installed()
+    script = install_axe()
     if script is None:
         print(f"{PACKAGE} is not here, and npm does not bring it: nothing is checked")
         return 0
     site = Path(sys.argv[1]).resolve()
-    found = of_addresses([(site / page).as_uri() for page in PAGES if (site / page).exists()], script) + live(script)
+    found = check_addresses(
+        [(site / page).as_uri() for page in PAGES if (site / page).exists()], script
+    ) + check_live_page(script)
     print(*found, f"{len(found)} serious findings", sep="\n")
     return 1 if found else 0
 

@@ -22,7 +22,7 @@ NAMED = {"canonical", "next", "prev", "search", "index", "author", "license", "c
 FROM_STYLE = re.compile(r"(?:url\(|@import)\s*[\"']?\s*((?:https?:)?//[^\"')\s]+)", re.IGNORECASE)
 
 
-class Page(HTMLParser):
+class ParsedPage(HTMLParser):
     """What a page loads, what it links to, and the anchors that it has."""
 
     def __init__(self, text: str) -> None:
@@ -44,7 +44,7 @@ class Page(HTMLParser):
             self.links.append(given.get("href", ""))
         else:
             for name in LOADED.get(tag, ()):
-                self.loaded += addresses(name, given.get(name, ""))
+                self.loaded += split_addresses(name, given.get(name, ""))
         self.foreign += FROM_STYLE.findall(given.get("style", ""))
         self._in_style = tag == "style"
 
@@ -54,7 +54,7 @@ class Page(HTMLParser):
             self.foreign += FROM_STYLE.findall(data)
 
 
-def addresses(name: str, value: str) -> list[str]:
+def split_addresses(name: str, value: str) -> list[str]:
     """The addresses in an attribute; `srcset` has several, each with a size."""
     found = [each.split()[0] for each in value.split(",") if each.strip()] if name == "srcset" else [value.strip()]
     return [each for each in found if each and not each.startswith("data:")]
@@ -66,12 +66,12 @@ def is_foreign(address: str) -> bool:
     return bool(parts.netloc) or parts.scheme in {"http", "https"}
 
 
-def faults(site: Path) -> list[str]:
+def find_faults(site: Path) -> list[str]:
     """One line for each link that leads nowhere, and for each thing that is loaded from elsewhere."""
 
     @cache
-    def page(path: Path) -> Page:
-        return Page(path.read_text(encoding="utf-8"))
+    def page(path: Path) -> ParsedPage:
+        return ParsedPage(path.read_text(encoding="utf-8"))
 
     def missing(path: Path, address: str, *, anchored: bool) -> str:
         parts = urlsplit(address)
@@ -86,7 +86,7 @@ def faults(site: Path) -> list[str]:
 
     site = site.resolve()
     found = []
-    for path in pages(site):
+    for path in list_pages(site):
         where, read = path.relative_to(site), page(path)
         found += [f"{where}: loads {address}" for address in (*read.loaded, *read.foreign) if is_foreign(address)]
         inside = [(address, False) for address in read.loaded if not is_foreign(address)]
@@ -102,15 +102,15 @@ def faults(site: Path) -> list[str]:
     return found
 
 
-def pages(site: Path) -> list[Path]:
+def list_pages(site: Path) -> list[Path]:
     """The pages; a theme may keep pieces of pages among its styles and scripts."""
     return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts)
 
 
 def main(site: str) -> int:
     """Print every fault; 1 where there is one."""
-    count = len(pages(Path(site)))
-    found = faults(Path(site)) if count else [f"{site} has no pages"]
+    count = len(list_pages(Path(site)))
+    found = find_faults(Path(site)) if count else [f"{site} has no pages"]
     print("\n".join(found) or f"{count} pages: every link leads somewhere, and nothing is loaded from elsewhere")
     return 1 if found else 0
 

@@ -50,7 +50,7 @@ _pictures()
 """
 
 
-def small(picture: str, colours: int) -> str:
+def shrink_picture(picture: str, colours: int) -> str:
     """A PNG in a palette of so many colours, as base64."""
     out = io.BytesIO()
     image = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
@@ -58,18 +58,18 @@ def small(picture: str, colours: int) -> str:
     return base64.b64encode(out.getvalue()).decode()
 
 
-def run(path: Path) -> int:
+def run_lesson(path: Path) -> int:
     """Run a notebook and write it, as sharp as its size allows; its size in bytes."""
     text = ""
     for dpi in DPI:
-        text = ran(path, dpi)
+        text = execute_notebook(path, dpi)
         if len(text.encode()) <= MOST:
             break
     path.write_text(text, encoding="utf-8")
     return len(text.encode())
 
 
-def ran(path: Path, dpi: int) -> str:
+def execute_notebook(path: Path, dpi: int) -> str:
     """A notebook as it runs, with pictures of so many dots an inch."""
     notebook: Any = nbformat.read(path, as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(FIRST.replace("DPI", str(dpi))))
@@ -87,7 +87,7 @@ def ran(path: Path, dpi: int) -> str:
     text = ""
     for colours in COLOURS:
         for output, picture in zip(pictures, drawn, strict=True):
-            output.data["image/png"] = small(picture, colours)
+            output.data["image/png"] = shrink_picture(picture, colours)
         text = nbformat.writes(notebook) + "\n"
         if len(text.encode()) <= MOST:
             break
@@ -96,4 +96,4 @@ def ran(path: Path, dpi: int) -> str:
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        print(name, run(Path(name)), "bytes", flush=True)
+        print(name, run_lesson(Path(name)), "bytes", flush=True)

@@ -63,15 +63,15 @@ from qpsvm.base.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
-from qpsvm.base.moved import follow as _follow
-from qpsvm.base.moved import late_names as _late_names
+from qpsvm.base.renamed_modules import build_lazy_attributes as _build_lazy_attributes
+from qpsvm.base.renamed_modules import install_renamed_modules as _install_renamed_modules
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines import CSVM, Constraints, Problem, ValueConstraints
-from qpsvm.machines.registry import LATE as _LATE
+from qpsvm.machines.registry import LAZY_IMPORTS as _LATE
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.result.model import JointModel, Model, PairsModel, load
+from qpsvm.result.model import AllInOneModel, Model, PairsModel, load
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import compile, solve
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
@@ -117,12 +117,12 @@ if TYPE_CHECKING:
     from qpsvm.many.grid.interval import Interval
     from qpsvm.many.grid.path import Path, path
     from qpsvm.program.dualise import dualise
-    from qpsvm.result.all_in_one_result import JointResult
+    from qpsvm.result.all_in_one_result import AllInOneResult
     from qpsvm.result.qp_result import QPResult
     from qpsvm.space.kernels.feature_map import Nystroem, RandomFourier
     from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 else:
-    __getattr__, __dir__ = _late_names(
+    __getattr__, __dir__ = _build_lazy_attributes(
         __name__,
         {
             **_LATE,
@@ -145,7 +145,7 @@ else:
             "qpsvm.many.grid.interval": ("Interval",),
             "qpsvm.many.grid.cross_validation": ("CrossValidation", "cross_validate"),
             "qpsvm.many.grid.path": ("Path", "path"),
-            "qpsvm.result.all_in_one_result": ("JointResult",),
+            "qpsvm.result.all_in_one_result": ("AllInOneResult",),
             "qpsvm.result.qp_result": ("QPResult",),
             "qpsvm.space.kernels.feature_map": ("Nystroem", "RandomFourier"),
             "qpsvm.space.kernels.pivoted_cholesky": ("PivotedCholesky",),
@@ -158,7 +158,7 @@ else:
         },
     )
 
-_follow()
+_install_renamed_modules()
 
 __version__ = "0.2.0.dev0"
 
@@ -168,6 +168,8 @@ __all__ = [
     "RBF",
     "SVDD",
     "AbsentError",
+    "AllInOneModel",
+    "AllInOneResult",
     "Certificate",
     "ChangedKernelWarning",
     "Claim",
@@ -195,8 +197,6 @@ __all__ = [
     "InfeasibleNuError",
     "Influence",
     "Interval",
-    "JointModel",
-    "JointResult",
     "Kernel",
     "LeaveOneOut",
     "Linear",

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 import qpsvm
-from qpsvm.machines.registry import LATE as MACHINES
+from qpsvm.machines.registry import LAZY_IMPORTS as MACHINES
 
 ROOT = Path(qpsvm.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -226,7 +226,7 @@ def public(body: list[ast.stmt]) -> dict[str, str]:
         node
         for node in body
         if isinstance(node, ast.ImportFrom)
-        and node.module not in ("typing", "qpsvm.base.moved", "qpsvm.machines.registry")
+        and node.module not in ("typing", "qpsvm.base.renamed_modules", "qpsvm.machines.registry")
     ]
     origins = [(alias, f"{node.module}.{alias.name}", node.module) for node in imports for alias in node.names]
     return {alias.asname or alias.name: full if full in MODULES else str(home) for alias, full, home in origins}
@@ -237,7 +237,7 @@ def late_of(tree: ast.Module) -> tuple[dict[str, str], dict[str, str]]:
     (late,) = (node for node in tree.body if isinstance(node, ast.If))
     assert ast.unparse(late.test) == "TYPE_CHECKING"
     assert all(isinstance(node, ast.ImportFrom) for node in late.body)
-    (made,) = late.orelse  # __getattr__, __dir__ = late_names(__name__, {…})
+    (made,) = late.orelse  # __getattr__, __dir__ = build_lazy_attributes(__name__, {…})
     assert isinstance(made, ast.Assign)
     assert isinstance(made.value, ast.Call)
     assert ast.unparse(made.targets[0]) == "(__getattr__, __dir__)"
@@ -257,7 +257,12 @@ def late_of(tree: ast.Module) -> tuple[dict[str, str], dict[str, str]]:
 
 def test_init_holds_the_public_names_and_nothing_else():
     tree = parsed(ROOT / "__init__.py")
-    assert {type(node) for node in tree.body} <= {ast.Expr, ast.ImportFrom, ast.Assign, ast.If}  # `follow()` is one
+    assert {type(node) for node in tree.body} <= {
+        ast.Expr,
+        ast.ImportFrom,
+        ast.Assign,
+        ast.If,
+    }  # `install_renamed_modules()` is one
     late, _ = late_of(tree)
     at_once = public(tree.body)
     assert not set(at_once) & set(late)

@@ -808,7 +808,7 @@ def test_numbers_for_classes_are_told_who_takes_numbers() -> None:
 def test_what_there_is_to_learn_is_shown() -> None:
     problem = qpsvm.EpsilonSVR(X, np.linspace(-1.0, 2.5, N))
     assert "target from -1 to 2.5" in repr(problem)
-    assert ("target", "-1 to 2.5") in problem.samples.said()
+    assert ("target", "-1 to 2.5") in problem.samples.describe()
     for shown in (repr(qpsvm.OneClass(X)), str(qpsvm.OneClass(X))):
         assert "target" not in shown
         assert "class" not in shown.replace("OneClass", "").replace("one-class", "")

@@ -15,7 +15,7 @@ from browsing import find_chromium
 from playwright.sync_api import Page, sync_playwright
 
 import qpsvm
-from qpsvm.derivation.constraint_quantities import letters_of
+from qpsvm.derivation.constraint_quantities import build_quantities
 from qpsvm.derivation.steps import letters
 from qpsvm.derivation.written import javascript
 
@@ -133,12 +133,12 @@ def judged(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
     keys = [f"{task['machine']} {task['kernel']['name']}" for task in tasks]
     steps = {key: derivation.steps for key, derivation in zip(keys, derivations, strict=True)}
     page.goto("about:blank")
-    script = bundle.scripts(javascript.module(steps), ("solver.mjs", "equations.mjs"))
+    script = bundle.join_scripts(javascript.build_module(steps), ("solver.mjs", "equations.mjs"))
     names = "Dual, record, gram, letters, operations, numbers, centred, EQUATIONS"
     page.evaluate(f"() => {{ {script}\nwindow.chapters = {{ {names} }}; }}")
     asked, alphas = [], []
     for key, task, problem, result in zip(keys, tasks, problems, results, strict=True):
-        alpha, upper = problem._gather(result.alpha), problem.svm.upper
+        alpha, upper = problem._restrict_to_dual(result.alpha), problem.svm.upper
         size = np.where(np.isfinite(upper), upper, np.abs(alpha).max() or 1.0)
         alpha = np.where(alpha < 1e-9 * size, 0.0, np.where(alpha > upper * (1 - 1e-9), upper, alpha))
         sent = [None if a == u else a for a, u in zip(alpha.tolist(), upper.tolist(), strict=True)]
@@ -157,16 +157,16 @@ def judged(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
             alone += 1
         if not held(problem, alpha) or abs(result.primal) < 1e-12:
             continue  # multipliers are anywhere in an interval, or w = 0 where the hulls of a ν-SVM meet
-        at = letters_of(problem, result)
+        at = build_quantities(problem, result)
         for step in derivation.steps:
-            for line, sides in zip(javascript.lines_of(step), said["terms"].get(step.tag, []), strict=True):
+            for line, sides in zip(javascript.select_lines(step), said["terms"].get(step.tag, []), strict=True):
                 point = at if line.at is None else line.at(at)
-                if line.at is letters.suboptimal:  # the page has no other α than its own
-                    point = letters.as_needed(at)
+                if line.at is letters.make_suboptimal:  # the page has no other α than its own
+                    point = letters.with_needed_slack(at)
                 if line.when is not None and not line.when(point):
                     continue
                 for side, found in zip(line.sides, sides, strict=True):
-                    for (_, term), value in zip(javascript.summands(side), found, strict=True):
+                    for (_, term), value in zip(javascript.split_summands(side), found, strict=True):
                         if "f(x)" in term.python() or "K(x, " in term.python():
                             continue  # at samples of the page's own
                         mine, theirs = np.asarray(term.value(point), dtype=float), np.asarray(value, dtype=float)
@@ -209,7 +209,7 @@ def test_every_chapter_opens_moves_and_ends_in_a_challenge(page, bundle):
     page.set_content(
         f"<style>svg {{ width: 300px }} section {{ min-height: 150vh }}</style><div data-stage></div>{parts}"
     )
-    page.evaluate(f"() => {{ {bundle.bundle()} }}")
+    page.evaluate(f"() => {{ {bundle.build_script()} }}")
     for name in chapters:
         place = page.locator(f"[data-chapter={name}]")
         place.evaluate("each => each.closest('section').scrollIntoView()")
@@ -228,7 +228,7 @@ def test_every_chapter_opens_moves_and_ends_in_a_challenge(page, bundle):
 
 def test_ten_of_the_best_pairs_do_not_always_do_but_the_certificate_counts_them(page, bundle):
     page.set_content('<div data-stage></div><section><div data-chapter="certificate"></div></section>')
-    page.evaluate(f"() => {{ {bundle.bundle()} }}")
+    page.evaluate(f"() => {{ {bundle.build_script()} }}")
     place = page.locator("[data-chapter=certificate]")
     gaps = []
     for _ in range(60):

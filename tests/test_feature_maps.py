@@ -25,7 +25,7 @@ from qpsvm import (
     SquaredHinge,
 )
 from qpsvm.base.errors import ParameterError, UnsupportedError
-from qpsvm.data.rows import Mapped, Stacked, as_row_source
+from qpsvm.data.rows import FeatureRows, StackedRows, as_row_source
 from qpsvm.data.rows import transformed as mapped
 
 RNG = np.random.default_rng(5)
@@ -43,9 +43,9 @@ MAPS = {
 }
 
 
-def in_pieces() -> Stacked:
+def in_pieces() -> StackedRows:
     """The samples as a source of several blocks."""
-    return Stacked([as_row_source(part) for part in np.array_split(X, [70, 71, 200])])
+    return StackedRows([as_row_source(part) for part in np.array_split(X, [70, 71, 200])])
 
 
 def test_the_kernels_are_those_of_scikit_learn():
@@ -68,7 +68,7 @@ def test_the_machine_is_the_linear_one_over_the_features(name, tmp_path: Path):
     assert type(problem.kernel).__name__ in result.title
     assert "not with" in result.message
     assert "measured" in result.message
-    assert str(problem.kernel.approximated) in result.message
+    assert str(problem.kernel.exact_kernel) in result.message
     np.testing.assert_allclose(result.decision_function(X), Z @ result.w + result.b, atol=1e-9)
     np.testing.assert_allclose(result.yf, np.where(Y == "out", 1, -1) * result.decision_function(X), atol=1e-9)
     assert max(qpsvm.derive(problem, result).residuals().values()) < 1e-6
@@ -83,19 +83,19 @@ def test_the_machine_is_the_linear_one_over_the_features(name, tmp_path: Path):
 @pytest.mark.parametrize("name", MAPS)
 def test_features_made_in_each_pass_are_the_same_numbers(name, monkeypatch):
     """To the last bit, in whatever order they are asked for: a certificate is one of these numbers."""
-    monkeypatch.setattr(mapped, "rows_at_a_time", lambda _: 64)
+    monkeypatch.setattr(mapped, "compute_tile_rows", lambda _: 64)
     monkeypatch.setattr(mapped, "TILES_AT_A_TIME", 2)
     row_map = MAPS[name].resolve(X)
-    kept, made = (Mapped(in_pieces(), row_map, keep) for keep in (True, False))
+    kept, made = (FeatureRows(in_pieces(), row_map, keep) for keep in (True, False))
     rows = np.array([250, 3, 70, 71, 299, 0, 199, 3])
     np.testing.assert_array_equal(made.take(rows), kept.take(rows))
-    np.testing.assert_array_equal(made.matrix(), kept.whole)
+    np.testing.assert_array_equal(made.matrix(), kept.memory_matrix)
     w, beta = RNG.normal(size=kept.d), RNG.normal(size=len(rows))
     np.testing.assert_allclose(made.margins(w), kept.margins(w), atol=1e-12)
     np.testing.assert_allclose(made.weights(beta, rows), kept.weights(beta, rows), atol=1e-12)
     monkeypatch.setattr(mapped, "MEMORY_SHARE", 0.0)
     streamed = qpsvm.solve(CSVM(in_pieces(), Y, C=2.0, kernel=row_map))
-    assert not CSVM(in_pieces(), Y, kernel=row_map).space.samples.is_kept
+    assert not CSVM(in_pieces(), Y, kernel=row_map).space.samples.is_cached
     whole = qpsvm.solve(CSVM(X, Y, C=2.0, kernel=row_map))
     assert streamed.status == "optimal"
     assert max(streamed.dual, whole.dual) <= min(streamed.primal, whole.primal) * (1 + 1e-12)

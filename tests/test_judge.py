@@ -109,6 +109,6 @@ def test_no_point_beats_weak_duality(seed):
     problem = qpsvm.CSVM(SAMPLES, LABELS, upper)
     alpha = upper * rng.choice([0.0, 1.0, rng.random()], 14)
     point = SimpleNamespace(alpha=alpha, w=rng.normal(size=3), b=float(rng.normal()))
-    verdict = judge_dual(problem.outlined, SAMPLES, point)
+    verdict = judge_dual(problem._dual_structure, SAMPLES, point)
     assert verdict.gap >= 0
     assert verdict.primal >= sum(x * x for x in fractions(point.w)) / 2

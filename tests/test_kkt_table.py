@@ -7,7 +7,7 @@ import pytest
 from cells import Cells
 
 import qpsvm
-from qpsvm.result.kkt_table import EACH_END, MOST_ROWS, KKTTable
+from qpsvm.result.kkt_table import MAX_ROWS, ROWS_AT_EACH_END, KKTTable
 
 X, Y = np.array([[0.0], [1.0], [3.0], [4.0], [0.5]]), [0, 0, 1, 1, 1]
 
@@ -61,14 +61,14 @@ def test_it_prints_aligned_columns():
 
 
 def test_a_long_one_prints_its_ends_and_names_its_worst_row():
-    n = MOST_ROWS + 100
+    n = MAX_ROWS + 100
     residual = np.zeros(n)
     residual[60] = 0.25
     text = str(made(n, alpha=np.arange(n) / 7, residual=residual, kind=np.full(n, "inside")))
-    assert len(text.splitlines()) == 1 + 2 * EACH_END + 2
-    assert f"{n - 2 * EACH_END} more rows" in text
+    assert len(text.splitlines()) == 1 + 2 * ROWS_AT_EACH_END + 2
+    assert f"{n - 2 * ROWS_AT_EACH_END} more rows" in text
     assert text.splitlines()[-1] == "largest residual 0.25, row 60"
-    assert len(str(made(MOST_ROWS, alpha=np.arange(MOST_ROWS))).splitlines()) == 1 + MOST_ROWS
+    assert len(str(made(MAX_ROWS, alpha=np.arange(MAX_ROWS))).splitlines()) == 1 + MAX_ROWS
 
 
 def test_other_columns_and_no_rows():

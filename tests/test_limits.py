@@ -12,11 +12,18 @@ import pytest
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, solve
 from qpsvm.backends.requirements import Requirements, Size
-from qpsvm.base.resources.limits import available_memory
+from qpsvm.base.resources.limits import find_available_memory
 from qpsvm.base.resources.progress import Clock, Pulse
 from qpsvm.bounds.repair import feasible
-from qpsvm.machines.problem.starts import affordable_alpha
-from qpsvm.solve.choice import FLOOR, PATIENCE, Request, check_room, in_seconds, patience
+from qpsvm.machines.problem.starts import find_affordable_alpha
+from qpsvm.solve.choice import (
+    FOLLOW_UP_FACTOR,
+    MIN_COUNTED_SECONDS,
+    SolveRequest,
+    bound_follow_up_time,
+    check_available_memory,
+    format_time_estimate,
+)
 
 RNG = np.random.default_rng(0)
 
@@ -72,7 +79,7 @@ def test_polishing_takes_no_longer_than_the_solver_that_was_stopped(monkeypatch)
         lasting.append(clock.limit)
         return certificate
 
-    monkeypatch.setattr(qpsvm.machines.problem.base.Problem, "_polished", spy)
+    monkeypatch.setattr(qpsvm.machines.problem.base.Problem, "_polish", spy)
     problem = CSVM(*samples(300), 1.0, RBF(0.05))
     result = solve(problem, "osqp", "dual", max_iter=2, check=False)
     assert lasting[-1] == pytest.approx(max(result.solve_time, 0.1))
@@ -101,14 +108,14 @@ def test_a_certificate_is_made_of_what_can_be_afforded(seconds):
     X, y = samples(n)
     for problem in (CSVM(X, y, 1.0, RBF(0.05)), NuSVM(X, y, 0.5, RBF(0.05)), PrimalHinge(X, y, 1.0, RBF(0.05))):
         alpha = feasible(problem.svm, RNG.random(n) * problem.upper)
-        less = affordable_alpha(problem.space, problem.svm, alpha, seconds)
+        less = find_affordable_alpha(problem.space, problem.svm, alpha, seconds)
         assert np.isfinite(problem.certify(less).gap)
         if seconds == float("inf") or isinstance(problem, NuSVM):  # whose α cannot be fewer than νn
             assert less is alpha
         else:
             assert 0 < np.count_nonzero(less) <= seconds / (n * 5e-9)
     machine = HardMargin(X, y, RBF(0.05))
-    hard = affordable_alpha(machine.space, machine.svm, np.zeros(n), 1e-4)
+    hard = find_affordable_alpha(machine.space, machine.svm, np.zeros(n), 1e-4)
     assert np.count_nonzero(hard) == 2
 
 
@@ -117,17 +124,17 @@ def test_a_certificate_is_made_of_what_can_be_afforded(seconds):
 
 def test_followers_together_stay_in_proportion():
     """How they share it is seen in `tests/backends/test_auto.py`."""
-    assert patience(10.0) == PATIENCE * 10.0
-    assert patience(1e-3) == PATIENCE * FLOOR
+    assert bound_follow_up_time(10.0) == FOLLOW_UP_FACTOR * 10.0
+    assert bound_follow_up_time(1e-3) == FOLLOW_UP_FACTOR * MIN_COUNTED_SECONDS
 
 
 def test_what_takes_minutes_to_set_up_has_no_turn():
     """After one second of the first choice; of CVXOPT, `test_machines_of_another_kernel`."""
-    assert backends.get("cvxpy").requirements(Size(8000, 10, 80_000, False), "dual").seconds > patience(1.0)
+    assert backends.get("cvxpy").requirements(Size(8000, 10, 80_000, False), "dual").seconds > bound_follow_up_time(1.0)
 
 
 def test_seconds_in_words():
-    said = [in_seconds(seconds) for seconds in (0.04, 38.0, 400.0, 9000.0, 3e5)]
+    said = [format_time_estimate(seconds) for seconds in (0.04, 38.0, 400.0, 9000.0, 3e5)]
     assert said == ["0.04 s", "40 s", "7 minutes", "2 hours", "3 days"]
 
 
@@ -136,8 +143,8 @@ def test_seconds_in_words():
 
 @pytest.mark.parametrize("wish", ["time_limit", "max_iter"])
 def test_the_list_of_who_keeps_a_limit_is_complete(wish):
-    said = backends.get("cvxopt").others(wish).split(", ")
-    assert said == [backend.name for backend in backends.everyone() if wish in backend.abilities.keeps]
+    said = backends.get("cvxopt").list_alternatives(wish).split(", ")
+    assert said == [backend.name for backend in backends.iter_backends() if wish in backend.abilities.enforced_limits]
     assert {"interior_point", "augmented_lagrangian", "kernel_newton"} <= set(said)
 
 
@@ -155,7 +162,7 @@ def test_advice_is_only_what_was_not_done():
 
 @pytest.mark.slow
 def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
-    monkeypatch.setattr("qpsvm.base.resources.progress.EVERY", 0.01)
+    monkeypatch.setattr("qpsvm.base.resources.progress.PULSE_SECONDS", 0.01)
     out = ""
 
     def heard(words):
@@ -168,7 +175,7 @@ def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
 
     with Pulse(True, "setting up") as pulse:
         assert heard("setting up")
-        pulse.doing = "at work"
+        pulse.activity = "at work"
         assert heard("at work")
     capsys.readouterr()  # it may have spoken once more
     with Pulse(False, "nothing"):
@@ -181,12 +188,12 @@ def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
 
 def test_too_little_memory_is_said_before_anything_starts(monkeypatch):
     problem = CSVM(*samples(100), 1.0, RBF(0.05))
-    monkeypatch.setattr(sys.modules["qpsvm.solve.choice"], "available_memory", lambda: 1e9)
+    monkeypatch.setattr(sys.modules["qpsvm.solve.choice"], "find_available_memory", lambda: 1e9)
     request = Requirements(0.0, 2e9)
     with pytest.raises(qpsvm.TooLargeError, match=r"osqp needs about 1.9 GiB .* 100 rows") as caught:
-        check_room(problem, backends.get("osqp"), "dual", request)
+        check_available_memory(problem, backends.get("osqp"), "dual", request)
     assert isinstance(caught.value, MemoryError)
-    check_room(problem, backends.get("osqp"), "dual", Requirements(0.0, 5e8))
+    check_available_memory(problem, backends.get("osqp"), "dual", Requirements(0.0, 5e8))
 
 
 @pytest.mark.usefixtures("unhurried")
@@ -196,7 +203,7 @@ def test_memory_that_runs_out_is_an_error_of_ours_and_auto_goes_on(monkeypatch):
     def fails(*_: Any) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr(KernelNewtonBackend, "on_dual", fails)
+    monkeypatch.setattr(KernelNewtonBackend, "solve_dual", fails)
     problem = CSVM(*samples(60), 1.0, RBF(0.05))
     with pytest.raises(qpsvm.TooLargeError, match="kernel_newton ran out of memory"):
         solve(problem, "kernel_newton")
@@ -236,12 +243,12 @@ def test_an_address_space_limit_ends_in_words(backend, limit, kernel, megabytes)
 
 
 def test_available_memory_is_a_number():
-    assert 0 < available_memory() < 1e15
+    assert 0 < find_available_memory() < 1e15
 
 
 def test_a_request_knows_what_is_too_late():
-    request = Request(1e-6, True, False, 100.0, None, {}, None, Clock(100.0))
-    assert request.too_late(1.0) is None
-    assert "3 minutes" in (request.too_late(200.0) or "")
-    over = Request(1e-6, True, False, 1e-9, None, {}, None, Clock(0.0))
-    assert over.too_late(0.0) == "the time was over"
+    request = SolveRequest(1e-6, True, False, 100.0, None, {}, None, Clock(100.0))
+    assert request.explain_late_start(1.0) is None
+    assert "3 minutes" in (request.explain_late_start(200.0) or "")
+    over = SolveRequest(1e-6, True, False, 1e-9, None, {}, None, Clock(0.0))
+    assert over.explain_late_start(0.0) == "the time was over"

@@ -129,11 +129,11 @@ def test_the_lift_of_a_linear_dual_is_w(cell: Cell) -> None:
     factor = scaled.original.P.factor()[0]
     np.testing.assert_allclose(answer.v, factor.T @ answer.x, atol=1e2 * TOL * np.abs(answer.v).max())
     alpha, w = problem.read(answer, "dual")
-    expected = problem.space.rows.weights(alpha * problem.labels)
+    expected = problem.space.rows.weights(alpha * problem._active_target)
     np.testing.assert_allclose(w, expected, atol=1e2 * TOL * np.abs(expected).max())
 
 
 def test_defaults_are_those_of_the_constructor_whatever_its_signature_says(monkeypatch):
     """Documentation tools replace signatures by what is to be printed."""
     monkeypatch.setattr(qpsvm.CSVM.__init__, "__signature__", inspect.Signature(), raising=False)
-    assert registry._defaults.__wrapped__(qpsvm.CSVM)["C"] == 1.0
+    assert registry._read_defaults.__wrapped__(qpsvm.CSVM)["C"] == 1.0

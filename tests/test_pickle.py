@@ -21,7 +21,7 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm.backends import REGISTRY, get
 from qpsvm.base import errors
-from qpsvm.base.moved import MOVED, SHORT
+from qpsvm.base.renamed_modules import RENAMED_MODULES, SILENT_NAMES
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(16, 3))
@@ -64,11 +64,11 @@ def problems() -> dict[str, qpsvm.Problem]:
 
 
 def test_the_modules_that_old_pickles_name_are_found():
-    for old, now in MOVED.items():
-        with pytest.warns(DeprecationWarning, match=now) if not old.startswith(SHORT) else nullcontext():
+    for old, now in RENAMED_MODULES.items():
+        with pytest.warns(DeprecationWarning, match=now) if not old.startswith(SILENT_NAMES) else nullcontext():
             sys.modules.pop(old, None)
             assert importlib.import_module(old) is importlib.import_module(now)
-    assert qpsvm.JointModel.__name__ in vars(importlib.import_module("qpsvm.result.decision_functions"))
+    assert qpsvm.AllInOneModel.__name__ in vars(importlib.import_module("qpsvm.result.decision_functions"))
 
 
 # --- pickles ----------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_problems_results_models_and_certificates(name):
 @pytest.mark.parametrize("form", ["dual", "primal"])
 @pytest.mark.parametrize("backend", REGISTRY)
 def test_what_a_backend_compiled_is_solved_after_pickling(backend, form, solved):
-    limits = {"max_iter": 20} if get(backend).abilities.study else {}  # as far as that they have to agree
+    limits = {"max_iter": 20} if get(backend).abilities.is_educational else {}  # as far as that they have to agree
     for name in ("c", "nu"):
         qp = problems()[name].qp(form)
         try:
@@ -201,7 +201,7 @@ def printed() -> list[Any]:
                 compiled = qpsvm.compile(problems()["c"].qp(form), backend)
             except qpsvm.UnsupportedError:
                 continue
-            limits = {"max_iter": 20} if get(backend).abilities.study else {}
+            limits = {"max_iter": 20} if get(backend).abilities.is_educational else {}
             found += [compiled, compiled.solve(**limits)]
             if backend != "cvxpy":  # which prints in its own way
                 found.append(compiled.data)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm import CSVM, RBF, EpsilonSVR, NuSVM, Nystroem, OneClass, Ranking
-from qpsvm.base.arrays.frozen import parts_of_array
+from qpsvm.base.arrays.frozen import list_arrays
 from qpsvm.base.errors import DataError
 
 RNG = np.random.default_rng(3)
@@ -48,7 +48,7 @@ def arrays(thing: Any, path: str = "", seen: set[int] | None = None) -> Iterator
     if id(thing) in seen:
         return
     seen.add(id(thing))
-    parts = parts_of_array(thing)
+    parts = list_arrays(thing)
     if parts:
         yield from ((path, part) for part in parts)
     elif isinstance(thing, Mapping):
@@ -70,7 +70,7 @@ def test_nothing_that_is_handed_out_can_be_written_to(name: str) -> None:
     problem.qp("dual")
     if name != "joint":
         problem.certify(result.alpha)
-        assert [result.support, result.xi, problem.labels] != []
+        assert [result.support, result.xi, problem._active_target] != []
     again = pickle.loads(pickle.dumps((problem, result)))
     for what in (problem, result, again, copy.deepcopy(problem)):
         found = list(arrays(what))

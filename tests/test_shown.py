@@ -9,7 +9,7 @@ import pytest
 from cells import Cells
 
 import qpsvm
-from qpsvm.base.html import Cell, table
+from qpsvm.base.html import Cell, render_table
 
 X, Y = [[1.0], [2.0], [4.0]], ["<b>no", "<b>no", "yes & so"]
 MACHINES = (qpsvm.HardMargin, qpsvm.CSVM, qpsvm.NuSVM, qpsvm.PrimalHinge)
@@ -34,8 +34,20 @@ KERNELS = {
 def test_nothing_shows_an_address(machine, kernel):
     problem = machine(X, Y, kernel=KERNELS[kernel])
     result = qpsvm.solve(problem)
-    things = [problem, problem.qp(), problem.qp("primal"), result, result.kkt, problem.kernel, problem.samples,
-              problem.space, problem.svm, problem.posed(), problem.certify(result.alpha), result.model]  # fmt: skip
+    things = [
+        problem,
+        problem.qp(),
+        problem.qp("primal"),
+        result,
+        result.kkt,
+        problem.kernel,
+        problem.samples,
+        problem.space,
+        problem.svm,
+        problem._deferred_qp(),
+        problem.certify(result.alpha),
+        result.model,
+    ]
     for thing in things:
         texts = [str(thing), repr(thing)]
         if hasattr(thing, "_repr_html_"):
@@ -140,6 +152,6 @@ def test_wide_numbers_are_left_out():
 
 
 def test_a_table_escapes_whatever_it_is_given():
-    page = table([[Cell("<i>"), Cell("a&b", True)]], head=["<u>", "x"], title="<s>", caption='"<q>"')
+    page = render_table([[Cell("<i>"), Cell("a&b", True)]], head=["<u>", "x"], title="<s>", caption='"<q>"')
     assert Cells(page).rows == [["<u>", "x"], ["<i>", "a&b"]]
     assert not any(tag in page for tag in ("<i>", "<u>", "<s>", "<q>"))

@@ -17,11 +17,11 @@ from matplotlib import pyplot
 from sklearn.datasets import make_moons
 
 import qpsvm
-from qpsvm.backends import REGISTRY, everyone
-from qpsvm.backends.abilities import Abilities, machine_traits
+from qpsvm.backends import REGISTRY, iter_backends
+from qpsvm.backends.abilities import Abilities, find_problem_traits
 from qpsvm.derivation.registry import STEPS
-from qpsvm.machines.problem.machine import Machine
-from qpsvm.solve.choice import choices
+from qpsvm.machines.problem.machine import BaseProblem
+from qpsvm.solve.choice import rank_backends
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CHOOSE = (DOCS / "choose.md").read_text(encoding="utf-8")
@@ -65,7 +65,9 @@ def test_every_machine_that_has_a_derivation_has_a_page_with_it():
 
 def test_the_guide_says_when_to_take_each_machine():
     named = {name: getattr(qpsvm, name) for name in qpsvm.__all__}
-    public = {name for name, kind in named.items() if inspect.isclass(kind) and issubclass(kind, Machine)} - {"Problem"}
+    public = {name for name, kind in named.items() if inspect.isclass(kind) and issubclass(kind, BaseProblem)} - {
+        "Problem"
+    }
     assert {"CSVM", "Ranking", "CrammerSinger", "WestonWatkins"} <= public
     first, _, _ = CHOOSE.partition("## Which kernel")
     assert {name for name in public if f"`{name}`" not in first} == set()
@@ -117,10 +119,10 @@ OTHER_COLUMNS = {
 def table_of_backends(columns: dict[str, list[Any]]) -> list[str]:
     """The rows of a table, from what each backend says of itself: copy them to the page where they differ."""
     rows = []
-    for backend in everyone():
+    for backend in iter_backends():
         can = backend.abilities
         origin = "ours" if can.package is None else can.package if can.package != backend.name else ""
-        notes = "; ".join(filter(None, [origin + ", textbook" * can.study, size_in_words(can)]))
+        notes = "; ".join(filter(None, [origin + ", textbook" * can.is_educational, size_in_words(can)]))
         cells = [forms_in_words(can, kinds) for kinds in columns.values()]
         rows.append(" | ".join([f"| `{backend.name}`" + (f" ({notes})" if notes else ""), *cells]) + " |")
     return rows
@@ -140,7 +142,7 @@ def forms_in_words(can: Abilities, kinds: list[Any]) -> str:
     """Of one machine, with any kernel that it takes; it may take it with a free intercept only, or with any other."""
     problems = [kind([[0.0], [1.0]], [0, 1], kernel=kernel) for kind in kinds for kernel in ("linear", "rbf")]
     taken = {(problem.intercept, form) for problem in problems for form in ("dual", "primal")
-             if can.takes(machine_traits(problem), 2, form)}  # fmt: skip
+             if can.accepts(find_problem_traits(problem), 2, form)}  # fmt: skip
     forms = [form for form in ("dual", "primal") if form in {form for _, form in taken}]
     intercepts = {intercept for intercept, _ in taken} if len(kinds) > 1 else set()
     notes = ["free intercept"] * (intercepts == {"free"})
@@ -153,7 +155,7 @@ def test_the_table_of_backends_is_what_they_say_of_themselves():
         heads = [f"`{name}`" if name.isidentifier() else f"`{name.split(',')[0]}`, squared" for name in columns]
         table = CHOOSE.split(f"| | {' | '.join(heads)} |\n", 1)[1].split("\n\n", 1)[0]
         assert [line for line in table.splitlines() if line.startswith("| `")] == table_of_backends(columns)
-    study = [backend.name for backend in everyone() if backend.abilities.study]
+    study = [backend.name for backend in iter_backends() if backend.abilities.is_educational]
     assert study == list(REGISTRY)[-3:], "the page calls the last three textbook methods"
 
 
@@ -181,7 +183,7 @@ def test_what_the_page_says_of_auto_is_what_the_table_does():
     named = []
     for words, (backend, problem) in problems_of_the_page().items():
         assert words in said
-        assert next(choices(problem)).backend == backend, words
+        assert next(rank_backends(problem)).backend == backend, words
         near = re.search(rf"{re.escape(words)}.{{0,40}}?`{backend}`|`{backend}`.{{0,40}}?{re.escape(words)}", said)
         assert near, f"{backend} does not stand beside {words!r}"
         named.append(backend)
@@ -221,7 +223,7 @@ def test_the_checker_of_the_site_finds(body, fault, tmp_path):
     (tmp_path / "index.html").write_text(body, encoding="utf-8")
     (tmp_path / "there.html").write_text('<h1 id="here">x</h1>', encoding="utf-8")
     (tmp_path / "a.png").write_bytes(b"")
-    found = checker().faults(tmp_path)
+    found = checker().find_faults(tmp_path)
     assert len(found) == (fault is not None)
     assert not found or fault in found[0]
 
@@ -229,6 +231,6 @@ def test_the_checker_of_the_site_finds(body, fault, tmp_path):
 def test_the_checker_reads_styles_too(tmp_path):
     (tmp_path / "index.html").write_text("<p>", encoding="utf-8")
     (tmp_path / "a.css").write_text("@import 'https://example.org/b.css';", encoding="utf-8")
-    assert checker().faults(tmp_path) == ["a.css: loads https://example.org/b.css"]
+    assert checker().find_faults(tmp_path) == ["a.css: loads https://example.org/b.css"]
     assert checker().main(str(tmp_path)) == 1
     assert checker().main(str(tmp_path / "nothing")) == 1

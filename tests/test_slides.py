@@ -24,7 +24,7 @@ def slides():
 
 
 def test_every_equation_has_its_slide_in_both_forms(slides, tmp_path):
-    made = slides.write(tmp_path)
+    made = slides.write_slides(tmp_path)
     assert len(made) == 2 * len(slides.PROBLEMS)
     for name, make in slides.PROBLEMS.items():
         steps = [step for step in qpsvm.derive(make()).steps if not step.absent]

@@ -23,12 +23,12 @@ class Svm(qpbenchmark.TestSet):  # type: ignore[misc]
 
     @property
     def title(self) -> str:
-        """Of the report."""
+        """Title of the report."""
         return "Support vector machines"
 
     @property
     def description(self) -> str:
-        """Of the report."""
+        """Description of the report."""
         return "Textbook duals and primals of support vector machines, unscaled, on tables that come with scikit-learn."
 
     @property

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import lines
-from benchmarks.large.apart import apart
-from benchmarks.large.data import COLUMNS, DENSE, Kind, Table
+from benchmarks.large.apart import run_in_process
+from benchmarks.large.data import COLUMNS, DENSE, Kind, LargeTable
 from benchmarks.large.entrants import ENTRANTS
-from benchmarks.large.tables import tables
+from benchmarks.large.tables import build_tables
 
 SUITE = "large"
 LINES = Path("large-lines.jsonl")
@@ -51,42 +51,42 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _tables_of(options: argparse.Namespace) -> list[Table]:
+def _list_tables(options: argparse.Namespace) -> list[LargeTable]:
     kind: Kind = options.kind
-    return [Table(options.folder, kind, int(rows), options.dtype, options.columns) for rows in options.rows]
+    return [LargeTable(options.folder, kind, int(rows), options.dtype, options.columns) for rows in options.rows]
 
 
 def _make(options: argparse.Namespace) -> int:
-    for table in _tables_of(options):
-        table.make()
-        print(table.title())
+    for table in _list_tables(options):
+        table.write_files()
+        print(table.format_title())
     return 0
 
 
 def _measure(options: argparse.Namespace) -> int:
-    machine = lines.this_machine()
+    machine = lines.describe_machine()
     lines.append(options.lines, machine)
-    for table in _tables_of(options):
-        names = [name for name in options.entrant or ENTRANTS if _fits(name, table)]
+    for table in _list_tables(options):
+        names = [name for name in options.entrant or ENTRANTS if _is_readable(name, table)]
         found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
         for _ in range(options.repeats):
             for name in names:
-                found[name].append(apart(ENTRANTS[name], table, options.C, threads=options.threads))
+                found[name].append(run_in_process(ENTRANTS[name], table, options.C, threads=options.threads))
         for name in names:
-            line = {**_head(machine, table, name, options), **_median(found[name])}
+            line = {**_build_head(machine, table, name, options), **_take_medians(found[name])}
             lines.append(options.lines, line)
             print(name, {key: line.get(key) for key in ("outcome", "error", "seconds", "memory", "gap")})
     return 0
 
 
-def _fits(name: str, table: Table) -> bool:
+def _is_readable(name: str, table: LargeTable) -> bool:
     """Whether an entrant reads such a table."""
     return name in ("memory", "text", "spark") if table.kind == "text" else name != "text"
 
 
-def _head(machine: lines.Line, table: Table, name: str, options: argparse.Namespace) -> dict[str, Any]:
+def _build_head(machine: lines.Line, table: LargeTable, name: str, options: argparse.Namespace) -> dict[str, Any]:
     threads = "two workers" if name == "cluster" else f"threads: {options.threads}"
-    task = f"{table.title()}, C = {options.C:g}, {threads}"
+    task = f"{table.format_title()}, C = {options.C:g}, {threads}"
     facts = {"data": table.kind, "n": table.n, "d": table.d, "dtype": table.dtype, "C": options.C}
     return {
         "kind": "run", "machine": machine["id"], "suite": SUITE, "task": task,
@@ -94,7 +94,7 @@ def _head(machine: lines.Line, table: Table, name: str, options: argparse.Namesp
     }  # fmt: skip
 
 
-def _median(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _take_medians(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The last run that came to an end, with the medians of what varies; or what went wrong."""
     ran = [run for run in runs if run["outcome"] == "ran"]
     if len(ran) < len(runs):
@@ -104,7 +104,7 @@ def _median(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _tables(options: argparse.Namespace) -> int:
-    print(tables(lines.read(options.lines)))
+    print(build_tables(lines.read_runs(options.lines)))
     return 0
 
 

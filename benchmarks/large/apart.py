@@ -12,8 +12,8 @@ from typing import Any
 from benchmarks.threads import VARIABLES
 
 
-def apart(function: Callable[..., dict[str, Any]], *arguments: Any, threads: int = 1) -> dict[str, Any]:
-    """What it returns, or the words of its error.
+def run_in_process(function: Callable[..., dict[str, Any]], *arguments: Any, threads: int = 1) -> dict[str, Any]:
+    """Call a function in a process of its own; return its result, or its error as text.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ def apart(function: Callable[..., dict[str, Any]], *arguments: Any, threads: int
     """
     context = mp.get_context("spawn")  # libraries that are loaded have made up their mind about threads
     here, there = context.Pipe(duplex=False)
-    with _threads(threads):
-        process = context.Process(target=_work, args=(there, function, arguments))
+    with _set_threads(threads):
+        process = context.Process(target=_run_and_send, args=(there, function, arguments))
         process.start()
     there.close()
     try:
@@ -43,7 +43,7 @@ def apart(function: Callable[..., dict[str, Any]], *arguments: Any, threads: int
     return found
 
 
-def _work(there: Connection, function: Callable[..., dict[str, Any]], arguments: tuple[Any, ...]) -> None:
+def _run_and_send(there: Connection, function: Callable[..., dict[str, Any]], arguments: tuple[Any, ...]) -> None:
     try:
         there.send({"outcome": "ran", **function(*arguments)})
     except Exception as error:
@@ -52,8 +52,8 @@ def _work(there: Connection, function: Callable[..., dict[str, Any]], arguments:
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """In the block, processes are started with so many threads."""
+def _set_threads(count: int) -> Iterator[None]:
+    """Start processes in the block with this many threads."""
     kept = {name: os.environ.get(name) for name in VARIABLES}
     os.environ.update(dict.fromkeys(VARIABLES, str(count)))
     try:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 import qpsvm
-from benchmarks.large.data import Table
-from benchmarks.large.weigh import weighed
+from benchmarks.large.data import LargeTable
+from benchmarks.large.weigh import sample_memory
 from qpsvm.data.sources.dask_rows import DaskRows
 
 #: Workers, one thread each: as many as the machine that the figures are from has cores.
@@ -23,7 +23,7 @@ WARM_ROWS, WARM_COLUMNS = 2000, 3
 
 
 @contextmanager
-def cluster(workers: int = WORKERS) -> Iterator[Any]:
+def start_cluster(workers: int = WORKERS) -> Iterator[Any]:
     """A client of as many workers, processes of one thread."""
     from distributed import Client, LocalCluster
 
@@ -34,7 +34,7 @@ def cluster(workers: int = WORKERS) -> Iterator[Any]:
         yield client
 
 
-def spread(table: Table, client: Any) -> tuple[Any, Any]:
+def distribute_table(table: LargeTable, client: Any) -> tuple[Any, Any]:
     """The table as Dask arrays X (n, d) and y (n,), each partition read by the worker that then holds it."""
     import dask.array as da
     from distributed import wait
@@ -44,45 +44,47 @@ def spread(table: Table, client: Any) -> tuple[Any, Any]:
     parts = []
     for k, start in enumerate(range(0, table.n, step)):
         rows = min(step, table.n - start)
-        part = client.submit(_read, str(table.rows), start, rows, workers=[addresses[k // PARTS]], pure=False)
+        part = client.submit(_read_rows, str(table.rows_path), start, rows, workers=[addresses[k // PARTS]], pure=False)
         parts.append(da.from_delayed(part, (rows, table.d), np.float64))
     X = client.persist(da.concatenate(parts))
     wait(X)
-    y = client.persist(X.map_blocks(_labels, str(table.target), dtype=np.float64, drop_axis=1))  # where its rows are
+    y = client.persist(
+        X.map_blocks(_read_labels, str(table.target_path), dtype=np.float64, drop_axis=1)
+    )  # where its rows are
     wait(y)
     return X, y
 
 
-def _read(path: str, start: int, rows: int) -> Any:
+def _read_rows(path: str, start: int, rows: int) -> Any:
     return np.array(np.load(path, mmap_mode="r")[start : start + rows], dtype=np.float64)
 
 
-def _labels(block: Any, path: str, block_info: Any = None) -> Any:
+def _read_labels(block: Any, path: str, block_info: Any = None) -> Any:
     """Labels of a block of rows, (k,)."""
     start, _ = block_info[0]["array-location"][0] if block_info else (0, 0)
-    return _read(path, start, len(block))
+    return _read_rows(path, start, len(block))
 
 
-def on_cluster(table: Table, C: float, tol: float) -> dict[str, Any]:
+def solve_on_cluster(table: LargeTable, C: float, tol: float) -> dict[str, Any]:
     """Solve what two workers hold.
 
     Seconds, memory of all processes beyond what they hold before, graphs, and the bytes that workers and this process
     have written.
     """
-    from benchmarks.large.entrants import facts_of
+    from benchmarks.large.entrants import collect_facts
 
-    with cluster() as client, counted_graphs() as graphs:
-        X, y = spread(table, client)
+    with start_cluster() as client, count_graphs() as graphs:
+        X, y = distribute_table(table, client)
         warm_up(tol)
-        client.run(counting)
-        counting()
+        client.run(count_written_bytes)
+        count_written_bytes()
         graphs.clear()
-        with weighed() as peak:
+        with sample_memory() as peak:
             start = time.perf_counter()
             result = qpsvm.solve(qpsvm.CSVM(X, y, C), tol=tol, check=False)
             seconds = time.perf_counter() - start
-        down, up = sum(client.run(written).values()), written()
-        facts = facts_of(result)
+        down, up = sum(client.run(get_written_bytes).values()), get_written_bytes()
+        facts = collect_facts(result)
     return {
         "seconds": seconds, "memory": peak.bytes, "graphs": len(graphs), "tasks": sum(graphs), "down": down, "up": up,
         **facts,
@@ -90,7 +92,7 @@ def on_cluster(table: Table, C: float, tol: float) -> dict[str, Any]:
 
 
 @contextmanager
-def counted_graphs() -> Iterator[list[int]]:
+def count_graphs() -> Iterator[list[int]]:
     """The tasks of each graph that is computed."""
     computed, found = DaskRows._compute, list[int]()
 
@@ -115,7 +117,7 @@ def warm_up(tol: float) -> None:
     qpsvm.solve(qpsvm.CSVM(da.from_array(X, (half, WARM_COLUMNS)), da.from_array(y, half)), tol=tol, check=False)
 
 
-def counting() -> None:
+def count_written_bytes() -> None:
     """Count from now on what the connections of this process write."""
     from distributed.comm.tcp import TCP
 
@@ -130,7 +132,7 @@ def counting() -> None:
     TCP.write = write
 
 
-def written() -> int:
+def get_written_bytes() -> int:
     """The bytes that they have written."""
     from distributed.comm.tcp import TCP
 

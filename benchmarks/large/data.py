@@ -37,7 +37,7 @@ ZIPF = 1.1
 
 
 @dataclass(frozen=True)
-class Table:
+class LargeTable:
     """A table by its recipe, and where it is.
 
     Attributes
@@ -64,53 +64,53 @@ class Table:
 
     @property
     def name(self) -> str:
-        """What it is called in records and file names."""
+        """The name in records and file names."""
         return f"{self.kind}-{self.n}x{self.d}-{self.dtype}"
 
     @property
-    def rows(self) -> Path:
+    def rows_path(self) -> Path:
         """X as .npy."""
         return self.folder / f"{self.name}.npy"
 
     @property
-    def target(self) -> Path:
+    def target_path(self) -> Path:
         """Y as .npy."""
         return self.folder / f"{self.name}.y.npy"
 
     @property
-    def parquet(self) -> Path:
+    def parquet_path(self) -> Path:
         """X and y."""
         return self.folder / f"{self.name}.parquet"
 
     @property
-    def text(self) -> Path:
+    def text_path(self) -> Path:
         """The sparse table."""
         return self.folder / f"{self.name}.libsvm"
 
-    def title(self) -> str:
-        """In words."""
+    def format_title(self) -> str:
+        """Format the title of the table."""
         power = f"{self.n:.0e}".replace("e+0", "e")
         return f"{self.kind}, {power} × {self.d}" + ("" if self.kind == "text" else f", {self.dtype}")
 
-    def make(self) -> None:
+    def write_files(self) -> None:
         """Write what is not there yet."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.kind == "text":
-            _write(self.text, self._write_text)
+            _write_atomically(self.text_path, self._write_text)
         else:
-            _write(self.rows, self._write_rows)
-            _write(self.parquet, self._write_parquet)
+            _write_atomically(self.rows_path, self._write_rows)
+            _write_atomically(self.parquet_path, self._write_parquet)
 
-    def blocks(self) -> Iterator[tuple[Any, NDArray[np.int8]]]:
+    def iter_blocks(self) -> Iterator[tuple[Any, NDArray[np.int8]]]:
         """X (k, d) and y (k,), a block after the other, from the seeds."""
         w = np.random.default_rng(0).standard_normal(self.d)
         for number, start in enumerate(range(0, self.n, BLOCK)):
             rng, k = np.random.default_rng([1, number]), min(BLOCK, self.n - start)
-            yield _sparse(rng, k, w) if self.kind == "text" else self._dense(rng, k, w)
+            yield _draw_sparse(rng, k, w) if self.kind == "text" else self._draw_dense(rng, k, w)
 
-    def _dense(self, rng: np.random.Generator, k: int, w: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int8]]:
+    def _draw_dense(self, rng: np.random.Generator, k: int, w: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int8]]:
         X = rng.standard_normal((k, self.d)) if self.kind == "gauss" else rng.standard_t(FREEDOM, (k, self.d))
-        y = _labels(rng, X @ w)
+        y = _draw_labels(rng, X @ w)
         if self.kind == "heavy":
             X *= np.logspace(*UNITS, self.d)
         return X.astype(self.dtype, copy=False), y
@@ -118,10 +118,10 @@ class Table:
     def _write_rows(self, path: Path) -> None:
         X = open_memmap(path, "w+", np.dtype(self.dtype), (self.n, self.d))
         y = np.empty(self.n, np.int8)
-        for start, (rows, labels) in zip(range(0, self.n, BLOCK), self.blocks(), strict=True):
+        for start, (rows, labels) in zip(range(0, self.n, BLOCK), self.iter_blocks(), strict=True):
             X[start : start + len(labels)], y[start : start + len(labels)] = rows, labels
         X.flush()
-        np.save(self.target, y)
+        np.save(self.target_path, y)
 
     def _write_parquet(self, path: Path) -> None:
         import pyarrow as pa
@@ -130,7 +130,7 @@ class Table:
         names = [f"x{j}" for j in range(self.d)]
         kind = pa.from_numpy_dtype(self.dtype)
         schema = pa.schema([*((name, kind) for name in names), ("y", pa.int8())])
-        X, y = np.load(self.rows, mmap_mode="r"), np.load(self.target)
+        X, y = np.load(self.rows_path, mmap_mode="r"), np.load(self.target_path)
         with pq.ParquetWriter(path, schema) as file:
             for start in range(0, self.n, BLOCK):
                 columns = np.ascontiguousarray(X[start : start + BLOCK].T)
@@ -139,7 +139,7 @@ class Table:
 
     def _write_text(self, path: Path) -> None:
         with path.open("w", encoding="ascii") as file:
-            for X, y in self.blocks():
+            for X, y in self.iter_blocks():
                 words = list(map("%d:%.4g".__mod__, zip((X.indices + 1).tolist(), X.data.tolist(), strict=True)))
                 ends = X.indptr.tolist()
                 file.writelines(
@@ -147,7 +147,7 @@ class Table:
                 )
 
 
-def _write(path: Path, write: Any) -> None:
+def _write_atomically(path: Path, write: Any) -> None:
     """Under another name until it is complete, so that an interrupt leaves no half table."""
     if not path.exists():
         part = path.with_name(f"part-{path.name}")
@@ -155,13 +155,13 @@ def _write(path: Path, write: Any) -> None:
         part.rename(path)
 
 
-def _labels(rng: np.random.Generator, signal: NDArray[Any]) -> NDArray[np.int8]:
+def _draw_labels(rng: np.random.Generator, signal: NDArray[Any]) -> NDArray[np.int8]:
     """−1 and +1: the sign of the signal with its noise."""
     noisy = signal + NOISE * rng.standard_normal(len(signal))
     return np.where(noisy > 0.0, 1, -1).astype(np.int8)
 
 
-def _sparse(rng: np.random.Generator, k: int, w: NDArray[Any]) -> tuple[Any, NDArray[np.int8]]:
+def _draw_sparse(rng: np.random.Generator, k: int, w: NDArray[Any]) -> tuple[Any, NDArray[np.int8]]:
     """Rows of words, each of length 1, as a CSR array of sorted columns."""
     import scipy.sparse as sp
 
@@ -172,4 +172,4 @@ def _sparse(rng: np.random.Generator, k: int, w: NDArray[Any]) -> tuple[Any, NDA
     norms = np.sqrt(np.add.reduceat(X.data**2, X.indptr[:-1]))
     X.data /= np.repeat(norms, np.diff(X.indptr))
     signal = X @ w
-    return X, _labels(rng, signal / signal.std() * NOISE)
+    return X, _draw_labels(rng, signal / signal.std() * NOISE)

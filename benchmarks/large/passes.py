@@ -15,31 +15,31 @@ class Passes:
 
     Attributes
     ----------
-    whole : int
+    full_reads : int
         Times that all rows were read.
-    gathered : int
+    partial_reads : int
         Times that some rows were: each is a walk over the blocks that reads these rows alone.
-    rows : int
+    rows_read : int
         How many they were, all together.
     """
 
-    whole: int = 0
-    gathered: int = 0
-    rows: int = 0
+    full_reads: int = 0
+    partial_reads: int = 0
+    rows_read: int = 0
 
 
-def counted(source: RowSource) -> Passes:
+def count_passes(source: RowSource) -> Passes:
     """Count what a source is asked for from now on."""
-    found, blocks, holding = Passes(), source.blocks, source.holding
+    found, blocks, holding = Passes(), source.blocks, source.locate_rows
 
     def counting_blocks() -> Iterator[Block]:
-        found.whole += 1
+        found.full_reads += 1
         return blocks()
 
     def counting_holding(rows: Any) -> Any:
-        found.gathered += 1
-        found.rows += len(rows)
-        found.whole -= 1  # `holding` walks over the blocks
+        found.partial_reads += 1
+        found.rows_read += len(rows)
+        found.full_reads -= 1  # `locate_rows` walks over the blocks
         return holding(rows)
 
     vars(source).update(blocks=counting_blocks, holding=counting_holding)

@@ -33,38 +33,38 @@ TOL, MOST_ITERATIONS, PAIRS, MEMORY, LEAST_GRADIENT = 1e-6, 100, 10, 20, 1e-8
 
 
 @dataclass(frozen=True)
-class Minimised:
+class SparkSolution:
     """Where it stopped: w (d,) and b in the columns' own units, iterations, passes over the rows, and why."""
 
     w: FloatArray
     b: float
     iterations: int
     passes: int
-    words: str
+    stop_reason: str
 
 
 @dataclass
-class _Rule:
+class _StoppingRule:
     """When Breeze stops."""
 
     first: float
     tol: float
     values: list[float] = field(default_factory=lambda: [float("inf")])
-    words: str = ""
+    stop_reason: str = ""
 
-    def met(self, value: float, gradient: FloatArray) -> bool:
+    def is_met(self, value: float, gradient: FloatArray) -> bool:
         """After an iteration."""
         self.values = [*self.values, value][-MEMORY:]
         if abs(value - max(self.values)) <= self.tol * abs(self.first):
-            self.words = "function values converged"
+            self.stop_reason = "function values converged"
         elif np.linalg.norm(gradient) <= max(self.tol * abs(value), LEAST_GRADIENT):
-            self.words = "gradient converged"
-        return bool(self.words)
+            self.stop_reason = "gradient converged"
+        return bool(self.stop_reason)
 
 
-def minimised(
+def minimise_hinge(
     rows: RowSource, y: FloatArray, C: float = 1.0, tol: float = TOL, most_iterations: int = MOST_ITERATIONS
-) -> Minimised:
+) -> SparkSolution:
     """(SPARK.1) over the blocks of a source.
 
     Parameters
@@ -76,31 +76,31 @@ def minimised(
     tol : float
     most_iterations : int
     """
-    mean, deviation = _moments(rows)
+    mean, deviation = _compute_moments(rows)
     scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0.0)
-    value_and_gradient, counted = _objective(rows, y, mean, scale, 1.0 / (rows.n * C))
+    value_and_gradient, counted = _build_objective(rows, y, mean, scale, 1.0 / (rows.n * C))
     start = np.zeros(rows.d + 1)
-    rule = _Rule(value_and_gradient(start)[0], tol)
+    rule = _StoppingRule(value_and_gradient(start)[0], tol)
 
     def look(intermediate_result: Any) -> None:
-        if rule.met(float(intermediate_result.fun), value_and_gradient(intermediate_result.x)[1]):
+        if rule.is_met(float(intermediate_result.fun), value_and_gradient(intermediate_result.x)[1]):
             raise StopIteration
 
     options = {"maxiter": most_iterations, "maxcor": PAIRS, "ftol": 0.0, "gtol": 0.0, "maxfun": 100 * most_iterations}
     found = minimize(value_and_gradient, start, method="L-BFGS-B", jac=True, callback=look, options=options)
     w = found.x[:-1] * scale
-    words = rule.words or str(found.message)
-    return Minimised(w, float(found.x[-1] - mean @ w), int(found.nit), 2 + len(counted), words)
+    words = rule.stop_reason or str(found.message)
+    return SparkSolution(w, float(found.x[-1] - mean @ w), int(found.nit), 2 + len(counted), words)
 
 
-def _moments(rows: RowSource) -> tuple[FloatArray, FloatArray]:
+def _compute_moments(rows: RowSource) -> tuple[FloatArray, FloatArray]:
     """Means and deviations of the columns: (d,) each."""
     mean = rows.means()
     squares = rows.column_squares() / rows.n - mean**2
     return mean, np.sqrt(np.maximum(squares, 0.0))
 
 
-def _objective(
+def _build_objective(
     rows: RowSource, y: FloatArray, mean: FloatArray, scale: FloatArray, reg: float
 ) -> tuple[Callable[[FloatArray], tuple[float, FloatArray]], list[int]]:
     """(SPARK.1) and its gradient at (v, b), w = scale∘v; the last point is kept. And a list that grows by each pass."""

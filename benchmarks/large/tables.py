@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from benchmarks.summary import exponent
-from benchmarks.tables import digits, gap, markdown
+from benchmarks.summary import fit_exponent
+from benchmarks.tables import format_digits, format_gap, format_table
 
 Line = dict[str, Any]
 GIBIBYTE = 2**30
@@ -18,61 +18,71 @@ NAMES = {
 ABSENT = "–"
 
 
-def tables(runs: Iterable[Line]) -> str:
-    """All tables that have lines, each below its heading."""
+def build_tables(runs: Iterable[Line]) -> str:
+    """Build all tables that have lines, each below its heading."""
     lines = list(runs)
     made = {heading: table(lines) for heading, table in TABLES.items()}
     return "\n\n".join(f"### {heading}\n\n{text}" for heading, text in made.items() if text)
 
 
-def seconds(lines: Sequence[Line]) -> str:
+def build_seconds_table(lines: Sequence[Line]) -> str:
     """A row for each entrant on each table."""
     head = ["table", "entrant", "seconds", "of them opening", "GiB", "GB from disk", "passes", "steps", "gap", "ended"]
     rows = [
         [
-            run["task"], NAMES[run["solver"]], _number(run.get("seconds")), _number(run.get("opening")),
-            _number(run.get("memory"), GIBIBYTE), _number(run.get("disk"), 1e9), run.get("passes", ABSENT),
-            run.get("iterations", ABSENT), gap(run["gap"]) if run.get("gap") is not None else ABSENT,
+            run["task"],
+            NAMES[run["solver"]],
+            _format_number(run.get("seconds")),
+            _format_number(run.get("opening")),
+            _format_number(run.get("memory"), GIBIBYTE),
+            _format_number(run.get("disk"), 1e9),
+            run.get("passes", ABSENT),
+            run.get("iterations", ABSENT),
+            format_gap(run["gap"]) if run.get("gap") is not None else ABSENT,
             run.get("said") or run.get("error") or run["outcome"],
         ]
         for run in lines
         if run["suite"] == "large"
-    ]  # fmt: skip
-    return markdown(head, rows, 2) if rows else ""
+    ]
+    return format_table(head, rows, 2) if rows else ""
 
 
-def growth(lines: Sequence[Line]) -> str:
+def build_growth_table(lines: Sequence[Line]) -> str:
     """Exponents of the time, and of that of an iteration, against n: by least squares in logarithms."""
     rows = []
-    for sweep, runs in _sweeps(lines).items():
+    for sweep, runs in _group_sweeps(lines).items():
         sizes = [run["facts"]["n"] for run in runs]
         solving = [run["seconds"] - run.get("opening", 0.0) for run in runs]
         steps = [one / run["iterations"] for one, run in zip(solving, runs, strict=True)]
-        whole, _ = exponent(sizes, solving)
-        step, points = exponent(sizes, steps)
-        times = ", ".join(f"{_size(n)}: {digits(1000 * one)}" for n, one in zip(sizes, steps, strict=True))
-        rows.append([sweep, times, digits(step), digits(whole), points])
-    return markdown(["entrant", "ms an iteration", "exponent", "of the whole solve", "sizes"], rows, 2) if rows else ""
+        whole, _ = fit_exponent(sizes, solving)
+        step, points = fit_exponent(sizes, steps)
+        times = ", ".join(
+            f"{_format_size(n)}: {format_digits(1000 * one)}" for n, one in zip(sizes, steps, strict=True)
+        )
+        rows.append([sweep, times, format_digits(step), format_digits(whole), points])
+    return (
+        format_table(["entrant", "ms an iteration", "exponent", "of the whole solve", "sizes"], rows, 2) if rows else ""
+    )
 
 
-def traffic(lines: Sequence[Line]) -> str:
+def build_traffic_table(lines: Sequence[Line]) -> str:
     """Graphs of a solve, their tasks, and the bytes that workers and the client have written, by Dask's own count."""
     rows = [
-        [run["task"], run["graphs"], run["tasks"], digits(run["down"] / 1e6), digits(run["up"] / 1e6)]
+        [run["task"], run["graphs"], run["tasks"], format_digits(run["down"] / 1e6), format_digits(run["up"] / 1e6)]
         for run in lines
         if run["suite"] == "large" and run["outcome"] == "ran" and "graphs" in run
     ]
-    return markdown(["table", "graphs", "tasks", "MB from the workers", "MB to them"], rows) if rows else ""
+    return format_table(["table", "graphs", "tasks", "MB from the workers", "MB to them"], rows) if rows else ""
 
 
 TABLES: dict[str, Callable[[Sequence[Line]], str]] = {
-    "Seconds, memory and gaps": seconds,
-    "Growth": growth,
-    "What a cluster sends": traffic,
+    "Seconds, memory and gaps": build_seconds_table,
+    "Growth": build_growth_table,
+    "What a cluster sends": build_traffic_table,
 }
 
 
-def _sweeps(lines: Sequence[Line]) -> dict[str, list[Line]]:
+def _group_sweeps(lines: Sequence[Line]) -> dict[str, list[Line]]:
     """The runs of an entrant on tables of one kind, the sizes in order, where there are several."""
     found: dict[str, list[Line]] = {}
     for run in lines:
@@ -86,9 +96,9 @@ def _sweeps(lines: Sequence[Line]) -> dict[str, list[Line]]:
     return {title: runs for title, runs in ordered.items() if len({run["facts"]["n"] for run in runs}) > 1}
 
 
-def _number(value: float | None, unit: float = 1.0) -> str:
-    return ABSENT if value is None else digits(value / unit)
+def _format_number(value: float | None, unit: float = 1.0) -> str:
+    return ABSENT if value is None else format_digits(value / unit)
 
 
-def _size(n: float) -> str:
+def _format_size(n: float) -> str:
     return f"{n:.0e}".replace("e+0", "e")

@@ -20,7 +20,7 @@ FIELDS = ("RssAnon:", "RssShmem:")
 STEP = 0.02
 
 
-def held(process: int) -> int:
+def measure_memory(process: int) -> int:
     """Bytes that a process holds beyond the page cache, and all that it has started."""
     total = 0
     with contextlib.suppress(OSError):
@@ -28,7 +28,7 @@ def held(process: int) -> int:
             if line.startswith(FIELDS):
                 total += 1024 * int(line.split()[1])
         for task in Path(f"/proc/{process}/task").iterdir():
-            total += sum(map(held, map(int, (task / "children").read_text().split())))
+            total += sum(map(measure_memory, map(int, (task / "children").read_text().split())))
     return total
 
 
@@ -42,20 +42,20 @@ def read_from_disk() -> int:
 
 
 @dataclass
-class Peak:
+class PeakMemory:
     """The most that was seen."""
 
     bytes: int = 0
 
 
 @contextlib.contextmanager
-def weighed(step: float = STEP) -> Iterator[Peak]:
-    """In the block, this process and those that it has started are looked at now and then."""
-    peak, over = Peak(held(os.getpid())), threading.Event()
+def sample_memory(step: float = STEP) -> Iterator[PeakMemory]:
+    """Sample the memory of this process and its children while the block runs."""
+    peak, over = PeakMemory(measure_memory(os.getpid())), threading.Event()
 
     def look() -> None:
         while not over.is_set():
-            peak.bytes = max(peak.bytes, held(os.getpid()))
+            peak.bytes = max(peak.bytes, measure_memory(os.getpid()))
             time.sleep(step)
 
     thread = threading.Thread(target=look, daemon=True)
@@ -65,4 +65,4 @@ def weighed(step: float = STEP) -> Iterator[Peak]:
     finally:
         over.set()
         thread.join()
-        peak.bytes = max(peak.bytes, held(os.getpid()))
+        peak.bytes = max(peak.bytes, measure_memory(os.getpid()))

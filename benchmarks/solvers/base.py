@@ -6,22 +6,22 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.lines import version_of
+from benchmarks.lines import find_version
 from benchmarks.samples import FloatArray
-from benchmarks.tasks import Machine, Task
+from benchmarks.tasks import BenchmarkMachine, Task
 from qpsvm.machines import Problem
 from qpsvm.program.solution import QPSolution, ScaledQP
 
 
 @dataclass(frozen=True)
-class Origin:
+class SolverOrigin:
     """Where a class is: the path of a file or the name of a module, and its name, empty for the only one of a file."""
 
-    place: str
-    kind: str = ""
+    location: str
+    class_name: str = ""
 
     def __str__(self) -> str:
-        return f"{self.place}:{self.kind}" if self.kind else self.place
+        return f"{self.location}:{self.class_name}" if self.class_name else self.location
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedEstimator:
     """What a fitted estimator is judged by.
 
     Attributes
@@ -104,7 +104,7 @@ class Fitted:
     one_row: float
 
 
-def point_of(problem: Problem, scaled: ScaledQP, solution: QPSolution) -> Point:
+def extract_point(problem: Problem, scaled: ScaledQP, solution: QPSolution) -> Point:
     """The solver's own point in a solution of the scaled QP, in the units of the machine: read, and not polished."""
     result = problem.interpret(scaled.unscale(solution), tol=1e-15, polished=False)
     return Point(result.alpha, result.w if problem.space.is_linear else None, result.b)
@@ -132,28 +132,28 @@ class Entrant(ABC):
     package: str = ""
     tolerances: tuple[float, ...] = tuple(10.0**-k for k in range(3, 11))
     every_thread: bool = False
-    origin: Origin | None = None
+    origin: SolverOrigin | None = None
 
     def version(self) -> str | None:
         """The installed version, None where there is none; "?" of what is no package."""
-        return version_of(self.package) if self.package else "?"
+        return find_version(self.package) if self.package else "?"
 
     def form(self, task: Task) -> str | None:  # noqa: ARG002
         """ "dual" or "primal", for solvers that are given a QP."""
         return None
 
     @abstractmethod
-    def takes(self, task: Task) -> bool:
+    def accepts(self, task: Task) -> bool:
         """Whether this machine is one that the solver knows."""
 
-    def prepare(self, machine: Machine) -> Any:
+    def prepare(self, machine: BenchmarkMachine) -> Any:
         """The solver's own data; not timed."""
         return machine
 
     @abstractmethod
     def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
-        """One call, timed by the runner: the raw answer and what the solver says of it."""
+        """Run the solver once, timed by the runner: the raw answer and the solver's own report."""
 
     @abstractmethod
-    def point(self, data: Any, answer: Any) -> Point | Curve | Fitted:
+    def point(self, data: Any, answer: Any) -> Point | Curve | FittedEstimator:
         """The point in the answer, one for every C of a grid or machine of an estimator; not timed."""

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.solvers.base import Entrant, Fitted, Rung, Said
-from benchmarks.solvers.fitted import fitted_part, held_out_part, points_of
-from benchmarks.solvers.machines import MOST_PASSES, noted
-from benchmarks.tasks import Machine, Task
+from benchmarks.solvers.base import Entrant, FittedEstimator, Rung, Said
+from benchmarks.solvers.fitted import extract_points, take_fitted_rows, take_held_out_rows
+from benchmarks.solvers.machines import MOST_PASSES, record_convergence
+from benchmarks.tasks import BenchmarkMachine, Task
 
 #: Predictions are repeated until they took so many seconds together, or as often.
 LONG_ENOUGH, OFTEN_ENOUGH = 0.1, 100
@@ -31,7 +31,7 @@ OWN: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-class Estimators(Entrant):
+class EstimatorEntrant(Entrant):
     """The classes of one package.
 
     Parameters
@@ -46,17 +46,17 @@ class Estimators(Entrant):
     def __init__(self, name: str, package: str, module: str, tolerances: tuple[float, ...]) -> None:
         self.name, self.package, self.module, self.tolerances = name, package, module, tolerances
 
-    def takes(self, task: Task) -> bool:
+    def accepts(self, task: Task) -> bool:
         return task.estimator is not None and (self.name != "sklearnex" or task.estimator in OF_ONEDAL)
 
-    def prepare(self, machine: Machine) -> Any:
+    def prepare(self, machine: BenchmarkMachine) -> Any:
         """The rows that are fitted, and those that are held out."""
-        return fitted_part(machine), held_out_part(machine)
+        return take_fitted_rows(machine), take_held_out_rows(machine)
 
     def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
         part, _ = data
-        estimator = self.made(part, rung.tol)
-        with noted() as said:
+        estimator = self.build_estimator(part, rung.tol)
+        with record_convergence() as said:
             if part.task.variant == "one-class":
                 estimator.fit(part.X)
             else:
@@ -65,7 +65,7 @@ class Estimators(Entrant):
         words = "fitted" if solved else "not converged"
         return estimator, Said(words, solved, int(np.max(estimator.n_iter_)), warned=said.warned)
 
-    def made(self, part: Machine, tol: float | None) -> Any:
+    def build_estimator(self, part: BenchmarkMachine, tol: float | None) -> Any:
         """The estimator with the parameters of the task."""
         task = part.task
         assert task.estimator is not None
@@ -80,17 +80,17 @@ class Estimators(Entrant):
         kind = getattr(importlib.import_module(self.module), task.estimator)
         return kind(tol=tol, **settings)
 
-    def point(self, data: Any, answer: Any) -> Fitted:
+    def point(self, data: Any, answer: Any) -> FittedEstimator:
         """Its machines as its attributes have them, what it predicts, and how long that takes."""
         part, (X, _) = data
         predicted = np.asarray(answer.predict(X), dtype=float)
-        return Fitted(
-            points_of(part, answer), predicted, seconds_of(lambda: answer.predict(X)),
-            seconds_of(lambda: answer.predict(X[:1])),
+        return FittedEstimator(
+            extract_points(part, answer), predicted, measure_seconds(lambda: answer.predict(X)),
+            measure_seconds(lambda: answer.predict(X[:1])),
         )  # fmt: skip
 
 
-def seconds_of(call: Callable[[], object]) -> float:
+def measure_seconds(call: Callable[[], object]) -> float:
     """Median seconds of the processor."""
     found: list[float] = []
     while sum(found) < LONG_ENOUGH and len(found) < OFTEN_ENOUGH:

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import qpsvm
-from benchmarks.capture import captured
+from benchmarks.capture import capture_output
 from benchmarks.samples import FloatArray
 from benchmarks.solvers.base import Curve, Entrant, Point, Rung, Said
-from benchmarks.solvers.machines import noted
-from benchmarks.tasks import Machine, Task
+from benchmarks.solvers.machines import record_convergence
+from benchmarks.tasks import BenchmarkMachine, Task
 from qpsvm.program.solution import Status
 
 #: Steps of TorchKM for all C together: no limit but time. Its default of 1000 ends at the first of fifty C, with a
@@ -31,16 +31,16 @@ MOST_STEPS = 10_000_000
 class GridEntrant(Entrant):
     """One that takes grids."""
 
-    def takes(self, task: Task) -> bool:
+    def accepts(self, task: Task) -> bool:
         return task.grid is not None and task.kernel == "rbf"
 
-    def point(self, data: Machine, answer: Any) -> Curve:
+    def point(self, data: BenchmarkMachine, answer: Any) -> Curve:
         del data
         curve: Curve = answer
         return curve
 
 
-def errors_of(values: FloatArray, y: FloatArray) -> FloatArray:
+def compute_errors(values: FloatArray, y: FloatArray) -> FloatArray:
     """Share of the rows whose values (n, k) have the wrong sign (k,)."""
     errors: FloatArray = np.mean(np.sign(values) != y[:, None], axis=0)
     return errors
@@ -53,12 +53,12 @@ class GridSolve(GridEntrant):
     package = "qpsvm"
     tolerances = (1e-3, 1e-6)
 
-    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
-        grid, fold = data.grid, data.grid.fold_of(len(data.y))
+    def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
+        grid, fold = data.grid, data.grid.assign_folds(len(data.y))
         parts = [(np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(grid.folds)]
         tol = rung.tol or 1e-6
-        path = qpsvm.path(data.problem(), C=grid.penalties, tol=tol, check=False)
-        found: Any = qpsvm.cross_validate(data.problem(), C=grid.penalties, folds=parts, tol=tol, check=False)
+        path = qpsvm.path(data.build_problem(), C=grid.penalties, tol=tol, check=False)
+        found: Any = qpsvm.cross_validate(data.build_problem(), C=grid.penalties, folds=parts, tol=tol, check=False)
         sizes = np.array([len(out) for _, out in parts])
         errors = 1.0 - sizes @ found.scores / len(data.y)
         every = all(result.status is Status.OPTIMAL for result in path) and bool((found.status == "optimal").all())
@@ -73,25 +73,25 @@ class GridSVC(GridEntrant):
     package = "scikit-learn"
     tolerances = (1e-3, 1e-6)
 
-    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
-        grid, fold = data.grid, data.grid.fold_of(len(data.y))
+    def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
+        grid, fold = data.grid, data.grid.assign_folds(len(data.y))
         held_out = np.zeros((len(data.y), len(grid.penalties)))
         points, every = [], True
         for k, C in enumerate(grid.penalties):
-            machine = self._fitted(data, np.ones(len(data.y), dtype=bool), C, rung)
+            machine = self._fit_svc(data, np.ones(len(data.y), dtype=bool), C, rung)
             alpha = np.zeros(len(data.y))
             alpha[machine.support_] = np.abs(machine.dual_coef_).ravel()
             points.append(Point(alpha))
             every &= machine.fit_status_ == 0
             for j in range(grid.folds):
-                machine = self._fitted(data, fold != j, C, rung)
+                machine = self._fit_svc(data, fold != j, C, rung)
                 held_out[fold == j, k] = machine.decision_function(data.X[fold == j])
                 every &= machine.fit_status_ == 0
         said = Said("fitted" if every else "not converged", every)
-        return Curve(tuple(points), errors_of(held_out, data.y)), said
+        return Curve(tuple(points), compute_errors(held_out, data.y)), said
 
     @staticmethod
-    def _fitted(data: Machine, rows: NDArray[np.bool_], C: float, rung: Rung) -> Any:
+    def _fit_svc(data: BenchmarkMachine, rows: NDArray[np.bool_], C: float, rung: Rung) -> Any:
         from sklearn.svm import SVC
 
         return SVC(C=C, gamma=data.gamma, tol=rung.tol).fit(data.X[rows], data.y[rows])
@@ -104,18 +104,20 @@ class TorchKM(GridEntrant):
     package = "torchkm"
     tolerances = (1e-4, 1e-5)
 
-    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
+    def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         from torchkm.estimators import TorchKMSVC
 
         grid = data.grid
         fitted = TorchKMSVC(
-            kernel="rbf", Cs=np.array(grid.penalties), foldid=grid.fold_of(len(data.y)) + 1, cv=grid.folds,
+            kernel="rbf", Cs=np.array(grid.penalties), foldid=grid.assign_folds(len(data.y)) + 1, cv=grid.folds,
             tol=rung.tol, max_iter=MOST_STEPS, rbf_sigma=data.gamma / 2, device="cpu", store_path=True,
         )  # fmt: skip
-        with noted() as said, captured():
+        with record_convergence() as said, capture_output():
             fitted.fit(data.X, data.y)
         coefficients, held_out = fitted.alpmat_path_.numpy(), fitted.pred_path_.numpy()
         points = tuple(Point(coefficients=row[1:], b=float(row[0])) for row in coefficients.T)
         every = bool(np.all(fitted.converged_))
         words = "converged" if every else f"{int(np.sum(~fitted.converged_))} not converged"
-        return Curve(points, errors_of(held_out, data.y)), Said(words, every, exhausted=not every, warned=said.warned)
+        return Curve(points, compute_errors(held_out, data.y)), Said(
+            words, every, exhausted=not every, warned=said.warned
+        )

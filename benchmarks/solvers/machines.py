@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.capture import captured
+from benchmarks.capture import capture_output
 from benchmarks.solvers.base import Entrant, Point, Rung, Said
-from benchmarks.tasks import Machine, Task
+from benchmarks.tasks import BenchmarkMachine, Task
 from benchmarks.threads import ALL
 from qpsvm.base.arrays.types import as_dense
 
@@ -25,16 +25,16 @@ MOST_PASSES = 10_000
 
 
 @dataclass
-class Noted:
+class ConvergenceRecord:
     """Whether a block warned that it did not converge, in Python's own way."""
 
     warned: bool = False
 
 
 @contextmanager
-def noted() -> Iterator[Noted]:
+def record_convergence() -> Iterator[ConvergenceRecord]:
     """The warnings of the block are not printed, but known of after it."""
-    found = Noted()
+    found = ConvergenceRecord()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -43,12 +43,12 @@ def noted() -> Iterator[Noted]:
             found.warned = any("Convergence" in warning.category.__name__ for warning in caught)
 
 
-def known_to_libsvm(task: Task) -> bool:
+def is_known_to_libsvm(task: Task) -> bool:
     """C- and ν-SVM with a free intercept."""
     return task.variant in ("c", "nu") or (task.variant == "hinge" and task.intercept == "free")
 
 
-def one_machine_of_libsvm(task: Task) -> bool:
+def is_one_libsvm_machine(task: Task) -> bool:
     """Its regressions and its one-class SVM."""
     return task.variant in ("epsilon-svr", "nu-svr", "one-class") and task.intercept == "free"
 
@@ -57,7 +57,7 @@ def one_machine_of_libsvm(task: Task) -> bool:
 LIBLINEAR = {"hinge": 3, "squared-hinge": 1, "epsilon-svr": 13}
 
 
-def known_to_liblinear(task: Task) -> bool:
+def is_known_to_liblinear(task: Task) -> bool:
     """A linear machine with a penalised intercept, and one of these losses."""
     return task.kernel == "linear" and task.intercept == "penalised" and task.variant in LIBLINEAR
 
@@ -73,10 +73,10 @@ class SVC(Entrant):
         self.variant = variant
         self.every_thread = every_thread
 
-    def takes(self, task: Task) -> bool:
-        return known_to_libsvm(task) and (task.variant == "nu") == (self.variant == "nu")
+    def accepts(self, task: Task) -> bool:
+        return is_known_to_libsvm(task) and (task.variant == "nu") == (self.variant == "nu")
 
-    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
+    def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         from sklearn import svm
 
         task = data.task
@@ -86,11 +86,11 @@ class SVC(Entrant):
         solved = machine.fit_status_ == 0
         return machine, Said("fitted" if solved else "not converged", solved, int(machine.n_iter_[0]))
 
-    def point(self, data: Machine, answer: Any) -> Point:
-        return libsvm_alpha(data, answer.support_, as_dense(answer.dual_coef_).ravel())
+    def point(self, data: BenchmarkMachine, answer: Any) -> Point:
+        return compute_libsvm_alpha(data, answer.support_, as_dense(answer.dual_coef_).ravel())
 
 
-def libsvm_alpha(machine: Machine, support: Any, values: Any) -> Point:
+def compute_libsvm_alpha(machine: BenchmarkMachine, support: Any, values: Any) -> Point:
     """α from LIBSVM's coefficients; those of its ν-SVM are divided by ρ, so that only their sum has to be set.
 
     A coefficient of a regression is α⁺ where it is positive, and −α⁻ where it is negative.
@@ -114,10 +114,10 @@ class LinearSVC(Entrant):
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def takes(self, task: Task) -> bool:
-        return known_to_liblinear(task) and (task.variant == "epsilon-svr") == (self.name == "LinearSVR")
+    def accepts(self, task: Task) -> bool:
+        return is_known_to_liblinear(task) and (task.variant == "epsilon-svr") == (self.name == "LinearSVR")
 
-    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
+    def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         from sklearn import svm
 
         task, shared = data.task, {"C": data.task.C, "tol": rung.tol, "max_iter": MOST_PASSES}
@@ -125,13 +125,13 @@ class LinearSVC(Entrant):
             machine = svm.LinearSVR(epsilon=task.epsilon, loss="epsilon_insensitive", **shared)
         else:
             machine = svm.LinearSVC(loss=task.variant.replace("-", "_"), **shared)
-        with noted() as said:
+        with record_convergence() as said:
             machine.fit(data.X, data.y)
         solved = machine.n_iter_ < MOST_PASSES
         words = "converged" if solved else "iteration limit"
         return machine, Said(words, solved, int(machine.n_iter_), exhausted=not solved, warned=said.warned)
 
-    def point(self, data: Machine, answer: Any) -> Point:
+    def point(self, data: BenchmarkMachine, answer: Any) -> Point:
         del data
         return Point(w=np.ravel(answer.coef_), b=float(np.ravel(answer.intercept_)[0]))
 
@@ -143,13 +143,13 @@ class Libsvm(Entrant):
     package = "libsvm-official"
     tolerances = VIOLATIONS
 
-    def takes(self, task: Task) -> bool:
-        return known_to_libsvm(task) or one_machine_of_libsvm(task)
+    def accepts(self, task: Task) -> bool:
+        return is_known_to_libsvm(task) or is_one_libsvm_machine(task)
 
-    def prepare(self, machine: Machine) -> Any:
+    def prepare(self, machine: BenchmarkMachine) -> Any:
         from libsvm.svm import svm_problem
 
-        return machine, svm_problem(machine.y, small_csr(machine.X))
+        return machine, svm_problem(machine.y, to_small_csr(machine.X))
 
     def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
         from libsvm.svmutil import svm_train
@@ -162,14 +162,14 @@ class Libsvm(Entrant):
         }  # fmt: skip
         kind = kinds.get(task.variant, f"-s 0 -c {task.C!r}")
         kernel = "-t 0" if task.kernel == "linear" else f"-t 2 -g {machine.gamma!r}"
-        with captured() as printed:
+        with capture_output() as printed:
             model = svm_train(problem, f"{kind} {kernel} -e {rung.tol!r}")
-        return model, _said(printed())
+        return model, _parse_output(printed())
 
     def point(self, data: Any, answer: Any) -> Point:
         machine, _ = data
         support = np.array(answer.get_sv_indices()) - 1
-        return libsvm_alpha(machine, support, np.array(answer.get_sv_coef(), dtype=float).ravel())
+        return compute_libsvm_alpha(machine, support, np.array(answer.get_sv_coef(), dtype=float).ravel())
 
 
 class Liblinear(Entrant):
@@ -179,23 +179,23 @@ class Liblinear(Entrant):
     package = "liblinear-official"
     tolerances = VIOLATIONS
 
-    def takes(self, task: Task) -> bool:
-        return known_to_liblinear(task)
+    def accepts(self, task: Task) -> bool:
+        return is_known_to_liblinear(task)
 
-    def prepare(self, machine: Machine) -> Any:
+    def prepare(self, machine: BenchmarkMachine) -> Any:
         from liblinear.liblinear import problem
 
-        return machine, problem(machine.y, small_csr(machine.X), bias=1)
+        return machine, problem(machine.y, to_small_csr(machine.X), bias=1)
 
     def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
         from liblinear.liblinearutil import train
 
         machine, problem = data
-        with captured() as printed:
+        with capture_output() as printed:
             task = machine.task
             tube = f" -p {task.epsilon!r}" if machine.is_regression else ""
             model = train(problem, f"-s {LIBLINEAR[task.variant]} -c {task.C!r} -B 1 -e {rung.tol!r}{tube}")
-        return model, _said(printed())
+        return model, _parse_output(printed())
 
     def point(self, data: Any, answer: Any) -> Point:
         machine, _ = data
@@ -206,14 +206,14 @@ class Liblinear(Entrant):
         return Point(w=sign * w, b=sign * float(b))
 
 
-def small_csr(X: Any) -> Any:
-    """These packages build their rows fastest from CSR with 32-bit indices."""
+def to_small_csr(X: Any) -> Any:
+    """Convert to CSR with 32-bit indices, from which these packages build their rows fastest."""
     X = sp.csr_matrix(X)
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return X
 
 
-def _said(printed: str) -> Said:
+def _parse_output(printed: str) -> Said:
     """LIBSVM and LIBLINEAR say how they ended only on the screen."""
     limited = "max number of iterations" in printed
     found = re.findall(r"#iter = (\d+)", printed)

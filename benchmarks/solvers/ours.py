@@ -9,11 +9,11 @@ import numpy as np
 
 import qpsvm
 from benchmarks.samples import Clouds
-from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
-from benchmarks.tasks import Machine, Task, Variant
+from benchmarks.solvers.base import Entrant, Point, Rung, Said, extract_point
+from benchmarks.tasks import BenchmarkMachine, Task, Variant
 from benchmarks.threads import ALL
 from qpsvm import backends
-from qpsvm.backends.abilities import Traits, machine_traits
+from qpsvm.backends.abilities import Traits, find_problem_traits
 from qpsvm.backends.requirements import Form
 from qpsvm.program.solution import Solver, Status
 
@@ -32,20 +32,20 @@ class Solve(Entrant):
         self.name = ("qpsvm" if backend == "auto" else f"qpsvm:{backend}") + (ALL if every_thread else "")
         self.every_thread = every_thread
 
-    def takes(self, task: Task) -> bool:
-        return self.backend == "auto" or _takes(self.backend, task)
+    def accepts(self, task: Task) -> bool:
+        return self.backend == "auto" or _accepts(self.backend, task)
 
-    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
-        result = qpsvm.solve(data.problem(), self.backend, tol=rung.tol or 1e-6, check=False)
-        optimal, engine = result.status is Status.OPTIMAL, engine_of(result.solver)
+    def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
+        result = qpsvm.solve(data.build_problem(), self.backend, tol=rung.tol or 1e-6, check=False)
+        optimal, engine = result.status is Status.OPTIMAL, describe_engine(result.solver)
         return result, Said(str(result.status), optimal, result.iterations, engine=engine)
 
-    def point(self, data: Machine, answer: Any) -> Point:
+    def point(self, data: BenchmarkMachine, answer: Any) -> Point:
         w = answer.w if data.task.kernel == "linear" else None
         return Point(answer.alpha, w, answer.b)
 
 
-class Bare(Entrant):
+class BareBackend(Entrant):
     """One of this library's backends alone, `compile(qp).solve()`: no polish, no certificate."""
 
     package = "qpsvm"
@@ -56,42 +56,44 @@ class Bare(Entrant):
     def form(self, task: Task) -> str | None:
         return backends.get(self.name).preferred_form(task.kernel == "linear")
 
-    def takes(self, task: Task) -> bool:
-        return _takes(self.name, task)
+    def accepts(self, task: Task) -> bool:
+        return _accepts(self.name, task)
 
-    def prepare(self, machine: Machine) -> Any:
-        problem = machine.problem()
+    def prepare(self, machine: BenchmarkMachine) -> Any:
+        problem = machine.build_problem()
         return problem, problem.solver_qp(self.form(machine.task))  # type: ignore[arg-type]
 
     def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
         _, scaled = data
         tol = 1e-12 if rung.tol is None else rung.tol
         answer = qpsvm.compile(scaled.qp, self.name).solve(tol=tol, max_iter=rung.max_iter)
-        optimal, engine = answer.reported is Status.OPTIMAL, engine_of(answer.solver)
+        optimal, engine = answer.reported is Status.OPTIMAL, describe_engine(answer.solver)
         return answer, Said(answer.solver.status, optimal, answer.iterations, engine=engine)
 
     def point(self, data: Any, answer: Any) -> Point:
         problem, scaled = data
-        return point_of(problem, scaled, answer)
+        return extract_point(problem, scaled, answer)
 
 
-def engine_of(solver: Solver) -> str:
+def describe_engine(solver: Solver) -> str:
     """The backend and, where it says it in brackets after its status, the engine: "kernel_newton (gram)"."""
     _, bracket, engine = solver.status.partition(" (")
     return f"{solver.name}{bracket}{engine}" if solver.name == "kernel_newton" else solver.name
 
 
-def _takes(name: str, task: Task) -> bool:
+def _accepts(name: str, task: Task) -> bool:
     """By what the backend says of itself; how many rows are worth it, a suite says."""
     forms: tuple[Form, ...] = ("dual", "primal")
-    traits = _traits(task.variant, task.kernel, task.intercept)
-    return any(backends.get(name).abilities.takes(traits, FEW_ROWS, form) for form in forms)
+    traits = _find_traits(task.variant, task.kernel, task.intercept)
+    return any(backends.get(name).abilities.accepts(traits, FEW_ROWS, form) for form in forms)
 
 
 @cache
-def _traits(
+def _find_traits(
     variant: Variant, kernel: Literal["linear", "rbf"], intercept: Literal["free", "penalised"] | None
 ) -> Traits:
     """The traits of such a machine: they do not depend on its samples."""
     task = Task("", Clouds(FEW_ROWS, 1), {}, variant, kernel=kernel, intercept=intercept)
-    return machine_traits(Machine(task, np.array([[0.0], [1.0]]), np.array([-1.0, 1.0]), 1.0).problem())
+    return find_problem_traits(
+        BenchmarkMachine(task, np.array([[0.0], [1.0]]), np.array([-1.0, 1.0]), 1.0).build_problem()
+    )

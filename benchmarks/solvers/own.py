@@ -3,7 +3,7 @@
     class Mine(Entrant):                                   # my_solver.py, with `from benchmarks.solvers import *`
         name = "mine"
 
-        def takes(self, task):                             # the machines that it knows
+        def accepts(self, task):                           # the machines that it knows
             return task.variant == "c"
 
         def run(self, data, rung):                         # timed: from X, y to an answer of any kind
@@ -29,25 +29,25 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.solvers.base import Entrant, Origin
-from qpsvm.base.errors import MissingFileError, ParameterTypeError, UnknownOptionError, nearest
+from benchmarks.solvers.base import Entrant, SolverOrigin
+from qpsvm.base.errors import MissingFileError, ParameterTypeError, UnknownOptionError, describe_nearest
 
 #: How a class is named.
-HOW = "MODULE:CLASS, FILE.py:CLASS, or FILE.py where the file has one"
+ORIGIN_FORMS = "MODULE:CLASS, FILE.py:CLASS, or FILE.py where the file has one"
 
 
-def origin_of(text: str) -> Origin | None:
-    """What a word of the command line names; None where it is no such word, but a solver's name."""
+def parse_origin(text: str) -> SolverOrigin | None:
+    """Parse a word of the command line as the origin of a solver; None if it is a solver's name."""
     place, _, kind = text.rpartition(":")
     if text.endswith(".py"):
-        return Origin(str(Path(text).resolve()))
+        return SolverOrigin(str(Path(text).resolve()))
     if place.endswith(".py"):
-        return Origin(str(Path(place).resolve()), kind)
+        return SolverOrigin(str(Path(place).resolve()), kind)
     dotted = place and all(part.isidentifier() for part in place.split("."))
-    return Origin(place, kind) if dotted and place != "qpsvm" else None
+    return SolverOrigin(place, kind) if dotted and place != "qpsvm" else None
 
 
-def loaded(origin: Origin) -> Entrant:
+def load_solver(origin: SolverOrigin) -> Entrant:
     """The solver, made and looked at.
 
     Raises
@@ -57,20 +57,21 @@ def loaded(origin: Origin) -> Entrant:
     ParameterTypeError
         It is no `Entrant`, or lacks what one has to have; the message names it.
     """
-    kind = _class(_module(origin.place), origin)
+    kind = _find_class(_import_module(origin.location), origin)
     lacking = sorted(getattr(kind, "__abstractmethods__", ()))
     if not isinstance(getattr(kind, "name", None), str):
         lacking.append("name")
     if lacking:
         raise ParameterTypeError(
-            f"{kind.__name__} in {origin.place} lacks {', '.join(lacking)}: benchmarks/solvers/own.py shows all of it"
+            f"{kind.__name__} in {origin.location} lacks {', '.join(lacking)}: benchmarks/solvers/own.py shows all of "
+            f"it"
         )
     entrant = kind()
     entrant.origin = origin
     return entrant
 
 
-def _module(place: str) -> ModuleType:
+def _import_module(place: str) -> ModuleType:
     path = Path(place)
     if path.suffix != ".py":
         sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
@@ -79,11 +80,11 @@ def _module(place: str) -> ModuleType:
         except ModuleNotFoundError as error:
             if error.name is None or not f"{place}.".startswith(f"{error.name}."):
                 raise  # something that it imports
-            raise UnknownOptionError(f"there is no module {place!r}; a solver of one's own is {HOW}") from None
+            raise UnknownOptionError(f"there is no module {place!r}; a solver of one's own is {ORIGIN_FORMS}") from None
         finally:
             sys.path.pop(0)
     if not path.is_file():
-        raise MissingFileError(f"{path} does not exist; a solver of one's own is {HOW}")
+        raise MissingFileError(f"{path} does not exist; a solver of one's own is {ORIGIN_FORMS}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -97,19 +98,23 @@ def _module(place: str) -> ModuleType:
     return module
 
 
-def _class(module: ModuleType, origin: Origin) -> type[Entrant]:
+def _find_class(module: ModuleType, origin: SolverOrigin) -> type[Entrant]:
     own: dict[str, type[Entrant]] = {name: kind for name, kind in vars(module).items() if _is_own(kind, module)}
-    if not origin.kind:
+    if not origin.class_name:
         if len(own) != 1:
             which = f"has several, {', '.join(own)}: name one of them" if own else "has none"
-            raise UnknownOptionError(f"{origin.place} {which}; a subclass of benchmarks.solvers.Entrant is wanted")
+            raise UnknownOptionError(f"{origin.location} {which}; a subclass of benchmarks.solvers.Entrant is wanted")
         [only] = own.values()
         return only
-    kind: Any = getattr(module, origin.kind, None)
+    kind: Any = getattr(module, origin.class_name, None)
     if kind is None:
-        raise UnknownOptionError(f"{origin.place} has no class {origin.kind!r}; {nearest(origin.kind, own)}")
+        raise UnknownOptionError(
+            f"{origin.location} has no class {origin.class_name!r}; {describe_nearest(origin.class_name, own)}"
+        )
     if not (isinstance(kind, type) and issubclass(kind, Entrant)):
-        raise ParameterTypeError(f"{origin.kind} in {origin.place} is no subclass of benchmarks.solvers.Entrant")
+        raise ParameterTypeError(
+            f"{origin.class_name} in {origin.location} is no subclass of benchmarks.solvers.Entrant"
+        )
     return kind
 
 

@@ -27,12 +27,12 @@ from benchmarks.solvers.base import Entrant, Point, Rung, Said
 from benchmarks.solvers.machines import (
     MOST_PASSES,
     VIOLATIONS,
-    known_to_libsvm,
-    libsvm_alpha,
-    noted,
-    small_csr,
+    compute_libsvm_alpha,
+    is_known_to_libsvm,
+    record_convergence,
+    to_small_csr,
 )
-from benchmarks.tasks import Machine, Task
+from benchmarks.tasks import BenchmarkMachine, Task
 from benchmarks.threads import ALL
 from qpsvm.base.arrays.types import as_dense
 
@@ -56,28 +56,28 @@ class Sklearnex(Entrant):
         self.variant = variant
         self.every_thread = every_thread
 
-    def takes(self, task: Task) -> bool:
-        return known_to_libsvm(task) and (task.variant == "nu") == (self.variant == "nu")
+    def accepts(self, task: Task) -> bool:
+        return is_known_to_libsvm(task) and (task.variant == "nu") == (self.variant == "nu")
 
-    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
+    def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         from sklearnex import svm
 
         task = data.task
         settings = {"kernel": task.kernel, "gamma": data.gamma, "tol": rung.tol}
         machine = svm.NuSVC(nu=task.nu, **settings) if self.variant == "nu" else svm.SVC(C=task.C, **settings)
         machine.set_params(n_jobs=None if self.every_thread else 1)
-        with noted() as said:
+        with record_convergence() as said:
             machine.fit(data.X, data.y)
         rounds, solved = int(np.ravel(machine.n_iter_)[0]), machine.fit_status_ == 0
         words = "fitted" if solved else "not converged"
         return machine, Said(words, solved, rounds, exhausted=rounds >= ONEDAL_ROUNDS, warned=said.warned)
 
-    def point(self, data: Machine, answer: Any) -> Point:
+    def point(self, data: BenchmarkMachine, answer: Any) -> Point:
         values = as_dense(answer.dual_coef_).ravel()
-        return libsvm_alpha(data, np.asarray(answer.support_, dtype=int), values)
+        return compute_libsvm_alpha(data, np.asarray(answer.support_, dtype=int), values)
 
 
-def _linear(task: Task) -> bool:
+def _is_linear(task: Task) -> bool:
     """With a penalised intercept, or with none."""
     return task.kernel == "linear" and task.intercept != "free"
 
@@ -88,11 +88,11 @@ class ReHLine(Entrant):
     name = "rehline"
     package = "rehline"
 
-    def takes(self, task: Task) -> bool:
+    def accepts(self, task: Task) -> bool:
         known = task.variant in REHLINE and (task.variant != "huber-hinge" or task.width == 1.0)
-        return _linear(task) and known
+        return _is_linear(task) and known
 
-    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
+    def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         from rehline import plq_Ridge_Classifier, plq_Ridge_Regressor
 
         task = data.task
@@ -103,17 +103,19 @@ class ReHLine(Entrant):
             loss=loss, C=task.C, fit_intercept=task.intercept is not None, tol=rung.tol,
             max_iter=MOST_PASSES,
         )  # fmt: skip
-        with noted() as said:
+        with record_convergence() as said:
             machine.fit(data.X, data.y)
         solved = bool(machine.converged_)
         words = "converged" if solved else "iteration limit"
         return machine, Said(words, solved, int(machine.n_iter_), exhausted=not solved, warned=said.warned)
 
-    def point(self, data: Machine, answer: Any) -> Point:
-        return Point(_rehline_alpha(data, answer), np.ravel(answer.coef_), float(np.ravel(answer.intercept_)[0]))
+    def point(self, data: BenchmarkMachine, answer: Any) -> Point:
+        return Point(
+            _compute_rehline_alpha(data, answer), np.ravel(answer.coef_), float(np.ravel(answer.intercept_)[0])
+        )
 
 
-def _rehline_alpha(data: Machine, answer: Any) -> FloatArray:
+def _compute_rehline_alpha(data: BenchmarkMachine, answer: Any) -> FloatArray:
     """α from the multipliers Λ of its ReLUs, a row for each, and Γ of its ReHUs, whose slopes have √C."""
     task = data.task
     match task.variant:
@@ -130,7 +132,7 @@ def _rehline_alpha(data: Machine, answer: Any) -> FloatArray:
     return np.asarray(found, dtype=float)
 
 
-def _as_standard() -> None:
+def _reset_float_environment() -> None:
     """Compute as IEEE 754 says again, in this thread: `fesetenv(FE_DFL_ENV)` of the GNU library."""
     if sys.platform == "linux":
         ctypes.CDLL(None).fesetenv(ctypes.c_void_p(-1))
@@ -143,25 +145,25 @@ class SnapML(Entrant):
     package = "snapml"
     tolerances = tuple(10.0**-k for k in range(3, 12, 2))
 
-    def takes(self, task: Task) -> bool:
-        return _linear(task) and task.variant == "hinge"
+    def accepts(self, task: Task) -> bool:
+        return _is_linear(task) and task.variant == "hinge"
 
-    def prepare(self, machine: Machine) -> Any:
+    def prepare(self, machine: BenchmarkMachine) -> Any:
         """It reads CSR of the old kind and dense rows."""
-        rows = small_csr(machine.X) if sp.issparse(machine.X) else np.ascontiguousarray(machine.X)
+        rows = to_small_csr(machine.X) if sp.issparse(machine.X) else np.ascontiguousarray(machine.X)
         return machine, rows
 
     def run(self, data: Any, rung: Rung) -> tuple[Any, Said]:
         from snapml import SupportVectorMachine
 
-        _as_standard()
+        _reset_float_environment()
         machine, rows = data
         task = machine.task
         fitted = SupportVectorMachine(
             loss="hinge", regularizer=1.0 / task.C, fit_intercept=task.intercept is not None, tol=rung.tol,
             max_iter=MOST_PASSES, n_jobs=1,
         )  # fmt: skip
-        with noted() as said:
+        with record_convergence() as said:
             fitted.fit(rows, machine.y)
         exhausted = int(fitted.n_iter_) >= MOST_PASSES
         words = "iteration limit" if exhausted else "ended"

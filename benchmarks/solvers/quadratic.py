@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.capture import captured
-from benchmarks.lines import version_of
-from benchmarks.solvers.base import Entrant, Point, Rung, Said, point_of
-from benchmarks.tasks import Machine, Task
+from benchmarks.capture import capture_output
+from benchmarks.lines import find_version
+from benchmarks.solvers.base import Entrant, Point, Rung, Said, extract_point
+from benchmarks.tasks import BenchmarkMachine, Task
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, ScaledQP, Solver, Status
@@ -30,7 +30,7 @@ Settings = Callable[[float, float], Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Interface:
+class SolverInterface:
     """How a solver is asked: its distribution, whether it reads dense matrices, the settings for (tol, seconds)."""
 
     package: str
@@ -38,37 +38,37 @@ class Interface:
     settings: Settings
 
 
-INTERFACES: dict[str, Interface] = {
-    "piqp": Interface("piqp", True, lambda tol, _: {
+INTERFACES: dict[str, SolverInterface] = {
+    "piqp": SolverInterface("piqp", True, lambda tol, _: {
         "eps_abs": tol, "eps_rel": tol, "check_duality_gap": True, "eps_duality_gap_abs": tol,
         "eps_duality_gap_rel": tol,
     }),
-    "proxqp": Interface("proxsuite", True, lambda tol, _: {
+    "proxqp": SolverInterface("proxsuite", True, lambda tol, _: {
         "eps_abs": tol, "eps_rel": tol, "check_duality_gap": True, "eps_duality_gap_abs": tol,
         "eps_duality_gap_rel": tol,
     }),
-    "clarabel": Interface("clarabel", False, lambda tol, seconds: {
+    "clarabel": SolverInterface("clarabel", False, lambda tol, seconds: {
         "tol_feas": tol, "tol_gap_abs": tol, "tol_gap_rel": tol, "time_limit": seconds, "max_threads": 1,
     }),
-    "osqp": Interface("osqp", False, lambda tol, seconds: {
+    "osqp": SolverInterface("osqp", False, lambda tol, seconds: {
         "eps_abs": tol, "eps_rel": tol, "time_limit": seconds, "max_iter": UNLIMITED,
     }),
-    "scs": Interface("scs", False, lambda tol, seconds: {
+    "scs": SolverInterface("scs", False, lambda tol, seconds: {
         "eps_abs": tol, "eps_rel": tol, "time_limit_secs": seconds, "max_iters": UNLIMITED,
     }),
-    "highs": Interface("highspy", False, lambda tol, seconds: {
+    "highs": SolverInterface("highspy", False, lambda tol, seconds: {
         "primal_feasibility_tolerance": tol, "dual_feasibility_tolerance": tol, "time_limit": seconds,
     }),
-    "qpalm": Interface("qpalm", False, lambda tol, seconds: {
+    "qpalm": SolverInterface("qpalm", False, lambda tol, seconds: {
         "eps_abs": tol, "eps_rel": tol, "time_limit": seconds, "max_iter": UNLIMITED,
     }),
-    "daqp": Interface("daqp", True, lambda tol, _: {"primal_tol": tol, "dual_tol": tol}),
-    "cvxopt": Interface("cvxopt", True, lambda tol, _: {"feastol": tol, "abstol": tol, "reltol": tol}),
+    "daqp": SolverInterface("daqp", True, lambda tol, _: {"primal_tol": tol, "dual_tol": tol}),
+    "cvxopt": SolverInterface("cvxopt", True, lambda tol, _: {"feastol": tol, "abstol": tol, "reltol": tol}),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Native:
+class QpsolversData:
     """The QP as qpsolvers takes it, and what leads back to the machine."""
 
     problem: Any
@@ -85,47 +85,47 @@ class QuadraticSolver(Entrant):
         self.package = self.interface.package
 
     def version(self) -> str | None:
-        """Of the solver; None too where qpsolvers, through which it is asked, is absent."""
-        return None if version_of("qpsolvers") is None else super().version()
+        """Return the version of the solver; None too if qpsolvers, through which it is called, is absent."""
+        return None if find_version("qpsolvers") is None else super().version()
 
     def form(self, task: Task) -> str | None:
         return "primal" if task.kernel == "linear" else "dual"
 
-    def takes(self, task: Task) -> bool:
+    def accepts(self, task: Task) -> bool:
         del task
         return True
 
-    def prepare(self, machine: Machine) -> Native:
-        problem = machine.problem()
+    def prepare(self, machine: BenchmarkMachine) -> QpsolversData:
+        problem = machine.build_problem()
         scaled = problem.solver_qp(self.form(machine.task))  # type: ignore[arg-type]
-        return Native(problem, scaled, _quadratic(scaled.qp, self.interface.dense))
+        return QpsolversData(problem, scaled, _build_qpsolvers_problem(scaled.qp, self.interface.dense))
 
-    def run(self, data: Native, rung: Rung) -> tuple[Any, Said]:
+    def run(self, data: QpsolversData, rung: Rung) -> tuple[Any, Said]:
         import qpsolvers
 
         assert rung.tol is not None
         assert rung.seconds is not None
         settings = self.interface.settings(rung.tol, rung.seconds)
-        with warnings.catch_warnings(), captured():
+        with warnings.catch_warnings(), capture_output():
             warnings.simplefilter("ignore")
             found = qpsolvers.solve_problem(data.quadratic, self.name, **settings)
         parts = (found.build_time, found.solve_time)
         timed = None if None in parts else float(sum(part for part in parts if part is not None))
-        return found, Said(_words(found), bool(found.found), _iterations(found), timed)
+        return found, Said(_find_status_text(found), bool(found.found), _find_iterations(found), timed)
 
-    def point(self, data: Native, answer: Any) -> Point:
+    def point(self, data: QpsolversData, answer: Any) -> Point:
         qp = data.scaled.qp
         if answer.x is None or not np.isfinite(answer.x).all():
             return Point()
         status = Status.OPTIMAL if answer.found else Status.INACCURATE
         solution = QPSolution(
             qp, status, Solver(self.name, "", ""), np.asarray(answer.x),
-            _vector(answer.y, qp.A), _vector(answer.z, qp.G),
+            _complete_multipliers(answer.y, qp.A), _complete_multipliers(answer.z, qp.G),
         )  # fmt: skip
-        return point_of(data.problem, data.scaled, solution)
+        return extract_point(data.problem, data.scaled, solution)
 
 
-def _quadratic(qp: QP, dense: bool) -> Any:
+def _build_qpsolvers_problem(qp: QP, dense: bool) -> Any:
     """qpsolvers' problem: dense where P is and the solver reads that, else CSC."""
     import qpsolvers
 
@@ -144,31 +144,31 @@ def _quadratic(qp: QP, dense: bool) -> Any:
     return qpsolvers.Problem(native(P), own(qp.q), G=native(qp.G), A=native(qp.A), **sides)
 
 
-def _vector(values: Any, matrix: Any) -> Any:
+def _complete_multipliers(values: Any, matrix: Any) -> Any:
     """Multipliers of the rows of a matrix, zeros where the solver gave none."""
     rows = 0 if matrix is None else matrix.shape[0]
     found = np.zeros(0) if values is None else np.asarray(values, dtype=float).ravel()
     return found if len(found) == rows else np.zeros(rows)
 
 
-def _words(found: Any) -> str:
+def _find_status_text(found: Any) -> str:
     """The solver's status, under whichever name qpsolvers keeps it."""
     extras = found.extras or {}
     info = extras.get("info")
-    for value in (extras.get("status"), getattr(info, "status", None), _entry(info, "status")):
+    for value in (extras.get("status"), getattr(info, "status", None), _get_entry(info, "status")):
         if value is not None:
             return str(value)
     return "found" if found.found else "not found"
 
 
-def _iterations(found: Any) -> int | None:
+def _find_iterations(found: Any) -> int | None:
     extras = found.extras or {}
     info = extras.get("info")
-    for value in (extras.get("iter"), extras.get("iterations"), getattr(info, "iter", None), _entry(info, "iter")):
+    for value in (extras.get("iter"), extras.get("iterations"), getattr(info, "iter", None), _get_entry(info, "iter")):
         if isinstance(value, int):
             return value
     return None
 
 
-def _entry(info: Any, name: str) -> Any:
+def _get_entry(info: Any, name: str) -> Any:
     return info.get(name) if isinstance(info, Mapping) else None

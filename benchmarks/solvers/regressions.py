@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.solvers.base import Entrant, Point, Rung, Said
-from benchmarks.solvers.machines import VIOLATIONS, libsvm_alpha, noted, one_machine_of_libsvm
-from benchmarks.tasks import Machine, Task
+from benchmarks.solvers.machines import VIOLATIONS, compute_libsvm_alpha, is_one_libsvm_machine, record_convergence
+from benchmarks.tasks import BenchmarkMachine, Task
 from qpsvm.base.arrays.types import as_dense
 
 #: Of which machine each class is.
 CLASSES = {"SVR": "epsilon-svr", "NuSVR": "nu-svr", "OneClassSVM": "one-class"}
 
 
-class OfLibsvm(Entrant):
+class LibsvmEstimator(Entrant):
     """One of these classes, of scikit-learn or of `sklearnex`, whose solver is oneDAL's."""
 
     tolerances = VIOLATIONS
@@ -29,12 +29,12 @@ class OfLibsvm(Entrant):
         self.patched = package != "scikit-learn"
         self.name = f"sklearnex {kind}" if self.patched else kind
 
-    def takes(self, task: Task) -> bool:
+    def accepts(self, task: Task) -> bool:
         if self.kind == "OneClassSVM" and task.variant == "svdd":
             return task.kernel == "rbf"
-        return one_machine_of_libsvm(task) and CLASSES[self.kind] == task.variant
+        return is_one_libsvm_machine(task) and CLASSES[self.kind] == task.variant
 
-    def run(self, data: Machine, rung: Rung) -> tuple[Any, Said]:
+    def run(self, data: BenchmarkMachine, rung: Rung) -> tuple[Any, Said]:
         if self.patched:
             from sklearnex import svm
         else:
@@ -47,13 +47,13 @@ class OfLibsvm(Entrant):
             "OneClassSVM": {"nu": task.nu},
         }
         machine = getattr(svm, self.kind)(kernel=task.kernel, gamma=data.gamma, tol=rung.tol, **own[self.kind])
-        with noted() as said:
+        with record_convergence() as said:
             machine.fit(data.X, data.y)
         solved, rounds = machine.fit_status_ == 0, int(np.ravel(machine.n_iter_)[0])
         return machine, Said("fitted" if solved else "not converged", solved, rounds, warned=said.warned)
 
-    def point(self, data: Machine, answer: Any) -> Point:
-        found = libsvm_alpha(data, np.asarray(answer.support_, dtype=int), as_dense(answer.dual_coef_).ravel())
+    def point(self, data: BenchmarkMachine, answer: Any) -> Point:
+        found = compute_libsvm_alpha(data, np.asarray(answer.support_, dtype=int), as_dense(answer.dual_coef_).ravel())
         if data.task.variant == "svdd" and found.alpha is not None:
             return Point(found.alpha / (data.task.nu * len(data.y)))
         return found

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from equations import identifier, stated
+from equations import find_pages, make_anchor
 from run import execute, listing
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -40,66 +40,74 @@ class DerivationDirective(SphinxDirective):
         headline = nodes.paragraph("", f"{shown.title}: {shown.headline}.", classes=["headline"])
         output = [listing(printed, "text", "run-output")] if printed else []
         wanted = self.options.get("steps", "").split() or [step.tag for step in shown.steps]
-        steps = [self._step(step) for step in shown.steps if step.tag in wanted and not step.absent]
-        return [listing(code, "python", "run-input"), *output, headline, folded("symbols", key(shown)), *steps]
+        steps = [self._build_step(step) for step in shown.steps if step.tag in wanted and not step.absent]
+        return [
+            listing(code, "python", "run-input"),
+            *output,
+            headline,
+            build_fold("symbols", build_key(shown)),
+            *steps,
+        ]
 
-    def _step(self, step: ShownStep) -> nodes.section:
-        anchor = identifier(step.tag)
-        stated(self.env)[step.tag] = self.env.docname
+    def _build_step(self, step: ShownStep) -> nodes.section:
+        anchor = make_anchor(step.tag)
+        find_pages(self.env)[step.tag] = self.env.docname
         section = nodes.section("", nodes.title("", f"({step.tag}) {step.title}"), ids=[anchor], names=[anchor])
         section["classes"].append("equation-step")
         section += nodes.math_block(step.latex, step.latex, nowrap=False, number=None)
-        section += verdict(step)
-        section += worded(" ".join(filter(None, [step.text, step.by_construction])))
-        section += stated_by(step.code)
+        section += build_verdict(step)
+        section += build_paragraph(" ".join(filter(None, [step.text, step.by_construction])))
+        section += build_code_box(step.code)
         if step.library is not None:
-            section += folded("where the library does it", listed(step.library))
+            section += build_fold("where the library does it", build_listing(step.library))
         return section
 
 
-def key(shown: ShownDerivation) -> nodes.bullet_list:
+def build_key(shown: ShownDerivation) -> nodes.bullet_list:
     """The symbols of its equations, each with its meaning, shape and number."""
     found = nodes.bullet_list()
     for symbol in shown.key:
         said = [f": {symbol.meaning}", symbol.shape, symbol.number]
-        words = nodes.paragraph("", "", nodes.math(symbol.latex, symbol.latex), *indices(", ".join(filter(None, said))))
+        words = nodes.paragraph(
+            "", "", nodes.math(symbol.latex, symbol.latex), *mark_indices(", ".join(filter(None, said)))
+        )
         found += nodes.list_item("", words)
     return found
 
 
-def worded(text: str) -> nodes.paragraph:
+def build_paragraph(text: str) -> nodes.paragraph:
     """A paragraph of plain text."""
-    return nodes.paragraph("", "", *indices(text))
+    return nodes.paragraph("", "", *mark_indices(text))
 
 
-def indices(text: str) -> list[nodes.Node]:
+def mark_indices(text: str) -> list[nodes.Node]:
     """Plain text with its indices set as such, as on the page of a derivation."""
     parts = INDEX.split(text)  # text and index take turns
     return [nodes.subscript("", part) if k % 2 else nodes.Text(part) for k, part in enumerate(parts)]
 
 
-def verdict(step: ShownStep) -> nodes.container:
+def build_verdict(step: ShownStep) -> nodes.container:
     """Both sides of the equation and the residual, or why there is none."""
     if step.residual is None:
-        return nodes.container("", worded(step.reason), classes=["residual"])
+        return nodes.container("", build_paragraph(step.reason), classes=["residual"])
     state = "holds" if step.residual <= HOLDS else "fails"
     found = nodes.container("", classes=["residual"])
     if step.sides_text:
-        found += nodes.paragraph("", "", nodes.strong("", step.sides_text), *indices(f"   {step.of}"))
+        found += nodes.paragraph("", "", nodes.strong("", step.sides_text), *mark_indices(f"   {step.of}"))
     found += nodes.paragraph("", step.residual_text, classes=[state])
     return found
 
 
-def stated_by(code: Code) -> nodes.container:
+def build_code_box(code: Code) -> nodes.container:
     """Where the equation is in the library: what is to be seen of a function and, folded, the whole if that is more."""
     shown = nodes.container("", nodes.paragraph("", code.where, classes=["where"]), classes=["source"])
-    shown += listed(code.excerpt or code)
+    shown += build_listing(code.excerpt or code)
     if code.excerpt:
-        shown += folded("the whole function", listed(code))
+        shown += build_fold("the whole function", build_listing(code))
     return shown
 
 
-def listed(code: Code) -> nodes.literal_block:
+def build_listing(code: Code) -> nodes.literal_block:
     """Code, with the lines marked that are the equation."""
     block = nodes.literal_block(code.text, code.text, language="python")
     if code.lines:
@@ -107,7 +115,7 @@ def listed(code: Code) -> nodes.literal_block:
     return block
 
 
-def folded(title: str, *content: nodes.Node) -> nodes.container:
+def build_fold(title: str, *content: nodes.Node) -> nodes.container:
     """Something that opens with a click."""
     opening = nodes.raw("", f"<details><summary>{title}</summary>", format="html")
     return nodes.container("", opening, *content, nodes.raw("", "</details>", format="html"), classes=["folded"])

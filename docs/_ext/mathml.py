@@ -10,13 +10,13 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 
-def inline(translator: Any, node: nodes.math) -> None:
+def render_inline(translator: Any, node: nodes.math) -> None:
     """A formula within a line."""
     translator.body.append(latex2mathml.converter.convert(node.astext()))
     raise nodes.SkipNode
 
 
-def display(translator: Any, node: nodes.math_block) -> None:
+def render_display(translator: Any, node: nodes.math_block) -> None:
     """A formula on lines of its own; on a narrow page it scrolls within its box."""
     formula = latex2mathml.converter.convert(node.astext(), display="block")
     identifiers = "".join(f' id="{html.escape(each)}"' for each in node.get("ids", [])[:1])
@@ -26,5 +26,5 @@ def display(translator: Any, node: nodes.math_block) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """The renderer that `html_math_renderer = "mathml"` names."""
-    app.add_html_math_renderer("mathml", (inline, None), (display, None))
+    app.add_html_math_renderer("mathml", (render_inline, None), (render_display, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -26,7 +26,7 @@ BACK = re.compile(r"([^\"#]*/generated/(qpsvm(?:\.[a-z_]+)*\.)(\w+)\.html)#qpsvm
 SIZE = re.compile(r"\|([^|`\s](?:[^|`]*[^|`\s])?)\|")
 
 
-def public(text: str) -> str:
+def resolve_public(text: str) -> str:
     """The full name that a piece of code stands for, or ""."""
     text = text.removesuffix("()")
     if text.startswith("qpsvm."):
@@ -37,25 +37,25 @@ def public(text: str) -> str:
     return f"qpsvm.estimators.{text}" if first in qpsvm.estimators.__all__ else ""
 
 
-def link(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+def link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Wrap code that is a public name, and public names among the types of a docstring, in links to their pages."""
     for literal in list(doctree.findall(nodes.literal)):
         if not isinstance(literal.parent, nodes.reference):
-            wrapped = reference(app, docname, public(literal.astext()))
+            wrapped = build_reference(app, docname, resolve_public(literal.astext()))
             if wrapped is not None:
                 literal.parent.replace(literal, wrapped)
                 wrapped += literal
     for content in doctree.findall(addnodes.desc_content):
         for term in content.findall(lambda node: isinstance(node, (nodes.term, nodes.classifier))):
             for text in list(term.findall(nodes.Text)):
-                linked(app, docname, text)
+                link_types(app, docname, text)
 
 
-def linked(app: Sphinx, docname: str, text: nodes.Text) -> None:
+def link_types(app: Sphinx, docname: str, text: nodes.Text) -> None:
     """Make the public classes in a list of types, such as "SVMResult or array_like", links."""
     parts: list[nodes.Node] = []
     for part in re.split(r"(\b[A-Z]\w+\b)", text):
-        wrapped = reference(app, docname, f"qpsvm.{part}" if part in qpsvm.__all__ else "")
+        wrapped = build_reference(app, docname, f"qpsvm.{part}" if part in qpsvm.__all__ else "")
         if wrapped is not None:
             wrapped += nodes.Text(part)
         parts.append(wrapped or nodes.Text(part))
@@ -63,7 +63,7 @@ def linked(app: Sphinx, docname: str, text: nodes.Text) -> None:
         text.parent.replace(text, parts)
 
 
-def reference(app: Sphinx, docname: str, name: str) -> nodes.reference | None:
+def build_reference(app: Sphinx, docname: str, name: str) -> nodes.reference | None:
     """An empty link to the page of a name; None where it has no other page."""
     domain = app.env.get_domain("py")
     assert isinstance(domain, PythonDomain)
@@ -74,49 +74,53 @@ def reference(app: Sphinx, docname: str, name: str) -> nodes.reference | None:
     return nodes.reference("", "", internal=True, refuri=target, classes=["name-link"])
 
 
-def by_home(app: Sphinx, _env: BuildEnvironment, node: pending_xref, shown: nodes.TextElement) -> nodes.Node | None:
+def resolve_by_home(
+    app: Sphinx, _env: BuildEnvironment, node: pending_xref, shown: nodes.TextElement
+) -> nodes.Node | None:
     """A class that Sphinx names by its module (`qpsvm.machines.problem.base.Problem`) is found by its public name."""
     target = node.get("reftarget", "")
     if node.get("refdomain") != "py" or not target.startswith("qpsvm."):
         return None
     home = "qpsvm.estimators" if target.startswith("qpsvm.estimators.") else "qpsvm"
-    found = reference(app, node.get("refdoc", ""), f"{home}.{target.rpartition('.')[2]}")
+    found = build_reference(app, node.get("refdoc", ""), f"{home}.{target.rpartition('.')[2]}")
     if found is None:
         return None
     found += shown
     return found
 
 
-def public_bases(_app: Sphinx, _name: str, _shown: Any, _options: Any, bases: list[type]) -> None:
+def replace_hidden_bases(_app: Sphinx, _name: str, _shown: Any, _options: Any, bases: list[type]) -> None:
     """In place of a base that has no page, what that is built on: the reader of a page can go there."""
-    while any(hidden(base) for base in bases):
-        bases[:] = [above for base in bases for above in (plain(base).__bases__ if hidden(base) else (base,))]
+    while any(is_hidden(base) for base in bases):
+        bases[:] = [
+            above for base in bases for above in (strip_generic(base).__bases__ if is_hidden(base) else (base,))
+        ]
 
 
-def of_scikit_learn(_app: Sphinx, _what: str, name: str, member: Any, skip: bool, _options: Any) -> bool | None:
+def skip_sklearn_methods(_app: Sphinx, _what: str, name: str, member: Any, skip: bool, _options: Any) -> bool | None:
     """Methods that scikit-learn gives its estimators have their words on its pages."""
     foreign = (getattr(member, "__module__", None) or "").startswith("sklearn.")
     return True if foreign or re.fullmatch(r"set_\w+_request", name) else skip or None
 
 
-def plain(base: Any) -> type:
+def strip_generic(base: Any) -> type:
     """The class itself of one with the type of its items, `Sequence[float]`."""
     kind: type = getattr(base, "__origin__", base)
     return kind
 
 
-def hidden(base: type) -> bool:
+def is_hidden(base: type) -> bool:
     """Whether a class is one of the library's own that it does not show."""
-    return base.__module__.startswith("qpsvm.") and not public(plain(base).__name__)
+    return base.__module__.startswith("qpsvm.") and not resolve_public(strip_generic(base).__name__)
 
 
-def plain_bars(*given: Any) -> None:
+def escape_bars(*given: Any) -> None:
     """|x| in a docstring, whose lines come last, is a size and no name of something to insert."""
     lines: list[str] = given[-1]
     lines[:] = [line if ">>>" in line else SIZE.sub(r"\\|\1\\|", line) for line in lines]
 
 
-def back_links(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
+def fix_back_links(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
     """From source code back to the page of a name, where it stands under the page's own name.
 
     Sphinx takes one home for a whole file: the first that it meets of `qpsvm` and `qpsvm.backends`.
@@ -127,10 +131,10 @@ def back_links(_app: Sphinx, page: str, _template: str, context: dict[str, Any],
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """The links."""
-    app.connect("doctree-resolved", link)
-    app.connect("autodoc-process-docstring", plain_bars, priority=600)
-    app.connect("autodoc-process-bases", public_bases)
-    app.connect("autodoc-skip-member", of_scikit_learn)
-    app.connect("missing-reference", by_home)
-    app.connect("html-page-context", back_links)
+    app.connect("doctree-resolved", link_names)
+    app.connect("autodoc-process-docstring", escape_bars, priority=600)
+    app.connect("autodoc-process-bases", replace_hidden_bases)
+    app.connect("autodoc-skip-member", skip_sklearn_methods)
+    app.connect("missing-reference", resolve_by_home)
+    app.connect("html-page-context", fix_back_links)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -47,7 +47,7 @@ def execute(code: str, names: dict[str, Any], raises: str = "") -> str:
     return printed.getvalue().rstrip()
 
 
-def listing(text: str, language: str, kind: str) -> nodes.container:
+def build_listing(text: str, language: str, kind: str) -> nodes.container:
     """A block of code, or of output."""
     block = nodes.literal_block(text, text, language=language)
     return nodes.container("", block, classes=[kind])
@@ -64,8 +64,8 @@ class Run(SphinxDirective):
         code = "\n".join(self.content)
         names = self.env.temp_data.setdefault("run_names", {"__name__": "page"})
         output = execute(code, names, self.options.get("raises", ""))
-        shown = [] if "hide-code" in self.options else [listing(code, "python", "run-input")]
-        return [*shown, *([listing(output, "text", "run-output")] if output else [])]
+        shown = [] if "hide-code" in self.options else [build_listing(code, "python", "run-input")]
+        return [*shown, *([build_listing(output, "text", "run-output")] if output else [])]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
 
 
-def summary(path: Path) -> list[str]:
+def read_summary(path: Path) -> list[str]:
     """Title and summary of a lesson, as lines of Markdown."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
@@ -31,7 +31,7 @@ class Summaries(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """A section for each."""
         paths = sorted(FOLDER.glob("*.ipynb"), key=lambda path: int(path.stem.partition("_")[0]))
-        lines = [line for path in paths for line in summary(path)]
+        lines = [line for path in paths for line in read_summary(path)]
         for path in paths:
             self.env.note_dependency(str(path))
         holder = nodes.Element()

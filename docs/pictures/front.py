@@ -30,7 +30,7 @@ HEADS = ("a sample …", "$\\alpha_i$", "$y_i f(x_i)$", "$\\xi_i$", "$\\alpha_i(
 COLUMNS = (0.0, 0.37, 0.55, 0.68, 0.84, 1.0)
 
 
-def panel(ax: Axes, problem: qpsvm.CSVM, result: qpsvm.SVMResult) -> None:
+def draw_panel(ax: Axes, problem: qpsvm.CSVM, result: qpsvm.SVMResult) -> None:
     """The equation, one sample of each kind, and the residual over all."""
     derivation = qpsvm.derive(problem, result)
     ax.set_axis_off()
@@ -38,26 +38,26 @@ def panel(ax: Axes, problem: qpsvm.CSVM, result: qpsvm.SVMResult) -> None:
     ax.text(0, 0.95, f"({TAG})  {derivation[TAG].title}", color=INK, fontsize=13, weight="bold", va="top")
     for place, line in zip((0.79, 0.67), EQUATION, strict=True):
         ax.text(0.5, place, line, color=INK, fontsize=17, ha="center", va="center")
-    table(ax, result, 0.53)
+    draw_table(ax, result, 0.53)
     found = derivation.residuals()[TAG]
     ax.text(0, 0.13, f"at all {problem.n} samples: residual {found:.1e} ✓", color=GREEN, fontsize=12)
     said = f"{result.status}: primal {result.primal:.9g}, dual {result.dual:.9g}, gap {result.gap:.0e}"
     ax.text(0, 0.03, said, color=GREY, fontsize=10.5)
 
 
-def table(ax: Axes, result: qpsvm.SVMResult, top: float) -> None:
+def draw_table(ax: Axes, result: qpsvm.SVMResult, top: float) -> None:
     """A sample of each kind, with both products."""
-    write(ax, top, HEADS, GREY)
+    write_row(ax, top, HEADS, GREY)
     ax.plot([0, 1], [top - 0.035] * 2, color=GREY, linewidth=0.8)
     for number, kind in enumerate(KINDS):
         i = int(np.flatnonzero(result.kkt["kind"] == kind)[0])
         row = result.kkt[i]
         products = row["alpha"] * (row["yf"] - 1 + row["xi"]), row["eta"] * row["xi"]
         numbers = [f"{row[name]:.3f}" for name in ("alpha", "yf", "xi")] + [f"{abs(each):.1g}" for each in products]
-        write(ax, top - 0.09 * (number + 1), [WORDS[kind], *numbers], INK)
+        write_row(ax, top - 0.09 * (number + 1), [WORDS[kind], *numbers], INK)
 
 
-def write(ax: Axes, height: float, cells: list[str] | tuple[str, ...], color: str) -> None:
+def write_row(ax: Axes, height: float, cells: list[str] | tuple[str, ...], color: str) -> None:
     """A row: words to the left, numbers to the right."""
     for place, cell in zip(COLUMNS, cells, strict=True):
         ax.text(place, height, cell, color=color, fontsize=11, va="center", ha="right" if place else "left")
@@ -70,7 +70,7 @@ def main() -> None:
     result = qpsvm.solve(problem, tol=1e-12)
     figure = plt.figure(figsize=(11, 5.1))
     qpsvm.plotting.boundary(problem, result, ax=figure.add_axes((0.05, 0.3, 0.4, 0.65)))
-    panel(figure.add_axes((0.52, 0.1, 0.465, 0.85)), problem, result)
+    draw_panel(figure.add_axes((0.52, 0.1, 0.465, 0.85)), problem, result)
     figure.savefig(HERE / "front.png", dpi=100)
 
 

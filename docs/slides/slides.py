@@ -20,7 +20,7 @@ import numpy as np
 
 import qpsvm
 from qpsvm.derivation import Derivation
-from qpsvm.derivation.written.page import indexed, mathml
+from qpsvm.derivation.written.page import mark_indices, mathml
 
 PACKAGE, VERSION = "reveal.js", "5.1.0"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "qpsvm" / f"{PACKAGE}-{VERSION}"
@@ -62,7 +62,7 @@ PAGE = """<!DOCTYPE html>
 """
 
 
-def reveal(derivation: Derivation) -> str:
+def build_reveal(derivation: Derivation) -> str:
     """The slides as a page of reveal.js."""
     first = f"<section><h1>{html.escape(derivation.title)}</h1><p>{html.escape(derivation.headline)}.</p></section>"
     slides = [first]
@@ -74,12 +74,12 @@ def reveal(derivation: Derivation) -> str:
         slides.append(
             f'<section{long}><h2>{html.escape(step.title)} <span class="tag">({step.tag})</span></h2>\n'
             f"{mathml(step.latex)}\n"
-            f'<p>{indexed(step.text)}</p><p class="sides">{html.escape(sides)}</p></section>'
+            f'<p>{mark_indices(step.text)}</p><p class="sides">{html.escape(sides)}</p></section>'
         )
     return PAGE.format(title=html.escape(derivation.title), slides="\n".join(slides))
 
 
-def bring(folder: Path) -> bool:
+def fetch_reveal(folder: Path) -> bool:
     """Put reveal.js beside the pages; whether it is there."""
     dist, npm = CACHE / "node_modules" / PACKAGE / "dist", shutil.which("npm")
     if not dist.exists() and npm is not None:
@@ -96,7 +96,7 @@ def bring(folder: Path) -> bool:
     return True
 
 
-def write(folder: Path) -> list[Path]:
+def write_slides(folder: Path) -> list[Path]:
     """Both kinds of slides of every machine; the files."""
     folder.mkdir(parents=True, exist_ok=True)
     made = []
@@ -105,15 +105,15 @@ def write(folder: Path) -> list[Path]:
         derivation = qpsvm.derive(problem, qpsvm.solve(problem))
         made += [folder / f"{name}.tex", folder / f"{name}.html"]
         derivation.to_latex(made[-2], beamer=True, standalone=True)
-        made[-1].write_text(reveal(derivation), encoding="utf-8")
+        made[-1].write_text(build_reveal(derivation), encoding="utf-8")
     return made
 
 
 def main() -> None:
     """Write them, and say where."""
     folder = Path(sys.argv[1])
-    print(*write(folder), sep="\n")
-    if not bring(folder):
+    print(*write_slides(folder), sep="\n")
+    if not fetch_reveal(folder):
         print(f"{PACKAGE} is not here, and npm does not bring it: the pages have no script yet")
 
 

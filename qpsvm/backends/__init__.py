@@ -1,4 +1,4 @@
-"""Look up backends by name: which exist, whether they are installed, and what they support (`get`, `everyone`).
+"""Look up backends by name: which exist, whether they are installed, and what they support (`get`, `iter_backends`).
 
 Those of this library are listed in `REGISTRY`. Others are external: registered in this process by `register_backend`,
 or provided by an installed package, as an entry point of the group "qpsvm.backends", which is loaded when the backend
@@ -6,9 +6,9 @@ is requested by name. A solver's package is imported when it is first used, so t
 `version()` is None if the package is not installed.
 
 >>> import qpsvm
->>> for backend in qpsvm.backends.everyone():
-...     if backend.abilities.study:
-...         print(f"{backend.name}: {backend.abilities.in_words()}")
+>>> for backend in qpsvm.backends.iter_backends():
+...     if backend.abilities.is_educational:
+...         print(f"{backend.name}: {backend.abilities.describe()}")
 dual_ascent: dual forms: a box and at most two equality rows; a textbook method; for study
 subgradient: primal forms with slacks xi (not the hard margin); a textbook method; for study
 slsqp: any QP of at most 2000 variables, dense; a general method; for study
@@ -24,9 +24,9 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, boundary
+from qpsvm.backends.contract import Compiled, ForeignCode
 from qpsvm.base import errors
-from qpsvm.base.arrays.words import shown
+from qpsvm.base.arrays.formatting import format_value
 
 if TYPE_CHECKING:
     import importlib.metadata
@@ -48,11 +48,11 @@ REGISTRY: dict[str, tuple[str, str]] = {
 }
 #: External backends of this process, by name; the table is replaced as a whole, under the lock, so that readers need
 #: none. And the names of those that "auto" may choose.
-OUTSIDE: dict[str, Backend] = {}
-FOR_AUTO: set[str] = set()
+EXTERNAL_BACKENDS: dict[str, Backend] = {}
+EXTERNAL_FOR_AUTO: set[str] = set()
 LOCK = RLock()
 #: The group of entry points; and what a name may be: something that a user types, and a message quotes.
-GROUP, NAME = "qpsvm.backends", re.compile(r"[A-Za-z_][\w.-]*")
+ENTRY_POINT_GROUP, NAME_PATTERN = "qpsvm.backends", re.compile(r"[A-Za-z_][\w.-]*")
 
 
 def get(name: str) -> Backend:
@@ -83,7 +83,7 @@ def get(name: str) -> Backend:
     --------
     >>> import qpsvm
     >>> backend = qpsvm.backends.get("cvxopt")
-    >>> backend.name, backend.preferred_form(linear=True), backend.abilities.grants("time_limit")
+    >>> backend.name, backend.preferred_form(linear=True), backend.abilities.supports("time_limit")
     ('cvxopt', 'dual', False)
     >>> qpsvm.backends.get("cvxopr")
     Traceback (most recent call last):
@@ -95,27 +95,29 @@ def get(name: str) -> Backend:
             f"'auto' chooses a backend for a problem, in solve(problem); here one has to be named: {', '.join(names())}"
         )
     if isinstance(name, str) and name in REGISTRY:
-        return _made(*REGISTRY[name])
-    if isinstance(name, str) and name in OUTSIDE:
-        return OUTSIDE[name]
-    if isinstance(name, str) and name in offered():
-        return _loaded(name)
+        return _instantiate(*REGISTRY[name])
+    if isinstance(name, str) and name in EXTERNAL_BACKENDS:
+        return EXTERNAL_BACKENDS[name]
+    if isinstance(name, str) and name in find_entry_points():
+        return _load_entry_point(name)
     if isinstance(name, str) and name.startswith("qpsolvers:"):
-        from qpsvm.backends.external.qpsolvers_ import of_qpsolvers
+        from qpsvm.backends.external.qpsolvers_ import get_qpsolvers_backend
 
-        return of_qpsolvers(name, _there)
-    raise errors.UnknownOptionError(f"unknown backend {shown(name)}; {errors.nearest(name, [*names(), 'auto'])}")
+        return get_qpsolvers_backend(name, _iter_loaded_backends)
+    raise errors.UnknownOptionError(
+        f"unknown backend {format_value(name)}; {errors.describe_nearest(name, [*names(), 'auto'])}"
+    )
 
 
 @cache
-def _made(module: str, kind: str) -> Backend:
-    backend: Backend = getattr(importlib.import_module(module), kind)(_there)
+def _instantiate(module: str, kind: str) -> Backend:
+    backend: Backend = getattr(importlib.import_module(module), kind)(_iter_loaded_backends)
     return backend
 
 
-def _there() -> Iterator[Backend]:
+def _iter_loaded_backends() -> Iterator[Backend]:
     """Yield every backend except those of entry points that have not been loaded."""
-    return (get(name) for name in (*REGISTRY, *OUTSIDE))
+    return (get(name) for name in (*REGISTRY, *EXTERNAL_BACKENDS))
 
 
 def names() -> tuple[str, ...]:
@@ -132,10 +134,10 @@ def names() -> tuple[str, ...]:
     >>> qpsvm.backends.names()[:3]
     ('cvxopt', 'osqp', 'cvxpy')
     """
-    return tuple(dict.fromkeys((*REGISTRY, *OUTSIDE, *offered())))
+    return tuple(dict.fromkeys((*REGISTRY, *EXTERNAL_BACKENDS, *find_entry_points())))
 
 
-def everyone() -> Iterator[Backend]:
+def iter_backends() -> Iterator[Backend]:
     """Yield every backend, installed or not.
 
     Returns
@@ -146,70 +148,72 @@ def everyone() -> Iterator[Backend]:
     Examples
     --------
     >>> import qpsvm
-    >>> [backend.name for backend in qpsvm.backends.everyone() if backend.abilities.package is None]
+    >>> [backend.name for backend in qpsvm.backends.iter_backends() if backend.abilities.package is None]
     ['augmented_lagrangian', 'kernel_newton', 'interior_point', 'dual_ascent', 'subgradient']
     """
     return (get(name) for name in names())
 
 
 @cache
-def offered() -> dict[str, importlib.metadata.EntryPoint]:
+def find_entry_points() -> dict[str, importlib.metadata.EntryPoint]:
     """Return the entry points of installed packages by name; cached, because the look-up takes milliseconds."""
     import importlib.metadata  # imported late: it is 20 ms of `import qpsvm`
 
-    return {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
+    return {point.name: point for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def _loaded(name: str) -> Backend:
+def _load_entry_point(name: str) -> Backend:
     """Load the backend of an entry point and register it."""
-    point = offered()[name]
+    point = find_entry_points()[name]
     with LOCK:
-        if name not in OUTSIDE:
+        if name not in EXTERNAL_BACKENDS:
             try:
-                _keep(_admitted(_checked(name), point.load(), False))
+                _register(_build_backend(_check_name(name), point.load(), False))
             except (ImportError, AttributeError, errors.QPSVMError) as error:
                 package = point.dist.name if point.dist else point.value
                 raise errors.UnsupportedError(
                     f"the package {package} offers a backend {name!r} that cannot be used: {error}"
                 ) from error
-        return OUTSIDE[name]
+        return EXTERNAL_BACKENDS[name]
 
 
-def _keep(backend: Backend) -> None:
-    global OUTSIDE
-    OUTSIDE = {**OUTSIDE, backend.name: backend}
+def _register(backend: Backend) -> None:
+    global EXTERNAL_BACKENDS
+    EXTERNAL_BACKENDS = {**EXTERNAL_BACKENDS, backend.name: backend}
 
 
-def _checked(name: Any) -> str:
+def _check_name(name: Any) -> str:
     """Check the name of a backend. Raises ParameterTypeError, ParameterError."""
     if not isinstance(name, str):
-        raise errors.ParameterTypeError(f"the name of a backend must be text, got {shown(name)}")
-    if not NAME.fullmatch(name):
+        raise errors.ParameterTypeError(f"the name of a backend must be text, got {format_value(name)}")
+    if not NAME_PATTERN.fullmatch(name):
         raise errors.ParameterError(
-            f"{shown(name)} is no name for a backend: a letter, then letters, digits, '_', '-' or '.', without blanks"
+            f"{format_value(name)} is no name for a backend: a letter, then letters, digits, '_', '-' or '.', without "
+            f"blanks"
         )
     return name
 
 
-def _admitted(name: str, solver: Any, sparse: bool) -> Backend:
+def _build_backend(name: str, solver: Any, sparse: bool) -> Backend:
     """Build the backend of a function or a subclass of `Backend`, or take an instance as it is."""
     from qpsvm.backends.external.function_ import FunctionBackend
 
     backend: Backend = solver
     if isinstance(solver, type) and issubclass(solver, Backend):
-        with boundary(solver.__name__, "while it was made"):
-            backend = solver(_there)
+        with ForeignCode(solver.__name__, "while it was made"):
+            backend = solver(_iter_loaded_backends)
     elif isinstance(solver, type) or not (callable(solver) or isinstance(solver, Backend)):
         raise errors.ParameterTypeError(
-            f"a solver is a function of (P, q, G, h, A, b, lb, ub) or a qpsvm.backends.Backend, got {shown(solver)}"
+            f"a solver is a function of (P, q, G, h, A, b, lb, ub) or a qpsvm.backends.Backend, got "
+            f"{format_value(solver)}"
         )
     elif not isinstance(solver, Backend):
-        backend = FunctionBackend(solver, sparse, _there)
-    elif solver.outside or type(solver).__module__.startswith("qpsvm."):
+        backend = FunctionBackend(solver, sparse, _iter_loaded_backends)
+    elif solver.is_external or type(solver).__module__.startswith("qpsvm."):
         raise errors.ParameterTypeError(f"{solver!r} is registered already; its name is {solver.name!r}")
     if sparse and not isinstance(backend, FunctionBackend):
         raise errors.ParameterTypeError("sparse=True is for functions: a Backend makes its own matrices in compile")
-    backend.name, backend.outside, backend._peers = name, True, _there
+    backend.name, backend.is_external, backend._all_backends = name, True, _iter_loaded_backends
     return backend
 
 
@@ -250,7 +254,7 @@ class Registered:
         return self.backend
 
     def __exit__(self, *raised: object) -> None:
-        _remove(self.backend.name, only=self.backend)
+        _remove(self.backend.name, expected=self.backend)
 
 
 def register_backend(
@@ -314,12 +318,12 @@ def register_backend(
     optimal boxed True
     """
     with LOCK:
-        if _checked(name) in (taken := ("auto", *names())):
+        if _check_name(name) in (taken := ("auto", *names())):
             raise errors.ParameterError(f"the name {name!r} is taken; the backends are {', '.join(taken)}")
-        backend = _admitted(name, solver, sparse)
-        _keep(backend)
+        backend = _build_backend(name, solver, sparse)
+        _register(backend)
         if auto:
-            FOR_AUTO.add(name)
+            EXTERNAL_FOR_AUTO.add(name)
     return Registered(backend)
 
 
@@ -353,21 +357,28 @@ def unregister_backend(name: str) -> None:
     _remove(name)
 
 
-def _remove(name: str, only: Backend | None = None) -> None:
+def _remove(name: str, expected: Backend | None = None) -> None:
     """Remove a backend; if `only` is given, only if it is that one. Raises UnknownOptionError."""
-    global OUTSIDE
+    global EXTERNAL_BACKENDS
     with LOCK:
-        if only is not None and OUTSIDE.get(name) is not only:
+        if expected is not None and EXTERNAL_BACKENDS.get(name) is not expected:
             return
-        if name not in OUTSIDE:
-            known = errors.nearest(name, OUTSIDE) if OUTSIDE else "none is"
+        if name not in EXTERNAL_BACKENDS:
+            known = errors.describe_nearest(name, EXTERNAL_BACKENDS) if EXTERNAL_BACKENDS else "none is"
             ours = "; those of this library stay" if name in names() else ""
-            raise errors.UnknownOptionError(f"no backend is registered as {shown(name)}{ours}; {known}")
-        OUTSIDE = {each: backend for each, backend in OUTSIDE.items() if each != name}
-        FOR_AUTO.discard(name)
+            raise errors.UnknownOptionError(f"no backend is registered as {format_value(name)}{ours}; {known}")
+        EXTERNAL_BACKENDS = {each: backend for each, backend in EXTERNAL_BACKENDS.items() if each != name}
+        EXTERNAL_FOR_AUTO.discard(name)
 
 
 __all__ = [
-    "REGISTRY", "Backend", "Compiled", "Registered", "everyone", "get", "names", "register_backend",
+    "REGISTRY",
+    "Backend",
+    "Compiled",
+    "Registered",
+    "get",
+    "iter_backends",
+    "names",
+    "register_backend",
     "unregister_backend",
 ]  # fmt: skip

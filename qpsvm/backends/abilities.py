@@ -1,4 +1,4 @@
-"""Describe the capabilities of backends (`Abilities`) and the traits of machines (`machine_traits`) as data.
+"""Describe the capabilities of backends (`Abilities`) and the traits of machines (`find_problem_traits`) as data.
 
 A machine is matched by its traits, and not by its name: by the requirements of its dual (DUAL.1). It has one trait of
 each kind:
@@ -13,7 +13,7 @@ each kind:
 | intercept    | unpenalised, penalised                                   | whether the multiplier of E is penalised |
 | samples      | one α a sample, mirrored α, several α a sample           | rows of the dual, and samples          |
 
-A backend lists the traits that it supports: `ANYTHING` without those that it cannot handle. It accepts a machine that
+A backend lists the traits that it supports: `ALL_TRAITS` without those that it cannot handle. It accepts a machine that
 has no other traits. So a new machine needs no entry, and a message can name the unsupported traits.
 """
 
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from qpsvm.backends.requirements import Form, Size
-from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from qpsvm.machines import Problem
 
 #: Limits and starts that a user may request and that not every solver supports.
-Wish = Literal["max_iter", "time_limit", "start"]
+RequestedOption = Literal["max_iter", "time_limit", "start"]
 #: Every trait, and its description in messages about a machine that a backend does not accept.
-IN_WORDS = {
+TRAIT_DESCRIPTIONS = {
     "linear": "a linear kernel",
     "kernel": "a kernel that is not linear",
     "level 1": "a margin level that is given",
@@ -63,53 +63,57 @@ IN_WORDS = {
 }
 Traits = frozenset[str]
 #: Every trait: what a solver of any QP takes.
-ANYTHING: Traits = frozenset(IN_WORDS)
+ALL_TRAITS: Traits = frozenset(TRAIT_DESCRIPTIONS)
 
 
-def traits_of(svm: SVMDual, linear: bool) -> Traits:
+def find_dual_traits(svm: SVMDual, linear: bool) -> Traits:
     """Return the traits of a dual over a linear or another kernel; cached, also for duals over another Gram matrix."""
     told = svm.__dict__.setdefault("traits", {})
     if linear not in told:
-        told[linear] = _traits_of(svm, linear)
+        told[linear] = _compute_dual_traits(svm, linear)
     return told[linear]  # type: ignore[no-any-return]
 
 
-def _traits_of(svm: SVMDual, linear: bool) -> Traits:
+def _compute_dual_traits(svm: SVMDual, linear: bool) -> Traits:
     value = svm.common_level
     return frozenset(
         (
             "linear" if linear else "kernel",
             "level 1" if value == 1.0 else "level 0" if value == 0.0 else "other levels",
-            "bounded" if svm.bounded else "partly bounded" if np.isfinite(svm.upper).any() else "unbounded",
-            _curvature(svm),
-            _equalities(svm),
-            "penalised" if svm.penalised else "unpenalised",
-            "one α a sample" if svm.plain else "mirrored α" if svm.mirrored else "several α a sample",
+            "bounded" if svm.is_bounded else "partly bounded" if np.isfinite(svm.upper).any() else "unbounded",
+            _classify_curvature(svm),
+            _classify_equalities(svm),
+            "penalised" if svm.penalised_groups else "unpenalised",
+            "one α a sample"
+            if svm.has_one_row_per_sample
+            else "mirrored α"
+            if svm.is_two_sided
+            else "several α a sample",
         )
     )
 
 
-def _curvature(svm: SVMDual) -> str:
+def _classify_curvature(svm: SVMDual) -> str:
     """Return whether the losses are piecewise linear, as a trait."""
-    if not svm.curved:
+    if not svm.has_curvature:
         return "flat"
-    everywhere = common_value(svm.curvature) is not None or bool((svm.curvature > 0.0).all())
+    everywhere = find_common_value(svm.curvature) is not None or bool((svm.curvature > 0.0).all())
     return "curved" if everywhere else "partly curved"
 
 
-def _equalities(svm: SVMDual) -> str:
+def _classify_equalities(svm: SVMDual) -> str:
     """Return the trait of the groups that are equalities."""
     groups = [group for group in svm.groups if not group.ridge]
     if not groups:
         return "no rows"
-    signed = [group for group in groups if group.total == 0.0 and _constant(group.column, svm.sign)]
+    signed = [group for group in groups if group.total == 0.0 and _is_constant(group.column, svm.sign)]
     if len(groups) == 1:
-        return "balance" if signed else "sum" if _constant(groups[0].column, svm.sign) else "one row"
-    total = [group for group in groups if group.total != 0.0 and _constant(group.column)]
+        return "balance" if signed else "sum" if _is_constant(groups[0].column, svm.sign) else "one row"
+    total = [group for group in groups if group.total != 0.0 and _is_constant(group.column)]
     return "balance and total" if len(signed) == len(total) == 1 and len(groups) == 2 else "other rows"
 
 
-def _constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
+def _is_constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
     """Return whether a column (m,), or a column times the sign, is one number other than 0."""
     if column is sign:
         return True
@@ -118,46 +122,46 @@ def _constant(column: FloatArray, sign: FloatArray | None = None) -> bool:
 
 
 @dataclass(frozen=True)
-class Machines:
+class MachineSet:
     """The machines that have only these traits, with at most this many rows."""
 
-    traits: Traits = ANYTHING
+    traits: Traits = ALL_TRAITS
     rows: float = float("inf")
 
 
 #: Every machine, of any size.
-ALL = (Machines(),)
+ALL_MACHINES = (MachineSet(),)
 
 
 @dataclass(frozen=True)
 class Abilities:
     """Capabilities of a backend.
 
-    needs: Text: what it needs of a QP, and its strengths.
+    summary: Text: what it needs of a QP, and its strengths.
     dual, primal: The machines whose dual, and whose primal, it accepts: those of any entry. Empty where it does
         not accept the form.
-    because: Why it does not accept one of the forms; empty where it accepts both.
-    any_qp: Whether it accepts any QP, and not only those of machines.
-    keeps: Which of "max_iter" and "time_limit" it enforces.
-    starts: Whether it can be warm-started at a given point of the dual.
-    polls: Whether it handles Ctrl-C itself, and ends with its best point.
-    tightens: Whether solving again at a smaller `tol` resumes from the last point and is worth trying.
-    study: Whether it is a textbook method, included for teaching and benchmarks.
+    missing_form_reason: Why it does not accept one of the forms; empty where it accepts both.
+    accepts_any_qp: Whether it accepts any QP, and not only those of machines.
+    enforced_limits: Which of "max_iter" and "time_limit" it enforces.
+    supports_warm_start: Whether it can be warm-started at a given point of the dual.
+    handles_interrupt: Whether it handles Ctrl-C itself, and ends with its best point.
+    supports_refinement: Whether solving again at a smaller `tol` resumes from the last point and is worth trying.
+    is_educational: Whether it is a textbook method, included for teaching and benchmarks.
     linear_form, kernel_form: The form in which it certifies best.
     options: The settings of the solver that `solve` passes on, by its own names.
     package: The distribution that it needs; None for a built-in solver.
     """
 
-    needs: str
-    dual: tuple[Machines, ...] = ()
-    primal: tuple[Machines, ...] = ()
-    because: str = ""
-    any_qp: bool = False
-    keeps: frozenset[Wish] = frozenset({"max_iter", "time_limit"})
-    starts: bool = False
-    polls: bool = False
-    tightens: bool = False
-    study: bool = False
+    summary: str
+    dual: tuple[MachineSet, ...] = ()
+    primal: tuple[MachineSet, ...] = ()
+    missing_form_reason: str = ""
+    accepts_any_qp: bool = False
+    enforced_limits: frozenset[RequestedOption] = frozenset({"max_iter", "time_limit"})
+    supports_warm_start: bool = False
+    handles_interrupt: bool = False
+    supports_refinement: bool = False
+    is_educational: bool = False
     linear_form: Form = "dual"
     kernel_form: Form = "dual"
     package: str | None = None
@@ -168,44 +172,44 @@ class Abilities:
         """The forms that it accepts, of at least one machine."""
         return (*(("dual",) if self.dual else ()), *(("primal",) if self.primal else ()))
 
-    def grants(self, wish: Wish) -> bool:
+    def supports(self, option: RequestedOption) -> bool:
         """Return whether it supports a limit or start that a user may request."""
-        return self.starts if wish == "start" else wish in self.keeps
+        return self.supports_warm_start if option == "start" else option in self.enforced_limits
 
-    def takes(self, traits: Traits, rows: int, form: Form) -> bool:
+    def accepts(self, traits: Traits, rows: int, form: Form) -> bool:
         """Return whether it accepts this form of a machine with these traits, over this many rows."""
-        return any(traits <= able.traits and rows <= able.rows for able in self._able(form))
+        return any(traits <= able.traits and rows <= able.rows for able in self._list_accepted(form))
 
-    def takes_all(self, form: Form) -> bool:
+    def accepts_every_machine(self, form: Form) -> bool:
         """Return whether it accepts this form of every machine."""
-        return any(able.traits == ANYTHING for able in self._able(form))
+        return any(able.traits == ALL_TRAITS for able in self._list_accepted(form))
 
-    def lacks(self, traits: Traits, rows: int, form: Form) -> str:
+    def explain_rejection(self, traits: Traits, rows: int, form: Form) -> str:
         """Explain why the backend does not accept this form of the machine."""
-        closest = min(self._able(form), key=lambda able: (len(traits - able.traits), rows > able.rows))
+        closest = min(self._list_accepted(form), key=lambda able: (len(traits - able.traits), rows > able.rows))
         missing = sorted(traits - closest.traits)
-        return " and ".join(IN_WORDS[trait] for trait in missing) or f"more than {closest.rows:g} rows"
+        return " and ".join(TRAIT_DESCRIPTIONS[trait] for trait in missing) or f"more than {closest.rows:g} rows"
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Describe what it accepts, which limits it does not support, and whether it is for study only."""
-        idle = [f"no {wish}" for wish in ("max_iter", "time_limit") if not self.grants(wish)]
-        return "; ".join([self.needs, *idle, *(["for study"] if self.study else [])])
+        idle = [f"no {wish}" for wish in ("max_iter", "time_limit") if not self.supports(wish)]
+        return "; ".join([self.summary, *idle, *(["for study"] if self.is_educational else [])])
 
-    def _able(self, form: Form) -> tuple[Machines, ...]:
+    def _list_accepted(self, form: Form) -> tuple[MachineSet, ...]:
         return self.dual if form == "dual" else self.primal
 
 
-def listed(names: Iterable[str]) -> str:
+def join_names(names: Iterable[str]) -> str:
     """Join names for a message: "a, b or c"."""
     *others, last = names
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def size_of(problem: Problem) -> Size:
+def measure_size(problem: Problem) -> Size:
     """Measure the size of a problem, from which the requirements follow."""
-    linear, mapped, svm = problem.space.is_linear, isinstance(problem.kernel, FeatureMap), problem.outlined
+    linear, mapped, svm = problem.space.is_linear, isinstance(problem.kernel, FeatureMap), problem._dual_structure
     X = problem.space.samples if mapped else problem.samples
-    n, entries, samples = len(problem.labels), X.entries, 0
+    n, entries, samples = len(problem._active_target), X.entries, 0
     every, d = problem.space.samples.shape if mapped else problem.X.shape
     if svm.mix is not None:  # a row has the entries of all its samples
         n, samples = svm.mix.shape
@@ -213,6 +217,6 @@ def size_of(problem: Problem) -> Size:
     return Size(n, d, entries, linear, samples)
 
 
-def machine_traits(problem: Problem) -> Traits:
+def find_problem_traits(problem: Problem) -> Traits:
     """Return the traits of a problem's dual, without computing its Gram matrix."""
-    return traits_of(problem.outlined, problem.space.is_linear)
+    return find_dual_traits(problem._dual_structure, problem.space.is_linear)

@@ -11,33 +11,33 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from qpsvm.backends.abilities import Abilities, Traits, Wish, listed, traits_of
-from qpsvm.backends.contract import Compiled, Limits, built_in_version, importable, installed_version
-from qpsvm.backends.recognise import statement_of
-from qpsvm.backends.requirements import Form, Import, Memory, Requirements, Size
-from qpsvm.base.errors import MissingExtraError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.program.dual_answer import DualAnswer
+from qpsvm.backends.abilities import Abilities, RequestedOption, Traits, find_dual_traits, join_names
+from qpsvm.backends.contract import Compiled, Limits, find_installed_version, find_library_version, is_importable
+from qpsvm.backends.recognise import recognise_statement
+from qpsvm.backends.requirements import Form, LazyImport, Memory, Requirements, Size
+from qpsvm.base.errors import MissingExtraError, UnknownOptionError, UnsupportedError, describe_nearest
+from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import Solver
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import LowRank
 
 
-class Contract:
+class BackendBase:
     """Default behaviour of a backend: capability queries, checks and error messages."""
 
     name: str
     abilities: Abilities
-    loads: ClassVar[Import | None] = None
+    lazy_import: ClassVar[LazyImport | None] = None
     memory: Memory = Memory(dual=4.5, primal=19.0, copies=10.0)
-    outside: bool = False
+    is_external: bool = False
     options: Callable[[], frozenset[str]]
 
-    def __init__(self, peers: Callable[[], Iterable[Contract]] = tuple) -> None:
-        self._peers = peers
+    def __init__(self, all_backends: Callable[[], Iterable[BackendBase]] = tuple) -> None:
+        self._all_backends = all_backends
 
     def __repr__(self) -> str:
-        return f"<backend {self.name}: {self.abilities.in_words()}>"
+        return f"<backend {self.name}: {self.abilities.describe()}>"
 
     def requirements(self, size: Size, form: Form) -> Requirements:
         """Return the memory and set-up time for a form of a machine of that size, including pending imports.
@@ -45,12 +45,12 @@ class Contract:
         A backend that checks its clock, and so can be stopped, only has to wait for a Gram matrix.
         """
         waits = size.gram_seconds if self.memory.dual else 0.0
-        if not self.abilities.polls:
+        if not self.abilities.handles_interrupt:
             waits += self.memory.setup_seconds(size, form)
-        held, loads = self.memory.bytes(size, form), self.loads
+        held, loads = self.memory.bound_bytes(size, form), self.lazy_import
         if loads is None or loads.is_loaded:
             return Requirements(waits, held)
-        return Requirements(waits + loads.seconds, held, loads.bytes)
+        return Requirements(waits + loads.seconds, held, loads.mapped_bytes)
 
     def preferred_form(self, linear: bool) -> Form:
         """Return the form in which this solver certifies best for the kernel: the default of `solve`."""
@@ -60,23 +60,23 @@ class Contract:
         """Return the version of the installed package, None if missing; of this library for a built-in solver."""
         package = self.abilities.package
         if package is None:
-            return "?" if self.outside else built_in_version()
-        there = self.loads is None or importable(self.loads.module)
-        return installed_version(package) if there else None
+            return "?" if self.is_external else find_library_version()
+        there = self.lazy_import is None or is_importable(self.lazy_import.module)
+        return find_installed_version(package) if there else None
 
-    def reported(self, raw: str) -> Solver:
+    def describe_solver(self, raw_status: str) -> Solver:
         """Return the solver's name and version with its raw status."""
-        return Solver(self.name, self.version() or "?", raw)
+        return Solver(self.name, self.version() or "?", raw_status)
 
-    def direct(self, svm: SVMDual) -> bool:  # noqa: ARG002  (others look)
-        """Return whether it solves a machine's dual by `on_dual`, without a QP."""
+    def can_solve_dual(self, svm: SVMDual) -> bool:  # noqa: ARG002  (others look)
+        """Return whether it solves a machine's dual by `solve_dual`, without a QP."""
         return False
 
-    def on_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
+    def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:
         """Solve a machine's dual, in the machine's units; a start among the limits is an α."""
         raise NotImplementedError(f"{self.name} takes a QP")
 
-    def require(self) -> None:
+    def require_package(self) -> None:
         """Raise a `MissingExtraError` with the command that installs its package, where that is missing."""
         if self.version() is None:
             package = self.abilities.package
@@ -85,77 +85,77 @@ class Contract:
                 f"run: pip install {package}"
             )
 
-    def refuse(self, traits: Traits, rows: int, form: Form) -> str | None:
+    def explain_refusal(self, traits: Traits, rows: int, form: Form) -> str | None:
         """Explain why the backend cannot take this form, and which can; None if it can. Builds nothing."""
         can = self.abilities
-        if can.takes(traits, rows, form):
+        if can.accepts(traits, rows, form):
             return None
         if form in can.forms:
-            why, instead = f"cannot take {can.lacks(traits, rows, form)} on the {form} form", "use "
+            why, instead = f"cannot take {can.explain_rejection(traits, rows, form)} on the {form} form", "use "
         else:
             other = can.forms[0]
-            why, instead = f"takes the {other} form only: {can.because}", f"use form={other!r}, or "
-        able = [peer.name for peer in self._peers() if peer.is_in_use(traits, rows, form)]
-        return f"{self.name} {why}; {instead}{listed(able or ['fewer rows'])}"
+            why, instead = f"takes the {other} form only: {can.missing_form_reason}", f"use form={other!r}, or "
+        able = [peer.name for peer in self._all_backends() if peer.is_usable(traits, rows, form)]
+        return f"{self.name} {why}; {instead}{join_names(able or ['fewer rows'])}"
 
-    def is_in_use(self, traits: Traits, rows: int, form: Form) -> bool:
+    def is_usable(self, traits: Traits, rows: int, form: Form) -> bool:
         """Return whether it is installed, accepts this form of a machine, and is not for study only."""
         can = self.abilities
-        return can.takes(traits, rows, form) and not can.study and self.version() is not None
+        return can.accepts(traits, rows, form) and not can.is_educational and self.version() is not None
 
-    def stated(self, qp: QP) -> Statement:
+    def read_statement(self, qp: QP) -> Statement:
         """Read the SVM that a QP is the dual of, and its units. Raises UnsupportedError."""
-        statement = qp.statement or statement_of(qp, self.name)
+        statement = qp.statement or recognise_statement(qp, self.name)
         svm = statement.svm
-        reason = self.refuse(traits_of(svm, isinstance(svm.gram, LowRank)), svm.m, "dual")
+        reason = self.explain_refusal(find_dual_traits(svm, isinstance(svm.gram, LowRank)), svm.m, "dual")
         if reason is not None:
             raise UnsupportedError(reason)
         return statement
 
-    def check(self, limits: Limits, options: Mapping[str, Any], any_qp: bool = False) -> None:
+    def check_request(self, limits: Limits, options: Mapping[str, Any], any_qp: bool = False) -> None:
         """Refuse limits that the solver cannot keep and settings that it does not have, by naming what can.
 
         With `any_qp` only backends are named that accept any QP.
         """
-        limited: tuple[Wish, ...] = ("max_iter", "time_limit")
+        limited: tuple[RequestedOption, ...] = ("max_iter", "time_limit")
         for name in limited:
-            if getattr(limits, name) is not None and not self.abilities.grants(name):
+            if getattr(limits, name) is not None and not self.abilities.supports(name):
                 raise UnsupportedError(
-                    f"{self.name} cannot keep {name}; backends that can: {self.others(name, any_qp)}"
+                    f"{self.name} cannot keep {name}; backends that can: {self.list_alternatives(name, any_qp)}"
                 )
-        if limits.start is not None and not self.abilities.starts:
-            raise self.cannot_begin(any_qp=any_qp)
+        if limits.start is not None and not self.abilities.supports_warm_start:
+            raise self.build_warm_start_error(any_qp=any_qp)
         if options:
-            self.require()
+            self.require_package()
             self.check_options(options)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse settings that the solver does not have, by naming the nearest."""
-        refuse_unknown(self.name, options, self.options())
+        check_known_options(self.name, options, self.options())
 
-    def cannot_begin(self, form: str = "", any_qp: bool = False) -> UnsupportedError:
+    def build_warm_start_error(self, form: str = "", any_qp: bool = False) -> UnsupportedError:
         """Build the error for a start that the backend does not support, at all or on a form."""
         where, these = f" on the {form} form" if form else "", "these can" if any_qp else "on the dual form these can"
         return UnsupportedError(
-            f"{self.name}{where} cannot begin at a given point; {these}: {self.others('start', any_qp)}"
+            f"{self.name}{where} cannot begin at a given point; {these}: {self.list_alternatives('start', any_qp)}"
         )
 
-    def others(self, wish: Wish, any_qp: bool = False) -> str:
+    def list_alternatives(self, option: RequestedOption, any_qp: bool = False) -> str:
         """Return the names of the backends that support a request, separated by commas.
 
         With `any_qp` only those that accept any QP, and are not for study.
         """
-        peers = self._peers()
-        general = (peer for peer in peers if peer.abilities.any_qp and not peer.abilities.study)
-        return able(wish, general if any_qp else peers)
+        peers = self._all_backends()
+        general = (peer for peer in peers if peer.abilities.accepts_any_qp and not peer.abilities.is_educational)
+        return list_supporting(option, general if any_qp else peers)
 
 
-class Backend(Contract, ABC):
+class Backend(BackendBase, ABC):
     """A solver behind a common interface.
 
     Parameters
     ----------
-    peers : callable
+    all_backends : callable
         The backends that there are, itself among them: a message names those that can do what this one cannot.
 
     Attributes
@@ -183,9 +183,9 @@ class Backend(Contract, ABC):
 
     >>> import qpsvm
     >>> backend = qpsvm.backends.get("osqp")
-    >>> "scaling" in backend.options(), "shrinking" in backend.options(), backend.abilities.starts
+    >>> "scaling" in backend.options(), "shrinking" in backend.options(), backend.abilities.supports_warm_start
     (True, False, True)
-    >>> print(qpsvm.backends.get("cvxopt").others("time_limit").split(", ")[:2])
+    >>> print(qpsvm.backends.get("cvxopt").list_alternatives("time_limit").split(", ")[:2])
     ['osqp', 'cvxpy']
     """
 
@@ -220,17 +220,19 @@ class Backend(Contract, ABC):
         return self.abilities.options
 
 
-def able(wish: Wish, backends: Iterable[Contract]) -> str:
+def list_supporting(option: RequestedOption, backends: Iterable[BackendBase]) -> str:
     """Return the names of those of the given backends that support a limit or a start, separated by commas."""
-    return ", ".join(backend.name for backend in backends if backend.abilities.grants(wish))
+    return ", ".join(backend.name for backend in backends if backend.abilities.supports(option))
 
 
 #: Options of `solve` that all backends share: suggested when an option is misspelt.
 COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "start", "polish", "check", "backend", "form"})
 
 
-def refuse_unknown(solver: str, options: Mapping[str, Any], known: frozenset[str]) -> None:
+def check_known_options(solver: str, options: Mapping[str, Any], known: frozenset[str]) -> None:
     """Refuse settings that a solver does not have. Raises UnknownOptionError."""
     for name in options:
         if name not in known:
-            raise UnknownOptionError(f"{solver} has no option {name!r}; {nearest(name, known | COMMON_OPTIONS)}")
+            raise UnknownOptionError(
+                f"{solver} has no option {name!r}; {describe_nearest(name, known | COMMON_OPTIONS)}"
+            )

@@ -18,26 +18,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import all_finite, as_finite_vector, as_flag, as_positive
+from qpsvm.base.arrays.checks import as_finite_vector, as_flag, as_positive, is_all_finite
+from qpsvm.base.arrays.formatting import build_repr, format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import outline, shown
 from qpsvm.base.errors import ParameterError, ParameterTypeError, QPSVMError, SolverError, TooLargeError
-from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.progress import Clock, held
-from qpsvm.program.dual_answer import DualAnswer
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.base.resources.progress import Clock, defer_interrupt
+from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.program.svm_dual import Statement, SVMDual
 
 if TYPE_CHECKING:
-    from qpsvm.solvers.shared.stopping import Ended
+    from qpsvm.solvers.shared.stopping import LoopOutcome
 
 
 T = TypeVar("T")
 
 
 @cache
-def installed_version(package: str) -> str | None:
+def find_installed_version(package: str) -> str | None:
     """Return the version of an installed distribution, or None; cached, because it takes milliseconds."""
     import importlib.metadata  # imported late: it is 20 ms of `import qpsvm`
 
@@ -48,7 +48,7 @@ def installed_version(package: str) -> str | None:
 
 
 @cache
-def importable(module: str) -> bool:
+def is_importable(module: str) -> bool:
     """Return whether the package of a module can be found, without importing it."""
     try:
         return importlib.util.find_spec(module.partition(".")[0]) is not None
@@ -56,17 +56,17 @@ def importable(module: str) -> bool:
         return False
 
 
-def built_in_version() -> str:
+def find_library_version() -> str:
     """Return this library's version, for the built-in solvers."""
-    return installed_version("qpsvm") or "?"
+    return find_installed_version("qpsvm") or "?"
 
 
 #: The largest iteration limit that every solver can hold, a 32-bit integer.
-MOST_ITERATIONS = int(np.iinfo(np.int32).max)
+MAX_ITERATIONS = int(np.iinfo(np.int32).max)
 #: The relative gap aimed at where no tolerance is given, and what the own tolerances of LIBSVM and LIBLINEAR stand for.
 DEFAULT_TOLERANCE = 1e-6
 #: Stop reasons of the built-in solvers, and the statuses that they claim.
-STOPPED = {
+STATUS_OF_REASON = {
     "converged": Status.OPTIMAL,
     "iteration_limit": Status.ITERATION_LIMIT,
     "time_limit": Status.TIME_LIMIT,
@@ -98,21 +98,23 @@ class Limits:
             as_positive(self.time_limit, "time_limit")
         if self.max_iter is not None:
             if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)):
-                raise ParameterTypeError(f"max_iter must be a whole number, got {shown(self.max_iter)}")
-            if not 1 <= self.max_iter <= MOST_ITERATIONS:
-                raise ParameterError(f"max_iter must be between 1 and {MOST_ITERATIONS}, got {self.max_iter}")
+                raise ParameterTypeError(f"max_iter must be a whole number, got {format_value(self.max_iter)}")
+            if not 1 <= self.max_iter <= MAX_ITERATIONS:
+                raise ParameterError(f"max_iter must be between 1 and {MAX_ITERATIONS}, got {self.max_iter}")
 
 
-def stopped(reason: str) -> tuple[Status, str]:
+def translate_stop_reason(reason: str) -> tuple[Status, str]:
     """Return the status that a built-in solver claims by its stop reason, and the reason as text."""
-    return STOPPED[reason], reason.replace("_", " ")
+    return STATUS_OF_REASON[reason], reason.replace("_", " ")
 
 
-def ended(run: Ended, most: int, clock: Clock) -> tuple[Status, str]:
+def find_run_status(run: LoopOutcome, max_iter: int, clock: Clock) -> tuple[Status, str]:
     """Return the status of a loop without a clock: converged, or out of iterations or time."""
-    if run.finished:
-        return stopped("converged")
-    return stopped("iteration_limit" if run.iterations >= most else clock.stopped() or "time_limit")
+    if run.converged:
+        return translate_stop_reason("converged")
+    return translate_stop_reason(
+        "iteration_limit" if run.iterations >= max_iter else clock.find_stop_reason() or "time_limit"
+    )
 
 
 class SolverData(tuple[Any, ...]):
@@ -146,10 +148,10 @@ class SolverData(tuple[Any, ...]):
         return (), dict(zip(self._names, self, strict=True))
 
     def __repr__(self) -> str:
-        return outline("SolverData", **dict(zip(self._names, self, strict=True)))
+        return build_repr("SolverData", **dict(zip(self._names, self, strict=True)))
 
 
-def own_settings(limits: Limits, options: Mapping[str, Any], tol: float | None = None) -> dict[str, Any]:
+def build_common_settings(limits: Limits, options: Mapping[str, Any], tol: float | None = None) -> dict[str, Any]:
     """Return the settings that the built-in solvers share; the meaning of `tol` is up to each backend."""
     settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose, **options}
     if tol is not None:
@@ -163,15 +165,15 @@ def own_settings(limits: Limits, options: Mapping[str, Any], tol: float | None =
 NOT_FINITE = "returned numbers that are not finite"
 
 
-class boundary:
+class ForeignCode:
     """A block that runs third-party code: its exceptions become a `SolverError` that names the backend.
 
     Errors of this library pass unchanged, so that a solver may refuse a problem; so do memory errors, which are
     translated by the caller, and exceptions that end a program.
     """
 
-    def __init__(self, name: str, doing: str) -> None:
-        self.name, self.doing = name, doing
+    def __init__(self, name: str, activity: str) -> None:
+        self.name, self.activity = name, activity
 
     def __enter__(self) -> None:
         """Nothing is needed."""
@@ -181,25 +183,25 @@ class boundary:
         if isinstance(error, Exception) and not isinstance(error, (QPSVMError, MemoryError)):
             said = str(error).strip().splitlines()
             why = f"{type(error).__name__}{f': {said[0]}' if said else ''}"
-            raise SolverError(f"the registered backend {self.name!r} failed {self.doing}: {why}") from error
+            raise SolverError(f"the registered backend {self.name!r} failed {self.activity}: {why}") from error
 
 
-def without_point(qp: QP, solver: Solver) -> QPSolution:
+def build_failed_solution(qp: QP, solver: Solver) -> QPSolution:
     """Build the solution of a solver that broke down."""
     return QPSolution(qp, Status.NUMERICAL_ERROR, solver)
 
 
-def on_dual(backend: Any, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
+def solve_dual_directly(backend: Any, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:
     """Solve a machine's dual by a backend that accepts it; drops a point that is not finite."""
     began = time.perf_counter()
 
-    def run() -> DualAnswer:
+    def run() -> DualSolution:
         try:
-            return backend.on_dual(svm, limits, options)  # type: ignore[no-any-return]
-        except BROKEN as error:
-            return DualAnswer(Status.NUMERICAL_ERROR, backend.reported(broke(error, options)))
+            return backend.solve_dual(svm, limits, options)  # type: ignore[no-any-return]
+        except NUMERICAL_ERRORS as error:
+            return DualSolution(Status.NUMERICAL_ERROR, backend.describe_solver(describe_breakdown(error, options)))
 
-    answer = named(backend.name, svm.m, options, run)
+    answer = translate_errors(backend.name, svm.m, options, run)
     parts = [part for part in (answer.alpha, answer.w) if part is not None]
     if not all(np.isfinite(part).all() for part in parts):
         answer.alpha = answer.w = None
@@ -210,25 +212,25 @@ def on_dual(backend: Any, svm: SVMDual, limits: Limits, options: Mapping[str, An
 
 
 #: What solvers raise when the value of a setting is wrong.
-REFUSALS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
+SETTING_ERRORS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
 
 
 #: What they raise at a numerical breakdown.
-BROKEN = (ArithmeticError, np.linalg.LinAlgError)
+NUMERICAL_ERRORS = (ArithmeticError, np.linalg.LinAlgError)
 
 
-def broke(error: Exception, options: Mapping[str, Any]) -> str:
+def describe_breakdown(error: Exception, options: Mapping[str, Any]) -> str:
     """Return the raw status of a numerical breakdown; re-raises what a setting that is too large has caused."""
-    if options and isinstance(error, REFUSALS):
+    if options and isinstance(error, SETTING_ERRORS):
         raise error
     return f"raised {type(error).__name__}: {error}"
 
 
-def named(solver: str, n: int, options: Mapping[str, Any], run: Callable[[], T]) -> T:
+def translate_errors(solver: str, n: int, options: Mapping[str, Any], run: Callable[[], T]) -> T:
     """Run a solver on n variables; translate its errors about settings and memory."""
     try:
         return run()
-    except REFUSALS as error:
+    except SETTING_ERRORS as error:
         if not options:
             raise
         plain = (int, float, str)  # what else there is says little, and at length
@@ -344,54 +346,58 @@ class Compiled(ABC):
         """
         point = None if start is None else as_finite_vector(start, "start", self.qp.n)
         limits = Limits(tol, max_iter, time_limit, as_flag(verbose, "verbose"), point)
-        self.backend.check(limits, options, any_qp=True)
-        return self._solved(limits, options)
+        self.backend.check_request(limits, options, any_qp=True)
+        return self._solve_checked(limits, options)
 
-    def _solved(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+    def _solve_checked(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """Solve with limits and options that have been checked."""
         began = time.perf_counter()
-        with one_thread(), held() if self.backend.abilities.polls else nullcontext():
-            solution = named(self.backend.name, self.qp.n, options, lambda: self._answered(limits, options))
-        return solution.changed(solve_time=time.perf_counter() - began)
+        with limit_blas_threads(), defer_interrupt() if self.backend.abilities.handles_interrupt else nullcontext():
+            solution = translate_errors(
+                self.backend.name, self.qp.n, options, lambda: self._run_guarded(limits, options)
+            )
+        return solution.replace(solve_time=time.perf_counter() - began)
 
     @abstractmethod
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """Call the solver with checked options and map its answer back."""
 
-    def _answered(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
+    def _run_guarded(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """Run the solver; after a numerical breakdown, return a status without a point. Raises SolverError."""
-        if self.backend.outside:
-            with boundary(self.backend.name, "while it solved"):
+        if self.backend.is_external:
+            with ForeignCode(self.backend.name, "while it solved"):
                 answer = self._run(limits, options)
                 if not isinstance(answer, QPSolution):
-                    raise TypeError(f"_run has to return a QPSolution, and returned {shown(answer)}")
-                return self._measurable(answer)
+                    raise TypeError(f"_run has to return a QPSolution, and returned {format_value(answer)}")
+                return self._drop_non_finite(answer)
         try:
-            return self._measurable(self._run(limits, options))
-        except BROKEN as error:
-            return without_point(self.qp, self.backend.reported(broke(error, options)))
+            return self._drop_non_finite(self._run(limits, options))
+        except NUMERICAL_ERRORS as error:
+            return build_failed_solution(self.qp, self.backend.describe_solver(describe_breakdown(error, options)))
 
-    def _measurable(self, answer: QPSolution) -> QPSolution:
+    def _drop_non_finite(self, answer: QPSolution) -> QPSolution:
         """Return the solution, without its point if a number of it is not finite."""
         parts = (answer.x, answer.y, answer.z, answer.box, answer.v)
-        if answer.x is None or all(all_finite(np.asarray(part)) for part in parts if part is not None):
+        if answer.x is None or all(is_all_finite(np.asarray(part)) for part in parts if part is not None):
             return answer
         status, solver = answer.reported, answer.solver
         if status in (Status.OPTIMAL, Status.INACCURATE):
             status, solver = Status.NUMERICAL_ERROR, solver._replace(status=NOT_FINITE)
         return QPSolution(self.qp, status, solver, iterations=answer.iterations)
 
-    def _reported(self, raw: str) -> Solver:
+    def _describe_solver(self, raw: str) -> Solver:
         """Return the solver's name and version with its raw status."""
-        return self.backend.reported(raw)  # type: ignore[no-any-return]
+        return self.backend.describe_solver(raw)  # type: ignore[no-any-return]
 
-    def _answer(
+    def _build_solution(
         self, status: Status, solver: Solver, iterations: int | None, x: FloatArray | None = None, **parts: Any
     ) -> QPSolution:
         """Build the solution."""
         return QPSolution(self.qp, status, solver, x=x, iterations=iterations, **parts)
 
-    def _told(self, run: Any, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
+    def _build_run_solution(self, run: Any, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
         """Build the solution from a built-in solver's `reason` and `iterations`; `raw` replaces the status."""
-        status, words = stopped(run.reason)
-        return self._answer(status, self._reported(words if raw is None else raw), run.iterations, x, **parts)
+        status, words = translate_stop_reason(run.reason)
+        return self._build_solution(
+            status, self._describe_solver(words if raw is None else raw), run.iterations, x, **parts
+        )

@@ -1,4 +1,4 @@
-"""Recognise the support vector machine that a QP is the dual of (`statement_of`).
+"""Recognise the support vector machine that a QP is the dual of (`recognise_statement`).
 
 A QP built by a problem carries its statement (`QP.statement`). For one that was written by hand, the numbers are
 analysed: with P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution
@@ -16,105 +16,107 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import common_value, repeated, times
+from qpsvm.base.arrays.frozen import find_common_value, multiply, repeat_value
 from qpsvm.base.arrays.rounding import ROUNDED
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import Group, Statement, SVMDual, intercept_group
+from qpsvm.program.svm_dual import DualGroup, Statement, SVMDual, build_intercept_groups
 from qpsvm.space.kernels.gram import KernelGram
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 
-def statement_of(qp: QP, name: str) -> Statement:
+def recognise_statement(qp: QP, name: str) -> Statement:
     """Recognise a machine's dual from the numbers of a QP without a statement. Raises UnsupportedError."""
     A = None if qp.A is None else as_dense(qp.A)
     rows = 0 if A is None else len(A)
     lb, ub = qp.bounds
-    if qp.G is not None or not _same(lb, 0.0) or not ub.min() > 0.0 or rows > 2:
-        raise _unknown(name)
-    scale = _scale(qp.P)
+    if qp.G is not None or not _is_constant(lb, 0.0) or not ub.min() > 0.0 or rows > 2:
+        raise _build_unrecognised_error(name)
+    scale = _find_label_scale(qp.P)
     first = None if A is None else A[0]
     if rows == 1 and first is not None and isinstance(qp.P, Dense):
-        found = _total(qp, qp.P, first) if not qp.q.any() else _two_sided(qp, qp.P, first)
+        found = _recognise_one_class(qp, qp.P, first) if not qp.q.any() else _recognise_regression(qp, qp.P, first)
         if found is not None:
             return found
     if scale is None and first is None:
-        raise _unknown(name)
-    y, unit, k = _labels(first, scale, name)
-    gram = _gram(qp.P, y, unit, name)
+        raise _build_unrecognised_error(name)
+    y, unit, k = _extract_labels(first, scale, name)
+    gram = _extract_gram(qp.P, y, unit, name)
     if A is not None and qp.b is not None and qp.b[0] != 0.0:
-        raise _unknown(name)
-    n, flat = len(y), repeated(0.0, len(y))
+        raise _build_unrecognised_error(name)
+    n, flat = len(y), repeat_value(0.0, len(y))
     if rows == 2 and A is not None and qp.b is not None:
-        if not _same(A[1], A[1, 0]) or not A[1, 0] or qp.q.any():
-            raise _unknown(name)
-        margin = Group("nu", "rho", repeated(-1.0, n), -float(qp.b[1] / A[1, 0]), formula="−1ᵀα = −ν")
-        groups = (*intercept_group(y, "free"), margin)
-        svm = SVMDual(gram, y, repeated(0.0, n), ub, flat, groups)
+        if not _is_constant(A[1], A[1, 0]) or not A[1, 0] or qp.q.any():
+            raise _build_unrecognised_error(name)
+        margin = DualGroup("nu", "rho", repeat_value(-1.0, n), -float(qp.b[1] / A[1, 0]), formula="−1ᵀα = −ν")
+        groups = (*build_intercept_groups(y, "free"), margin)
+        svm = SVMDual(gram, y, repeat_value(0.0, n), ub, flat, groups)
         return Statement(svm, 1.0, unit * unit, {"balance": k, "nu": -float(A[1, 0])})
     target = float(-qp.q[0])
-    if not target > 0 or not _same(qp.q, -target):
-        raise _unknown(name)
+    if not target > 0 or not _is_constant(qp.q, -target):
+        raise _build_unrecognised_error(name)
     variable = unit * unit / target
-    groups = () if first is None else intercept_group(y, "free")
-    svm = SVMDual(gram, y, repeated(1.0, n), times(variable, ub), flat, groups)
+    groups = () if first is None else build_intercept_groups(y, "free")
+    svm = SVMDual(gram, y, repeat_value(1.0, n), multiply(variable, ub), flat, groups)
     return Statement(svm, variable, target / variable, {"balance": k / variable})
 
 
-def _total(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
+def _recognise_one_class(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
     """Recognise a one-class machine: q = 0 and Σx = t."""
-    if qp.b is None or not row[0] or not _same(row, float(row[0])) or not qp.b[0] / row[0] > 0.0:
+    if qp.b is None or not row[0] or not _is_constant(row, float(row[0])) or not qp.b[0] / row[0] > 0.0:
         return None
-    k, flat = float(row[0]), repeated(0.0, qp.n)
-    groups = (Group("total", "b", repeated(1.0, qp.n), float(qp.b[0]) / k, formula="1ᵀα = t"),)
-    svm = SVMDual(P, repeated(1.0, qp.n), flat, qp.bounds[1], flat, groups)
+    k, flat = float(row[0]), repeat_value(0.0, qp.n)
+    groups = (DualGroup("total", "b", repeat_value(1.0, qp.n), float(qp.b[0]) / k, formula="1ᵀα = t"),)
+    svm = SVMDual(P, repeat_value(1.0, qp.n), flat, qp.bounds[1], flat, groups)
     return Statement(svm, rows={"total": k})
 
 
-def _two_sided(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
+def _recognise_regression(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
     """Recognise a regression, (READ.2)."""
     n, odd = divmod(qp.n, 2)
     K, ub = P.matrix[:n, :n], qp.bounds[1]
     if odd or qp.b is None or qp.b[0] or not row[0]:
         return None
     sign = np.repeat([1.0, -1.0], n)
-    if not _same(row * sign, float(row[0])) or not np.array_equal(P.matrix, np.block([[K, -K], [-K, K]])):
+    if not _is_constant(row * sign, float(row[0])) or not np.array_equal(P.matrix, np.block([[K, -K], [-K, K]])):
         return None
     samples = np.tile(np.arange(n), 2)
-    svm = SVMDual(Dense(K), sign, -qp.q, ub, repeated(0.0, qp.n), intercept_group(sign, "free"), rows=samples)
+    svm = SVMDual(
+        Dense(K), sign, -qp.q, ub, repeat_value(0.0, qp.n), build_intercept_groups(sign, "free"), rows=samples
+    )
     return Statement(svm, rows={"balance": float(row[0])})
 
 
-def in_words(statement: Statement) -> str:
+def describe_statement(statement: Statement) -> str:
     """Describe the machine whose dual a QP was recognised as."""
     svm = statement.svm
     C, level, samples = svm.upper[0], svm.common_level, f"{svm.gram.shape[0]} samples"
-    bound = f", C = {C:.6g}" if np.isfinite(C) and _same(svm.upper, float(C)) else ""
-    if svm.mirrored:
+    bound = f", C = {C:.6g}" if np.isfinite(C) and _is_constant(svm.upper, float(C)) else ""
+    if svm.is_two_sided:
         width = -0.5 * (svm.level[: svm.n] + svm.level[svm.n :])
         tube = f", ε = {width[0]:.6g}" if np.ptp(width) <= ROUNDED * (1.0 + np.abs(svm.level).max()) else ""
         return f"an epsilon-SVR of {samples}{bound}{tube}"
     if level == 1.0:
-        return f"a hard margin of {samples}" if svm.all_hard else f"a C-SVM of {samples}{bound}"
+        return f"a hard margin of {samples}" if svm.is_hard else f"a C-SVM of {samples}{bound}"
     if level == 0.0:
         return f"a nu-SVM of {samples}" if len(svm.groups) > 1 else f"a one-class machine of {samples}"
     return f"a machine of {samples}"
 
 
-def _unknown(name: str) -> UnsupportedError:
+def _build_unrecognised_error(name: str) -> UnsupportedError:
     return UnsupportedError(
         f"{name} takes duals of C-SVM, hard margin and primal hinge problems (q = −1, 0 ≤ alpha ≤ C, at most the row "
         "yᵀα = 0) and of nu-SVMs (q = 0, and the row 1ᵀα = ν); use interior_point, cvxopt or osqp"
     )
 
 
-def _scale(P: Operator) -> FloatArray | None:
+def _find_label_scale(P: Operator) -> FloatArray | None:
     """Return σy, as `LowRank` and `KernelGram` hold it; None where y has to be read off the balance row."""
     return P.scale if isinstance(P, LowRank | KernelGram) else None
 
 
-def _gram(P: Operator, y: FloatArray, unit: float, name: str) -> Operator:
+def _extract_gram(P: Operator, y: FloatArray, unit: float, name: str) -> Operator:
     """Return K, from P = σ² diag(y) K diag(y)."""
     if isinstance(P, KernelGram) and P.scale is not None:
         return KernelGram(P.kernel, P.X, P.offset, blocks=P.blocks)
@@ -128,23 +130,23 @@ def _gram(P: Operator, y: FloatArray, unit: float, name: str) -> Operator:
     )
 
 
-def _labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tuple[FloatArray, float, float]:
+def _extract_labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tuple[FloatArray, float, float]:
     """Return y, σ and k, from the balance row k y and the factor σy of P; one of the two may be absent."""
     signed = scale if scale is not None else row
     assert signed is not None
     y = np.sign(signed)
     unit = 1.0 if scale is None else float(max(scale.max(), -scale.min()))
     k = 1.0 if row is None else float(row[0] * y[0])
-    same_labels = row is None or (k > 0 and _same(row * y, k))
-    if not same_labels or (scale is not None and not _same(scale * y, unit)):
+    same_labels = row is None or (k > 0 and _is_constant(row * y, k))
+    if not same_labels or (scale is not None and not _is_constant(scale * y, unit)):
         raise UnsupportedError(f"{name} needs P = σ² diag(y) K diag(y) and the row yᵀα = 0 with the same labels y")
     return y, unit, k
 
 
-def _same(values: FloatArray, value: float) -> bool:
+def _is_constant(values: FloatArray, value: float) -> bool:
     """Return whether all values are one number: (n,)."""
     slack = ROUNDED * abs(value)
-    if common_value(values) == value:
+    if find_common_value(values) == value:
         return True
     least, most = np.minimum.reduce(values), np.maximum.reduce(values)
     return bool(least >= value - slack and most <= value + slack)

@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from qpsvm.space.kernels.gram import kernel_seconds
+from qpsvm.space.kernels.gram import estimate_kernel_seconds
 
 Form = Literal["dual", "primal"]
 #: s₂ and s₃: a dense matrix becomes a sparse one, and is factored as such (QDLDL).
@@ -35,14 +35,14 @@ class Size(NamedTuple):
     rows: int
     features: int
     entries: int
-    linear: bool
+    is_linear: bool
     samples: int = 0
 
     @property
     def gram_seconds(self) -> float:
         """Seconds of all kernel values; 0 for a linear machine, which needs no Gram matrix."""
         n = self.samples or self.rows
-        return 0.0 if self.linear else kernel_seconds(n * n, self.features)
+        return 0.0 if self.is_linear else estimate_kernel_seconds(n * n, self.features)
 
 
 class Memory(NamedTuple):
@@ -55,7 +55,7 @@ class Memory(NamedTuple):
     primal: float
     copies: float = math.inf
 
-    def bytes(self, size: Size, form: Form) -> float:
+    def bound_bytes(self, size: Size, form: Form) -> float:
         """Bound the memory that it holds, besides what is in use already."""
         n, matrices = size.rows, self.dual if form == "dual" else self.primal
         if self.uses_rows(size, form):
@@ -68,7 +68,7 @@ class Memory(NamedTuple):
     def uses_rows(self, size: Size, form: Form) -> bool:
         """Return whether it holds samples and no n × n matrix: linear primals, and duals of more rows than features."""
         narrow = form == "primal" or 2 * size.features < size.rows
-        return size.linear and narrow and not math.isinf(self.copies)
+        return size.is_linear and narrow and not math.isinf(self.copies)
 
     def setup_seconds(self, size: Size, form: Form) -> float:
         """Estimate the seconds of a set-up that cannot be stopped, without the Gram matrix."""
@@ -79,11 +79,11 @@ class Memory(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Import:
+class LazyImport:
     """A module that the first use of a backend imports, the bytes that it maps, and its seconds where they matter."""
 
     module: str
-    bytes: float
+    mapped_bytes: float
     seconds: float = 0.0
 
     @property
@@ -97,13 +97,13 @@ class Requirements:
     """Time and memory that a backend needs to start.
 
     seconds: Until the solver first looks at its clock.
-    bytes: Memory at the most, besides what there is already.
-    mapped: Bytes of address space that its imports take, besides; they count only where that is limited.
+    memory_bytes: Memory at the most, besides what there is already.
+    mapped_bytes: Bytes of address space that its imports take, besides; they count only where that is limited.
     """
 
     seconds: float
-    bytes: float
-    mapped: float = 0.0
+    memory_bytes: float
+    mapped_bytes: float = 0.0
 
 
-__all__ = ["Form", "Import", "Memory", "Requirements", "Size"]
+__all__ = ["Form", "LazyImport", "Memory", "Requirements", "Size"]

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from qpsvm.base.arrays.words import did_you_mean as did_you_mean
-from qpsvm.base.arrays.words import install as install
-from qpsvm.base.arrays.words import nearest as nearest
+from qpsvm.base.arrays.formatting import describe_install as describe_install
+from qpsvm.base.arrays.formatting import describe_nearest as describe_nearest
+from qpsvm.base.arrays.formatting import suggest_names as suggest_names
 
 if TYPE_CHECKING:
     from qpsvm.base.arrays.types import FloatArray
@@ -385,9 +385,9 @@ class MarginNotFoundError(_ProvableError, SolverError, ValueError):
 
 
 class _RowsError(_ProvableError):
-    """An error about linear constraints, with weights that say why, between two things that are `_said`."""
+    """An error about linear constraints, with weights that say why, between two things that are `_verdict_parts`."""
 
-    _said = ("", "")
+    _verdict_parts = ("", "")
 
     def __init__(self, weights: dict[str, float], bound: float, residual: float) -> None:
         self.weights, self.bound, self.residual = weights, bound, residual
@@ -395,7 +395,7 @@ class _RowsError(_ProvableError):
         listing = " + ".join([*named[:8], "…"] if len(named) > 8 else named)
         exact = "exactly" if residual == 0.0 else f"up to {residual:.1e}"
         why = f"in {listing} the left-hand sides cancel {exact}, and the bounds add up to {bound:.3g} < 0"
-        super().__init__(f"{self._said[0]}: {why}; {self._said[1]} (the weights are in .weights)")
+        super().__init__(f"{self._verdict_parts[0]}: {why}; {self._verdict_parts[1]} (the weights are in .weights)")
 
 
 class InfeasibleConstraintsError(_RowsError, ValueError):
@@ -419,7 +419,7 @@ class InfeasibleConstraintsError(_RowsError, ValueError):
     qpsvm.InfeasibleConstraintsError: no (w, b) keeps all rows of constraints: in 0.5·(w ≤ 1) + 0.5·(w ≥ 2) ...
     """
 
-    _said = ("no (w, b) keeps all rows of constraints", "drop or loosen one of them")
+    _verdict_parts = ("no (w, b) keeps all rows of constraints", "drop or loosen one of them")
 
 
 class UndecidedConstraintsError(_RowsError, SolverError, ValueError):
@@ -442,7 +442,7 @@ class UndecidedConstraintsError(_RowsError, SolverError, ValueError):
     qpsvm.UndecidedConstraintsError: whether some (w, b) keeps all rows of constraints is not decided: in ...
     """
 
-    _said = (
+    _verdict_parts = (
         "whether some (w, b) keeps all rows of constraints is not decided",
         ".verify() says what is proven. Drop or loosen one of them, or use features of other units",
     )

@@ -1,4 +1,4 @@
-"""Render small tables as plain HTML for a notebook: no script, and no colours but the notebook's (`table`).
+"""Render small tables as plain HTML for a notebook: no script, and no colours but the notebook's (`render_table`).
 
 All text is escaped here, and nowhere else.
 """
@@ -21,25 +21,27 @@ class Cell:
     """The text of a cell, whether it is a number, and how many columns it spans."""
 
     text: str
-    number: bool = False
-    spans: int = 1
+    is_number: bool = False
+    n_columns: int = 1
 
 
-def table(rows: Sequence[Sequence[Cell]], head: Sequence[str] = (), title: str = "", caption: str = "") -> str:
+def render_table(rows: Sequence[Sequence[Cell]], head: Sequence[str] = (), title: str = "", caption: str = "") -> str:
     """Render a table whose rows are each headed by the first cell."""
     said = f"<b>{escape(title)}</b>" if title else ""
     said += f"{' ' if title and caption else ''}{escape(caption)}"
     parts = [f'<caption style="{CAPTION}">{said}</caption>'] if said else []
     if head:
-        flush = [cell.number for cell in rows[0]] if rows else [False] * len(head)
-        cells = [_cell("th", Cell(name, number), "col") for name, number in zip(head, flush, strict=True)]
+        flush = [cell.is_number for cell in rows[0]] if rows else [False] * len(head)
+        cells = [_render_cell("th", Cell(name, number), "col") for name, number in zip(head, flush, strict=True)]
         parts.append(f"<thead><tr>{''.join(cells)}</tr></thead>")
-    lines = ["".join([_cell("th", row[0], "row"), *(_cell("td", cell) for cell in row[1:])]) for row in rows]
+    lines = [
+        "".join([_render_cell("th", row[0], "row"), *(_render_cell("td", cell) for cell in row[1:])]) for row in rows
+    ]
     parts.append(f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody>")
     return f"<table>{''.join(parts)}</table>"
 
 
-def _cell(tag: str, cell: Cell, scope: str = "") -> str:
+def _render_cell(tag: str, cell: Cell, scope: str = "") -> str:
     attributes = f' scope="{scope}"' if scope else ""
-    attributes += f' colspan="{cell.spans}"' if cell.spans > 1 else ""
-    return f'<{tag}{attributes} style="{NUMBER if cell.number else WORDS}">{escape(cell.text)}</{tag}>'
+    attributes += f' colspan="{cell.n_columns}"' if cell.n_columns > 1 else ""
+    return f'<{tag}{attributes} style="{NUMBER if cell.is_number else WORDS}">{escape(cell.text)}</{tag}>'

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from qpsvm.base.arrays.words import did_you_mean
+from qpsvm.base.arrays.formatting import suggest_names
 
 #: Classes of `qpsvm.estimators` that somebody may look for in `qpsvm`.
 ESTIMATORS = ("LinearSVC", "LinearSVR", "NuSVC", "OneClassSVM", "RankingSVM", "SVC", "SVR")
@@ -97,7 +97,7 @@ def explain_argument(machine: str, name: str, given: Mapping[str, Any], known: I
     if name in ARGUMENTS:
         return f"{begin}: {ARGUMENTS[name]}"
     listed = list(known)
-    return " ".join([f"{begin};", *did_you_mean(name, listed), f"known: {', '.join(listed)}"])
+    return " ".join([f"{begin};", *suggest_names(name, listed), f"known: {', '.join(listed)}"])
 
 
 def explain_module_attribute(name: str) -> str:

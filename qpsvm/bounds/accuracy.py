@@ -1,4 +1,4 @@
-"""How exactly decision values are known: a worst-case radius for each row, and their values in twice the precision.
+"""Bound the rounding error of decision values, and evaluate them in double-double (`Accuracy`).
 
 Every kernel value that is computed is within ε ρ_i ρ_j of the true one, and |K_ij| ≤ ρ_i ρ_j, with the sizes
 
@@ -31,19 +31,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import common_value, remembered, repeated
+from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
 from qpsvm.base.arrays.rounding import (
     UNDERFLOW,
     UNIT,
-    dots,
-    dots_in_two,
+    bound_norm,
+    bound_row_norms,
     gamma,
-    length_above,
-    lengths_above,
+    multiply_double_double,
+    multiply_to_pairs,
     two_sum,
 )
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.space.kernels.blocks import exponent_error
+from qpsvm.space.kernels.blocks import bound_exponent_error
 from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid
 from qpsvm.space.kernels.gram import KernelGram
 from qpsvm.space.kernels.kernel import squared_norms
@@ -57,7 +57,7 @@ FUNCTION_ROUNDINGS = 8
 FLOOR = math.exp(LOWEST_EXPONENT) * (1.0 + 2 * FUNCTION_ROUNDINGS * UNIT)
 #: In sharper values, exponents are raised to this: e⁻¹⁰⁰ = 4e-44 is nothing beside long doubles, and not denormal.
 SHARP_EXPONENT = -100.0
-#: γ‖x‖² from which on pairs of rows go by differences (`products`).
+#: γ‖x‖² from which on pairs of rows go by differences (`multiply_exactly`).
 LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
 #: Entries of linear samples beyond which row norms are computed only where they are needed.
 MANY_ENTRIES = 500_000
@@ -74,12 +74,12 @@ class Accuracy:
         self.space = space
         self._sized: tuple[FloatArray | None, tuple[float, int]] = None, (0.0, 0)
 
-    @remembered
+    @cached
     def _width(self) -> int:
         """Terms of one inner product of samples."""
         return self.space.samples.longest_row
 
-    @remembered
+    @cached
     def _sizes(self) -> FloatArray | None:
         """ρ of (ACC.1), (n,), from above; None where they are computed only where they are needed."""
         space, kernel = self.space, self.space.kernel
@@ -88,10 +88,10 @@ class Accuracy:
             return None if many else self._norms(space.rows.squared_norms())
         n = space.n
         if not space.is_plain or not isinstance(kernel, BOUNDED):  # what was taken from K or added to it was rounded
-            made = max(float(np.abs(K.dense()).max()) for K in (space.centred, space.gram))
+            made = max(float(np.abs(K.dense()).max()) for K in (space.centred_gram, space.gram))
             own = self._own_sizes(kernel).max() ** 2 if isinstance(kernel, (Polynomial, Sigmoid)) else 0.0
             return np.full(n, math.sqrt(max(made, space.largest, float(own))))
-        return repeated(1.0, n) if isinstance(kernel, RBF) else self._own_sizes(kernel)
+        return repeat_value(1.0, n) if isinstance(kernel, RBF) else self._own_sizes(kernel)
 
     def _own_sizes(self, kernel: Polynomial | Sigmoid) -> FloatArray:
         """ρ of (ACC.1) for the kernel itself: (n,)."""
@@ -103,13 +103,13 @@ class Accuracy:
     @property
     def uniform(self) -> bool:
         """Whether ρ is one number for all rows."""
-        return self._sizes is not None and common_value(self._sizes) is not None
+        return self._sizes is not None and find_common_value(self._sizes) is not None
 
-    @remembered
+    @cached
     def largest(self) -> float:
         """A bound on every ρ_i."""
         if self._sizes is not None:
-            common = common_value(self._sizes)
+            common = find_common_value(self._sizes)
             return float(self._sizes.max(initial=0.0)) if common is None else common
         rows = self.space.rows
         return math.sqrt(rows.sum_of_squares()) * (1.0 + gamma(rows.entries))
@@ -119,20 +119,20 @@ class Accuracy:
         """A bound on √Σρ_i²."""
         if self._sizes is None:
             return self.largest
-        return length_above(self._sizes)
+        return bound_norm(self._sizes)
 
     def sizes(self, rows: IntArray) -> FloatArray:
         """ρ_i of some rows: (r,)."""
         if self._sizes is not None:
-            common = common_value(self._sizes)
-            return self._sizes[rows] if common is None else repeated(common, len(rows))
+            common = find_common_value(self._sizes)
+            return self._sizes[rows] if common is None else repeat_value(common, len(rows))
         return self._norms(squared_norms(self.space.rows.take(rows)))
 
     def _norms(self, squares: FloatArray) -> FloatArray:
         """‖z_i‖ from above, for ‖z_i‖² as computed: (r,)."""
-        return lengths_above(squares, self._width)
+        return bound_row_norms(squares, self._width)
 
-    @remembered
+    @cached
     def epsilon(self) -> float:
         """ε: how exactly a kernel value is known, in units of ρ_iρ_j."""
         space, kernel, d = self.space, self.space.kernel, self._width
@@ -145,10 +145,10 @@ class Accuracy:
             steep = gamma(d + 4) ** degree if degree < 1.0 else 0.0
             return gamma((d + 4) * max(degree, 1.0) + FUNCTION_ROUNDINGS) + steep
         blocks = space.gram.blocks if isinstance(space.gram, KernelGram) else None
-        if blocks is not None and blocks.exact:
+        if blocks is not None and blocks.is_exact:
             return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)  # (ACC.4), (ACC.5)
-        if blocks is not None and blocks.fast:
-            error = exponent_error(blocks.terms) * blocks.longest  # (ACC.3)
+        if blocks is not None and blocks.is_fast:
+            error = bound_exponent_error(blocks.terms) * blocks.longest  # (ACC.3)
         else:  # pairs that are both longer than `longest` go by differences; one much longer than the other is far away
             centre = None if blocks is None else blocks.centre
             X = space.X if sp.issparse(space.X) else space.X - (space.X.mean(axis=0) if centre is None else centre)
@@ -159,9 +159,9 @@ class Accuracy:
         return min(max(rounded, FLOOR), 1.0)  # (ACC.5); and K is between 0 and 1
 
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
-        """What ρ_i is multiplied by in (ACC.2)."""
+        """Return the factor of ρ_i in (ACC.2)."""
         if w is not None:
-            return gamma(self._width + 6) * length_above(w) + UNDERFLOW
+            return gamma(self._width + 6) * bound_norm(w) + UNDERFLOW
         size, terms = self.size(beta)
         return (self.epsilon + gamma(terms + 6)) * size
 
@@ -170,19 +170,19 @@ class Accuracy:
         if self._sized[0] is beta:
             return self._sized[1]
         terms = int(np.count_nonzero(beta))
-        common = None if self._sizes is None else common_value(self._sizes)
+        common = None if self._sizes is None else find_common_value(self._sizes)
         if common is not None:
             size = common * float(np.add.reduce(np.abs(beta))) * (1.0 + gamma(terms + 1))
         else:
             support = beta.nonzero()[0]
             size = float(np.abs(beta[support]) @ self.sizes(support)) * (1.0 + gamma(terms))
-        if not beta.flags.writeable:  # nobody changes the coefficients of a point
+        if not beta.flags.writeable:  # the coefficients of a point do not change
             self._sized = beta, (size, terms)
         return size, terms
 
     def weight_radius(self, beta: FloatArray) -> float:
-        """How far Σβ_i z_i may be from what was computed, in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
-        length, count, n = length_above(beta), int(np.count_nonzero(beta)), len(beta)
+        """Bound the error of Σβ_i z_i in norm: γ ‖Σ|β_i||z_i|‖ from above; linear kernel."""
+        length, count, n = bound_norm(beta), int(np.count_nonzero(beta)), len(beta)
         size = length * self.norm
         if self._sizes is not None:
             size = min(size, float(np.abs(beta) @ self._sizes))
@@ -202,7 +202,7 @@ class Accuracy:
         found = []
         for j in range(0, X.shape[1], columns):
             block = np.ascontiguousarray(as_dense(X[:, j : j + columns]).T)
-            found.append(dots_in_two(block if rest is None else np.hstack([block, block]), weights))
+            found.append(multiply_to_pairs(block if rest is None else np.hstack([block, block]), weights))
         high, radii = (np.concatenate([part[k] for part in found]) for k in (0, 2))
         return high, radii + UNIT * np.abs(high)
 
@@ -219,7 +219,7 @@ class Accuracy:
     def sharp_parts(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-        """As `sharp_values`, but each value is a sum of two doubles, the first of which is the value rounded.
+        """Return the values of `sharp_values` as sums of two doubles, the first of which is the value rounded.
 
         Returns high, low, radii (r,).
         """
@@ -259,7 +259,9 @@ class Accuracy:
         for start in range(0, len(rows), step):
             high, low = two_sum(as_dense(self.space.samples.take(rows[start : start + step])), -centre[None, :])
             ones = np.ones((len(high), 1))
-            values, radii = dots(np.hstack([high, 2.0 * low, ones]), np.hstack([high, high, -square * ones]))
+            values, radii = multiply_double_double(
+                np.hstack([high, 2.0 * low, ones]), np.hstack([high, high, -square * ones])
+            )
             radii += np.square(low).sum(axis=1) * (1.0 + gamma(len(centre) + 1)) + len(centre) * UNDERFLOW
             parts.append((0.5 * values, 0.5 * radii))
         if not parts:
@@ -318,7 +320,7 @@ class Accuracy:
         self, rows: IntArray, weights: FloatArray, levels: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         X = as_dense(self.space.samples.take(rows))
-        return dots_in_two(np.column_stack([X, np.ones(len(rows)), levels]), weights)
+        return multiply_to_pairs(np.column_stack([X, np.ones(len(rows)), levels]), weights)
 
     def _sharp_kernel(
         self, rows: IntArray, support: IntArray, weights: FloatArray, levels: FloatArray
@@ -326,7 +328,7 @@ class Accuracy:
         parts, radius = self._sharp_block(rows, support)
         coef, rest = weights[: len(support)], weights[len(support) :]
         K = np.column_stack([*parts, np.ones(len(rows)), levels])
-        high, low, radii = dots_in_two(K, np.concatenate([*(coef for _ in parts), rest]))
+        high, low, radii = multiply_to_pairs(K, np.concatenate([*(coef for _ in parts), rest]))
         inherited: FloatArray = (radius @ np.abs(weights[: len(support)])) * (1.0 + gamma(len(support) + 1))
         return high, low, radii + inherited
 

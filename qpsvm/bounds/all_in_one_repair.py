@@ -57,16 +57,16 @@ SWEEPS, SINGLE_GAIN = 10, 1e-2
 NEARBY = 0.1
 #: Moves of (JB.2) for each of these. To go on, one has to gain so much of what is left, and more than rounding.
 STEPS, GAIN, ROUNDED = 100, 1e-4, 1e-15
-#: Ties that can move the loss by so little of what is left are not looked at.
+#: Ties that can change less than this share of the remaining loss are ignored.
 SMALL_PART = 1e-2
-#: Values count as equal up to so many roundings of their size.
+#: Values count as equal up to this many roundings of their size.
 TIED = 8.0
 #: What all capacities of a graph are together: they are whole numbers.
 CAPACITY = 2**29
 
 
-def centred(b: FloatArray) -> FloatArray:
-    """b with (JB.5): (k,)."""
+def centre_intercepts(b: FloatArray) -> FloatArray:
+    """Return b centred by (JB.5): (k,)."""
     return np.asarray(b - b.mean())
 
 
@@ -75,20 +75,20 @@ def class_intercepts(
 ) -> FloatArray:
     """b (k,) beside α (m,) and ⟨w_c, φ(x_i)⟩ (k n,): those of α where they are penalised, else the best found."""
     if dual.intercept != "free":
-        return dual.intercepts(slopes)
-    a, values = dual.square(alpha), u.reshape(dual.k, -1).T
+        return dual.extract_intercepts(slopes)
+    a, values = dual.unflatten_alpha(alpha), u.reshape(dual.k, -1).T
     b = from_free_rows(dual, a, values)
     loss, worth = _loss(dual, values, b), dual.level * float(a.sum()) - half_norm
     if half_norm + loss - worth <= ROUGH * abs(half_norm + loss):
         return b
-    return improved(dual, values, b, worth - half_norm)
+    return improve_intercepts(dual, values, b, worth - half_norm)
 
 
 def from_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> FloatArray:
     """b of (JB.1), (k,): for α and ⟨w_c, φ(x_i)⟩, (n, k) each."""
     C = dual.upper[:, None]
     inside = alpha > INSIDE * C
-    missing = dual.missing(u)
+    missing = dual.compute_shortfalls(u)
     normal, right = np.zeros((dual.k, dual.k)), np.zeros(dual.k)
 
     def known(i: IntArray, j: IntArray, differences: FloatArray) -> None:
@@ -98,7 +98,7 @@ def from_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> Floa
         np.add.at(right, i, differences)
         np.add.at(right, j, -differences)
 
-    if dual.shared:
+    if dual.has_shared_slack:
         full = alpha.sum(axis=1) >= (1.0 - INSIDE) * dual.upper
         free = inside & ~full[:, None]
         rows = np.flatnonzero(full & (inside.sum(axis=1) > 1))
@@ -112,16 +112,16 @@ def from_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> Floa
     sample, rival = np.nonzero(free)
     known(dual.label[sample], rival, missing[sample, rival])
     b: FloatArray = np.linalg.lstsq(normal, right, rcond=None)[0].astype(np.float64, copy=False)
-    return centred(b)
+    return centre_intercepts(b)
 
 
-def improved(dual: AllInOneDual, u: FloatArray, b: FloatArray, least: float = 0.0) -> FloatArray:
-    """b after (JB.2), (k,), as far as what Σ_i L_i is more than `least` depends on it: single classes, then sets."""
+def improve_intercepts(dual: AllInOneDual, u: FloatArray, b: FloatArray, least: float = 0.0) -> FloatArray:
+    """Return b after (JB.2), (k,), while Σ_i L_i exceeds `least` noticeably: single classes first, then sets."""
     best, loss, prices = b, _loss(dual, u, b), float(dual.upper.sum())
     for _ in range(SWEEPS):
         b, before = best.copy(), loss
         for single in np.eye(dual.k, dtype=bool):
-            b += _along(dual, u, b, single) * single
+            b += _minimise_along(dual, u, b, single) * single
         new = _loss(dual, u, b)
         if new < before:
             best, loss = b, new
@@ -132,7 +132,7 @@ def improved(dual: AllInOneDual, u: FloatArray, b: FloatArray, least: float = 0.
             together = _steepest(dual, u, best, near * dual.level)
             if not together.any() or together.all():
                 break
-            b = best + _along(dual, u, best, together) * together
+            b = best + _minimise_along(dual, u, best, together) * together
             before, new = loss, _loss(dual, u, b)
             if new < before:
                 best, loss = b, new
@@ -140,11 +140,11 @@ def improved(dual: AllInOneDual, u: FloatArray, b: FloatArray, least: float = 0.
                 break
         if near * dual.level * prices <= SMALL_PART * (loss - least):
             break
-    return centred(best)
+    return centre_intercepts(best)
 
 
 def _loss(dual: AllInOneDual, u: FloatArray, b: FloatArray) -> float:
-    return float(dual.losses(dual.missing(u + b)).sum())
+    return float(dual.compute_losses(dual.compute_shortfalls(u + b)).sum())
 
 
 def _steepest(dual: AllInOneDual, u: FloatArray, b: FloatArray, near: float) -> NDArray[np.bool_]:
@@ -152,11 +152,11 @@ def _steepest(dual: AllInOneDual, u: FloatArray, b: FloatArray, near: float) -> 
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
     k, f = dual.k, u + b
-    t, own = dual.missing(f), np.abs(f[np.arange(dual.n), dual.label])
+    t, own = dual.compute_shortfalls(f), np.abs(f[np.arange(dual.n), dual.label])
     rounding = np.maximum(TIED * UNIT * (own[:, None] + np.abs(f) + dual.level), near)
     single = np.zeros(k)  # what moving a class by itself costs
     edges: list[tuple[int, int, float]] = []
-    if dual.shared:
+    if dual.has_shared_slack:
         tied = t >= t.max(axis=1)[:, None] - rounding
         several = tied.sum(axis=1) > 1
         np.add.at(single, t.argmax(axis=1)[~several], dual.upper[~several])
@@ -170,7 +170,7 @@ def _steepest(dual: AllInOneDual, u: FloatArray, b: FloatArray, near: float) -> 
             edges += [(int(c), z, total) for c in np.flatnonzero(members)] + [(z, k + len(sets), weight)]
         nodes = k + len(sets)
     else:
-        t[dual.own] = -math.inf
+        t[dual.own_class_mask] = -math.inf
         C, at = np.broadcast_to(dual.upper[:, None], t.shape), np.broadcast_to(dual.label[:, None], t.shape)
         short, on = t > rounding, np.abs(t) <= rounding
         single += (C * short).sum(axis=0)
@@ -192,10 +192,10 @@ def _steepest(dual: AllInOneDual, u: FloatArray, b: FloatArray, near: float) -> 
     return np.isin(np.arange(k), reached)
 
 
-def _along(dual: AllInOneDual, u: FloatArray, b: FloatArray, together: NDArray[np.bool_]) -> float:
-    """The θ of (JB.3) for a set of classes, a mask (k,): from each of these points on, a row costs by C_i more."""
-    t, own = dual.missing(u + b), together[dual.label]
-    if dual.shared:
+def _minimise_along(dual: AllInOneDual, u: FloatArray, b: FloatArray, together: NDArray[np.bool_]) -> float:
+    """Return the minimiser θ of (JB.3) for a set of classes, a mask (k,), from the breakpoints of the loss."""
+    t, own = dual.compute_shortfalls(u + b), together[dual.label]
+    if dual.has_shared_slack:
         points = np.where(together, -np.inf, t).max(axis=1) - np.where(together, t, -np.inf).max(axis=1)
         weights, falling = dual.upper, float(dual.upper[own].sum())
     else:
@@ -229,16 +229,16 @@ Whole = NDArray[np.int64]
 def feasible(dual: AllInOneDual, alpha: FloatArray) -> FloatArray:
     """A feasible α near any (n, k) numbers: exact in the sense of (JREPAIR.2)."""
     a = np.clip(np.nan_to_num(alpha, nan=0.0, posinf=LARGEST), 0.0, LARGEST)
-    a[dual.own] = 0.0
+    a[dual.own_class_mask] = 0.0
     caps = dual.upper[:, None]
-    a = _under(a, dual) if dual.shared else np.where(a >= caps * (1.0 - NEAR), caps, a)  # (JREPAIR.1)
+    a = _cap_row_sums(a, dual) if dual.has_shared_slack else np.where(a >= caps * (1.0 - NEAR), caps, a)  # (JREPAIR.1)
     sums = a.sum(axis=1)
     free = dual.intercept == "free"
     unit = _unit(sums, free)
     A: Whole = np.floor(a / unit).astype(np.int64)  # (JREPAIR.2)
     with np.errstate(over="ignore"):
         most = np.minimum(np.floor(dual.upper / unit[:, 0]), 2.0**62).astype(np.int64)
-    if dual.shared:  # the sum of a was rounded
+    if dual.has_shared_slack:  # the sum of a was rounded
         over = np.maximum(A.sum(axis=1) - most, 0)
         A[np.arange(dual.n), A.argmax(axis=1)] -= over
     else:
@@ -248,13 +248,13 @@ def feasible(dual: AllInOneDual, alpha: FloatArray) -> FloatArray:
     return A * unit
 
 
-def _under(a: FloatArray, dual: AllInOneDual) -> FloatArray:
+def _cap_row_sums(a: FloatArray, dual: AllInOneDual) -> FloatArray:
     """The nearest α ≥ 0 with Σ_c α_ic ≤ C_i, by (JREPAIR.1): rows (n, k) of which the own class is 0."""
     sums = a.sum(axis=1)
     beyond = np.flatnonzero(sums > dual.upper)
     if len(beyond):
         a = a.copy()
-        a[beyond] = capped(a[beyond], dual.upper[beyond])
+        a[beyond] = project_on_simplex(a[beyond], dual.upper[beyond])
     near = (sums < dual.upper) & (sums >= dual.upper * (1.0 - NEAR))
     if near.any():
         a = a.copy()
@@ -262,7 +262,7 @@ def _under(a: FloatArray, dual: AllInOneDual) -> FloatArray:
     return a
 
 
-def capped(a: FloatArray, mass: FloatArray) -> FloatArray:
+def project_on_simplex(a: FloatArray, mass: FloatArray) -> FloatArray:
     """The nearest point of {x ≥ 0, Σx = mass} to each row: max(a − θ, 0), θ by sorting; (r, k) and (r,)."""
     ordered = -np.sort(-a, axis=1)
     levels = (np.cumsum(ordered, axis=1) - mass[:, None]) / np.arange(1, a.shape[1] + 1)
@@ -282,9 +282,9 @@ def _unit(sums: FloatArray, free: bool) -> FloatArray:
 
 def _balance(A: Whole, most: Whole, dual: AllInOneDual) -> None:
     """(JREPAIR.3), in place."""
-    full = (A.sum(axis=1) >= most)[:, None] if dual.shared else most[:, None] <= A
+    full = (A.sum(axis=1) >= most)[:, None] if dual.has_shared_slack else most[:, None] <= A
     for givers in (~full & (A > 0), A > 0):
-        taken = _taken(_flows(np.where(givers, A, 0), dual), _surplus(A, dual))
+        taken = _cancel_surplus(_flows(np.where(givers, A, 0), dual), _surplus(A, dual))
         for p, c in np.argwhere(taken):
             rows = np.flatnonzero((dual.label == p) & givers[:, c])
             A[rows, c] -= _shares(A[rows, c], int(taken[p, c]))
@@ -298,17 +298,17 @@ def _flows(A: Whole, dual: AllInOneDual) -> Whole:
 
 
 def _surplus(A: Whole, dual: AllInOneDual) -> Whole:
-    """What leaves each class beyond what arrives: (k,)."""
+    """Return the flow out of each class minus the flow into it: (k,)."""
     flows = _flows(A, dual)
     return np.asarray(flows.sum(axis=1) - flows.sum(axis=0))
 
 
-def _taken(flows: Whole, surplus: Whole) -> Whole:
-    """What to take from each flow (k, k) so that nothing is left of the surplus (k,), as far as there are ways."""
+def _cancel_surplus(flows: Whole, surplus: Whole) -> Whole:
+    """Return the amounts to subtract from each flow (k, k) to cancel the surplus (k,), as far as paths exist."""
     left, excess = flows.copy(), surplus.copy()
     for p in np.flatnonzero(surplus > 0):
         while excess[p] > 0:
-            way = _way(left, int(p), excess < 0)
+            way = _find_path(left, int(p), excess < 0)
             if way is None:
                 break
             amount = min(int(excess[p]), -int(excess[way[-1]]), *(int(left[i, j]) for i, j in _steps(way)))
@@ -323,7 +323,7 @@ def _steps(way: list[int]) -> list[tuple[int, int]]:
     return list(pairwise(way))
 
 
-def _way(flows: Whole, start: int, ends: NDArray[np.bool_]) -> list[int] | None:
+def _find_path(flows: Whole, start: int, ends: NDArray[np.bool_]) -> list[int] | None:
     """The shortest way from a class to one of the ends along which there is flow."""
     from scipy.sparse.csgraph import breadth_first_order
 
@@ -335,7 +335,7 @@ def _way(flows: Whole, start: int, ends: NDArray[np.bool_]) -> list[int] | None:
 
 
 def _shares(values: IntArray, amount: int) -> Whole:
-    """What each of some whole numbers (r,) gives of an amount: a little comes from the largest, more from all."""
+    """Split an amount over whole numbers (r,): a small amount comes from the largest, a larger one from all."""
     largest = int(values.argmax())
     cut: Whole = np.zeros(len(values), dtype=np.int64)
     if amount <= SMALL * int(values[largest]):

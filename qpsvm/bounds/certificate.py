@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.formatting import build_repr
+from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.words import outline
-from qpsvm.program.losses import block_terms, gap_term, largest_in_block, loss
-from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.program.losses import bound_block_terms, compute_gap_term, compute_loss, find_block_maximum
+from qpsvm.program.svm_dual import DualGroup, SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
@@ -95,7 +95,7 @@ class Certificate:
     size : float
         What that gap is a share of, from below; NaN where rounding was not counted.
     kind : ndarray of int8, shape (m,), or None
-        Which rows are at a bound, where somebody has looked at these numbers already.
+        Which rows are at a bound, if that was determined already.
     intercepts : ndarray, shape (k,), or None
         b of several classes in one program, as the caller gets it: its levels are multipliers, and b is 0.
 
@@ -159,20 +159,20 @@ class Certificate:
 
     @property
     def unit(self) -> float:
-        """What (CERT.1) is multiplied by to be in the units of the objective."""
+        """Factor from (CERT.1) to the units of the objective."""
         return self.svm.unit
 
     @property
     def rounding(self) -> float:
-        """How much of `gap` is there for rounding alone; 0 where that was not counted."""
+        """Part of `gap` that only bounds rounding errors; 0 if these were not bounded."""
         return max(self.gap - self.measured, 0.0) if math.isfinite(self.gap) and self.measured >= 0.0 else 0.0
 
     def __repr__(self) -> str:
         hidden = ("intervals", "kind")
         shown = {name: part for name, part in vars(self).items() if part is not None and name not in hidden}
-        return outline("Certificate", **shown)
+        return build_repr("Certificate", **shown)
 
-    def changed(self, **parts: Any) -> Certificate:
+    def replace(self, **parts: Any) -> Certificate:
         """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
 
         Parameters
@@ -189,7 +189,7 @@ class Certificate:
         --------
         >>> import qpsvm
         >>> certificate = qpsvm.CSVM([[0.0], [2.0]], [0, 1]).certify([0.5, 0.5])
-        >>> print(certificate.changed(gap=1.0).gap)
+        >>> print(certificate.replace(gap=1.0).gap)
         1.0
         """
         copy = object.__new__(Certificate)
@@ -203,20 +203,20 @@ class Certificate:
         return copy
 
     @property
-    def short(self) -> FloatArray:
-        """What is missing to the margin, t, negative beyond it: (m,)."""
+    def violation(self) -> FloatArray:
+        """Violation t of the margin, negative beyond it: (m,)."""
         return self.margin - self.yf
 
     @property
     def xi(self) -> FloatArray:
         """Slacks ξ = max(t, 0): (m,)."""
-        return np.maximum(self.short, 0.0)
+        return np.maximum(self.violation, 0.0)
 
     @property
     def gradient(self) -> FloatArray:
         """The gradient of the dual's Lagrangian, δα − t: (m,); ≥ 0 where α = 0, 0 where it is free, ≤ 0 where α = U."""
-        short = self.short
-        return self.svm.curvature * self.alpha - short if self.svm.curved else -short
+        short = self.violation
+        return self.svm.curvature * self.alpha - short if self.svm.has_curvature else -short
 
     @property
     def terms(self) -> FloatArray:
@@ -250,7 +250,7 @@ def gap_terms(
 ) -> FloatArray:
     """(CERT.1): the terms g (m,) of the gap, for α, U, s∘f and δ (m,) each; δ = 0 where it is None."""
     t = margin - yf
-    return gap_term(alpha, t, upper, np.zeros_like(alpha) if curvature is None else curvature)
+    return compute_gap_term(alpha, t, upper, np.zeros_like(alpha) if curvature is None else curvature)
 
 
 def objective_terms(
@@ -278,13 +278,13 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
     Hard rows count as reached: whether they are is for the caller to know.
     """
     terms, losses = 0.0, 0.0
-    values, common = svm.at_rows(u), common_value(margin)
+    values, common = svm.at_rows(u), find_common_value(margin)
     if svm.block > 1:
         t, (upper, curvature) = margin - svm.sign * (values + b), (svm.upper, svm.curvature)
-        terms = float(block_terms(alpha, t, t, upper, curvature, svm.block).sum())
-        T = largest_in_block(t, svm.block)
-        return terms, float(loss(T, upper[:: svm.block], curvature[:: svm.block]).sum())
-    simple = svm.hard is None and not svm.curved
+        terms = float(bound_block_terms(alpha, t, t, upper, curvature, svm.block).sum())
+        T = find_block_maximum(t, svm.block)
+        return terms, float(compute_loss(T, upper[:: svm.block], curvature[:: svm.block]).sum())
+    simple = svm.hard_rows is None and not svm.has_curvature
     for start in range(0, len(alpha), BLOCK):
         part = slice(start, start + BLOCK)
         a, C = alpha[part], svm.upper[part]
@@ -297,10 +297,10 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
             np.subtract(xi, t, out=t)  # y f − m + ξ
             terms += float((C - a) @ xi) + float(a @ t)  # (CERT.1), (CSVM.8), (NUSVM.9), (PHINGE.8)
             continue
-        if svm.hard is not None:
-            np.minimum(t, 0.0, out=t, where=svm.hard[part])
-        losses += float(loss(t, C, svm.curvature[part]).sum())
-        terms += float(gap_term(a, t, C, svm.curvature[part]).sum())  # (CERT.1)
+        if svm.hard_rows is not None:
+            np.minimum(t, 0.0, out=t, where=svm.hard_rows[part])
+        losses += float(compute_loss(t, C, svm.curvature[part]).sum())
+        terms += float(compute_gap_term(a, t, C, svm.curvature[part]).sum())  # (CERT.1)
     return terms, losses
 
 
@@ -349,11 +349,11 @@ class PrimalPoint:
 
 def kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
     """w = Σ_j c_j φ(x_j) for c (n,), as w(α) where c = β, or what is left of β in a positive part."""
-    u = space.centred @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
+    u = space.centred_gram @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
     return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # what is below 0 is rounding
 
 
-def multiplier(point: Certificate, group: Group) -> float:
+def multiplier(point: Certificate, group: DualGroup) -> float:
     """μ of a group: one of the margins, or else the intercept over the rows computed with."""
     return point.multipliers.get(group.multiplier, point.level)
 

@@ -51,8 +51,8 @@ def _reach_of_levels(svm: SVMDual, u: FloatArray) -> float:
     With a free intercept, c is the least (u_i − u_j)/(ℓ_i + ℓ_j) over the pairs of a row i with s > 0 and a row j with
     s < 0: Newton's method on the pair that is furthest from its levels, which ends with the pair that is the least.
     """
-    assert svm.hard is not None
-    values, level, plus = svm.at_rows(u)[svm.hard], svm.level[svm.hard], svm.sign[svm.hard] > 0
+    assert svm.hard_rows is not None
+    values, level, plus = svm.at_rows(u)[svm.hard_rows], svm.level[svm.hard_rows], svm.sign[svm.hard_rows] > 0
     if svm.intercept is None or svm.intercept.ridge:
         return float((np.where(plus, values, -values) / level).min())
     upper, lower, most, least = values[plus], values[~plus], level[plus], level[~plus]
@@ -68,14 +68,14 @@ def _reach_of_levels(svm: SVMDual, u: FloatArray) -> float:
 def hard_ends(svm: SVMDual, u: FloatArray) -> tuple[float, float]:
     """The smallest u of the hard rows with s > 0, and the largest of those with s < 0."""
     values, plus = svm.at_rows(u), svm.sign > 0
-    if svm.hard is None or svm.all_hard:
+    if svm.hard_rows is None or svm.is_hard:
         return (
             float(np.min(values, where=plus, initial=np.inf)),
             float(np.max(values, where=~plus, initial=-np.inf)),
         )
     return (
-        float(np.min(values, where=plus & svm.hard, initial=np.inf)),
-        float(np.max(values, where=~plus & svm.hard, initial=-np.inf)),
+        float(np.min(values, where=plus & svm.hard_rows, initial=np.inf)),
+        float(np.max(values, where=~plus & svm.hard_rows, initial=-np.inf)),
     )
 
 
@@ -102,11 +102,11 @@ FEW_ROWS, FEW_NUMBERS = 60, 4000
 
 
 @dataclass(frozen=True, eq=False)
-class Room:
+class RowFeasibility:
     """What (ROOM.1) to (ROOM.3) say of k rows.
 
     z (r,)
-    b: A point that keeps the rows, with room in all but those of `equal`.
+    b: A point that keeps the rows, with room in all but those of `equality_mask`.
     equal (k,): Rows that can be kept as equalities only.
     farkas (k,) or None: λ of (ROOM.2) where no point keeps the rows.
     exact: Whether λ was found in fractions, so that its sums are 0 and not rounding.
@@ -119,32 +119,36 @@ class Room:
     exact: bool = False
 
 
-def room(a: FloatArray, e: FloatArray, level: FloatArray) -> Room:
+def find_feasible_point(a: FloatArray, e: FloatArray, level: FloatArray) -> RowFeasibility:
     """Look for a point that keeps rows a·z + e b ≥ ℓ. Shapes: a (k, r), e, level (k,). Raises SolverError."""
     k, r = a.shape
     unit = float(np.abs(level).max(initial=0.0)) or 1.0
     size = float(np.sqrt((a * a).sum(axis=1).mean())) or 1.0
     left, right = np.column_stack([a / size, e]), level / unit
     spread = [(None, None)] * (r + 1)
-    first = _solved(
+    first = _solve_linear_program(
         np.append(np.zeros(r + 1), 1.0), np.column_stack([left, np.ones(k)]), right, [*spread, (-1.0, None)]
     )
     epsilon, z = float(first.x[-1]), first.x[:-1]
     nothing = np.zeros(k, dtype=bool)
     if epsilon > ROUNDING:
         weights = np.maximum(-first.ineqlin.marginals, 0.0)
-        proof, exact = _sharpened(weights, np.column_stack([a, e]), level)
-        return Room(np.zeros(r), 0.0, nothing, proof, exact)
+        proof, exact = _refine_farkas_weights(weights, np.column_stack([a, e]), level)
+        return RowFeasibility(np.zeros(r), 0.0, nothing, proof, exact)
     if epsilon < -ROUNDING:
-        return Room(z[:r] * (unit / size), float(z[r]) * unit, nothing)
+        return RowFeasibility(z[:r] * (unit / size), float(z[r]) * unit, nothing)
     costs = np.concatenate([np.zeros(r + 2), -np.ones(k)])
     columns = np.column_stack([left, -right, -np.eye(k)])
-    second = _solved(costs, columns, np.zeros(k), [*spread, (1.0, None), *[(0.0, 1.0)] * k])
+    second = _solve_linear_program(costs, columns, np.zeros(k), [*spread, (1.0, None), *[(0.0, 1.0)] * k])
     sigma = float(second.x[r + 1])
-    return Room(second.x[:r] * (unit / size / sigma), float(second.x[r]) * unit / sigma, second.x[r + 2 :] < 0.5)
+    return RowFeasibility(
+        second.x[:r] * (unit / size / sigma), float(second.x[r]) * unit / sigma, second.x[r + 2 :] < 0.5
+    )
 
 
-def _solved(costs: FloatArray, left: FloatArray, right: FloatArray, bounds: list[tuple[float | None, ...]]) -> Any:
+def _solve_linear_program(
+    costs: FloatArray, left: FloatArray, right: FloatArray, bounds: list[tuple[float | None, ...]]
+) -> Any:
     """HiGHS on: minimise costs·x subject to left x ≥ right and bounds."""
     from scipy.optimize import linprog  # imported late: it costs a tenth of a second
 
@@ -154,7 +158,7 @@ def _solved(costs: FloatArray, left: FloatArray, right: FloatArray, bounds: list
     return found
 
 
-def _sharpened(weights: FloatArray, rows: FloatArray, level: FloatArray) -> tuple[FloatArray, bool]:
+def _refine_farkas_weights(weights: FloatArray, rows: FloatArray, level: FloatArray) -> tuple[FloatArray, bool]:
     """λ of (ROOM.2) without rounding, where its rows are few: the one direction with Σ λ_k (a_k, e_k) = 0."""
     weights = np.where(weights > IDLE * weights.max(), weights, 0.0)
     support = np.flatnonzero(weights)

@@ -20,13 +20,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import common_value, total
-from qpsvm.base.arrays.quantiles import crossing, quantile_interval
+from qpsvm.base.arrays.frozen import find_common_value, sum_where
+from qpsvm.base.arrays.quantiles import find_crossing, find_quantile_interval
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import PrimalPoint, kernel_point
 from qpsvm.bounds.points import DIRECT_VALUES, point_beside, span_of, spanned_points
-from qpsvm.program.svm_dual import Part, SVMDual
+from qpsvm.program.svm_dual import DualPart, SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Bounds that cross by no more than this share of their size are one: rounding.
@@ -65,9 +65,9 @@ def primal_points(
 
     def candidates() -> Iterator[PrimalPoint]:
         if w is not None:
-            near = space.representable(w)
+            near = space.round_weights(w)
             yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
-        near = space.representable(unmoved)
+        near = space.round_weights(unmoved)
         if near is own:
             yield PrimalPoint(space.rows.margins(own), own, half_norm)
         else:
@@ -76,7 +76,7 @@ def primal_points(
     return half_norm, candidates()
 
 
-def reaches(dual: SVMDual, part: Part, u: FloatArray) -> FloatArray:
+def reaches(dual: SVMDual, part: DualPart, u: FloatArray) -> FloatArray:
     """θ_k of (LEVEL.1) for the rows of a part, from u (n,) at the samples; NaN where c_k = 0."""
     if part.column is dual.sign:
         values = dual.at_rows(u)
@@ -89,11 +89,11 @@ def reaches(dual: SVMDual, part: Part, u: FloatArray) -> FloatArray:
         return missing / np.where(part.column == 0.0, np.nan, part.column)
 
 
-def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, float] | None:
-    """All θ that minimise (LEVEL.1), given the θ_k; None where no θ satisfies the hard rows."""
-    upper, column = part.of(dual.upper), part.of(part.column)
-    curvature = part.of(dual.curvature) if dual.curved else None
-    hard = None if dual.hard is None else part.of(dual.hard)
+def interval(dual: SVMDual, part: DualPart, points: FloatArray) -> tuple[float, float] | None:
+    """Return the interval of all θ that minimise (LEVEL.1), given the θ_k; None if none satisfies the hard rows."""
+    upper, column = part.restrict(dual.upper), part.restrict(part.column)
+    curvature = part.restrict(dual.curvature) if dual.has_curvature else None
+    hard = None if dual.hard_rows is None else part.restrict(dual.hard_rows)
     if hard is None:
         weights = upper if part.rows is not None or column is dual.sign else None
         return _soft_interval(points, column, upper, curvature, part, weights)
@@ -111,17 +111,17 @@ def interval(dual: SVMDual, part: Part, points: FloatArray) -> tuple[float, floa
     return min(max(first, low), high), max(min(last, high), low)
 
 
-def average(dual: SVMDual, part: Part, points: FloatArray, alpha: FloatArray) -> float | None:
+def average(dual: SVMDual, part: DualPart, points: FloatArray, alpha: FloatArray) -> float | None:
     """The mean of (LEVEL.5) over the free rows of a part, the points being y − u; None where there are none."""
-    a, upper = part.of(alpha), part.of(dual.upper)
+    a, upper = part.restrict(alpha), part.restrict(dual.upper)
     free = ((a > 0) & (a < upper)).nonzero()[0]  # (LEVEL.5), (CSVM.12), (PHINGE.12): those with 0 < α < C
     if part.column is not dual.sign and part.rows is None:
         free = free[part.column[free] != 0.0]
     if not len(free):
         return None
     values = points[free]
-    if dual.curved:
-        values = values - part.of(dual.curvature)[free] * a[free] / part.of(part.column)[free]
+    if dual.has_curvature:
+        values = values - part.restrict(dual.curvature)[free] * a[free] / part.restrict(part.column)[free]
     return float(np.add.reduce(values)) / len(free)  # (LEVEL.5), (CSVM.12), (PHINGE.12)
 
 
@@ -130,7 +130,7 @@ def _soft_interval(
     column: FloatArray,
     upper: FloatArray,
     curvature: FloatArray | None,
-    part: Part,
+    part: DualPart,
     weights: FloatArray | None = None,
 ) -> tuple[float, float]:
     """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece.
@@ -139,17 +139,17 @@ def _soft_interval(
     """
     if curvature is not None and bool((curvature > 0.0).any()):
         pieces = Pieces(points, column, upper, curvature, part.total, part.ridge)
-        first, last = pieces.first(), -pieces.mirrored().first()
+        first, last = pieces.find_root(), -pieces.reflect().find_root()
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
     if weights is None:
         weights = upper if _all_units(column) else upper * np.abs(column)
     if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
-        low, high = quantile_interval(-points, weights, part.total)  # (LEVEL.3), (NUSVM.13)
+        low, high = find_quantile_interval(-points, weights, part.total)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
-    rising, common = column > 0, common_value(weights)
-    level = total(weights, rising) - part.total
+    rising, common = column > 0, find_common_value(weights)
+    level = sum_where(weights, rising) - part.total
     if part.ridge:
-        found = crossing(points, weights, level, ridge=part.ridge)
+        found = find_crossing(points, weights, level, ridge=part.ridge)
         return found, found
     if part.total > 0.0 and bool(rising.all()):  # the sum of all weights is known up to rounding
         top, weight = _largest(points, weights) if common is None or part.total < common else (math.nan, common)
@@ -160,7 +160,7 @@ def _soft_interval(
     if part.total and not 0.0 <= level <= float(weights.sum()):  # only hard rows can hold θ
         end = math.copysign(math.inf, level)
         return end, end
-    low, high = quantile_interval(points, weights, level)  # (LEVEL.3), (ONE.12), (SVDD.13)
+    low, high = find_quantile_interval(points, weights, level)  # (LEVEL.3), (ONE.12), (SVDD.13)
     return (low if level else -math.inf), high
 
 
@@ -192,8 +192,8 @@ class Pieces:
         self.jumps = self.curvature == 0.0
         self._some, self.count = bool(self.jumps.any()), len(self.points)
 
-    def mirrored(self) -> Pieces:
-        """The same in −θ."""
+    def reflect(self) -> Pieces:
+        """Return the function with θ replaced by −θ."""
         return Pieces(-self.points, -self.column, self.upper, self.curvature, -self.e, self.ridge)
 
     def slope(self, theta: float, right: bool) -> float:
@@ -214,8 +214,8 @@ class Pieces:
         size = abs(self.e) + abs(moved) + float(np.abs(self.column) @ a)
         return 0.0 if abs(value) <= gamma(self.count + 4) * size else value
 
-    def first(self) -> float:
-        """The smallest θ from which on h′ ≥ 0; −∞ or ∞ where all are, or none is."""
+    def find_root(self) -> float:
+        """Return the smallest θ from which on h′ ≥ 0; −∞ if all have it, ∞ if none has."""
         with np.errstate(invalid="ignore"):
             ends = self.points - np.where(self.curvature > 0.0, self.curvature * self.upper, 0.0) / self.column
         knots = np.unique(np.concatenate([self.points, ends[np.isfinite(ends)]]))
@@ -232,10 +232,10 @@ class Pieces:
             if above <= 0.0:
                 return right
             return min(max(left + (right - left) * (-below / (above - below)), left), right)
-        return self._outside(float(knots[0]), -1.0) if low < 0 else self._outside(float(knots[-1]), 1.0)
+        return self._extrapolate(float(knots[0]), -1.0) if low < 0 else self._extrapolate(float(knots[-1]), 1.0)
 
-    def _outside(self, knot: float, side: float) -> float:
-        """`first` to the left of all knots or to the right, where h′ is linear."""
+    def _extrapolate(self, knot: float, side: float) -> float:
+        """Return `first` left or right of all knots, where h′ is linear."""
         endless = np.isinf(self.upper) & (side * self.column < 0.0)
         steepness = self.ridge + float((self.column[endless] ** 2 / self.curvature[endless]).sum())
         value = self.slope(knot, right=side > 0)

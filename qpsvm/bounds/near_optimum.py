@@ -1,4 +1,4 @@
-"""Where every exact optimum lies, given one certified point: a ball for w, and an interval for each free multiplier.
+"""Enclose every exact optimum, given one certified point (`near_optimum`).
 
 g ≥ P(w, μ) − D(α) is proven of a feasible pair. P is strongly convex in w and in the penalised multipliers, with the
 modulus 1 and R_g, and −D in w(α) and in theirs. So with ‖(w, μ)‖² = ‖w‖² + ΣR_g μ_g² and a = ‖(w, μ) − (w, μ)(α)‖
@@ -36,17 +36,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.exactly import Exactly, above, rounded
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.rationals import RationalVector, enclose_fraction, round_up
 from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.near_points import NearFunction, Places
 from qpsvm.bounds.proof import terms
-from qpsvm.bounds.proof.claims import Asked
+from qpsvm.bounds.proof.claims import ProofRequest
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 from qpsvm.bounds.proof.prove import in_floats
 
-#: An end of an interval is found to this share of its distance from the point, in at most so many halvings.
+#: An end of an interval is found to this share of its distance from the point, in at most this many halvings.
 SHARE, HALVINGS = 1e-3, 60
 
 Interval = tuple[float, float]
@@ -54,7 +54,7 @@ Interval = tuple[float, float]
 LINE: Interval = (-math.inf, math.inf)
 
 
-class Part(NamedTuple):
+class MultiplierPart(NamedTuple):
     """Rows (m,) that share a free multiplier, its entries c (m,) in them, and its total."""
 
     rows: NDArray[np.bool_]
@@ -70,7 +70,7 @@ class NearOptimum:
     t: Violations from below and from above, (m,) each.
     """
 
-    asked: Asked
+    asked: ProofRequest
     places: Places
     radius: float
     t: tuple[FloatArray, FloatArray]
@@ -80,9 +80,9 @@ class NearOptimum:
         """The machine."""
         return self.asked.program
 
-    @remembered
+    @cached
     def row_radii(self) -> FloatArray:
-        """How far t*_k may be from t_k for the ball alone, Rρ_k with the penalised multipliers as coordinates: (m,)."""
+        """Bounds of |t*_k − t_k| by the ball alone, Rρ_k with the penalised multipliers as coordinates: (m,)."""
         program = self.program
         sizes = self.places.of_rows(program)
         squares = sizes * sizes
@@ -91,8 +91,8 @@ class NearOptimum:
                 squares = squares + np.square(group.column) * (float(1 / group.ridge) * FEW)
         return _times(self.radius, np.sqrt(squares) * FEW)
 
-    @remembered
-    def shifts(self) -> tuple[list[Part], list[Interval]]:
+    @cached
+    def shifts(self) -> tuple[list[MultiplierPart], list[Interval]]:
         """The parts, and Δ of each: (OPTIMA.2)."""
         parts = free_parts(self.program)
         if parts is None:
@@ -103,21 +103,21 @@ class NearOptimum:
             curvature, upper = ([end[part.rows] for end in ends.bounds] for ends in self._limits)
             t, c = (low[part.rows], high[part.rows]), part.column[part.rows]
             ends = Minimiser(t, c, upper, curvature, part.total), Minimiser(t, -c, upper, curvature, -part.total)
-            found.append((ends[0].least(self._first_step), -ends[1].least(self._first_step)))
+            found.append((ends[0].bound_below(self._first_step), -ends[1].bound_below(self._first_step)))
         return parts, found
 
     @property
-    def _limits(self) -> tuple[Exactly, Exactly]:
+    def _limits(self) -> tuple[RationalVector, RationalVector]:
         return self.program.curvature, self.program.upper
 
     @property
     def _first_step(self) -> float:
-        """Where an end is looked for first: about as far as the ball moves a row."""
+        """First step of the search for an end: about as far as the ball moves a row."""
         radii = self.row_radii
         size = float(np.median(radii)) if len(radii) else 0.0
         return size if 0.0 < size < math.inf else UNIT
 
-    @remembered
+    @cached
     def intercept(self) -> Interval:
         """Δ of the intercept of f, over samples seen from o; (0, 0) where it is absent, or a coordinate of the ball."""
         place = _place_of_intercept(self.program)
@@ -128,19 +128,19 @@ class NearOptimum:
             return found[0]
         if not found:
             return LINE
-        inverse = _unmixing(self.program, parts)[place]
+        inverse = _invert_mixing(self.program, parts)[place]
         low = sum(min(m * end for end in ends) for m, ends in zip(inverse, found, strict=True))
         high = sum(max(m * end for end in ends) for m, ends in zip(inverse, found, strict=True))
         return _outwards(low, high) if not math.isnan(float(low) + float(high)) else LINE
 
     @property
     def in_ball(self) -> float:
-        """What a penalised intercept adds to ‖φ(x)‖²: 1/R."""
+        """Contribution of a penalised intercept to ‖φ(x)‖²: 1/R."""
         groups = [group for group in self.program.groups if group.ridge and _is_intercept(group)]
         return max((float(1 / group.ridge) * FEW for group in groups), default=0.0)
 
     def function(self, size: float) -> NearFunction:
-        """(OPTIMA.3), of an f that is so many times that of the machine."""
+        """Return (OPTIMA.3), for `size` times the f of the machine."""
         return NearFunction(self.radius, self.intercept, self.in_ball, size, self.places.origin)
 
 
@@ -156,10 +156,10 @@ def _times(radius: float, sizes: FloatArray) -> FloatArray:
     return np.where(np.isnan(found), math.inf, found)
 
 
-def near_optimum(asked: Asked, places: Places, enough: float) -> NearOptimum:
+def near_optimum(asked: ProofRequest, places: Places, enough: float) -> NearOptimum:
     """(OPTIMA.1): the ball of the numbers in a user's hands.
 
-    enough: A relative gap that is not looked at with more digits.
+    enough: A relative gap that needs no evaluation with more digits.
     """
     program, held = asked.program, asked.held
     nowhere = NearOptimum(asked, places, math.inf, (np.full(program.m, -math.inf), np.full(program.m, math.inf)))
@@ -176,7 +176,7 @@ def near_optimum(asked: Asked, places: Places, enough: float) -> NearOptimum:
         ends = terms.violations(program, held, measured.values).ends
     g = found.difference[1]
     ridge = terms.group_parts(program, held, point)[2]
-    apart = math.hypot(measured.apart, math.sqrt(2.0 * rounded(ridge)[1])) * FEW
+    apart = math.hypot(measured.apart, math.sqrt(2.0 * enclose_fraction(ridge)[1])) * FEW
     return NearOptimum(asked, places, ball_radius(g, apart), ends)
 
 
@@ -199,11 +199,11 @@ def _free(program: ExactDual) -> list[ExactGroup]:
 
 
 def _place_of_intercept(program: ExactDual) -> int | None:
-    """Which of the free groups is that of the intercept, if any is."""
+    """Return the index of the intercept among the free groups, or None."""
     return next((k for k, group in enumerate(_free(program)) if _is_intercept(group)), None)
 
 
-def free_parts(program: ExactDual) -> list[Part] | None:
+def free_parts(program: ExactDual) -> list[MultiplierPart] | None:
     """The rows that each free multiplier belongs to, (DUAL.2); None where several share rows."""
     groups = _free(program)
     if not groups:
@@ -212,7 +212,7 @@ def free_parts(program: ExactDual) -> list[Part] | None:
         return None
     if len(groups) == 1:
         column = np.array(groups[0].column)
-        return [Part(np.ones(program.m, dtype=bool), column, groups[0].total)]
+        return [MultiplierPart(np.ones(program.m, dtype=bool), column, groups[0].total)]
     if len(groups) != 2:
         return None
     E = np.column_stack([group.column for group in groups])
@@ -228,11 +228,11 @@ def free_parts(program: ExactDual) -> list[Part] | None:
         return None
     (a, b), (c, d) = ([Fraction(int(entry)) for entry in row] for row in rows)
     tau = [(d * totals[0] - c * totals[1]) / det, (a * totals[1] - b * totals[0]) / det]
-    return [Part(same, ones, tau[0]), Part(~same, ones, tau[1])]
+    return [MultiplierPart(same, ones, tau[0]), MultiplierPart(~same, ones, tau[1])]
 
 
-def _unmixing(program: ExactDual, parts: list[Part]) -> FloatArray:
-    """M⁻¹ of μ = M⁻¹θ, entries ±½: (2, 2)."""
+def _invert_mixing(program: ExactDual, parts: list[MultiplierPart]) -> FloatArray:
+    """Return M⁻¹ of μ = M⁻¹θ, entries ±½: (2, 2)."""
     E = np.column_stack([group.column for group in _free(program)])
     M = np.array([E[int(np.argmax(part.rows))] for part in parts])
     det = M[0, 0] * M[1, 1] - M[0, 1] * M[1, 0]
@@ -254,7 +254,7 @@ class Minimiser:
         # a rising end: as little of each α as there may be; a falling one: as much
         self.rising = column[up], t[0][up], upper[0][up], curvature[1][up]
         self.falling = -column[down], t[1][down], upper[1][down], curvature[0][down]
-        self.total = above(total) if total else 0.0
+        self.total = round_up(total) if total else 0.0
         self.lost = gamma(len(column) + 16)
         self.known = np.isfinite(t[0]).all() and np.isfinite(t[1]).all()
 
@@ -276,8 +276,8 @@ class Minimiser:
         found = self.total + lost - gained + spread
         return math.inf if math.isnan(found) else found
 
-    def least(self, step: float) -> float:
-        """A float below which no minimiser is: the largest that is easily found; −∞ where every one is too high."""
+    def bound_below(self, step: float) -> float:
+        """Return the largest float easily found below every minimiser; −∞ if every float is too high."""
         if not self.known:
             return -math.inf
         low, high = 0.0, None

@@ -1,4 +1,4 @@
-"""What (OPTIMA.3) asks of points: how far φ(x) is from the origin that was chosen, and f(x) with a radius.
+"""Bound the distance of φ(x) from the chosen origin, and f(x) with a radius, for (OPTIMA.3).
 
     (PLACE.1)  linear: ‖x − o‖, o the mean of the samples where b is free and they are dense, else 0
     (PLACE.2)  RBF: 1, or with a free b √(2 − 2K(x, z)) from o = φ(z), z the mean of the samples, where that is less
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma, lengths_above
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import FileFormatError
 from qpsvm.bounds.proof.classes import ClassesSpace
@@ -32,7 +32,7 @@ from qpsvm.space.kernels.kernel import squared_norms
 
 #: Roundings of exp, and of a power.
 ROUNDINGS = 16
-#: Numbers of new points that are looked at together.
+#: Numbers of new points that are processed together.
 AT_A_TIME = 4_000_000
 
 
@@ -40,7 +40,7 @@ class Places:
     """ρ of (OPTIMA.2) at the points of a program, and of (OPTIMA.3) at new ones.
 
     kernel: Of the new points; linear where they are coordinates.
-    free: Whether there is a free intercept, and nobody's own rows beside it: then o may be chosen.
+    free: Whether there is a free intercept, and no linear constraints: then o may be chosen.
     """
 
     def __init__(self, space: Space, kernel: Kernel, free: bool) -> None:
@@ -58,7 +58,7 @@ class Places:
             assert isinstance(space, KernelSpace)
             self._of_kernel(space, free)
             return
-        blocks = (piece for block in self._rows.blocks() for piece in block.pieces())
+        blocks = (piece for block in self._rows.blocks() for piece in block.iter_tiles())
         self.own = np.concatenate([_lengths(piece.matrix, self.origin) for piece in blocks])
 
     def _of_kernel(self, space: KernelSpace, free: bool) -> None:
@@ -78,7 +78,7 @@ class Places:
                 self.origin = None
 
     def of_rows(self, program: ExactDual) -> FloatArray:
-        """Those of the rows of a program, from above: (m,)."""
+        """Return upper bounds of the distances of the rows of a program: (m,)."""
         own = np.repeat(self.own, self.classes)
         if program.mix is not None:
             longest = int(np.diff(program.mix.indptr).max(initial=0))
@@ -109,7 +109,7 @@ class NearFunction:
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Bounds and f of a model at checked samples (q, d), K(x, x) of a matrix (q,): (q, k) each."""
         if isinstance(model.kernel, FeatureMap) and model.w is not None:
-            samples, model = model.kernel.features(samples), model.over_features
+            samples, model = model.kernel.features(samples), model.linear_model
         with np.errstate(all="ignore"):
             f, lost = decision_values(model, samples, diagonal)
             sizes = sizes_at(model.kernel, self.origin, samples, diagonal)
@@ -122,7 +122,7 @@ class NearFunction:
         return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most), f
 
     def record(self) -> dict[str, Any]:
-        """What JSON can hold; None is infinite."""
+        """Return the attributes as JSON values; infinity becomes None."""
         numbers = {"radius": self.radius, "low": self.shift[0], "high": self.shift[1]}
         finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
         origin = None if self.origin is None else self.origin.tolist()
@@ -130,7 +130,7 @@ class NearFunction:
 
     @classmethod
     def of_record(cls, record: Any, d: int) -> NearFunction:
-        """From such a record, checked, of a model of d features. Raises FileFormatError."""
+        """Build the function from such a record of a model of d features. Raises FileFormatError."""
         try:
             low, high, radius = (
                 end if record[name] is None else float(record[name])
@@ -172,7 +172,7 @@ def _from_origin(kernel: RBF, X: Matrix, origin: FloatArray) -> FloatArray:
 def _lengths(X: Matrix, origin: FloatArray | None) -> FloatArray:
     """‖x − o‖ from above: (q,)."""
     apart = X if origin is None else as_dense(X) - origin
-    found: FloatArray = lengths_above(squared_norms(apart), X.shape[1]) * FEW
+    found: FloatArray = bound_row_norms(squared_norms(apart), X.shape[1]) * FEW
     return found
 
 
@@ -218,7 +218,7 @@ def _linear(X: Matrix, ws: FloatArray) -> tuple[FloatArray, FloatArray]:
     """⟨w, x⟩ of each w: (q, k) each."""
     space = LinearSpace(as_row_source(X))
     nothing = np.zeros(X.shape[0])
-    parts = [space.measured(Primal(w, None), nothing, nothing).values for w in ws]
+    parts = [space.measure(Primal(w, None), nothing, nothing).values for w in ws]
     return np.column_stack([part.high for part in parts]), np.column_stack([part.radius for part in parts])
 
 
@@ -235,7 +235,7 @@ def _by_kernel(model: Any, X: Matrix, coef: FloatArray) -> tuple[FloatArray, Flo
         columns = np.vstack([coef, np.zeros((q, coef.shape[1]))])
         nothing = np.zeros(len(columns))
         parts = [
-            space.measured(Primal(None, c), np.ascontiguousarray(c), nothing).values
+            space.measure(Primal(None, c), np.ascontiguousarray(c), nothing).values
             for c in np.ascontiguousarray(columns.T)
         ]
         return np.column_stack([part.high[s:] for part in parts]), np.column_stack([part.radius[s:] for part in parts])

@@ -1,4 +1,4 @@
-"""How far w(α) is from a w over few samples: from n·r kernel values, where α has many more than r support vectors.
+"""Bound ‖w(α) − w‖ for a w over r samples by n·r kernel values (`Span`), for α with many more support vectors.
 
 Any w = Σ_j c_j φ(z_j) is a primal point, and (GAP.1) holds for it. Its f costs r kernel values a row; what is missing
 is ‖w − w(α)‖, which seems to take all kernel values between support vectors. Instead each φ(x_i) is replaced by a
@@ -35,7 +35,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import blas, lapack, solve_triangular
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import FLOOR, FUNCTION_ROUNDINGS, Accuracy
@@ -73,7 +73,7 @@ class Span:
         for start in range(0, len(support), step):
             self._add(support[start : start + step])
 
-    @remembered
+    @cached
     def _by_differences(self) -> bool:
         """Whether kernel values come from differences of samples, which do not cancel."""
         return isinstance(self.space.kernel, RBF) and not sp.issparse(self.space.X)
@@ -106,7 +106,9 @@ class Span:
         self._blocks = _column_blocks(q)
         self._slack = np.array([gamma(block.stop - block.start + 2) for block in self._blocks])
         squares = self._squares(self._R.T) / (tau * tau)
-        self._long, self._after = (np.sqrt(part.max(axis=1, initial=0.0)) * FEW for part in (squares, _after(squares)))
+        self._long, self._after = (
+            np.sqrt(part.max(axis=1, initial=0.0)) * FEW for part in (squares, _sum_later_blocks(squares))
+        )
         self._stretch = float(np.sqrt(squares.sum(axis=0).max(initial=0.0))) * FEW
         G, off = self._residual(self._K[np.ix_(self._kept, self._kept)], self._R.T)
         self._g = float(((G + off) / tau).max(initial=0.0)) * FEW + self._epsilon
@@ -123,12 +125,14 @@ class Span:
         np.abs(left, out=left)
         largest: FloatArray = (left / self._tau[self._kept, None]).max(axis=0, initial=0.0)
         squares = self._squares(L)
-        off: FloatArray = (self._slack * self._long) @ np.sqrt(squares) + UNIT * self._after @ np.sqrt(_after(squares))
+        off: FloatArray = (self._slack * self._long) @ np.sqrt(squares) + UNIT * self._after @ np.sqrt(
+            _sum_later_blocks(squares)
+        )
         off += len(self._blocks) * UNIT * largest
         return largest, off * FEW
 
     def _add(self, rows: IntArray) -> None:
-        """What some rows add to (SPAN.2)."""
+        """Add the terms of some rows to (SPAN.2)."""
         tau, size, weight = self._tau[self._kept], self._sizes(rows), np.abs(self.beta[rows])
         k = self._values(rows)[self._kept]
         L = solve_triangular(self._R, k, lower=True, check_finite=False)  # (q, k), as A is: Lᵀ and Aᵀ
@@ -172,8 +176,8 @@ def _column_blocks(q: int) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(starts)]
 
 
-def _after(squares: FloatArray) -> FloatArray:
-    """Sums of what comes after each block: (blocks, k)."""
+def _sum_later_blocks(squares: FloatArray) -> FloatArray:
+    """Return the sums of all later blocks, for each block: (blocks, k)."""
     after = np.zeros_like(squares)
     after[:-1] = np.cumsum(squares[:0:-1], axis=0)[::-1]
     return after
@@ -201,7 +205,7 @@ DIRECT_VALUES = 2e8
 def point_beside(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """As `primal_points`, for these coefficients (n,) alone: ‖w − w(α)‖ by (SPAN.2), or from all products if less.
+    """Return what `primal_points` does, for these coefficients (n,) alone: ‖w − w(α)‖ by (SPAN.2), or (SPAN.6).
 
     (SPAN.6)  ‖w − w(α)‖² = cᵀKc − 2βᵀKc + βᵀKβ:  what a factor leaves of different samples is not all of one sign
     """
@@ -222,7 +226,7 @@ def point_beside(
 def spanned_points(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """As `primal_points`, for coefficients (n,): these, those nearest to w(α) over the same samples, and w(α)."""
+    """Return `primal_points` of coefficients (n,): these, the nearest to w(α) over the same samples, and w(α)."""
 
     def spanned(own: FloatArray) -> PrimalPoint:
         apart, radius = span.distance(own)

@@ -1,4 +1,4 @@
-"""From an approximate α to the exact split of free, bound and zero, and from there to full precision.
+"""Find the exact split of α into free, bound and zero, and solve for it in full precision (`polish`).
 
 With Q for the Hessian of (DUAL.1), curvature δ included: if the split of the rows into zero, free (F) and bound is
 known, the optimum is one linear system, for the correction d
@@ -31,10 +31,10 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, lstsq
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.progress import Clock, noted
-from qpsvm.bounds.all_in_one_repair import capped
+from qpsvm.base.resources.progress import Clock, is_interrupted
+from qpsvm.bounds.all_in_one_repair import project_on_simplex
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.program.losses import block_sums
+from qpsvm.program.losses import sum_blocks
 from qpsvm.program.svm_dual import SVMDual
 
 #: Rounds of (POL.1) for each step length; the split settles in about three.
@@ -45,9 +45,9 @@ HOLDS = 8
 FINISHED = 1e-13
 #: Below this the split is right, and other step lengths are not tried.
 POLISHED = 1e-10
-#: A gap below this is good: of more rows than this it is worth so many rounds with each of so many step lengths.
+#: A gap below this is good: of more rows than this it gets this many rounds with each of this many step lengths.
 GOOD, TEACHING_ROWS, ROUNDS_EACH, TRIES = 1e-6, 200, 4, 2
-#: Of more than `FEW_ROWS` rows, it is worth so many with one; of more than `MANY_ROWS`, reaching it is enough.
+#: Of more than `FEW_ROWS` rows, it gets this many with one; of more than `MANY_ROWS`, reaching it is enough.
 FEW_ROWS, FEW_ROUNDS, MANY_ROWS = 700, 3, 1500
 #: The last of the step lengths for few rows, as a share of the row's own 1/Q_ii.
 SHORT = 0.03
@@ -78,13 +78,13 @@ def polish(
 ) -> Certificate:
     """Improve a certified point until its gap is rounding, or no split of the indices improves it any more.
 
-    By so many step lengths at most.
+    By at most this many step lengths.
     """
     best, n = start, len(start.alpha)
-    some, tries, most = _patience(n, start.gap)
-    patience = Patience(clock or Clock(), each, most)
+    some, tries, most = _choose_round_limits(n, start.gap)
+    patience = RoundLimits(clock or Clock(), each, most)
     for tau in islice(_step_lengths(svm, start), tries if lengths is None else lengths):
-        if patience.ended():
+        if patience.is_exhausted():
             break
         best = _active_set_rounds(svm, start, best, certify, tau, min(rounds, some), patience)
         if best.gap <= POLISHED or (best.gap <= GOOD and n > MANY_ROWS):
@@ -95,27 +95,27 @@ def polish(
 
 
 @dataclass(frozen=True, eq=False)
-class Patience:
+class RoundLimits:
     """What rounds may cost: a clock, the seconds that a certificate takes, and the most free rows."""
 
     clock: Clock
     each: float
     most: int
 
-    def ended(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether another round would not end in time, or the user has interrupted."""
-        return noted() or self.clock.left <= PRODUCTS * self.each
+        return is_interrupted() or self.clock.remaining <= PRODUCTS * self.each
 
     def free_rows(self) -> int:
         """The most free rows that (POL.1) is solved for in what is left."""
-        left = self.clock.left - PRODUCTS * self.each
+        left = self.clock.remaining - PRODUCTS * self.each
         if left == float("inf"):
             return self.most
         return min(self.most, int((max(left, 0.0) / SOLVE_SECONDS) ** (1 / 3)))
 
 
-def _patience(n: int, gap: float) -> tuple[int, int | None, int]:
-    """Rounds for each step length, step lengths (None: all), and most free rows: a good point of many rows gets few."""
+def _choose_round_limits(n: int, gap: float) -> tuple[int, int | None, int]:
+    """Return the rounds per step length, the step lengths (None: all) and the most free rows of a point."""
     if gap > GOOD or n <= TEACHING_ROWS:
         return ROUNDS, None, CHOLESKY_ROWS
     return (ROUNDS_EACH, TRIES, CHOLESKY_ROWS) if n <= FEW_ROWS else (FEW_ROUNDS, 1, MODEST_ROWS)
@@ -131,10 +131,10 @@ def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
     exact, many = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS and svm.classes is None
     if exact and many:
         yield np.zeros(len(free))
-    curvature = svm.matrix.diagonal()
+    curvature = svm.hessian.diagonal()
     curvature = np.maximum(curvature, max(1e-6 * float(curvature.mean()), np.finfo(float).tiny))
     yield 1.0 / curvature
-    if svm.bounded:
+    if svm.is_bounded:
         yield svm.upper
         yield np.sqrt(svm.upper / curvature)
     yield 100.0 / curvature
@@ -151,11 +151,11 @@ def _active_set_rounds(
     certify: Callable[[FloatArray], Certificate],
     tau: FloatArray,
     rounds: int,
-    patience: Patience,
+    patience: RoundLimits,
 ) -> Certificate:
     point, seen = start, set[bytes]()
     for _ in range(rounds):
-        if patience.ended() or not np.isfinite(point.yf).all():
+        if patience.is_exhausted() or not np.isfinite(point.yf).all():
             break
         predicted = point.alpha - tau * point.gradient
         split = _split(svm, predicted)
@@ -181,23 +181,23 @@ def _split(svm: SVMDual, v: FloatArray) -> NDArray[np.int8]:
         return np.where(v <= 0, 0, np.where(v >= svm.upper, 2, 1)).astype(np.int8)
     v, upper = np.maximum(v, 0.0).reshape(-1, svm.block), svm.upper[:: svm.block]
     full = v.sum(axis=1) >= upper
-    v[full] = capped(v[full], upper[full])
+    v[full] = project_on_simplex(v[full], upper[full])
     return np.where(v > 0.0, np.where(full, 3, 1)[:, None], 0).astype(np.int8).ravel()
 
 
-def _held(svm: SVMDual, solved: FloatArray, split: NDArray[np.int8]) -> NDArray[np.int8] | None:
-    """The split with whatever left its bounds put there; None where nothing did."""
+def _move_to_bounds(svm: SVMDual, solved: FloatArray, split: NDArray[np.int8]) -> NDArray[np.int8] | None:
+    """Return the split with violated bounds made active; None if there are none."""
     below = solved < 0
     if svm.block == 1:
         above = solved > svm.upper
         return np.where(below, 0, np.where(above, 2, split)).astype(np.int8) if (below.any() or above.any()) else None
-    over = np.repeat(block_sums(np.maximum(solved, 0.0), svm.block) > svm.upper[:: svm.block], svm.block)
+    over = np.repeat(sum_blocks(np.maximum(solved, 0.0), svm.block) > svm.upper[:: svm.block], svm.block)
     over &= split == 1
     return np.where(below, 0, np.where(over, 3, split)).astype(np.int8) if (below.any() or over.any()) else None
 
 
-def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], patience: Patience) -> FloatArray | None:
-    """(POL.1) for a `_split` (n,); None where too many are free or it has no solution.
+def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], patience: RoundLimits) -> FloatArray | None:
+    """(POL.1) for a `_classify_rows` (n,); None where too many are free or it has no solution.
 
     Variables that the solution takes out of the box are held at the bound that they cross, and it is solved again.
     """
@@ -205,9 +205,9 @@ def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], patie
         return None
     solved = _solve_free(svm, alpha, split)
     for _ in range(HOLDS):
-        if solved is None or patience.ended():
+        if solved is None or patience.is_exhausted():
             return None
-        held = _held(svm, solved, split)
+        held = _move_to_bounds(svm, solved, split)
         if held is None:
             break
         split = held
@@ -221,15 +221,15 @@ def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> Flo
     snapped = np.where(split == 2, svm.upper, np.where(split & 1, alpha, 0.0))
     T = None
     if (split == 3).any():
-        snapped, T = _coupled(svm, snapped, split, free)
+        snapped, T = _couple_blocks(svm, snapped, split, free)
     if not len(free) or (T is not None and not T.shape[1]):
         return snapped
-    residual = svm.level[free] - (svm.matrix @ snapped)[free]
+    residual = svm.level[free] - (svm.hessian @ snapped)[free]
     parts = svm.parts
     E = np.array([part.column[free] for part in parts]).T.reshape(len(free), len(parts))
     ridge = np.array([part.ridge for part in parts])
     missing = np.array([part.total - float(part.column @ snapped) for part in parts])
-    Q = svm.matrix.block(free, free)
+    Q = svm.hessian.block(free, free)
     if T is not None:
         Q, E, residual = T.T @ (T.T @ Q).T, T.T @ E, T.T @ residual
     step = bordered_solve(Q, E, ridge, residual, missing)
@@ -239,17 +239,17 @@ def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> Flo
     return snapped
 
 
-def _coupled(
+def _couple_blocks(
     svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], free: IntArray
 ) -> tuple[FloatArray, sp.csr_array]:
-    """(POL.3): α with every full block at its bound, and T (free rows, variables)."""
+    """Return α with every full block at its bound, and T (free rows, variables), by (POL.3)."""
     inside = np.where(split == 3, alpha, -np.inf).reshape(-1, svm.block)
     full = np.flatnonzero((split == 3).reshape(-1, svm.block).any(axis=1))
     makes_up = np.full(len(inside), -1)
     makes_up[full] = full * svm.block + inside[full].argmax(axis=1)
     snapped = alpha.copy()
     snapped[makes_up[full]] = 0.0
-    snapped[makes_up[full]] = svm.upper[makes_up[full]] - block_sums(snapped, svm.block)[full]
+    snapped[makes_up[full]] = svm.upper[makes_up[full]] - sum_blocks(snapped, svm.block)[full]
     others = np.flatnonzero(makes_up[free // svm.block] != free)
     partner = makes_up[free[others] // svm.block]
     coupled = np.flatnonzero(partner >= 0)
@@ -314,7 +314,7 @@ def _schur_solve(
 
 
 def _pseudo_inverse(S: FloatArray) -> FloatArray:
-    """Of a small positive semidefinite S (m, m): a row of E may be absent among the free vectors."""
+    """Return the pseudo-inverse of a small semidefinite S (m, m): a row of E may have no free entries."""
     if len(S) == 1:
         return np.array([[1.0 / S[0, 0] if S[0, 0] > 0 else 0.0]])
     inverse: FloatArray = np.asarray(np.linalg.pinv(S, rcond=RANK_TOLERANCE, hermitian=True), dtype=np.float64)

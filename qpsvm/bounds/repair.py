@@ -1,4 +1,4 @@
-"""From any numbers to a feasible α: into the box, then onto the equalities of each part.
+"""Turn any numbers into a feasible α: clip to the box, then project on the equalities of each part.
 
 What is nearest in the norm would take a QP of its own; what is cheap and near is enough, because any α is certified.
 
@@ -27,12 +27,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import common_value, times
-from qpsvm.base.arrays.rounding import bounded_total
+from qpsvm.base.arrays.frozen import find_common_value, multiply
+from qpsvm.base.arrays.rounding import sum_with_bound
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import all_in_one_repair
 from qpsvm.bounds.all_in_one_repair import LARGEST
-from qpsvm.program.svm_dual import Part, SVMDual, Users
+from qpsvm.program.svm_dual import DualPart, LinearConstraints, SVMDual
 
 EPS = float(np.finfo(float).eps)
 #: What a few operations may cost, in units of EPS.
@@ -44,31 +44,31 @@ SMALL, CARRIERS = 1e-9, 4
 def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """The nearest cheap feasible α: (m,), a new array."""
     if dual.classes is not None:
-        return dual.classes.flat(all_in_one_repair.feasible(dual.classes, dual.classes.square(alpha)))
-    if dual.users is not None:
-        return _beside_users(dual, dual.users, alpha)
+        return dual.classes.flatten_alpha(all_in_one_repair.feasible(dual.classes, dual.classes.unflatten_alpha(alpha)))
+    if dual.linear_constraints is not None:
+        return _beside_users(dual, dual.linear_constraints, alpha)
     equalities = [part for part in dual.parts if not part.ridge]
     if not np.maximum.reduce(np.abs(alpha), initial=0.0) <= LARGEST:
         alpha = np.clip(alpha, -LARGEST, LARGEST)
-    if dual.mirrored and not dual.margins:
-        alpha = one_sided(dual, alpha)
+    if dual.is_two_sided and not dual.margin_groups:
+        alpha = remove_common_part(dual, alpha)
     if not equalities:
-        return boxed(alpha, dual.upper)
+        return clip_to_box(alpha, dual.upper)
     if (part := equalities[0]).rows is None:
         return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part.total, part.column)
-    a = boxed(alpha, dual.upper)
+    a = clip_to_box(alpha, dual.upper)
     for part in equalities:
-        upper, rows = part.of(dual.upper), part.places
+        upper, rows = part.restrict(dual.upper), part.row_indices
         near = capped_simplex(alpha[rows], upper, part.total, a[rows])
         a[rows] = _exactly(near, upper, part.total)
     return a
 
 
-def _beside_users(dual: SVMDual, users: Users, alpha: FloatArray) -> FloatArray:
+def _beside_users(dual: SVMDual, users: LinearConstraints, alpha: FloatArray) -> FloatArray:
     """(REPAIR.7): (m,)."""
-    own, share = users.own, 1.0
+    own, share = users.unconstrained_dual, 1.0
     prices = np.clip(alpha[own.m :], 0.0, LARGEST)
-    for i, j in users.opposite:
+    for i, j in users.opposite_pairs:
         prices[[i, j]] -= prices[[i, j]].min()
     for part in dual.parts:
         if part.ridge:
@@ -81,20 +81,20 @@ def _beside_users(dual: SVMDual, users: Users, alpha: FloatArray) -> FloatArray:
         if abs(moved) > abs(end):
             share = min(share, end / moved * (1.0 - SMALL))
     prices *= max(share, 0.0)
-    return np.concatenate([feasible(beside(dual, users, prices), alpha[: own.m]), prices])
+    return np.concatenate([feasible(fix_constraint_multipliers(dual, users, prices), alpha[: own.m]), prices])
 
 
-def beside(dual: SVMDual, users: Users, prices: FloatArray) -> SVMDual:
-    """The machine alone, with totals that make up for prices (p,) of a user's rows: e − E_Uᵀλ in place of e."""
-    own = users.own
+def fix_constraint_multipliers(dual: SVMDual, users: LinearConstraints, prices: FloatArray) -> SVMDual:
+    """Return the machine with totals that balance multipliers (p,) of linear constraints: e − E_Uᵀλ in place of e."""
+    own = users.unconstrained_dual
     totals = [group.total - float(group.column[own.m :] @ prices) for group in dual.groups]
     moved = zip(own.groups, totals, strict=True)
     return replace(own, groups=tuple(replace(group, total=total) for group, total in moved))
 
 
-def one_sided(dual: SVMDual, alpha: FloatArray) -> FloatArray:
-    """α (m,) of mirrored rows without what the two rows of a sample have in common, (REPAIR.6): β stays."""
-    a, n = boxed(alpha, dual.upper), dual.n
+def remove_common_part(dual: SVMDual, alpha: FloatArray) -> FloatArray:
+    """Return α (m,) of two-sided rows without the common part of the two rows of a sample, (REPAIR.6): β stays."""
+    a, n = clip_to_box(alpha, dual.upper), dual.n
     free = np.where(dual.level[:n] + dual.level[n:] <= 0.0, np.minimum(a[:n], a[n:]), 0.0)
     a[:n] -= free
     a[n:] -= free
@@ -104,9 +104,9 @@ def one_sided(dual: SVMDual, alpha: FloatArray) -> FloatArray:
 def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     """The nearest cheap feasible α that keeps what is at a bound there, where the others can make up for it: (m,)."""
     equalities = [part for part in dual.parts if not part.ridge]
-    if len(equalities) != 1 or equalities[0].rows is not None or dual.users is not None:
+    if len(equalities) != 1 or equalities[0].rows is not None or dual.linear_constraints is not None:
         return feasible(dual, alpha)
-    column, near = equalities[0].column, boxed(alpha, dual.upper)
+    column, near = equalities[0].column, clip_to_box(alpha, dual.upper)
     surplus = float(near @ column) - equalities[0].total
     fall = column * surplus > 0.0
     room = np.where((near > 0.0) & (near < dual.upper), np.where(fall, near, dual.upper - near), 0.0)
@@ -116,25 +116,25 @@ def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     return feasible(dual, near)
 
 
-def _on_all_rows(dual: SVMDual, part: Part, alpha: FloatArray) -> FloatArray:
+def _on_all_rows(dual: SVMDual, part: DualPart, alpha: FloatArray) -> FloatArray:
     if part.total == 0.0:
-        return balanced(alpha, part.column, dual.upper)
+        return balance_sides(alpha, part.column, dual.upper)
     if part.total > 0.0 and bool((part.column > 0).all()):
-        return _raised(alpha, part.column, dual.upper, part.total)
+        return _project_up(alpha, part.column, dual.upper, part.total)
     if part.total < 0.0 and bool((part.column < 0).all()):
-        return _raised(alpha, -part.column, dual.upper, -part.total)
-    return balanced(alpha, part.column, dual.upper, part.total)
+        return _project_up(alpha, -part.column, dual.upper, -part.total)
+    return balance_sides(alpha, part.column, dual.upper, part.total)
 
 
-def _raised(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float) -> FloatArray:
-    """The nearest α in the box with Σ c α = mass, for c > 0: (m,) each; nearest in cα."""
+def _project_up(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float) -> FloatArray:
+    """Return the nearest α in the box with Σ c α = mass, for c > 0: (m,) each; nearest in cα."""
     scaled = capped_simplex(alpha * column, upper * column, mass)
     return np.asarray(np.minimum(scaled / column, upper))
 
 
-def balanced(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0) -> FloatArray:
-    """The nearest cheap point of {0 ≤ α ≤ U, Σ c α = e}: clip, then scale the heavier side down. All (m,)."""
-    clipped = boxed(alpha, upper)
+def balance_sides(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0) -> FloatArray:
+    """Return a cheap point near α in {0 ≤ α ≤ U, Σ c α = e}: clip, then scale the heavier side down. All (m,)."""
+    clipped = clip_to_box(alpha, upper)
     products, whole, count = float(clipped @ column), float(np.add.reduce(clipped)), len(clipped)
     surplus = products - mass
     heavier = 0.5 * (whole + abs(surplus))
@@ -152,18 +152,18 @@ def balanced(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: flo
         np.multiply(clipped, share / size, out=clipped, where=heavy)
         return clipped
     clipped[heavy] = 0.0
-    clipped[light] = _raised(clipped[light], np.abs(column[light]), upper[light], abs(mass))
+    clipped[light] = _project_up(clipped[light], np.abs(column[light]), upper[light], abs(mass))
     return clipped
 
 
 def _exactly(alpha: FloatArray, upper: FloatArray, total: float, column: FloatArray | None = None) -> FloatArray:
     """(REPAIR.9) for one part, in place: α, U and the column c, 1 where it is None, (m,) each."""
     products = alpha if column is None else column * alpha
-    surplus = bounded_total(products, *((-total,) if total else ()))[0]
+    surplus = sum_with_bound(products, *((-total,) if total else ()))[0]
     if surplus == 0.0:
         return alpha
     rows = ((alpha > 0.0) & (alpha < upper)).nonzero()[0]
-    if column is not None and common_value(column) is None:
+    if column is not None and find_common_value(column) is None:
         rows = rows[np.abs(column[rows]) == 1.0]
     a, most = alpha[rows], upper[rows]
     for _ in range(CARRIERS):
@@ -182,7 +182,7 @@ def _exactly(alpha: FloatArray, upper: FloatArray, total: float, column: FloatAr
 
 
 def _finest(a: FloatArray, most: FloatArray, step: float) -> int:
-    """Where the smallest α (r,) is that is far larger than a step, and has room for it; −1 without one."""
+    """Return the index of the smallest α (r,) far larger than a step, with room for it; −1 without one."""
     if not len(a):
         return -1
     k = int(a.argmin())
@@ -192,21 +192,21 @@ def _finest(a: FloatArray, most: FloatArray, step: float) -> int:
     return int(able[a[able].argmin()]) if len(able) else -1
 
 
-def boxed(alpha: FloatArray, upper: FloatArray) -> FloatArray:
-    """α clipped to [0, U], and on U where a few roundings are all that keeps it away: (m,) each, a new array.
+def clip_to_box(alpha: FloatArray, upper: FloatArray) -> FloatArray:
+    """Clip α to [0, U], and set it to U if only a few roundings separate them: (m,) each, a new array.
 
     The way through a solver's units and back rounds, and a row at its bound should be seen to be there.
     """
     clipped: FloatArray
     clipped = np.minimum(np.maximum(alpha, 0.0), upper)  # (REPAIR.1), (HARD.6), (CSVM.7), (NUSVM.8), (PHINGE.7)
-    np.copyto(clipped, upper, where=clipped >= times(1.0 - ROUNDINGS * EPS, upper))
+    np.copyto(clipped, upper, where=clipped >= multiply(1.0 - ROUNDINGS * EPS, upper))
     return clipped
 
 
 def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, near: FloatArray | None = None) -> FloatArray:
     """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
 
-    Shapes: a, caps (m,) → (m,); `near` is `boxed` a, where that is known: it may come back.
+    Shapes: a, caps (m,) → (m,); `near` is `clip_to_box` a, where that is known: it may come back.
 
     Notes
     -----
@@ -215,14 +215,14 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, near: FloatArra
     """
     if mass >= float(np.add.reduce(caps)):
         return caps.copy()
-    near = boxed(a, caps) if near is None else near
+    near = clip_to_box(a, caps) if near is None else near
     if _adds_up(near, mass):
         return near
     a = a - float(a.max(initial=-math.inf))
     tau = _threshold(a, caps, mass)
     x: FloatArray = np.clip(a - tau, 0.0, caps)
-    settled = _evened(_snapped(x, caps, mass), caps, mass)
-    return settled if _adds_up(settled, mass) else _filled(_evened(x, caps, mass), caps, mass)
+    settled = _adjust_free_entries(_snap_to_bounds(x, caps, mass), caps, mass)
+    return settled if _adds_up(settled, mass) else _scale_to_sum(_adjust_free_entries(x, caps, mass), caps, mass)
 
 
 def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
@@ -243,8 +243,8 @@ def _adds_up(x: FloatArray, mass: float) -> bool:
     return bool(abs(float(x.sum()) - mass) <= ROUNDINGS * EPS * math.sqrt(len(x)) * mass)
 
 
-def _snapped(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
-    """x with 0 and caps where the rounding of τ, some of the mass's, is all that keeps it away (REPAIR.5): (m,) each.
+def _snap_to_bounds(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+    """Set x to 0 or caps if only the rounding of τ, a part of the mass, keeps it away (REPAIR.5): (m,) each.
 
     Where a cap is so small that both are, x stays.
     """
@@ -253,8 +253,8 @@ def _snapped(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     return np.where(at_zero & ~full, 0.0, np.where(full & ~at_zero, caps, x))
 
 
-def _evened(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
-    """x with what its sum lacks of the mass taken up by the entries strictly inside: (m,) each, x changed.
+def _adjust_free_entries(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+    """Correct the sum of x to the mass by the entries strictly inside: (m,) each, x changed.
 
     In proportion to their room, so that a small one keeps its digits.
     """
@@ -269,8 +269,8 @@ def _evened(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
     return x
 
 
-def _filled(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
-    """x of [0, caps] with Σx = mass, scaled to that where τ lost it beside entries that are far larger: (m,) each."""
+def _scale_to_sum(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
+    """Scale x of [0, caps] to Σx = mass, where τ lost it beside far larger entries: (m,) each."""
     room = np.minimum(caps, mass) - x
     sum_of_x, able = float(x.sum()), float(room.sum())
     if abs(sum_of_x - mass) <= ROUNDINGS * EPS * len(x) * mass:

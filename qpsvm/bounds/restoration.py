@@ -1,4 +1,4 @@
-"""Certificates of a machine with a user's rows: the primal point is brought to keep them, rounding included.
+"""Certify a machine with linear constraints: the primal point is made to satisfy them, rounding included.
 
 A point that breaks a row is no point of the primal, so it bounds nothing. What a solver returns breaks the rows at
 which it ends by its tolerance, and w(α) by as much. Three steps mend that:
@@ -28,16 +28,16 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import frozen, remembered
+from qpsvm.base.arrays.frozen import cached, freeze
 from qpsvm.base.arrays.rounding import FEW, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import InfeasibleConstraintsError
 from qpsvm.bounds import certify
 from qpsvm.bounds.certificate import Certificate, PrimalPoint, gap_sums
-from qpsvm.bounds.certify import Levels, Measured, best_levels, lowest_levels
+from qpsvm.bounds.certify import Levels, PrimalCandidate, best_levels, lowest_levels
 from qpsvm.bounds.gap_bounds import KEPT, Bounds
-from qpsvm.bounds.hard_margin import Room, hard_intercept, room
-from qpsvm.bounds.repair import beside
+from qpsvm.bounds.hard_margin import RowFeasibility, find_feasible_point, hard_intercept
+from qpsvm.bounds.repair import fix_constraint_multipliers
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import pivoted_cholesky
 
@@ -73,37 +73,37 @@ class Restoration:
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.svm, self.space = bounds, bounds.svm, bounds.accuracy.space
-        assert self.svm.users is not None
-        self.own: SVMDual = self.svm.users.own
-        hard = self.svm.hard
+        assert self.svm.linear_constraints is not None
+        self.own: SVMDual = self.svm.linear_constraints.unconstrained_dual
+        hard = self.svm.hard_rows
         assert hard is not None
         self.rows: IntArray = np.flatnonzero(hard)
         column = part_in_b(self.svm)
         self.column = np.where(np.abs(column) > NO_PART, column, 0.0)
-        frozen((self.rows, self.column))
+        freeze((self.rows, self.column))
 
-    @remembered
-    def room(self) -> Room:
-        """What linear programs say of the rows; only asked where it has to be known."""
-        return room_of(self.svm, self.bounds, self.rows)
+    @cached
+    def row_feasibility(self) -> RowFeasibility:
+        """Result of the linear programs over the rows, computed on demand."""
+        return find_row_feasibility(self.svm, self.bounds, self.rows)
 
     def certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
-        """As `certify.certify`, with a primal point that keeps the rows; an infinite gap where none is found.
+        """Certify α as `certify.certify` does, at a w that satisfies the rows; an infinite gap if none is found.
 
         Shapes: alpha (m,).
         """
         explicit = w if self.space.is_linear else None
-        return certify.certify(self.space, self.svm, alpha, explicit, enough, self._measured)
+        return certify.certify(self.space, self.svm, alpha, explicit, enough, self._measure_restored)
 
-    def _measured(
+    def _measure_restored(
         self, svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], cost: float
-    ) -> list[Measured]:
-        kept = self._kept(a, svm.beta(a), point, slopes)
+    ) -> list[PrimalCandidate]:
+        kept = self._find_feasible_point(a, svm.beta(a), point, slopes)
         if kept is None:
             nothing = {group.multiplier: 0.0 for group in svm.groups}
-            return [certify._measured(svm, point, 0.0, nothing, {}, np.inf, np.inf, slopes, cost)]
+            return [certify._build_candidate(svm, point, 0.0, nothing, {}, np.inf, np.inf, slopes, cost)]
         sums = gap_sums(svm, a, kept[0].u, 0.0, svm.margin(kept[1]))
-        return [certify._measured(svm, kept[0], 0.0, *kept[1:], *sums, slopes, cost)]
+        return [certify._build_candidate(svm, kept[0], 0.0, *kept[1:], *sums, slopes, cost)]
 
     # --- (HELD.1): multipliers ---
 
@@ -113,7 +113,7 @@ class Restoration:
         for own in self._own_levels(a, point, slopes):
             mu, intervals = self._nearest_allowed(a, beta, point, slopes, own)
             cost = gap_sums(self.svm, a, point.u, 0.0, self.svm.margin(mu))[0]
-            apart = {g: mu[g.multiplier] - slopes[g.multiplier] for g in self.svm.penalised}
+            apart = {g: mu[g.multiplier] - slopes[g.multiplier] for g in self.svm.penalised_groups}
             cost += sum(0.5 * g.ridge * off * off for g, off in apart.items())  # no power: that may raise
             if best is None or cost < best[0]:
                 best = cost, mu, intervals
@@ -127,44 +127,52 @@ class Restoration:
         mu, intervals = own
         if "b" not in mu:
             return mu, intervals
-        low, high = self._allowed(a, beta, point, mu)
+        low, high = self._bound_intercept(a, beta, point, mu)
         b = low + (high - low) / 2 if low > high else min(max(mu["b"], low), high)
         first, last = intervals.get("b", (b, b))
         intervals["b"] = min(max(first, low), b), max(min(last, high), b)
-        return (mu, intervals) if b == mu["b"] else self._beside(a, point, slopes, b)
+        return (mu, intervals) if b == mu["b"] else self._optimise_given_intercept(a, point, slopes, b)
 
     def _own_levels(self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]) -> list[Known]:
-        """The same for the machine alone: by the primal's value, and by the gap beside the prices of the rows."""
+        """Return multipliers of the machine alone: by the primal's value, and by the gap beside those of the rows."""
         own, u = self.own, point.u[: self.own.n]
-        if own.hard is not None:
+        if own.hard_rows is not None:
             return [({group.multiplier: hard_intercept(own, u) for group in own.groups}, {})]
         lowest: Levels = lowest_levels(own, a[: own.m], u)
         found = [(dict(lowest[0]), dict(lowest[1]))]
-        assert self.svm.users is not None
+        assert self.svm.linear_constraints is not None
         if own.groups:
-            priced = beside(self.svm, self.svm.users, a[own.m :])
+            priced = fix_constraint_multipliers(self.svm, self.svm.linear_constraints, a[own.m :])
             levels = best_levels(priced, a[: own.m], replace(point, u=u), slopes, 0.0)
             found.append((dict(levels[0]), {}))
         return found
 
-    def _beside(self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], b: float) -> Known:
-        """The best of the other multipliers beside a b that is given."""
+    def _optimise_given_intercept(
+        self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], b: float
+    ) -> Known:
+        """Return the best other multipliers for a given b."""
         own, u = self.own, point.u[: self.own.n]
         others = tuple(group for group in own.groups if group.multiplier != "b")
-        if not others or own.hard is not None:
+        if not others or own.hard_rows is not None:
             return {"b": b}, {"b": (b, b)}
         without = replace(own, groups=others, level=own.level - b * self.column[: own.m])
         found = best_levels(without, a[: own.m], replace(point, u=u), slopes, 0.0)
         return {"b": b, **found[0]}, {"b": (b, b), **found[1]}
 
-    def _others(self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], mu: Mapping[str, float]) -> Known:
-        """The best multipliers beside the b that there is."""
-        return self._beside(a, point, slopes, mu["b"]) if "b" in mu else self._own_levels(a, point, slopes)[0]
+    def _optimise_others(
+        self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], mu: Mapping[str, float]
+    ) -> Known:
+        """Return the best other multipliers for the present b."""
+        return (
+            self._optimise_given_intercept(a, point, slopes, mu["b"])
+            if "b" in mu
+            else self._own_levels(a, point, slopes)[0]
+        )
 
-    def _allowed(
+    def _bound_intercept(
         self, a: FloatArray, beta: FloatArray, point: PrimalPoint, mu: Mapping[str, float]
     ) -> tuple[float, float]:
-        """The ends of {b} of (HELD.1), twice the radius inside."""
+        """Return the ends of {b} of (HELD.1), twice the radius inside."""
         t, r = self._slack(a, beta, point, mu)
         column = self.column[self.rows]
         reach = np.where(self._equal, t, t + INSIDE * r)
@@ -179,7 +187,7 @@ class Restoration:
 
     @property
     def _equal(self) -> NDArray[np.bool_]:
-        """Which of the hard rows can be kept as equalities only: (k,)."""
+        """Mask of the hard rows that can only hold as equalities: (k,)."""
         equal = self.bounds.equal
         return np.zeros(len(self.rows), dtype=bool) if equal is None else equal[self.rows]
 
@@ -200,10 +208,10 @@ class Restoration:
         off = np.where(equal, np.abs(t) > 0.5 * KEPT * r, t + FEW * r > 0.0)
         return np.asarray(off & ~((t <= 0.0) & (r == 0.0)), dtype=bool)
 
-    def _kept(
+    def _find_feasible_point(
         self, a: FloatArray, beta: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]
     ) -> tuple[PrimalPoint, Mapping[str, float], dict[str, tuple[float, float]]] | None:
-        """A point that keeps the rows near this one, with its multipliers; None where none is found."""
+        """Return a point near this one that satisfies the rows, with its multipliers; None if none is found."""
         mu, intervals = self._levels(a, beta, point, slopes)
         everything = np.zeros(len(self.rows), dtype=bool)
         start = point
@@ -217,22 +225,22 @@ class Restoration:
             if attempt >= SIMPLE_ROUNDS:
                 if len(self.rows) > MOST_BROKEN or not np.isfinite(t).all():
                     break
-                point, mu = self._projected(beta, point, mu, t, r)
-                mu, intervals = self._others(a, point, slopes, mu)
+                point, mu = self._project_on_rows(beta, point, mu, t, r)
+                mu, intervals = self._optimise_others(a, point, slopes, mu)
                 continue
             everything |= broken | (self._equal & bool(self._equal[broken].any()))
             if not np.isfinite(t).all() or everything.sum() > MOST_BROKEN:
                 break
-            point, mu = self._corrected(beta, point, mu, everything & (broken | (t > -INSIDE * r)), t, r)
-            mu, intervals = self._others(a, point, slopes, mu)
+            point, mu = self._correct_rows(beta, point, mu, everything & (broken | (t > -INSIDE * r)), t, r)
+            mu, intervals = self._optimise_others(a, point, slopes, mu)
         return self._shrunk(a, beta, start, point, mu, slopes)
 
     # --- (HELD.2) ---
 
-    def _projected(
+    def _project_on_rows(
         self, beta: FloatArray, point: PrimalPoint, mu: Mapping[str, float], t: FloatArray, r: FloatArray
     ) -> tuple[PrimalPoint, dict[str, float]]:
-        """The nearest point that keeps all rows, (HELD.3)."""
+        """Return the nearest point that satisfies all rows, (HELD.3)."""
         from scipy.optimize import nnls
 
         factor, column = self._coordinates, self.column[self.rows]
@@ -249,25 +257,25 @@ class Restoration:
         if not left > 0.0:
             return point, dict(mu)
         y *= unit / left / max(float(np.abs(G).max()), np.finfo(float).tiny) ** 2
-        return self._stepped(beta, point, mu, self.rows, y)
+        return self._step_along_rows(beta, point, mu, self.rows, y)
 
-    @remembered
+    @cached
     def _coordinates(self) -> FloatArray:
         """The hard rows in coordinates of their span: (k, r)."""
         return coordinates(self.svm, self.bounds, self.rows)[0]
 
-    def _stepped(
+    def _step_along_rows(
         self, beta: FloatArray, point: PrimalPoint, mu: Mapping[str, float], rows: IntArray, y: FloatArray
     ) -> tuple[PrimalPoint, dict[str, float]]:
-        """(w, b) + Σ y_k (s_k φ_k, κ E_k) over some rows."""
+        """Return (w, b) + Σ y_k (s_k φ_k, κ E_k) over some rows."""
         step = np.zeros(self.svm.m)
         step[rows] = y
         moved = dict(mu)
         if "b" in moved:
             moved["b"] += self.space.scale * float(self.column[rows] @ y)
-        return self._moved(beta, point, self.svm.beta(step), 1.0), moved
+        return self._move_point(beta, point, self.svm.beta(step), 1.0), moved
 
-    def _corrected(
+    def _correct_rows(
         self,
         beta: FloatArray,
         point: PrimalPoint,
@@ -276,18 +284,18 @@ class Restoration:
         t: FloatArray,
         r: FloatArray,
     ) -> tuple[PrimalPoint, dict[str, float]]:
-        """The point moved by the least that brings some rows to their bound, and a little beyond."""
+        """Move the point by the least step that brings some rows to their bound, and a little beyond."""
         rows, column = self.rows[broken], self.column[self.rows[broken]]
         kappa = self.space.scale
         missing = t[broken] + np.where(self._equal[broken], 0.0, (INSIDE + 1.0) * r[broken])
-        Q = self.svm.matrix.block(rows, rows) + kappa * np.outer(column, column)
+        Q = self.svm.hessian.block(rows, rows) + kappa * np.outer(column, column)
         size = np.sqrt(np.maximum(Q.diagonal(), np.finfo(float).tiny))
         noise = len(rows) * UNIT * float(np.max(self.bounds.row_sizes(rows) ** 2 / size**2))
         y = np.linalg.lstsq(Q / np.outer(size, size), missing / size, rcond=max(RANK_TOLERANCE, 16.0 * noise))[0] / size
-        return self._stepped(beta, point, mu, rows, y)
+        return self._step_along_rows(beta, point, mu, rows, y)
 
-    def _moved(self, beta: FloatArray, point: PrimalPoint, step: FloatArray, kept: float) -> PrimalPoint:
-        """kept·w + Σ step_i φ(x_i), for step (n,), as a primal point beside w(α)."""
+    def _move_point(self, beta: FloatArray, point: PrimalPoint, step: FloatArray, kept: float) -> PrimalPoint:
+        """Return kept·w + Σ step_i φ(x_i), for step (n,), as a primal point beside w(α)."""
         space = self.space
         if point.w is not None:
             change = space.weights(step)
@@ -298,8 +306,8 @@ class Restoration:
         before = beta if point.coef is None else point.coef
         coef = kept * before + step
         away = coef - beta
-        u = space.centred @ coef
-        apart = math.sqrt(max(float(away @ (space.centred @ away)), 0.0))
+        u = space.centred_gram @ coef
+        apart = math.sqrt(max(float(away @ (space.centred_gram @ away)), 0.0))
         accuracy = self.bounds.accuracy
         support = np.flatnonzero(away)
         size = float(np.abs(away[support]) @ accuracy.sizes(support))
@@ -312,19 +320,19 @@ class Restoration:
 
     # --- (HELD.4) ---
 
-    @remembered
-    def _inside(self) -> tuple[PrimalPoint, float, FloatArray] | None:
-        """w₀ (with coefficients of its own), b₀ and the room of every row there, (k,); None without one."""
+    @cached
+    def _interior_point(self) -> tuple[PrimalPoint, float, FloatArray] | None:
+        """Interior point w₀ (with its own coefficients), b₀ and the slack of every row there, (k,), or None."""
         svm, nothing = self.svm, np.zeros(self.svm.n)
         level = svm.level[self.rows]
         if (level < 0.0).all():
             w = np.zeros(self.space.rows.d) if self.space.is_linear else None
             zero = PrimalPoint(np.zeros(svm.n), w, 0.0, coef=None if w is not None else nothing)
             return zero, 0.0, -level * (1.0 - 1e-15)
-        found = self.room
+        found = self.row_feasibility
         if found.farkas is not None:
             return None
-        point = self._at(found.z)
+        point = self._point_at(found.z)
         mu = dict.fromkeys([group.multiplier for group in svm.groups], 0.0)
         if "b" in mu:
             mu["b"] = found.b
@@ -333,12 +341,12 @@ class Restoration:
             broken = self._broken(t, r) & self._equal
             if not broken.any():
                 break
-            point, mu = self._corrected(nothing, point, mu, self._equal, t, r)
+            point, mu = self._correct_rows(nothing, point, mu, self._equal, t, r)
         t, r = self._slack(np.zeros(svm.m), nothing, point, mu)
         return point, mu.get("b", 0.0), np.where(self._equal, np.inf, -t - INSIDE * r)
 
-    def _at(self, z: FloatArray) -> PrimalPoint:
-        """The point of the coordinates z of (ROOM.1)."""
+    def _point_at(self, z: FloatArray) -> PrimalPoint:
+        """Return the point of the coordinates z of (ROOM.1)."""
         factor, direct = coordinates(self.svm, self.bounds, self.rows)
         nothing = np.zeros(self.svm.n)
         if direct:
@@ -348,7 +356,7 @@ class Restoration:
         if self.space.is_linear:
             return self._explicit(nothing, self.space.weights(self.svm.beta(a)))
         zero = PrimalPoint(np.zeros(self.svm.n), None, 0.0, coef=nothing)
-        return self._moved(nothing, zero, self.svm.beta(a), 0.0)
+        return self._move_point(nothing, zero, self.svm.beta(a), 0.0)
 
     def _shrunk(
         self,
@@ -359,7 +367,7 @@ class Restoration:
         mu: Mapping[str, float],
         slopes: Mapping[str, float],
     ) -> tuple[PrimalPoint, Mapping[str, float], dict[str, tuple[float, float]]] | None:
-        inside = self._inside
+        inside = self._interior_point
         if inside is None:
             return None
         inner, b0, space_there = inside
@@ -372,7 +380,7 @@ class Restoration:
                     break
                 broken = self._broken(t, r)
                 if not broken.any():
-                    return point, *self._others(a, point, slopes, mu)
+                    return point, *self._optimise_others(a, point, slopes, mu)
                 short = np.where(broken & ~self._equal, t + (INSIDE + 2.0) * r, 0.0)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     shares = np.where(short > 0.0, short / (short + np.maximum(space_there, 0.0)), 0.0)
@@ -384,7 +392,7 @@ class Restoration:
                 if point.w is not None and inner.w is not None:
                     point = self._explicit(beta, (1.0 - theta) * point.w + theta * inner.w)
                 elif inner.coef is not None:
-                    point = self._moved(beta, point, theta * inner.coef, 1.0 - theta)
+                    point = self._move_point(beta, point, theta * inner.coef, 1.0 - theta)
         return None
 
 
@@ -397,29 +405,29 @@ def coordinates(svm: SVMDual, bounds: Bounds, rows: IntArray) -> tuple[FloatArra
             used = np.unique(part.indices)
             Z = as_dense(sp.csr_array(part[:, used]) @ space.rows.take(used))
         else:
-            Z = as_dense(space.rows.take(svm.samples_of(rows)))
+            Z = as_dense(space.rows.take(svm.find_samples(rows)))
         return svm.sign[rows][:, None] * Z, True
-    return pivoted_cholesky(svm.matrix.block(rows, rows)), False
+    return pivoted_cholesky(svm.hessian.block(rows, rows)), False
 
 
 def part_in_b(svm: SVMDual) -> FloatArray:
-    """What b counts in every row, (m,): 0 without an intercept."""
+    """Return the coefficient of b in every row, (m,): 0 without an intercept."""
     return next((group.column for group in svm.groups if group.multiplier == "b"), np.zeros(svm.m))
 
 
-def room_of(svm: SVMDual, bounds: Bounds, rows: IntArray) -> Room:
-    """What `interior.room` says of some rows of a dual."""
+def find_row_feasibility(svm: SVMDual, bounds: Bounds, rows: IntArray) -> RowFeasibility:
+    """Return the result of the linear programs, (ROOM.1) to (ROOM.3), for some rows of a dual."""
     factor, _ = coordinates(svm, bounds, rows)
-    return room(factor, part_in_b(svm)[rows], svm.level[rows])
+    return find_feasible_point(factor, part_in_b(svm)[rows], svm.level[rows])
 
 
 def infeasible(
-    svm: SVMDual, bounds: Bounds, rows: IntArray, found: Room, scale: FloatArray
+    svm: SVMDual, bounds: Bounds, rows: IntArray, found: RowFeasibility, scale: FloatArray
 ) -> InfeasibleConstraintsError:
-    """The error for rows that `interior.room` has a proof against. Shapes: rows (k,), scale (p,)."""
+    """Build the error for rows that contradict each other by (ROOM.2). Shapes: rows (k,), scale (p,)."""
     assert found.farkas is not None
-    assert svm.users is not None
-    own, names = svm.users.own.m, svm.users.names
+    assert svm.linear_constraints is not None
+    own, names = svm.linear_constraints.unconstrained_dual.m, svm.linear_constraints.names
     factor, _ = coordinates(svm, bounds, rows)
     weights = found.farkas / np.array([scale[k - own] if k >= own else 1.0 for k in rows])
     share = 1.0 / float(weights.sum())

@@ -14,12 +14,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value
-from qpsvm.base.arrays.rounding import FEW, UNIT, bounded_total, dot, length_above
+from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, dot_with_bound, sum_with_bound
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, multiplier
-from qpsvm.bounds.class_space import ClassAccuracy, placed
+from qpsvm.bounds.class_space import ClassAccuracy, build_plane
 from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.screening import combined_beta, combined_values
 from qpsvm.bounds.zero_optimum import Vanishing
@@ -50,103 +50,107 @@ class Counting:
         self.bounds = Bounds(accuracy, svm, equal)
         self.homogeneous = self.bounds.homogeneous
         intercept = svm.intercept  # whether a larger b brings every row nearer to its level, at a price
-        self.raises = intercept is not None and intercept.total > 0.0 and not svm.margins and intercept.ridge == 0.0
+        self.raises = (
+            intercept is not None and intercept.total > 0.0 and not svm.margin_groups and intercept.ridge == 0.0
+        )
         self.raises = self.raises and bool((svm.sign > 0.0).all())
-        others = svm.margins  # whether a wider tube does, at a price
+        others = svm.margin_groups  # whether a wider tube does, at a price
         self.widens = len(others) == 1 and others[0].total > 0.0
-        self.widens = self.widens and common_value(others[0].column) == 1.0
+        self.widens = self.widens and find_common_value(others[0].column) == 1.0
 
     def with_rounding_bound(
         self, certificate: Certificate, tol: float, patient: Callable[[], bool] = lambda: True
     ) -> Certificate:
-        """The same point, or one beside it, with `gap` a bound that counts all rounding."""
+        """Return the point, or one near it, with `gap` a bound that includes all rounding."""
         if not math.isfinite(certificate.gap):
             return certificate
-        with_rounding_bound = self._bettered(certificate, tol, patient)
+        with_rounding_bound = self._improve(certificate, tol, patient)
         if self.homogeneous and with_rounding_bound.rho > 0.0:
-            with_rounding_bound = self._valued(with_rounding_bound)
-        elif self.space.affine and with_rounding_bound.w is not None and with_rounding_bound.primal:
+            with_rounding_bound = self._update_objectives(with_rounding_bound)
+        elif self.space.is_affine and with_rounding_bound.w is not None and with_rounding_bound.primal:
             if self.space.origin is None:  # what ‖x − c‖² is of ‖x‖² may be its last digits
-                with_rounding_bound = self._evaluated(with_rounding_bound, np.arange(self.svm.m)) or with_rounding_bound
-            with_rounding_bound = self._valued(with_rounding_bound)  # of R², not of ½‖w‖² and μ
+                with_rounding_bound = (
+                    self._evaluate_rows(with_rounding_bound, np.arange(self.svm.m)) or with_rounding_bound
+                )
+            with_rounding_bound = self._update_objectives(with_rounding_bound)  # of R², not of ½‖w‖² and μ
         same = with_rounding_bound.yf is certificate.yf and with_rounding_bound.rho == certificate.rho
-        return with_rounding_bound.changed(measured=certificate.gap if same else self._measured(with_rounding_bound))
+        return with_rounding_bound.replace(measured=certificate.gap if same else self._measure_gap(with_rounding_bound))
 
-    def vanishing(self, point: Certificate) -> Certificate | None:
-        """The point whose value is 0, (VANISH.1), where w(α) is hardly anything; None where it is more."""
+    def find_zero_point(self, point: Certificate) -> Certificate | None:
+        """Return the point with the value 0, (VANISH.1), if w(α) is negligible; otherwise None."""
         if not self.homogeneous:
             return None
         size = self.accuracy.size(point.coef)[0]
         hardly = math.sqrt(2.0 * max(point.half_norm, 0.0)) <= HARDLY * size
-        return Vanishing(self.bounds).nothing(point) if hardly else None
+        return Vanishing(self.bounds).find_zero_point(point) if hardly else None
 
     def bounded(self, point: Certificate) -> Certificate:
         """This very point, and none beside it, with `gap` a bound that counts all rounding."""
-        return self._refined(self._bounded(point))
+        return self._refine_radii(self._bounded(point))
 
-    def _measured(self, point: Certificate) -> float:
-        """The gap without what is there for rounding."""
+    def _measure_gap(self, point: Certificate) -> float:
+        """Return the gap without the part that bounds rounding."""
         rows = point.contributing
         if rows is None or not math.isfinite(point.gap):
             return point.gap
         t = self.bounds.slack(point, rows)[0]
         terms = self.bounds.terms(point, rows, t, np.zeros_like(t))
         difference = 0.5 * point.offset * point.offset + terms
-        for group in self.svm.penalised:
-            slope = (bounded_total(point.alpha * group.column)[0] - group.total) / group.ridge
+        for group in self.svm.penalised_groups:
+            slope = (sum_with_bound(point.alpha * group.column)[0] - group.total) / group.ridge
             apart = multiplier(point, group) - slope
             difference += 0.5 * group.ridge * apart * apart
         size = self.bounds.total_gap(point).size if math.isnan(point.size) else point.size
         return min(difference / size, point.gap) if size > 0.0 else point.gap
 
-    def _bettered(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
+    def _improve(self, certificate: Certificate, tol: float, patient: Callable[[], bool]) -> Certificate:
         base = self._bounded(certificate)
         if (
             self.svm.mix is not None and self.svm.classes is None and base.w is not None
         ):  # differences of far samples: a pass over these shows more
             better = self._sharp_weights(base)
-            evaluated = self._evaluated(better, np.arange(self.svm.m))
-            exact = base if evaluated is None else self._valued(self._bounded(evaluated))
-            base = exact if self.svm.users is None or exact.gap < base.gap else base
+            evaluated = self._evaluate_rows(better, np.arange(self.svm.m))
+            exact = base if evaluated is None else self._update_objectives(self._bounded(evaluated))
+            base = exact if self.svm.linear_constraints is None or exact.gap < base.gap else base
         if base.gap <= tol:
             return base
-        if (nothing := self.vanishing(base)) is not None:
+        if (nothing := self.find_zero_point(base)) is not None:
             return nothing
         if math.isinf(base.gap):  # a row may fall short that must not: pushing costs less than to know more digits
             shifted_point = self._shifted_point(base)
             if shifted_point.gap <= tol:
                 return shifted_point
         if patient() or certificate.gap <= tol:  # else it is no optimum, and the time is over
-            base = self._refined(base)
+            base = self._refine_radii(base)
         best = self._shifted_point(base)
         for _ in range(TRIES):
             if best.gap <= tol or base.gap <= 2.0 * certificate.gap or not patient():
                 break  # pushed or not, what was measured was in doubt
-            sharper = self._sharpened(base)  # not of what was pushed by a radius that is now smaller
+            sharper = self._refine_rows(base)  # not of what was pushed by a radius that is now smaller
             if sharper is None:
                 break
             best = min(best, self._shifted_point(self._shifted_point(sharper)), key=lambda point: point.gap)
             if not sharper.gap < 0.5 * base.gap:
                 break
             base = sharper
-        if best.gap > tol and (self.homogeneous or self.space.affine):
-            return Vanishing(self.bounds).nothing(best) or best
+        if best.gap > tol and (self.homogeneous or self.space.is_affine):
+            return Vanishing(self.bounds).find_zero_point(best) or best
         return best
 
-    def _refined(self, point: Certificate) -> Certificate:
-        """The point bounded with the kernel values of the rows that contribute, where that helps."""
+    def _refine_radii(self, point: Certificate) -> Certificate:
+        """Bound the point again with the kernel values of the contributing rows, if that helps."""
         rows = point.contributing
-        refined = None if rows is None or not len(rows) else self.bounds.refined(point, rows)
+        refined = None if rows is None or not len(rows) else self.bounds.refine_radii(point, rows)
         refined = None if refined is None else self._bounded(refined)
         return point if refined is None or not refined.gap < point.gap else refined
 
     def _bounded(self, point: Certificate) -> Certificate:
         """With the gap of (COUNT.4), and the rows that contribute to it."""
         found = self.bounds.total_gap(point)
-        return point.changed(gap=found.gap, contributing=found.rows, size=found.size)
+        return point.replace(gap=found.gap, contributing=found.rows, size=found.size)
 
-    def _placed(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
-        """The point whose decision values are (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
+    def _place(self, point: Certificate, u: FloatArray, w: FloatArray | None, b: float, factor: float) -> Certificate:
+        """Return the point with decision values (u + b)·factor, u (m,) those of w or coef, as numbers for the user."""
         b *= factor
         total_factor, norm = point.factor * factor, math.sqrt(2.0 * max(point.half_norm, 0.0))
         own, by = (self.svm.beta(point.alpha) if point.explicit is None else point.explicit), total_factor
@@ -157,10 +161,10 @@ class Counting:
         else:
             offset, w = abs(1.0 - 1.0 / total_factor) * factor * norm, None
         multipliers = {name: factor * value for name, value in point.multipliers.items()}
-        plane, moved = placed(self.space, self.svm, own, w, b, multipliers, by)
+        plane, moved = build_plane(self.space, self.svm, own, w, b, multipliers, by)
         yf = self.svm.sign * (u * factor + plane.level)
         low, high = point.b_interval
-        return point.changed(
+        return point.replace(
             coef=plane.coef, w=plane.w, b=plane.b, b_interval=(min(low, plane.b), max(high, plane.b)),
             level=plane.level, level_radius=plane.level_radius, yf=yf, factor=total_factor,
             half_norm=point.half_norm * factor * factor, offset=offset,
@@ -173,45 +177,45 @@ class Counting:
 
         The point itself where that does not help, or where levels are not positive.
         """
-        rows, svm, hard = point.contributing, self.svm, self.svm.hard
-        if rows is None or (svm.curved and hard is None):
+        rows, svm, hard = point.contributing, self.svm, self.svm.hard_rows
+        if rows is None or (svm.has_curvature and hard is None):
             return point
         if self.widens or self.raises:
             return self._grown(point, rows)
         if self.homogeneous:
-            several = len(point.margin) > 0 and common_value(point.margin) is None
+            several = len(point.margin) > 0 and find_common_value(point.margin) is None
             if several or "rho" not in point.multipliers:
                 return point
-        elif not (svm.scalable or svm.stretchable):
+        elif not (svm.is_scalable or svm.is_stretchable):
             return point
         level = point.margin[rows] if self.homogeneous else svm.level[rows]
         t, r = self.bounds.slack(point, rows)
         if point.slack is None and not self.homogeneous:  # what taking y f over will add
             r = r + 4.0 * UNIT * (np.abs(t) + abs(point.level) + np.abs(point.margin[rows])) + point.level_radius
         near = (t + r > 0.0) & (t + r < PUSHABLE * level)
-        if hard is not None and (svm.curved or not svm.scalable):  # the others may fall short
+        if hard is not None and (svm.has_curvature or not svm.is_scalable):  # the others may fall short
             near &= hard[rows]
         if not near.any():
             return point
         if self.homogeneous:
-            rho = (point.rho - self._most((t + r)[near])) * (1.0 - 4.0 * UNIT)
-            shifted_point = self._moved(point, "rho", rho)
+            rho = (point.rho - self._find_largest((t + r)[near])) * (1.0 - 4.0 * UNIT)
+            shifted_point = self._shift_multiplier(point, "rho", rho)
         else:
-            growth = self._most(((t + r) / (level - t - r))[near]) * FEW
+            growth = self._find_largest(((t + r) / (level - t - r))[near]) * FEW
             b = abs(point.b) if point.intercepts is None else float(np.abs(point.intercepts).max())
             growth += UNIT * (4.0 + b)  # rounding of the numbers that it is pushed to
             u = self.svm.sign * point.yf - point.level
-            shifted_point = self._placed(point, u, point.w, point.level, 1.0 + growth)
+            shifted_point = self._place(point, u, point.w, point.level, 1.0 + growth)
             if point.slack is not None and point.radius is not None:
                 support = self.svm.at_rows(point.coef) != 0.0 if point.w is None else point.alpha < 0.0
                 worse = point.radius < self.bounds.slack(shifted_point, slice(None))[1]
                 rows = np.union1d(rows, np.flatnonzero(support & worse))
-                shifted_point = self._evaluated(shifted_point, rows) or shifted_point
+                shifted_point = self._evaluate_rows(shifted_point, rows) or shifted_point
         shifted_point = self._bounded(shifted_point)
-        return self._valued(shifted_point) if shifted_point.gap < point.gap else point
+        return self._update_objectives(shifted_point) if shifted_point.gap < point.gap else point
 
-    def _most(self, values: FloatArray) -> float:
-        """The largest."""
+    def _find_largest(self, values: FloatArray) -> float:
+        """Return the largest value."""
         return float(values.max(initial=-math.inf))
 
     def _grown(self, point: Certificate, rows: IntArray) -> Certificate:
@@ -222,43 +226,43 @@ class Counting:
         t, r = self.bounds.slack(point, rows)
         most = 0.0
         if self.raises:
-            most = self.bounds.half_square(point) if self.space.affine and point.w is not None else abs(point.level)
+            most = self.bounds.half_square(point) if self.space.is_affine and point.w is not None else abs(point.level)
         near = (t + r > 0.0) & (point.alpha[rows] < point.upper[rows])
-        near &= t + r < PUSHABLE * max(most, float(np.abs(point.short).max(initial=0.0)))
+        near &= t + r < PUSHABLE * max(most, float(np.abs(point.violation).max(initial=0.0)))
         if not near.any():
             return point
-        name = "" if self.raises else self.svm.margins[0].multiplier
+        name = "" if self.raises else self.svm.margin_groups[0].multiplier
         size = abs(point.level) if self.raises else np.abs(self.svm.level[rows]) + abs(point.multipliers[name])
         size = size + np.abs(point.margin[rows]) + np.abs(t)
-        push = self._most((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
+        push = self._find_largest((t + r + 16.0 * (2.0 + point.placed) * UNIT * size)[near]) + 4.0 * point.level_radius
         if not self.raises:
-            grown = self._moved(point, name, point.multipliers[name] + push)
+            grown = self._shift_multiplier(point, name, point.multipliers[name] + push)
         else:
-            grown = self._placed(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
+            grown = self._place(point, self.svm.sign * point.yf - point.level, point.w, point.level + push, 1.0)
             if point.slack is not None and point.radius is not None:
                 by, before = grown.level - point.level, point.level_radius
                 radius = point.radius + before + grown.level_radius + 2.0 * UNIT * (np.abs(point.slack) + abs(by))
-                grown = grown.changed(slack=point.slack - by, radius=radius)
+                grown = grown.replace(slack=point.slack - by, radius=radius)
         grown = self._bounded(grown)
-        return self._valued(grown) if grown.gap < point.gap else point
+        return self._update_objectives(grown) if grown.gap < point.gap else point
 
-    def _moved(self, point: Certificate, name: str, value: float) -> Certificate:
-        """The point with another multiplier of this name, which levels depend on: another ρ, or ε."""
+    def _shift_multiplier(self, point: Certificate, name: str, value: float) -> Certificate:
+        """Return the point with another multiplier of this name, which levels depend on: another ρ, or ε."""
         multipliers = {**point.multipliers, name: value}
         margin, slack, radius = self.svm.margin(multipliers), point.slack, point.radius
         if slack is not None and radius is not None:
             slack = slack + (margin - point.margin)
             radius = radius + 2.0 * UNIT * (np.abs(margin) + np.abs(point.margin) + np.abs(slack))
-        return point.changed(margin=margin, multipliers=multipliers, slack=slack, radius=radius)
+        return point.replace(margin=margin, multipliers=multipliers, slack=slack, radius=radius)
 
-    def _sharpened(self, point: Certificate) -> Certificate | None:
-        """The rows that contribute in twice the precision, and b moved to their margin; None where that is too much."""
+    def _refine_rows(self, point: Certificate) -> Certificate | None:
+        """Refine the contributing rows in double-double, and move b to their margin; None if that is too slow."""
         rows = point.contributing
         if rows is None or not len(rows):
             return None
         if (
             point.explicit is not None
-            and 0.5 * self.bounds.apart_from_own(point) ** 2 > HOPELESS * point.gap * point.primal / point.unit
+            and 0.5 * self.bounds.bound_offset(point) ** 2 > HOPELESS * point.gap * point.primal / point.unit
         ):
             return None  # it is the kernel values between support vectors that are not known better
         better = self._sharp_weights(point)
@@ -268,70 +272,70 @@ class Counting:
         everything = rows
         if point.w is None:  # ‖w‖² needs the support
             everything = np.union1d(rows, np.flatnonzero(point.alpha))
-        evaluated = self._evaluated(better, everything)
+        evaluated = self._evaluate_rows(better, everything)
         if evaluated is None:
-            evaluated = self._evaluated(better, rows)
+            evaluated = self._evaluate_rows(better, rows)
         else:
             rows = everything
         if evaluated is None:
             return None
         evaluated = self._bounded(evaluated)
         if self.space.computed_intercept != "free" or self.homogeneous or self.svm.classes is not None:
-            return self._valued(evaluated)
+            return self._update_objectives(evaluated)
         inside = rows[(point.alpha[rows] > 0.0) & (point.alpha[rows] < point.upper[rows])]
         if len(inside):
             missing = self.bounds.slack(evaluated, inside)[0] - self.svm.curvature[inside] * point.alpha[inside]
             slack = self.svm.sign[inside] * missing  # in f
             u = self.svm.sign * evaluated.yf - evaluated.level
-            shifted = self._placed(evaluated, u, evaluated.w, evaluated.level + float(np.median(slack)), 1.0)
-            again = self._evaluated(shifted, rows)
+            shifted = self._place(evaluated, u, evaluated.w, evaluated.level + float(np.median(slack)), 1.0)
+            again = self._evaluate_rows(shifted, rows)
             if again is not None and (moved := self._bounded(again)).gap < evaluated.gap:
                 evaluated = moved
-        return self._valued(evaluated)
+        return self._update_objectives(evaluated)
 
-    def _evaluated(self, point: Certificate, rows: IntArray) -> Certificate | None:
-        """The point with y f at some rows as it is in twice the precision."""
-        if self.space.affine and point.w is not None:
+    def _evaluate_rows(self, point: Certificate, rows: IntArray) -> Certificate | None:
+        """Evaluate y f at some rows in double-double."""
+        if self.space.is_affine and point.w is not None:
             return self._measured_from_centre(point, point.w, rows)
         levels, numbers = self.svm.sign[rows] * point.margin[rows], (point.coef, point.w, point.b)
         if isinstance(self.accuracy, ClassAccuracy) and point.intercepts is not None and self.svm.classes is not None:
             found = self.accuracy.sharp_rows(self.svm.classes, rows, point.coef, point.w, point.intercepts)
         elif self.svm.mix is None:
-            found = self.accuracy.sharp_values(self.svm.samples_of(rows), *numbers, levels)
+            found = self.accuracy.sharp_values(self.svm.find_samples(rows), *numbers, levels)
         elif point.b == point.level:  # otherwise rows are combinations of samples that were centred
             found = combined_values(self.accuracy, self.svm, rows, *numbers, levels)
         else:
             found = None
         if found is None:
             return None
-        slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
+        slack, radius = self.bounds.slack(point.replace(slack=None), slice(None))
         yf, off = point.yf.copy(), found[1]
         if self.svm.classes is None:  # whose intercepts are part of what was evaluated
-            off = off + self.svm.margin_radius(point.multipliers, rows)
-        if self.svm.users is not None:  # a user's row may be known without any rounding
+            off = off + self.svm.bound_margin_rounding(point.multipliers, rows)
+        if self.svm.linear_constraints is not None:  # a user's row may be known without any rounding
             sharper = off < radius[rows]
             rows, off, found = rows[sharper], off[sharper], (found[0][sharper], found[1][sharper])
         slack[rows] = -self.svm.sign[rows] * found[0]
         radius[rows] = off
         yf[rows] = point.margin[rows] - slack[rows]
-        return point.changed(yf=yf, slack=slack, radius=radius)
+        return point.replace(yf=yf, slack=slack, radius=radius)
 
     def _measured_from_centre(self, point: Certificate, w: FloatArray, rows: IntArray) -> Certificate | None:
-        """The same for a ball: t = ½(‖x − c‖² − R²) by differences, the caller's samples from the caller's centre."""
-        square, off = dot(w, w, 2.0 * point.level)
-        found = self.accuracy.sharp_ball(rows, self.space.moved(w), square)
+        """Return the rows of a ball: t = ½(‖x − c‖² − R²) by differences of the caller's samples and centre."""
+        square, off = dot_with_bound(w, w, 2.0 * point.level)
+        found = self.accuracy.sharp_ball(rows, self.space.to_caller_weights(w), square)
         if found is None:
             return None
-        slack, radius = self.bounds.slack(point.changed(slack=None), slice(None))
+        slack, radius = self.bounds.slack(point.replace(slack=None), slice(None))
         yf = point.yf.copy()
         slack[rows] = found[0]
         radius[rows] = found[1] + 0.5 * off + point.level_radius
         yf[rows] = point.margin[rows] - slack[rows]
-        return point.changed(yf=yf, slack=slack, radius=radius)
+        return point.replace(yf=yf, slack=slack, radius=radius)
 
     def _sharp_weights(self, point: Certificate) -> Certificate:
         """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
-        if point.w is None or self.space.affine:  # a centre is as near as floats can be
+        if point.w is None or self.space.is_affine:  # a centre is as near as floats can be
             return point
         beta, rest, spread = self.svm.beta(point.alpha), None, None
         if self.svm.mix is not None:
@@ -341,25 +345,25 @@ class Counting:
             return point
         own, radii = found
         if self.space.origin is not None:  # Σβ is not quite 0: the surplus is repaired on a row, over `rows`
-            surplus, error = bounded_total(beta)
+            surplus, error = sum_with_bound(beta)
             own = own - self.space.origin * surplus
             radii = radii + np.abs(self.space.origin) * (error + 4.0 * UNIT * abs(surplus)) + 2.0 * UNIT * np.abs(own)
-        radius = length_above(radii) * FEW
+        radius = bound_norm(radii) * FEW
         if spread is not None:
             radius += float(spread @ self.accuracy.sizes(np.arange(self.svm.n))) * FEW
-        known = point.changed(offset=length_above(point.w - own), weight_radius=radius)
-        if self.homogeneous and not (self.svm.curved or self.svm.penalised):
-            known = known.changed(dual=-0.5 * point.unit * float(own @ own))
+        known = point.replace(offset=bound_norm(point.w - own), weight_radius=radius)
+        if self.homogeneous and not (self.svm.has_curvature or self.svm.penalised_groups):
+            known = known.replace(dual=-0.5 * point.unit * float(own @ own))
         if not known.offset > 8.0 * UNIT * float(np.linalg.norm(own)) or not np.isfinite(own).all():
             return known
         u = self.svm.at_rows(self.space.rows.margins(own))
         half = 0.5 * float(own @ own)
-        other = known.changed(offset=0.0, half_norm=half, slack=None, radius=None)
-        other = self._bounded(self._placed(other, u, own, point.level, 1.0))
+        other = known.replace(offset=0.0, half_norm=half, slack=None, radius=None)
+        other = self._bounded(self._place(other, u, own, point.level, 1.0))
         return other if other.gap < self._bounded(known).gap else known
 
-    def _valued(self, point: Certificate) -> Certificate:
-        """With the objective's values at the point as it is now: D from P and the gap between them.
+    def _update_objectives(self, point: Certificate) -> Certificate:
+        """Update the objective values of the point: D from P and the gap between them.
 
         Of a ν-SVM, P from D: what −νρ and the losses leave of each other may be less than the rounding of either.
         """
@@ -368,31 +372,31 @@ class Counting:
             values = point.alpha * (point.yf - point.level * self.svm.sign)
             half_norm = 0.5 * point.factor * float(values.sum())  # Σ_i β_i u_i = Σ_k α_k s_k u_r(k)
         if self.homogeneous:
-            if self.svm.curved or self.svm.penalised:
+            if self.svm.has_curvature or self.svm.penalised_groups:
                 return point
             norm = math.sqrt(2.0 * max(half_norm, 0.0))
             if not (math.isfinite(point.gap) and norm > 0.0):
                 return point
             if point.gap > WIDE:
-                slack = point.short if point.slack is None else point.slack
+                slack = point.violation if point.slack is None else point.slack
                 primal = half_norm + self.bounds.losses(slice(None), slack)
                 primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
-                return point.changed(primal=point.unit * primal)
+                return point.replace(primal=point.unit * primal)
             near = point.offset <= NEAR * norm
             lower = -0.5 * (norm + point.offset) ** 2 if near else point.dual / point.unit
-            return point.changed(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
-        slack = point.short if point.slack is None else point.slack
+            return point.replace(primal=point.unit * (lower + point.gap * half_norm), dual=point.unit * lower)
+        slack = point.violation if point.slack is None else point.slack
         losses = self.bounds.losses(slice(None), slack)
-        if self.space.affine and point.w is not None:
+        if self.space.is_affine and point.w is not None:
             primal = self.bounds.half_square(point) + losses
         else:
             primal = half_norm + losses
             primal += sum(
-                0.5 * group.ridge * float(np.square(multiplier(point, group))) for group in self.svm.penalised
+                0.5 * group.ridge * float(np.square(multiplier(point, group))) for group in self.svm.penalised_groups
             )
             primal += sum(group.total * multiplier(point, group) for group in self.svm.groups)
         dual = primal - point.gap * abs(primal) if math.isfinite(point.gap) else point.dual / point.unit
-        return point.changed(primal=point.unit * primal, dual=point.unit * dual)
+        return point.replace(primal=point.unit * primal, dual=point.unit * dual)
 
 
 __all__ = ["Counting"]

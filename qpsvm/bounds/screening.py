@@ -27,12 +27,20 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, column_sums, dots, gamma, two_product, two_sum
+from qpsvm.base.arrays.rounding import (
+    UNDERFLOW,
+    UNIT,
+    gamma,
+    multiply_double_double,
+    sum_columns_to_pairs,
+    two_product,
+    two_sum,
+)
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME, FLOOR, FUNCTION_ROUNDINGS, LONGEST, Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.space.kernels.blocks import KernelBlocks, exponent_error
+from qpsvm.space.kernels.blocks import KernelBlocks, bound_exponent_error
 from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF
 from qpsvm.space.kernels.gram import KernelGram
 from qpsvm.space.kernels.kernel import squared_norms
@@ -70,12 +78,12 @@ def combined_values(
     for values, given in zip((high, low, radius), found, strict=True):
         values[entry] = given[place]
     ends = np.column_stack([np.full(len(rows), b), -levels])
-    values, radii = dots(np.hstack([high, low, ends]), np.hstack([A, A, np.ones((len(rows), 2))]))
+    values, radii = multiply_double_double(np.hstack([high, low, ends]), np.hstack([A, A, np.ones((len(rows), 2))]))
     return values, radii + (np.abs(A) * radius).sum(axis=1) * FEW + longest * UNDERFLOW  # (COMB.1)
 
 
 def _places(indptr: IntArray) -> tuple[IntArray, IntArray]:
-    """Where the entries of a CSR matrix stand in one that is padded to the longest row: rows and places."""
+    """Return the positions of CSR entries in a matrix padded to the longest row: rows and columns."""
     lengths = np.diff(indptr)
     rows = np.repeat(np.arange(len(lengths)), lengths)
     return rows, np.arange(len(rows)) - np.repeat(indptr[:-1] - indptr[0], lengths)
@@ -88,8 +96,8 @@ def combined_beta(svm: SVMDual, alpha: FloatArray) -> tuple[FloatArray, FloatArr
     part = svm.mix[kept]
     signed = np.repeat((alpha * svm.sign)[kept], np.diff(part.indptr))
     products, errors = two_product(part.data, signed)
-    high, low, radii = column_sums(part.indices, products, svm.n)
-    rest, rest_low, more = column_sums(part.indices, errors, svm.n)
+    high, low, radii = sum_columns_to_pairs(part.indices, products, svm.n)
+    rest, rest_low, more = sum_columns_to_pairs(part.indices, errors, svm.n)
     low = low + rest
     radii = radii + more + np.abs(rest_low) + 2.0**-52 * np.abs(low)
     radii += UNDERFLOW * np.bincount(part.indices, minlength=svm.n)
@@ -104,16 +112,16 @@ def entry_by_entry(
     A row that says w_j ≥ 0 is evaluated without rounding.
     """
     index = np.arange(svm.m)[rows] if isinstance(rows, slice) else rows
-    users = svm.users
+    users = svm.linear_constraints
     assert users is not None
     assert point.w is not None
-    behind = np.flatnonzero(index >= users.own.m)
+    behind = np.flatnonzero(index >= users.unconstrained_dual.m)
     if not len(behind):
         return
-    places = index[behind] - users.own.m
+    places = index[behind] - users.unconstrained_dual.m
     sizes, terms = _user_sizes(accuracy, svm, point.w)
     moved = np.zeros(len(behind))
-    for group in svm.margins:
+    for group in svm.margin_groups:
         moved += np.abs(point.multipliers[group.multiplier] * group.column[index[behind]])
     own = gamma(terms + 4 + 4 * point.placed) * sizes[places] + (4.0 + 4.0 * point.placed) * UNIT * (
         np.abs(t[behind]) + moved
@@ -125,16 +133,16 @@ def entry_by_entry(
 
 def _user_sizes(accuracy: Accuracy, svm: SVMDual, w: FloatArray) -> tuple[FloatArray, int]:
     """|g||w| of the user's rows, (p,), and how many products are added up in one."""
-    users = svm.users
+    users = svm.linear_constraints
     assert users is not None
-    behind = np.arange(users.own.n, svm.n)
+    behind = np.arange(users.unconstrained_dual.n, svm.n)
     Z = accuracy.space.rows.take(behind)
     sizes = np.asarray(abs(Z) @ np.abs(w)).ravel()
     terms = accuracy.space.samples.longest_row
     if svm.mix is None:
         return sizes, terms
-    part = svm.mix[users.own.m :]
-    whole = np.concatenate([np.zeros(users.own.n), sizes])
+    part = svm.mix[users.unconstrained_dual.m :]
+    whole = np.concatenate([np.zeros(users.unconstrained_dual.n), sizes])
     return np.asarray(abs(part) @ whole), terms + int(np.diff(part.indptr).max(initial=1))
 
 
@@ -143,14 +151,14 @@ LOOSE = 0.1
 
 
 def rbf_blocks(space: FeatureSpace) -> KernelBlocks | None:
-    """Where the values of an RBF Gram matrix come from; None for other kernels, and where a matrix was changed."""
-    if not space.is_linear and isinstance(space.kernel, RBF) and isinstance(space.centred, KernelGram):
-        return space.centred.blocks
+    """Return the blocks of an RBF Gram matrix; None for other kernels, and for a matrix that was changed."""
+    if not space.is_linear and isinstance(space.kernel, RBF) and isinstance(space.centred_gram, KernelGram):
+        return space.centred_gram.blocks
     return None
 
 
 def row_radii(space: FeatureSpace, rows: IntArray, beta: FloatArray) -> FloatArray | None:
-    """How far u = Kβ, as computed in double precision, may be off at some rows, (RADII.1).
+    """Bound the error of u = Kβ, as computed in double precision, at some rows, (RADII.1).
 
     Shapes: rows (r,), beta (n,) → (r,).
     """
@@ -164,13 +172,13 @@ def row_radii(space: FeatureSpace, rows: IntArray, beta: FloatArray) -> FloatArr
     weights = np.abs(beta[support])
     W = np.column_stack([weights, weights * lengths[support]])
     step = max(AT_A_TIME // len(support), 1)
-    parts = [blocks.block(rows[i : i + step], support) @ W for i in range(0, len(rows), step)]
+    parts = [blocks.compute_block(rows[i : i + step], support) @ W for i in range(0, len(rows), step)]
     plain, long = np.concatenate(parts).T if parts else np.zeros((2, 0))
     radii = (steep * lengths[rows] + fixed + 2.0 * FUNCTION_ROUNDINGS * UNIT) * plain + steep * long
-    return _summed(radii, plain, weights, worst, gamma(len(support) + 6))
+    return _add_rounding(radii, plain, weights, worst, gamma(len(support) + 6))
 
 
-def _summed(radii: FloatArray, plain: FloatArray, weights: FloatArray, worst: float, terms: float) -> FloatArray:
+def _add_rounding(radii: FloatArray, plain: FloatArray, weights: FloatArray, worst: float, terms: float) -> FloatArray:
     """(RADII.1) from its first part (r,), Σ|β_j|K̂_ij (r,), |β| (s,), δ, and what adding up costs."""
     radii = radii + terms * plain + FLOOR * float(weights.sum())
     radii *= 1.0 + 4.0 * worst + 4.0 * terms
@@ -179,11 +187,11 @@ def _summed(radii: FloatArray, plain: FloatArray, weights: FloatArray, worst: fl
 
 def _exponents(space: FeatureSpace, blocks: KernelBlocks, support: IntArray) -> tuple[float, FloatArray, float]:
     """s, L (n,) and f of (RADII.2), for sums over some rows."""
-    d, X, lengths = space.samples.longest_row, space.X, blocks.lengths
-    if blocks.exact:
+    d, X, lengths = space.samples.longest_row, space.X, blocks.squared_lengths
+    if blocks.is_exact:
         return 0.0, np.zeros(space.n), gamma(d + 6) * -LOWEST_EXPONENT
     if lengths is not None:
-        return exponent_error(blocks.terms), lengths, 0.0
+        return bound_exponent_error(blocks.terms), lengths, 0.0
     whole = X.mean(axis=0) if blocks.centre is None else blocks.centre
     origins = [0.0] if sp.issparse(X) else [whole, X[support].mean(axis=0)]
     lengths = np.max([squared_norms(X - origin if np.ndim(origin) else X) for origin in origins], axis=0)

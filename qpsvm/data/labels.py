@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE, as_positive, as_real_vector, raw_array
-from qpsvm.base.arrays.frozen import common_value, repeated
-from qpsvm.base.arrays.rounding import refuse_rounded
+from qpsvm.base.arrays.checks import LARGEST_VALUE, as_positive, as_raw_array, as_real_vector
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import find_common_value, repeat_value
+from qpsvm.base.arrays.rounding import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError
 
 #: Factors of the weights by class: one for a label, or "balanced".
@@ -26,22 +26,24 @@ MANY_CLASSES = 5
 MISSING_TEXTS = ("nan", "<NA>", "NaT")
 
 
-def coded(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
+def encode_targets(target: NDArray[Any], classes: NDArray[Any] | None) -> FloatArray:
     """Encode targets for a machine: −1 and +1 for two classes, else the numbers themselves; (k,)."""
     if classes is None:
         numbers = target.astype(np.float64)
-        refuse_rounded(target, numbers, "the target")
+        check_not_rounded(target, numbers, "the target")
         return numbers
     return np.asarray(np.where(target == classes[1], 1.0, -1.0))
 
 
-def weighed_by_class(weight: FloatArray, target: FloatArray, factors: FloatArray) -> FloatArray:
+def apply_class_factors(weight: FloatArray, target: FloatArray, factors: FloatArray) -> FloatArray:
     """Multiply weights of samples of two classes, (k,), by a factor for each class, (2,)."""
     chosen: FloatArray = factors[(target > 0.0).astype(np.intp)]
     return weight * chosen
 
 
-def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_weight: ClassWeight) -> FloatArray:
+def apply_class_weight(
+    weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_weight: ClassWeight
+) -> FloatArray:
     """Multiply sample weights, (n,), by the weight of each sample's class.
 
     "balanced" is n/(k n_c) for a class of n_c of the n samples, counted with their weights (King & Zeng 2001).
@@ -52,25 +54,27 @@ def weighed(weight: FloatArray, codes: IntArray, classes: NDArray[Any], class_we
         return weight
     if isinstance(class_weight, str):
         if class_weight != "balanced":
-            raise UnknownOptionError(f"class_weight must be a dict, 'balanced' or None, got {shown(class_weight)}")
+            raise UnknownOptionError(
+                f"class_weight must be a dict, 'balanced' or None, got {format_value(class_weight)}"
+            )
         mass = np.bincount(codes, weights=weight, minlength=len(classes))
         factors: FloatArray = mass.sum() / (len(classes) * mass)
     elif isinstance(class_weight, Mapping):
         factors, labels = np.ones(len(classes)), classes.tolist()
         for label, factor in class_weight.items():
             if label not in labels:
-                said = ", ".join(shown(known) for known in labels)
-                raise UnknownOptionError(f"class_weight names the class {shown(label)}; the classes are {said}")
-            factors[labels.index(label)] = as_positive(factor, f"class_weight[{shown(label)}]")
+                said = ", ".join(format_value(known) for known in labels)
+                raise UnknownOptionError(f"class_weight names the class {format_value(label)}; the classes are {said}")
+            factors[labels.index(label)] = as_positive(factor, f"class_weight[{format_value(label)}]")
     else:
         raise ParameterTypeError(f"class_weight must be a dict, 'balanced' or None, got {type(class_weight).__name__}")
     return weight * factors[codes]
 
 
-def shares_of(weights: FloatArray) -> FloatArray:
+def normalise_weights(weights: FloatArray) -> FloatArray:
     """Return s/Σs: (n,)."""
-    if common_value(weights) is not None:
-        return repeated(1.0 / len(weights), len(weights))
+    if find_common_value(weights) is not None:
+        return repeat_value(1.0 / len(weights), len(weights))
     return weights / float(weights.sum())
 
 
@@ -79,12 +83,12 @@ def as_labels(y: ArrayLike, n: int) -> tuple[FloatArray, NDArray[Any]]:
 
     Shapes: y (n,) → signs (n,), classes (2,). Raises DataTypeError, DataError.
     """
-    labels, classes = sorted_labels(y, n)
-    signs: FloatArray = np.where(labels == two_of(classes)[1], 1.0, -1.0)
+    labels, classes = sort_labels(y, n)
+    signs: FloatArray = np.where(labels == require_two_classes(classes)[1], 1.0, -1.0)
     return signs, classes
 
 
-def two_of(classes: NDArray[Any]) -> NDArray[Any]:
+def require_two_classes(classes: NDArray[Any]) -> NDArray[Any]:
     """Return the sorted labels, (k,), if there are two. Raises DataError."""
     if len(classes) != 2:
         shown = ", ".join(repr(c) for c in classes[:5].tolist()) + (", …" if len(classes) > 5 else "")
@@ -98,9 +102,9 @@ def two_of(classes: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def sort_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Check labels, (n,), of any number of classes, and sort these: (k,). Raises DataTypeError, DataError."""
-    labels = raw_array(y, "y")
+    labels = as_raw_array(y, "y")
     if labels.ndim != 1:
         hint = "; pass y.ravel()" if labels.ndim == 2 and 1 in labels.shape else ""
         raise DataError(f"y must be one-dimensional, got shape {labels.shape}{hint}")
@@ -110,25 +114,25 @@ def sorted_labels(y: ArrayLike, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
         raise DataTypeError("y is complex; labels need a sort order")
     labels = refuse_missing(labels)
     try:
-        return labels, _classes(labels)
+        return labels, _find_classes(labels)
     except TypeError:
         raise DataTypeError("y mixes types that cannot be sorted; use labels of one type") from None
 
 
-def places_of(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
+def find_class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> IntArray:
     """Find the index of each label (n,) among the sorted classes: (n,)."""
     if classes.dtype.kind != "O":
         return np.searchsorted(classes, labels)
     return np.asarray((labels[:, None] == classes).argmax(axis=1), dtype=np.intp)
 
 
-def _classes(labels: NDArray[Any]) -> NDArray[Any]:
+def _find_classes(labels: NDArray[Any]) -> NDArray[Any]:
     """Return the different labels in sort order."""
-    pair = two_numbers(labels)
+    pair = find_two_numbers(labels)
     return np.unique(labels) if pair is None else pair
 
 
-def two_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
+def find_two_numbers(labels: NDArray[Any]) -> NDArray[Any] | None:
     """Return the two different labels in order, (2,), of labels (n,) that are two numbers; else None."""
     if labels.dtype.kind in "bif" and len(labels):
         low, high = np.minimum.reduce(labels), np.maximum.reduce(labels)
@@ -177,10 +181,10 @@ def _is_missing(label: Any) -> bool:
         return False
 
 
-def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> FloatArray:
+def check_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> FloatArray:
     """Check sample weights, (n,), all ones for None; `each` ends the message if none is positive. Raises DataError."""
     if sample_weight is None:
-        return repeated(1.0, n)
+        return repeat_value(1.0, n)
     s = as_real_vector(sample_weight, "sample_weight")
     if s.shape != (n,):
         raise DataError(f"sample_weight has shape {s.shape} where ({n},) is expected")
@@ -197,8 +201,8 @@ def checked_weights(sample_weight: ArrayLike | None, n: int, each: str = "") -> 
 def as_weights(sample_weight: ArrayLike | None, y: FloatArray) -> FloatArray:
     """Check sample weights; None means all ones. Shapes: sample_weight (n,) or None, y (n,) → (n,)."""
     if sample_weight is None:
-        return repeated(1.0, len(y))
-    s = checked_weights(sample_weight, len(y), " a class")
+        return repeat_value(1.0, len(y))
+    s = check_weights(sample_weight, len(y), " a class")
     for sign, which in ((1.0, "positive (larger)"), (-1.0, "negative (smaller)")):
         if not s[y == sign].any():
             raise DataError(f"sample_weight is zero in the whole {which} class; only one class would be left")

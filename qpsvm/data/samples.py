@@ -11,31 +11,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, feature_names, raw_array
-from qpsvm.base.arrays.frozen import common_value, freeze_parts, frozen, read_only, remembered, repeated
+from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_matrix, as_raw_array, find_feature_names
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import as_read_only, cached, find_common_value, freeze, freeze_parts, repeat_value
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.base.errors import DataError, DataTypeError, ParameterTypeError, UnknownOptionError, describe_nearest
 from qpsvm.data.kinds import is_column, is_dask, is_stored, is_table
 from qpsvm.data.labels import (
     ClassWeight,
+    apply_class_factors,
+    apply_class_weight,
     as_labels,
     as_weights,
-    checked_weights,
-    coded,
-    places_of,
-    shares_of,
-    sorted_labels,
-    weighed,
-    weighed_by_class,
+    check_weights,
+    encode_targets,
+    find_class_indices,
+    normalise_weights,
+    sort_labels,
 )
 from qpsvm.data.rows import ArrayRows, RowSource, as_row_source
-from qpsvm.data.rows.memory import Seal
-from qpsvm.data.rows.transformed import select
+from qpsvm.data.rows.memory import ChangeGuard
+from qpsvm.data.rows.transformed import select_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class TrainingSamples:
     """Training samples of a machine.
 
     X (n, d)
@@ -50,52 +50,54 @@ class Samples:
     weight: FloatArray
     classes: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
-    seal: Seal | None = field(default=None, init=False)
+    seal: ChangeGuard | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        held = self.X.whole if isinstance(self.X, ArrayRows) else self.X
+        held = self.X.memory_matrix if isinstance(self.X, ArrayRows) else self.X
         if not isinstance(held, RowSource):
-            self.__dict__["seal"] = Seal([held], "X")
-            self.__dict__["X"] = self.X if held is not self.X else read_only(held)
+            self.__dict__["seal"] = ChangeGuard([held], "X")
+            self.__dict__["X"] = self.X if held is not self.X else as_read_only(held)
         freeze_parts(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "seal": self.seal and Seal([], "X")}  # the arrays of a copy have no other owner
+        return {**self.__dict__, "seal": self.seal and ChangeGuard([], "X")}  # the arrays of a copy have no other owner
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({name: frozen(value) for name, value in state.items()})
+        self.__dict__.update({name: freeze(value) for name, value in state.items()})
 
     def check(self) -> None:
         """Look whether the features, where they are a caller's own array, are those that were given: or a DataError."""
-        self.watched.check()
+        self.change_guard.check()
 
     @property
-    def watched(self) -> Seal | RowSource:
-        """Detector of changes. A run of many steps may `begin` with the first scan, and then skips others."""
+    def change_guard(self) -> ChangeGuard | RowSource:
+        """Detector of changes. A run of many steps may `start_run` with the first scan, and then skips others."""
         return self.X if self.seal is None else self.seal
 
     def __repr__(self) -> str:
         storage = "sparse" if self.is_sparse else "dense"
         n, d = self.X.shape
         if self.classes is None:
-            said = "" if self.ends is None else "; target from {:g} to {:g}".format(*self.ends)
+            said = "" if self.target_range is None else "; target from {:g} to {:g}".format(*self.target_range)
             return f"X {n} × {d}, {storage}{said}"
         if len(self.classes) > 2:
             return f"X {n} × {d}, {storage}; {len(self.classes)} classes"
         named = zip(self.classes.tolist(), self.class_counts, strict=True)
-        return f"X {n} × {d}, {storage}; classes {' and '.join(f'{shown(k)} ({int(count)})' for k, count in named)}"
+        return (
+            f"X {n} × {d}, {storage}; classes {' and '.join(f'{format_value(k)} ({int(count)})' for k, count in named)}"
+        )
 
-    def said(self) -> list[tuple[str, str]]:
+    def describe(self) -> list[tuple[str, str]]:
         """Describe size, classes and weights: a label and a short text each."""
         n, d = self.X.shape
         said = [("samples", f"{n} × {d}, {'sparse' if self.is_sparse else 'dense'}")]
         if self.classes is not None:
             for sign, label, count in zip(("−1", "+1"), self.classes.tolist(), self.class_counts, strict=True):
-                said.append((f"class {sign}", f"{shown(label)} ({count})"))
-        elif self.ends is not None:
-            said.append(("target", "{:g} to {:g}".format(*self.ends)))
-        if common_value(self.weight) is None and np.ptp(self.weight) > 0.0:
-            idle = n - len(self.rows)
+                said.append((f"class {sign}", f"{format_value(label)} ({count})"))
+        elif self.target_range is not None:
+            said.append(("target", "{:g} to {:g}".format(*self.target_range)))
+        if find_common_value(self.weight) is None and np.ptp(self.weight) > 0.0:
+            idle = n - len(self.active_rows)
             none = f", {idle} of weight 0" if idle else ""
             said.append(("weights", f"{self.weight.min():.4g} to {self.weight.max():.4g}{none}"))
         return said
@@ -111,9 +113,9 @@ class Samples:
         return int(np.count_nonzero(self.target <= 0)), int(np.count_nonzero(self.target > 0))
 
     @property
-    def ends(self) -> tuple[float, float] | None:
+    def target_range(self) -> tuple[float, float] | None:
         """The least and the largest target; None where all are the same."""
-        if common_value(self.target) is not None:
+        if find_common_value(self.target) is not None:
             return None
         return float(self.target.min()), float(self.target.max())
 
@@ -128,48 +130,50 @@ class Samples:
         return self.X.size if isinstance(self.X, np.ndarray) else as_row_source(self.X).entries
 
     @property
-    def taken(self) -> Matrix | RowSource:
+    def active_features(self) -> Matrix | RowSource:
         """The features of the samples that take part: (k, d)."""
-        if self.takes_all:
+        if self.all_weights_positive:
             return self.X
-        return select(self.X, self.rows) if isinstance(self.X, RowSource) else frozen(self.X[self.rows])
+        return (
+            select_rows(self.X, self.active_rows) if isinstance(self.X, RowSource) else freeze(self.X[self.active_rows])
+        )
 
-    def gathered(self) -> Samples:
+    def to_memory(self) -> TrainingSamples:
         """Return the same samples with all features in memory, as one array."""
         X = as_row_source(self.X).matrix()
-        return Samples(X, self.target, self.weight, self.classes, self.feature_names)
+        return TrainingSamples(X, self.target, self.weight, self.classes, self.feature_names)
 
-    @remembered
-    def rows(self) -> IntArray:
+    @cached
+    def active_rows(self) -> IntArray:
         """The samples that take part: those of positive weight."""
         return np.flatnonzero(self.weight > 0)
 
-    @remembered
-    def takes_all(self) -> bool:
+    @cached
+    def all_weights_positive(self) -> bool:
         """Whether every sample takes part, so that nothing has to be picked."""
-        return common_value(self.weight) is not None or bool((self.weight > 0).all())
+        return find_common_value(self.weight) is not None or bool((self.weight > 0).all())
 
-    def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
+    def select_active(self, vector: NDArray[Any]) -> NDArray[Any]:
         """Select the entries of a vector (n,) of the active samples; the vector itself if all are active."""
-        return vector if self.takes_all else vector[self.rows]
+        return vector if self.all_weights_positive else vector[self.active_rows]
 
-    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+    def expand_active(self, values: NDArray[Any]) -> NDArray[Any]:
         """Expand an array over the active samples to all of them, (n, …): 0 for a sample of weight 0."""
-        if self.takes_all:
+        if self.all_weights_positive:
             return values
         vector = np.zeros((self.n, *values.shape[1:]), dtype=values.dtype)
-        vector[self.rows] = values
+        vector[self.active_rows] = values
         return vector
 
 
-def features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
+def check_features(X: Any) -> tuple[Matrix | RowSource, tuple[str, ...] | None]:
     """Check features, (n, d), and return them with the column names; a source of rows has checked its own."""
     if isinstance(X, RowSource):
         return X, X.feature_names
-    return as_matrix(X), feature_names(X)
+    return as_matrix(X), find_feature_names(X)
 
 
-def given(y: Any, name: str = "y") -> Any:
+def require_target(y: Any, name: str = "y") -> Any:
     """Require the target of samples. Raises ParameterTypeError."""
     if y is None:
         raise ParameterTypeError(
@@ -178,24 +182,26 @@ def given(y: Any, name: str = "y") -> Any:
     return y
 
 
-def two_classes(
+def build_binary_samples(
     X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
-) -> Samples:
+) -> TrainingSamples:
     """Check samples of two classes. Shapes: X (n, d), y (n,), sample_weight (n,)."""
-    X, y, sample_weight = stored(X, y, sample_weight)
-    matrix, names = features(X)
-    target, classes = as_labels(given(y), matrix.shape[0])
+    X, y, sample_weight = open_stored(X, y, sample_weight)
+    matrix, names = check_features(X)
+    target, classes = as_labels(require_target(y), matrix.shape[0])
     weight = as_weights(sample_weight, target)
     if class_weight is not None:
-        weight = weighed(weight, (target > 0).astype(np.intp), classes, class_weight)
-    return Samples(matrix, target, weight, classes, names)
+        weight = apply_class_weight(weight, (target > 0).astype(np.intp), classes, class_weight)
+    return TrainingSamples(matrix, target, weight, classes, names)
 
 
-def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None, name: str = "t") -> Samples:
+def build_regression_samples(
+    X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None, name: str = "t"
+) -> TrainingSamples:
     """Check samples with a number each. Shapes: X (n, d), t (n,), sample_weight (n,)."""
-    X, t, sample_weight = stored(X, t, sample_weight, name)
-    matrix, names = features(X)
-    raw = raw_array(given(t, name), name)
+    X, t, sample_weight = open_stored(X, t, sample_weight, name)
+    matrix, names = check_features(X)
+    raw = as_raw_array(require_target(t, name), name)
     if raw.ndim != 1:
         hint = f"; pass {name}.ravel()" if raw.ndim == 2 and 1 in raw.shape else ""
         raise DataError(f"{name} must be one-dimensional, got shape {raw.shape}{hint}")
@@ -211,49 +217,49 @@ def numbers(X: Any, t: ArrayLike | None, sample_weight: ArrayLike | None = None,
         raise DataError(
             f"{name}[{row}] = {target[row]:g} is so large that its square overflows; divide {name} by a constant"
         )
-    return Samples(matrix, target, checked_weights(sample_weight, len(target)), None, names)
+    return TrainingSamples(matrix, target, check_weights(sample_weight, len(target)), None, names)
 
 
-def unlabelled(X: Any, sample_weight: ArrayLike | None = None) -> Samples:
+def build_unlabelled_samples(X: Any, sample_weight: ArrayLike | None = None) -> TrainingSamples:
     """Check samples with no target. Shapes: X (n, d), sample_weight (n,). Raises DataError, DataTypeError."""
-    X, _, sample_weight = stored(X, None, sample_weight)
-    matrix, names = features(X)
-    weight = checked_weights(sample_weight, matrix.shape[0])
-    return Samples(matrix, repeated(1.0, len(weight)), weight, None, names)
+    X, _, sample_weight = open_stored(X, None, sample_weight)
+    matrix, names = check_features(X)
+    weight = check_weights(sample_weight, matrix.shape[0])
+    return TrainingSamples(matrix, repeat_value(1.0, len(weight)), weight, None, names)
 
 
-def original_labels(samples: Samples) -> NDArray[Any]:
+def restore_labels(samples: TrainingSamples) -> NDArray[Any]:
     """Return the caller's own labels of samples of classes: (n,)."""
     assert samples.classes is not None
     places = samples.target if len(samples.classes) > 2 else samples.target > 0
     return np.asarray(samples.classes[places.astype(int)])
 
 
-def several_classes(
+def build_multiclass_samples(
     X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None = None, class_weight: ClassWeight = None
-) -> Samples:
+) -> TrainingSamples:
     """Check samples of two classes or more: the target of each is the place of its label among `classes`.
 
     Shapes: X (n, d), y (n,), sample_weight (n,).
     """
-    X, y, sample_weight = stored(X, y, sample_weight)
-    matrix, names = features(X)
+    X, y, sample_weight = open_stored(X, y, sample_weight)
+    matrix, names = check_features(X)
     if isinstance(matrix, RowSource) and matrix.is_remote:  # its solver looks at one sample after the other
         matrix = matrix.matrix()
     n = matrix.shape[0]
-    labels, classes = sorted_labels(given(y), n)
+    labels, classes = sort_labels(require_target(y), n)
     if len(classes) < 2:
-        raise DataError(f"y must have at least two classes, got one: {shown(classes.tolist()[0])}")
-    place = places_of(labels, classes)
-    weight = checked_weights(sample_weight, n, " a class")
+        raise DataError(f"y must have at least two classes, got one: {format_value(classes.tolist()[0])}")
+    place = find_class_indices(labels, classes)
+    weight = check_weights(sample_weight, n, " a class")
     empty = np.flatnonzero(np.bincount(place, weights=weight > 0, minlength=len(classes)) == 0)
     if len(empty):
-        raise DataError(f"sample_weight is zero in the whole class {shown(classes.tolist()[empty[0]])}")
-    weight = weighed(weight, place, classes, class_weight)
-    return Samples(matrix, place.astype(np.float64), weight, classes, names)
+        raise DataError(f"sample_weight is zero in the whole class {format_value(classes.tolist()[empty[0]])}")
+    weight = apply_class_weight(weight, place, classes, class_weight)
+    return TrainingSamples(matrix, place.astype(np.float64), weight, classes, names)
 
 
-def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") -> tuple[Any, Any, Any]:
+def open_stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") -> tuple[Any, Any, Any]:
     """Open samples with target and weights, which X may store as columns."""
     columns = {"target": y, "weight": sample_weight}
     in_memory = isinstance(X, np.ndarray) and X.base is None  # whose memory is its own: no map
@@ -279,10 +285,10 @@ def stored(X: Any, y: Any = None, sample_weight: Any = None, name: str = "y") ->
                 raise ParameterTypeError(f"{option} must be one-dimensional, got {given!r}; {why}")
     if not isinstance(X, RowSource):
         return X, y, sample_weight
-    return X, _own(X, "target", y), _own(X, "weight", sample_weight)
+    return X, _default_to_stored(X, "target", y), _default_to_stored(X, "weight", sample_weight)
 
 
-def _own(source: RowSource, what: str, given: Any) -> Any:
+def _default_to_stored(source: RowSource, what: str, given: Any) -> Any:
     """Return the stored target or weights of a source, unless others are given."""
     own = getattr(source, what, None)
     return own if given is None and isinstance(own, np.ndarray) else given
@@ -296,7 +302,7 @@ def _open_collection(X: Any, y: Any, sample_weight: Any) -> tuple[RowSource, Any
     names = list(getattr(X, "columns", ()))
     for column in named:
         if column not in names:
-            raise UnknownOptionError(f"X has no column {column!r}; {nearest(column, map(str, names))}")
+            raise UnknownOptionError(f"X has no column {column!r}; {describe_nearest(column, map(str, names))}")
     rest = X[[name for name in names if name not in named]] if named else X
     given = [X[column] if isinstance(column, str) else column for column in (y, sample_weight)]
     rows, (target, weight) = open_collection(rest, *given)
@@ -304,7 +310,19 @@ def _open_collection(X: Any, y: Any, sample_weight: Any) -> tuple[RowSource, Any
 
 
 __all__ = [
-    "ClassWeight", "Samples", "as_labels", "checked_weights", "coded", "features", "numbers",
-    "original_labels", "several_classes", "shares_of", "sorted_labels", "stored", "two_classes", "unlabelled",
-    "weighed_by_class",
+    "ClassWeight",
+    "TrainingSamples",
+    "apply_class_factors",
+    "as_labels",
+    "build_binary_samples",
+    "build_multiclass_samples",
+    "build_regression_samples",
+    "build_unlabelled_samples",
+    "check_features",
+    "check_weights",
+    "encode_targets",
+    "normalise_weights",
+    "open_stored",
+    "restore_labels",
+    "sort_labels",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, ParameterError
-from qpsvm.data.files import Encoding, Frame, Missing, explained, frame_of, read_like, read_table
+from qpsvm.data.files import Encoding, Frame, MissingPolicy, as_frame, describe_columns, read_table, read_with_encoding
 from qpsvm.data.files.frames import NO_FILE
 from qpsvm.data.kinds import is_path
 
@@ -95,12 +95,12 @@ class Table:
         drop: str | Sequence[str] = (),
         keep: str | Sequence[str] = (),
         date: str | Sequence[str] = (),
-        missing: Missing = "error",
+        missing: MissingPolicy = "error",
         groups: str | None = None,
         weights: str | None = None,
         standardise: bool = False,
     ) -> None:
-        given = opened(data)
+        given = open_table(data)
         found = read_table(
             given, target=target, drop=drop, keep=keep, date=date, missing=missing, groups=groups, weights=weights,
             standardise=standardise, wanted="none" if target is None else "labels",
@@ -110,7 +110,7 @@ class Table:
         self.groups, self.weights, self.dropped = found.groups, found.weights, found.dropped
         self.encoding: Encoding = found.encoding
         self._name = str(given.path if isinstance(given, Frame) else given)
-        self._notes, self._taken = found.notes, found.taken
+        self._notes, self._taken = found.notes, found.column_summaries
 
     @property
     def columns(self) -> list[str]:
@@ -156,8 +156,8 @@ class Table:
         >>> table.columns, table.like({"city": ["Bonn", "Rome"]}).X.tolist()
         (['city=Bonn', 'city=Ulm'], [[1.0, 0.0], [0.0, 0.0]])
         """
-        given = opened(data)
-        found = read_like(given, self.encoding)
+        given = open_table(data)
+        found = read_with_encoding(given, self.encoding)
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         notes = tuple(
@@ -206,21 +206,21 @@ class Table:
         k, d = self.shape
         left_out = f"; {self.dropped} rows with missing values left out" if self.dropped else ""
         notes = [f"  note: {note}" for note in self._notes]
-        lines = [f"  {line}" for line in explained(self._taken)]
+        lines = [f"  {line}" for line in describe_columns(self._taken)]
         return "\n".join([f"{self._name}: {k} rows x {d} features{left_out}", *notes, *lines])
 
 
-def opened(data: Any) -> Any:
+def open_table(data: Any) -> Any:
     """Return the path of a text, or a table in memory. Raises DataTypeError, FileFormatError, MissingExtraError."""
     if not is_path(data):
-        return frame_of(data, NO_FILE)
-    from qpsvm.data.sources.arrow import frames
-    from qpsvm.data.sources.opening import expanded, one_format, with_content
+        return as_frame(data, NO_FILE)
+    from qpsvm.data.sources.arrow import iter_frames
+    from qpsvm.data.sources.opening import drop_empty_files, expand_paths, require_one_format
 
-    paths = with_content(expanded(data))
-    form = one_format(paths)
+    paths = drop_empty_files(expand_paths(data))
+    form = require_one_format(paths)
     if form in ("parquet", "feather"):
-        return next(frames(paths, form, str(data), True))
+        return next(iter_frames(paths, form, str(data), True))
     if form != "csv" or len(paths) > 1:
         raise ParameterError(
             f"{data} is {'several files' if len(paths) > 1 else f'a {form} file'}, and a table is one CSV file, or "

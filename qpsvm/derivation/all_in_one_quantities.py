@@ -14,12 +14,12 @@ from typing import Any, Self
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.headline import SAME, explained, failed
+from qpsvm.derivation.headline import AGREEMENT_TOL, describe_failures, describe_gap
 from qpsvm.derivation.step import Measurement
-from qpsvm.derivation.terms import size_of
-from qpsvm.machines.problem.all_in_one import JointProblem
+from qpsvm.derivation.terms import reference_size
+from qpsvm.machines.problem.all_in_one import AllInOneProblem
 from qpsvm.program.solution import Status
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.space.kernels.functions import Precomputed
 
 
@@ -39,17 +39,19 @@ class AllInOneQuantities:
     reach, terms, size_of_f: What α, sums of β, and values of f are relative to.
     """
 
-    def __init__(self, problem: JointProblem, result: JointResult) -> None:
-        self.problem, self.result, self.dual = problem, result, problem.joint
+    def __init__(self, problem: AllInOneProblem, result: AllInOneResult) -> None:
+        self.problem, self.result, self.dual = problem, result, problem._all_in_one_dual
         dual, linear = self.dual, problem.space.is_linear
         penalised = dual.intercept == "penalised"
         self.is_linear, self.absorbed = linear, problem.intercept == "penalised" and not penalised
         self.label, self.C, self.level, self.b = dual.label, dual.upper, float(dual.level), result.b
-        self.alpha: FloatArray = problem.samples.taking_part(result.alpha)
-        self.used = np.where(dual.own, 0.0, self.alpha.sum(axis=1)[:, None]) if dual.shared else self.alpha
-        self.beta = dual.beta(self.alpha)
+        self.alpha: FloatArray = problem.samples.select_active(result.alpha)
+        self.used = (
+            np.where(dual.own_class_mask, 0.0, self.alpha.sum(axis=1)[:, None]) if dual.has_shared_slack else self.alpha
+        )
+        self.beta = dual.compute_beta(self.alpha)
         self.net = np.asarray(self.beta.sum(axis=0))
-        self.X: Any = problem.X if problem.samples.takes_all else problem.X[problem.rows]
+        self.X: Any = problem.X if problem.samples.all_weights_positive else problem.X[problem.active_rows]
         self.f: FloatArray = result.decision_function(self.X) + problem.space.shift * self.beta
         self.of_alpha = np.asarray(self.X @ (self.X.T @ self.beta) if linear else problem.space.gram @ self.beta)
         self.values_of_alpha = self.of_alpha if self.absorbed else self.of_alpha + self.b
@@ -60,9 +62,9 @@ class AllInOneQuantities:
         self.half_norm_of_alpha = 0.5 * float(products.sum()) + of_net
         self.half_norm = (0.5 * float(self.squares.sum()) if linear else 0.5 * float(products.sum())) + of_b
         short = np.maximum(self.missing, 0.0)
-        short = np.broadcast_to(short.max(axis=1)[:, None], short.shape) if dual.shared else short
-        self.xi = np.where(dual.own, 0.0, short)
-        self.cost = float(dual.losses(self.missing).sum())
+        short = np.broadcast_to(short.max(axis=1)[:, None], short.shape) if dual.has_shared_slack else short
+        self.xi = np.where(dual.own_class_mask, 0.0, short)
+        self.cost = float(dual.compute_losses(self.missing).sum())
         self.primal = self.half_norm + self.cost
         self.dual_value = dual.level * float(self.alpha.sum()) - self.half_norm_of_alpha
         self.size = max(abs(self.primal), abs(self.dual_value))
@@ -73,29 +75,29 @@ class AllInOneQuantities:
     @property
     def missing(self) -> FloatArray:
         """t: (n, k)."""
-        return self.dual.missing(self.f)
+        return self.dual.compute_shortfalls(self.f)
 
-    def changed(self, **letters: Any) -> Self:
+    def with_letters(self, **letters: Any) -> Self:
         """Return the point with other letters, and the same slacks."""
         other = copy(self)
         other.__dict__ |= letters
         return other
 
-    def halved(self) -> Self:
+    def halve_weights(self) -> Self:
         """Return the point with half of w and b."""
-        return self.changed(f=0.5 * self.f, squares=0.25 * self.squares, b=0.5 * self.b, net=0.5 * self.net)
+        return self.with_letters(f=0.5 * self.f, squares=0.25 * self.squares, b=0.5 * self.b, net=0.5 * self.net)
 
-    def turned(self) -> Self:
+    def complement_multipliers(self) -> Self:
         """Return the point with C − α in place of α, shared among the rivals if they share it."""
-        left = (self.C[:, None] - self.used) / (self.dual.k - 1 if self.dual.shared else 1)
-        return self.changed(alpha=np.where(self.dual.own, 0.0, left))
+        left = (self.C[:, None] - self.used) / (self.dual.k - 1 if self.dual.has_shared_slack else 1)
+        return self.with_letters(alpha=np.where(self.dual.own_class_mask, 0.0, left))
 
-    def suboptimal(self) -> Self:
+    def make_suboptimal(self) -> Self:
         """Return the point with the same w, b and ξ and half of α, which is feasible and not optimal."""
         if self.absorbed:  # then b is made of α
             return self
         other = type(self)(self.problem, replace(self.result, alpha=0.5 * self.result.alpha))
-        return other.changed(f=self.f, squares=self.squares, b=self.b, xi=self.xi)
+        return other.with_letters(f=self.f, squares=self.squares, b=self.b, xi=self.xi)
 
     @property
     def square_of_v(self) -> float:
@@ -110,29 +112,29 @@ class AllInOneQuantities:
         """Scale of differences of w."""
         X = self.X
         largest = float(np.sqrt(abs(X).power(2).sum() if hasattr(X, "power") else np.square(X).sum()))
-        return size_of(self.result.w.ravel(), largest * self.terms)
+        return reference_size(self.result.w.ravel(), largest * self.terms)
 
     def name(self, place: str, i: int, count: int) -> str:
         """Name entry i: of a row, of a sample, or of a class; `count` is the number of entries."""
         classes = self.problem.classes.tolist()
-        if not place and count == len(self.dual.places):
-            sample, rival = np.divmod(self.dual.places[i], self.dual.k)
-            return f"sample {self.problem.rows[sample]} and the rival {classes[rival]!r}"
+        if not place and count == len(self.dual.row_positions):
+            sample, rival = np.divmod(self.dual.row_positions[i], self.dual.k)
+            return f"sample {self.problem.active_rows[sample]} and the rival {classes[rival]!r}"
         return f"class {classes[i]!r}" if place == "class" or (count == self.dual.k and not place) else f"place {i}"
 
 
-def all_in_one_headline(at: AllInOneQuantities, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
+def assess_all_in_one(at: AllInOneQuantities, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """Assess the residuals at a result: the headline, and whether the result is an optimum of the problem."""
     result = at.result
-    claimed = at.problem.samples.taking_part(result.missing)
+    claimed = at.problem.samples.select_active(result.missing)
     precomputed = isinstance(at.problem.kernel, Precomputed)
     off = float(np.abs(at.missing - claimed).max()) / at.size_of_f
-    if off > SAME and not precomputed:
+    if off > AGREEMENT_TOL and not precomputed:
         return (
             "NOT OF THIS PROBLEM: at the problem's samples the decision functions of the result differ from its "
             f"margins by {off:.1e}, relative. The residuals show what it violates"
         ), False
-    against = failed(measured, result.gap)
+    against = describe_failures(measured, result.gap)
     if result.status is not Status.OPTIMAL:
         return (
             f"NOT OPTIMAL: status {result.status}, certified relative gap {result.gap:.1e}; the residuals are those of "
@@ -143,4 +145,4 @@ def all_in_one_headline(at: AllInOneQuantities, measured: Mapping[str, Measureme
             f"NOT AN OPTIMUM: the result says {result.status} with a relative gap of {result.gap:.1e}, but {against}: "
             "it was changed, or is that of another problem"
         ), False
-    return f"optimal, certified relative gap {explained(result.gap)}", True
+    return f"optimal, certified relative gap {describe_gap(result.gap)}", True

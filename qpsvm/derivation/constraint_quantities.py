@@ -1,7 +1,7 @@
 """The letters of a machine with rows of a user's: those of its own rows, and π, g, c, h behind them.
 
 α, ξ and what else has an entry a row are those of the machine alone. β, w(α) and the dual's value have the part of the
-prices too, (USER.2). Rows and prices are the user's own, in the units of the dual: f and w are divided by `size_of_f`.
+prices too, (USER.2). Rows and prices are the user's own, in the units of the dual: f and w are divided by `_f_scale`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.quantities import P, Quantities
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.linear_constraints import UserRows
+from qpsvm.machines.problem.linear_constraints import ConstraintRows
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
 
@@ -28,24 +28,24 @@ class ConstraintQuantities(Quantities[P]):
     problem: With `constraints`.
     """
 
-    kept_of_w = ("left",)
+    letters_of_w = ("lhs",)
 
     @cached_property
     def svm(self) -> SVMDual:
         """The dual of the machine alone, over its own m rows."""
-        users = self.problem.svm.users
+        users = self.problem.svm.linear_constraints
         assert users is not None
-        return users.own
+        return users.unconstrained_dual
 
     @cached_property
-    def rows(self) -> UserRows:
+    def rows(self) -> ConstraintRows:
         """The rows as the user wrote them."""
-        return self.problem._textbook_rows
+        return self.problem._textbook_constraint_rows
 
     @cached_property
     def prices(self) -> FloatArray:
         """π in the units of α: (p,)."""
-        return self.user_prices * (self.problem.size_of_f / self.problem.svm.unit)
+        return self.user_prices * (self.problem._f_scale / self.problem.svm.unit)
 
     @cached_property
     def user_prices(self) -> FloatArray:
@@ -56,9 +56,9 @@ class ConstraintQuantities(Quantities[P]):
         return prices
 
     @cached_property
-    def whole(self) -> FloatArray:
+    def all_multipliers(self) -> FloatArray:
         """α and π as the dual is computed with, (USER.4): (m + p,)."""
-        return np.concatenate([self.alpha, self.prices * self.problem._row_scale])
+        return np.concatenate([self.alpha, self.prices * self.problem._constraint_scale])
 
     @property
     def intercept_in_kernel(self) -> bool:
@@ -66,31 +66,31 @@ class ConstraintQuantities(Quantities[P]):
         return False
 
     def _with_multipliers(self, whole: FloatArray) -> Self:
-        m, scale = self.svm.m, self.problem.size_of_f / self.problem.svm.unit
-        self.__dict__["user_prices"] = whole[m:] / self.problem._row_scale / scale
+        m, scale = self.svm.m, self.problem._f_scale / self.problem.svm.unit
+        self.__dict__["user_prices"] = whole[m:] / self.problem._constraint_scale / scale
         return super()._with_multipliers(whole[:m])
 
-    def halved(self) -> Self:
+    def halve_weights(self) -> Self:
         """Return the point with half of w and b, with the same slacks."""
-        half = super().halved()
-        half.__dict__["left"] = 0.5 * self.left
+        half = super().halve_weights()
+        half.__dict__["lhs"] = 0.5 * self.lhs
         return half
 
     # --- the rows -----------------------------------------------------------------------------------------------------
 
     @cached_property
-    def left(self) -> FloatArray:
+    def lhs(self) -> FloatArray:
         """⟨g_j, w⟩ + c_j b by the result's decision function: (p,)."""
         Z = self.rows.Z
-        return self._rows_at(Z @ self.w if self.is_linear else self.decision(Z) - self.b)
+        return self._compute_lhs(Z @ self.w if self.is_linear else self.evaluate_decision(Z) - self.b)
 
     @cached_property
-    def left_of_alpha(self) -> FloatArray:
+    def lhs_of_alpha(self) -> FloatArray:
         """⟨g_j, w⟩ + c_j b by w(α) = Σ α_k s_k φ(x_k) − Σ π_j g_j: (p,)."""
         Z = self.rows.Z
-        return self._rows_at(Z @ self.w_of_alpha if self.is_linear else self.kernel_sums(Z))
+        return self._compute_lhs(Z @ self.w_of_alpha if self.is_linear else self.kernel_sums(Z))
 
-    def _rows_at(self, products: FloatArray) -> FloatArray:
+    def _compute_lhs(self, products: FloatArray) -> FloatArray:
         """Return ⟨g_j, w⟩ + c_j b from the products of w with the points, (q,)."""
         found: FloatArray = self.rows.values(products) + self.rows.c * self.b
         return found
@@ -101,45 +101,43 @@ class ConstraintQuantities(Quantities[P]):
         found: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ coef
         return found
 
-    def _padded(self, coef: FloatArray, users: bool) -> FloatArray:
+    def _pad(self, coef: FloatArray, users: bool) -> FloatArray:
         """Return coefficients of the samples, or of the rows' points, among all of them: (n + q,)."""
         n = self.svm.n
         padded = np.zeros(len(self.all_beta))
         padded[slice(n, None) if users else slice(n)] = coef
         return padded
 
-    def _of_points(self, prices: FloatArray) -> FloatArray:
+    def _to_point_coefficients(self, prices: FloatArray) -> FloatArray:
         """Convert multipliers, (p,), to coefficients of the points of the constraints: (q,)."""
         return np.asarray(prices if self.rows.mix is None else self.rows.mix.T @ prices)
 
     def combination(self, coef: FloatArray) -> FloatArray:
-        """Return Σ coef_i φ(x_i) of the samples alone, as `products` has it."""
+        """Return Σ coef_i φ(x_i) of the samples alone, as `multiply_exactly` has it."""
         return np.asarray(self.X.T @ coef) if self.is_linear else self.sums(coef)
 
     def sums(self, coef: FloatArray) -> FloatArray:
         """Return Σ_j coef_j K(x_j, x_i) of the samples alone: (n,)."""
         gram = self.problem.space.gram
-        return np.asarray(self.X @ (self.X.T @ coef) if self.is_linear else gram @ self._padded(coef, False))[
-            : self.svm.n
-        ]
+        return np.asarray(self.X @ (self.X.T @ coef) if self.is_linear else gram @ self._pad(coef, False))[: self.svm.n]
 
     def of_rows(self, prices: FloatArray) -> FloatArray:
-        """Return Σ π_j g_j, as `products` has it."""
-        of_points = self._of_points(prices)
+        """Return Σ π_j g_j, as `multiply_exactly` has it."""
+        of_points = self._to_point_coefficients(prices)
         if self.is_linear:
             return np.asarray(self.rows.Z.T @ of_points)
-        return np.asarray(self.problem.space.gram @ self._padded(of_points, True))[: self.svm.n]
+        return np.asarray(self.problem.space.gram @ self._pad(of_points, True))[: self.svm.n]
 
     def sums_between(self, coef: FloatArray, users: bool = False) -> FloatArray:
         """Return Σ coef_i K(x_i, x) of the samples alone at samples half way between neighbours: (k,)."""
         X = self.X if self.new_samples is None else self.new_samples
         if self.is_linear:
             return np.asarray(X @ ((self.rows.Z if users else self.X).T @ coef))
-        return self.kernel_sums(X, self._padded(coef, users))
+        return self.kernel_sums(X, self._pad(coef, users))
 
     def of_rows_between(self, prices: FloatArray) -> FloatArray:
         """Return Σ π_j ⟨g_j, φ(x)⟩ at the same points: (k,)."""
-        return self.sums_between(self._of_points(prices), users=True)
+        return self.sums_between(self._to_point_coefficients(prices), users=True)
 
     @cached_property
     def row_sizes(self) -> FloatArray:
@@ -148,7 +146,7 @@ class ConstraintQuantities(Quantities[P]):
         if self.is_linear:
             own = np.asarray(abs(rows.Z) @ np.abs(self.w)).ravel()
         else:
-            own = np.abs(self.decision(rows.Z) - self.b)
+            own = np.abs(self.evaluate_decision(rows.Z) - self.b)
         own = own if rows.mix is None else np.asarray(abs(rows.mix) @ own).ravel()
         sizes: FloatArray = np.maximum(np.maximum(np.abs(rows.h), own), np.abs(rows.c * self.b))
         return np.where(sizes > 0.0, sizes, self.level)
@@ -156,7 +154,7 @@ class ConstraintQuantities(Quantities[P]):
     @property
     def row_sizes_of_user(self) -> FloatArray:
         """Scale of differences in each constraint, in the user's units: (p,)."""
-        return self.problem.size_of_f * self.row_sizes
+        return self.problem._f_scale * self.row_sizes
 
     # --- w and the dual -----------------------------------------------------------------------------------------------
 
@@ -166,18 +164,18 @@ class ConstraintQuantities(Quantities[P]):
         return self.problem.space.weights(self.all_beta)
 
     @property
-    def apart(self) -> float:
+    def squared_distance(self) -> float:
         """‖w − w(α, π)‖²."""
-        return super().apart + 2.0 * float(self.prices @ (self.left - self.rows.c * self.b))
+        return super().squared_distance + 2.0 * float(self.prices @ (self.lhs - self.rows.c * self.b))
 
     @property
     def balance(self) -> float:
         """Σ β_i − Σ c_j π_j."""
         return super().balance - float(self.rows.c @ self.prices)
 
-    def of_alpha(self, b: float) -> dict[str, Any]:
+    def compute_letters(self, b: float) -> dict[str, Any]:
         """Return the letters that α and π give, with the left sides of the rows."""
-        return super().of_alpha(b) | {"left": self.left_of_alpha + self.rows.c * (b - self.b)}
+        return super().compute_letters(b) | {"lhs": self.lhs_of_alpha + self.rows.c * (b - self.b)}
 
     def name(self, place: str, i: int, count: int) -> str:
         """Name entry i; of the linear constraints, by the name of the constraint."""
@@ -191,19 +189,19 @@ class ConstraintQuantities(Quantities[P]):
     @cached_property
     def rows_agree(self) -> bool:  # type: ignore[override]
         """Whether the rows are kept, and have the left sides that the result says."""
-        table, size = self.result.constraints, self.problem.size_of_f
+        table, size = self.result.constraints, self.problem._f_scale
         assert table is not None
         claimed = self.rows.h + (table["value"] - table["bound"]) / size
         within = SAME_ROWS * self.row_sizes
-        return bool((self.left <= self.rows.h + within).all() and (np.abs(self.left - claimed) <= within).all())
+        return bool((self.lhs <= self.rows.h + within).all() and (np.abs(self.lhs - claimed) <= within).all())
 
     @property
-    def violated_besides(self) -> dict[str, float]:
+    def other_violations(self) -> dict[str, float]:
         """Violations other than those of the machine's own constraints: a negative multiplier."""
         k = int(np.argmin(self.prices))
         return {f"the price of {self.rows.names[k]!r} is {self.prices[k]:.4g}, below 0": -float(self.prices[k])}
 
 
-def letters_of(problem: Problem, result: SVMResult) -> Quantities[Any]:
+def build_quantities(problem: Problem, result: SVMResult) -> Quantities[Any]:
     """Return the letters at a result, with those of a user's rows where there are any."""
     return ConstraintQuantities(problem, result) if problem.constraints else Quantities(problem, result)

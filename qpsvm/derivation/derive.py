@@ -14,24 +14,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_finite_vector
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.derivation.derived import Derivation
-from qpsvm.derivation.registry import chosen, steps_of
-from qpsvm.machines import JointProblem, Problem
-from qpsvm.machines.problem.all_in_one import check_joint_pair
-from qpsvm.machines.problem.base import check_pair
+from qpsvm.derivation.registry import build_steps, select_steps
+from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.machines.problem.all_in_one import check_all_in_one_matches
+from qpsvm.machines.problem.base import check_result_matches
 from qpsvm.machines.problem.constraints import Constraints
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed, as_kernel
 
 
 def derive(
-    problem: Problem | JointProblem | type[Problem] | type[JointProblem],
-    result: SVMResult | JointResult | None = None,
+    problem: Problem | AllInOneProblem | type[Problem] | type[AllInOneProblem],
+    result: SVMResult | AllInOneResult | None = None,
     *,
     alpha: ArrayLike | None = None,
     proven: bool = False,
@@ -42,9 +42,9 @@ def derive(
 
     Parameters
     ----------
-    problem : Problem or JointProblem, or a class of them
+    problem : Problem or AllInOneProblem, or a class of them
         Any machine of the library. Of a class, such as `CSVM`, the derivation is in symbols only.
-    result : SVMResult or JointResult, optional
+    result : SVMResult or AllInOneResult, optional
         Of this problem, optimal or not. Without one the steps have no residuals.
     alpha : array_like, shape (n,), or (2n,) of a regression, optional
         Dual variables to measure at instead of a result, feasible or not: anything finite, indexed by the caller's
@@ -97,43 +97,46 @@ def derive(
     >>> print(qpsvm.derive(qpsvm.CSVM, intercept="penalised", steps=["CSVM.5"]).to_text().splitlines()[-1].strip())
     ∂L/∂b = 0  ⟹  b = yᵀα
     """
-    if isinstance(problem, type) and issubclass(problem, (Problem, JointProblem)):
-        found = _of_class(problem, result is not None or alpha is not None or proven, options)
+    if isinstance(problem, type) and issubclass(problem, (Problem, AllInOneProblem)):
+        found = _derive_class(problem, result is not None or alpha is not None or proven, options)
     else:
         if options:
             raise UnknownOptionError(
-                f"derive takes no option {min(options)!r} of a problem; {nearest(min(options), OPTIONS)}; those of a "
+                f"derive takes no option {min(options)!r} of a problem; {describe_nearest(min(options), OPTIONS)}; "
+                f"those of a "
                 "machine are for its class, derive(CSVM, intercept='penalised'), or for problem.replace(…)"
             )
-        found = _of_problem(problem, result, alpha, proven)
+        found = _derive_problem(problem, result, alpha, proven)
     if steps is None:
         return found
     tags = [steps] if isinstance(steps, str) else steps
     if not isinstance(tags, Sequence) or not tags:
-        raise ParameterTypeError(f"steps must be tags such as [{found.steps[0].tag!r}], got {shown(steps)}")
-    return replace(found, steps=chosen(found.every, tags, f"in the derivation of {found.variant}"))
+        raise ParameterTypeError(f"steps must be tags such as [{found.steps[0].tag!r}], got {format_value(steps)}")
+    return replace(found, steps=select_steps(found.every, tags, f"in the derivation of {found.variant}"))
 
 
 #: What `derive` takes besides problem and result.
 OPTIONS = ("alpha", "proven", "steps")
 
 
-def _of_class(kind: type[Problem] | type[JointProblem], measured: bool, options: Mapping[str, Any]) -> Derivation:
+def _derive_class(
+    kind: type[Problem] | type[AllInOneProblem], measured: bool, options: Mapping[str, Any]
+) -> Derivation:
     """Build the derivation in symbols."""
     name = kind.__name__
     if measured:
         raise ParameterTypeError(f"a class has no result: derive({name}(X, …), result) is measured, derive({name}) not")
-    problem = stand_in(kind, options)
-    kernel, said = str(problem.kernel), kernel_in_words(problem, options)
+    problem = build_example_problem(kind, options)
+    kernel, said = str(problem.kernel), describe_kernel(problem, options)
     steps = tuple(
         replace(step, text=step.text.replace(kernel, said), absent=step.absent.replace(kernel, said))
-        for step in steps_of(problem)
+        for step in build_steps(problem)
     )
-    return Derivation(problem, steps, every=steps, called=title_of_class(problem, options))
+    return Derivation(problem, steps, every=steps, display_name=describe_class(problem, options))
 
 
-def _of_problem(
-    problem: Problem | JointProblem, result: SVMResult | JointResult | None, alpha: ArrayLike | None, proven: bool
+def _derive_problem(
+    problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult | None, alpha: ArrayLike | None, proven: bool
 ) -> Derivation:
     """Build the derivation of a problem, measured if there is a result or an α."""
     if proven and (result is None or alpha is not None):
@@ -141,24 +144,24 @@ def _of_problem(
             "proven=True is about the numbers of a result: derive(problem, solve(problem), proven=True), and of an α "
             "derive(problem, problem.at(alpha), proven=True)"
         )
-    if isinstance(problem, JointProblem):
+    if isinstance(problem, AllInOneProblem):
         if alpha is not None:
             raise UnsupportedError(
                 f"{type(problem).__name__} is measured at a result: derive(problem, problem.at(alpha)) takes an α"
             )
         if result is not None:
-            check_joint_pair(problem, result)
-        proof = problem.prove(result) if proven and isinstance(result, JointResult) else None
-        return _whole(problem, result, proof=proof)
+            check_all_in_one_matches(problem, result)
+        proof = problem.prove(result) if proven and isinstance(result, AllInOneResult) else None
+        return _build_derivation(problem, result, proof=proof)
     if not isinstance(problem, Problem):
         raise ParameterTypeError(
             f"derive takes a problem such as CSVM(X, y), or a class such as CSVM, got {type(problem).__name__}"
         )
     if alpha is None:
         if result is not None:
-            check_pair(problem, result)  # type: ignore[arg-type]
+            check_result_matches(problem, result)  # type: ignore[arg-type]
         proof = problem.prove(result) if proven and isinstance(result, SVMResult) else None
-        return _whole(problem, result, proof=proof)
+        return _build_derivation(problem, result, proof=proof)
     if result is not None:
         raise ParameterTypeError("derive measures at a result or at an α, not at both: leave one of them out")
     if problem.constraints:
@@ -166,14 +169,14 @@ def _of_problem(
             "with rows of your own an α needs their prices: derive(problem, problem.at(alpha)) measures at both, the "
             "prices behind α"
         )
-    given = as_finite_vector(alpha, "alpha", problem.alphas)
-    return _whole(problem, problem.at(given), given)
+    given = as_finite_vector(alpha, "alpha", problem._n_dual_variables)
+    return _build_derivation(problem, problem.at(given), given)
 
 
-def _whole(
-    problem: Problem | JointProblem, result: Any, alpha: FloatArray | None = None, proof: Proof | None = None
+def _build_derivation(
+    problem: Problem | AllInOneProblem, result: Any, alpha: FloatArray | None = None, proof: Proof | None = None
 ) -> Derivation:
-    steps = steps_of(problem)
+    steps = build_steps(problem)
     return Derivation(problem, steps, result, alpha, proof, steps)
 
 
@@ -183,28 +186,30 @@ def _whole(
 POINTS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
 TARGETS = {"labels": [0, 1, 0, 1], "numbers": [0.0, 1.0, 2.0, 0.5], "ranks": [0, 2, 1, 3]}
 #: What has an entry a sample or a label, so that there is none without data.
-OF_DATA = ("X", "y", "t", "sample_weight", "groups", "pairs")
+DATA_OPTIONS = ("X", "y", "t", "sample_weight", "groups", "pairs")
 
 
-def stand_in(kind: type[Problem] | type[JointProblem], options: Mapping[str, Any]) -> Problem | JointProblem:
+def build_example_problem(
+    kind: type[Problem] | type[AllInOneProblem], options: Mapping[str, Any]
+) -> Problem | AllInOneProblem:
     """Build an example problem of a class, for its equations.
 
     Raises UnknownOptionError, ParameterTypeError, UnsupportedError; and what the class says of an option.
     """
-    if inspect.isabstract(kind) or kind in (Problem, JointProblem):
+    if inspect.isabstract(kind) or kind in (Problem, AllInOneProblem):
         raise UnsupportedError(f"{kind.__name__} is no machine: derive takes a class such as CSVM, or a problem")
-    taken = [name for name in inspect.signature(kind.__init__).parameters if name not in ("self", *OF_DATA)]
+    taken = [name for name in inspect.signature(kind.__init__).parameters if name not in ("self", *DATA_OPTIONS)]
     given = dict(options)
     for name, value in given.items():
-        if name in OF_DATA:
+        if name in DATA_OPTIONS:
             raise ParameterTypeError(
                 f"{name} is of samples, and derive({kind.__name__}) has none: derive({kind.__name__}(X, …)) has them"
             )
         if name not in taken:
-            raise UnknownOptionError(f"{kind.__name__} has no option {name!r}; {nearest(name, taken)}")
+            raise UnknownOptionError(f"{kind.__name__} has no option {name!r}; {describe_nearest(name, taken)}")
         if name != "constraints" and (np.ndim(value) or isinstance(value, dict)):
             raise ParameterTypeError(
-                f"without data {name} is one value, got {shown(value)}: entries belong to samples or labels"
+                f"without data {name} is one value, got {format_value(value)}: entries belong to samples or labels"
             )
     X = POINTS
     if given.get("constraints") is True:
@@ -215,20 +220,22 @@ def stand_in(kind: type[Problem] | type[JointProblem], options: Mapping[str, Any
         X = np.resize(POINTS, (len(POINTS), points.shape[1])) + np.eye(len(POINTS), points.shape[1])
     if "kernel" in given and isinstance(as_kernel(given["kernel"]), Precomputed):
         X = POINTS @ POINTS.T + np.eye(len(POINTS))
-    if issubclass(kind, JointProblem):
+    if issubclass(kind, AllInOneProblem):
         return kind(X, [0, 1, 2, 0], **given)
-    return kind(*((X,) if kind.learns == "none" else (X, TARGETS[kind.learns])), **given)
+    return kind(*((X,) if kind._target_kind == "none" else (X, TARGETS[kind._target_kind])), **given)
 
 
-def kernel_in_words(problem: Problem | JointProblem, options: Mapping[str, Any]) -> str:
+def describe_kernel(problem: Problem | AllInOneProblem, options: Mapping[str, Any]) -> str:
     """Describe the kernel as requested: a γ that depends on samples has no value."""
     as_made, asked = str(problem.kernel), options.get("kernel")
     return as_made if asked is None or str(asked) == as_made else type(problem.kernel).__name__
 
 
-def title_of_class(problem: Problem | JointProblem, options: Mapping[str, Any]) -> str:
+def describe_class(problem: Problem | AllInOneProblem, options: Mapping[str, Any]) -> str:
     """Describe the machine with the given options."""
-    own = [f"{name} = {shown(value)}" for name, value in options.items() if name not in ("kernel", "constraints")]
+    own = [
+        f"{name} = {format_value(value)}" for name, value in options.items() if name not in ("kernel", "constraints")
+    ]
     rows = ["with constraints"] if options.get("constraints") else []
-    kernel = f"kernel {kernel_in_words(problem, options)}"
+    kernel = f"kernel {describe_kernel(problem, options)}"
     return ", ".join([problem.title.split(", ")[0], *own, *rows, kernel])

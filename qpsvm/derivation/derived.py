@@ -10,32 +10,32 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
+from qpsvm.base.atomic_files import write_text
 from qpsvm.base.errors import FileAccessError, FileFormatError, MissingExtraError, ParameterTypeError
-from qpsvm.base.writing import write_text
 from qpsvm.bounds.proof.proof import Proof
-from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities, all_in_one_headline
-from qpsvm.derivation.constraint_quantities import letters_of
+from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities, assess_all_in_one
+from qpsvm.derivation.constraint_quantities import build_quantities
 from qpsvm.derivation.display import ShownDerivation, Symbol
-from qpsvm.derivation.headline import of_alpha, of_result
-from qpsvm.derivation.key import symbols
-from qpsvm.derivation.names import names_at
-from qpsvm.derivation.picture import picture
-from qpsvm.derivation.proven import Proven, proven_of
+from qpsvm.derivation.headline import assess_alpha, assess_result
+from qpsvm.derivation.key import iter_symbols
+from qpsvm.derivation.names import collect_names
+from qpsvm.derivation.picture import build_picture
+from qpsvm.derivation.proven import ProvenBound, find_proven_bound
 from qpsvm.derivation.quantities import Quantities
-from qpsvm.derivation.registry import chosen, meanings_of
-from qpsvm.derivation.residual import point_of
+from qpsvm.derivation.registry import collect_meanings, select_steps
+from qpsvm.derivation.residual import choose_point
 from qpsvm.derivation.step import Measurement, Step
-from qpsvm.derivation.written.article import latex
+from qpsvm.derivation.written.article import render_latex
 from qpsvm.derivation.written.terminal import describe
-from qpsvm.machines import JointProblem, Problem
-from qpsvm.machines.problem.reading import title_of
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.machines.problem.reading import format_title
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 #: Claims of a proof that are told above the steps.
-SAID = ("feasible", "gap", "kernel")
+SHOWN_CLAIMS = ("feasible", "gap", "kernel")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +47,11 @@ class Derivation:
 
     Attributes
     ----------
-    problem : Problem or JointProblem
+    problem : Problem or AllInOneProblem
         Of a class without data, one over a few samples that say nothing.
     steps : tuple of Step
         All of them, or those that were chosen.
-    result : SVMResult, JointResult or None
+    result : SVMResult, AllInOneResult or None
         What the residuals are measured at; where α was given, what it was certified as.
     alpha : ndarray, shape (n,), or (2n,) of a regression, or None
         The α that was given instead of a result: the residuals are measured at it as it stands, with w = w(α) and the
@@ -60,7 +60,7 @@ class Derivation:
         What is proven of the result, where that was asked for.
     every : tuple of Step
         The whole argument, of which the headline judges the result even if only some steps are shown.
-    called : str
+    display_name : str
         Of a class without data its name with its options, and "" of a problem.
 
     Examples
@@ -75,20 +75,20 @@ class Derivation:
     ['NUSVM.1', 'NUSVM.2', 'NUSVM.3']
     """
 
-    problem: Problem | JointProblem
+    problem: Problem | AllInOneProblem
     steps: tuple[Step, ...]
-    result: SVMResult | JointResult | None = None
+    result: SVMResult | AllInOneResult | None = None
     alpha: FloatArray | None = None
     proof: Proof | None = None
     every: tuple[Step, ...] = field(default=(), repr=False)
-    called: str = ""
+    display_name: str = ""
 
     @property
     def title(self) -> str:
         """The problem with its parameters; of a result of another machine also which."""
-        if self.called:
-            return self.called
-        return self.problem.title if self.result is None else title_of(self.problem, self.result)
+        if self.display_name:
+            return self.display_name
+        return self.problem.title if self.result is None else format_title(self.problem, self.result)
 
     @property
     def variant(self) -> str:
@@ -98,25 +98,25 @@ class Derivation:
     @property
     def headline(self) -> str:
         """Meaning of the residuals: whether there are any, and whether they are at an optimum of this problem."""
-        return self._said[0]
+        return self._verdict[0]
 
     @property
     def trusted(self) -> bool:
         """Whether the residuals are those of an optimum of this problem."""
-        return self._said[1]
+        return self._verdict[1]
 
     @cached_property
     def measurements(self) -> dict[str, Measurement]:
         """By tag, each step's sides and residual, or the reason why it has none; empty where nothing is measured."""
-        return {step.tag: self._measured[step.tag] for step in self.steps} if self._measured else {}
+        return {step.tag: self._all_measurements[step.tag] for step in self.steps} if self._all_measurements else {}
 
     @cached_property
-    def bounds(self) -> dict[str, Proven]:
+    def bounds(self) -> dict[str, ProvenBound]:
         """By tag, what is proven of each step, with a bound or without; empty where no proof was asked for."""
         if self.proof is None or self.result is None:
             return {}
         claimed = float(self.result.primal)
-        return {step.tag: proven_of(step.title, self.proof, claimed) for step in self.steps}
+        return {step.tag: find_proven_bound(step.title, self.proof, claimed) for step in self.steps}
 
     def shown(self) -> ShownDerivation:
         """Return the derivation as text and numbers: what `print` and the page are made from.
@@ -134,15 +134,15 @@ class Derivation:
         C-SVM, C = 1, kernel Linear() | CSVM.1
         """
         steps = tuple(step.shown(self.measurements.get(step.tag), self.bounds.get(step.tag)) for step in self.steps)
-        said = [] if self.proof is None else [str(claim) for claim in self.proof.claims if claim.kind in SAID]
+        said = [] if self.proof is None else [str(claim) for claim in self.proof.claims if claim.kind in SHOWN_CLAIMS]
         said += [] if self.proof is None else [f"assumed: {text}" for text in self.proof.assumptions]
         proven = "; ".join(said)
         return ShownDerivation(self.title, self.headline, self.trusted, steps, proven, self.key())
 
-    def _seen(self) -> ShownDerivation:
+    def _show_with_picture(self) -> ShownDerivation:
         """Return the displayed derivation with the picture, which needs values of f over the plane."""
         shown = self.shown()
-        seen = None if self._quantities is None else picture(self._quantities, shown.key)
+        seen = None if self._quantities is None else build_picture(self._quantities, shown.key)
         return replace(shown, picture=seen)
 
     def key(self) -> tuple[Symbol, ...]:
@@ -164,7 +164,7 @@ class Derivation:
         C (n,) penalty of a unit of slack
         L  Lagrangian
         """
-        return tuple(symbols(self.steps, meanings_of(self.problem), self._quantities))
+        return tuple(iter_symbols(self.steps, collect_meanings(self.problem), self._quantities))
 
     def names(self) -> dict[str, Any]:
         """Return the names of the code beside the equations, with their values at the result.
@@ -193,10 +193,10 @@ class Derivation:
         """
         if self._quantities is None:
             raise ParameterTypeError("names have values at a result: derive(problem, solve(problem)).names()")
-        return names_at((step for step in self.steps if not step.absent), self._quantities)
+        return collect_names((step for step in self.steps if not step.absent), self._quantities)
 
     @cached_property
-    def _measured(self) -> dict[str, Measurement]:
+    def _all_measurements(self) -> dict[str, Measurement]:
         """The measurements of the whole argument."""
         if self._quantities is None:
             return {}
@@ -207,27 +207,27 @@ class Derivation:
         """The letters at the point that is measured: the α given as it stands, else the result."""
         if self.result is None:
             return None
-        if isinstance(self.problem, JointProblem):
-            assert isinstance(self.result, JointResult)
+        if isinstance(self.problem, AllInOneProblem):
+            assert isinstance(self.result, AllInOneResult)
             return AllInOneQuantities(self.problem, self.result)
         assert isinstance(self.result, SVMResult)
-        point = self.result if self.alpha is None else point_of(self.problem, self.alpha, self.result)
-        return letters_of(self.problem, point)
+        point = self.result if self.alpha is None else choose_point(self.problem, self.alpha, self.result)
+        return build_quantities(self.problem, point)
 
     @cached_property
-    def _said(self) -> tuple[str, bool]:
+    def _verdict(self) -> tuple[str, bool]:
         """The headline, and whether the point is an optimum of this problem."""
-        if self.called:
+        if self.display_name:
             return f"symbols only: derive({self.variant}(X, …), result) measures every step", False
         if self.result is None or self._quantities is None:
             return "not solved: derive(problem, solve(problem)) measures every step on this data", False
         if isinstance(self._quantities, AllInOneQuantities):
-            return all_in_one_headline(self._quantities, self._measured)
+            return assess_all_in_one(self._quantities, self._all_measurements)
         assert isinstance(self.result, SVMResult)
         with np.errstate(all="ignore"):  # an α may be so large that its products overflow
             if self.alpha is not None:
-                return of_alpha(self._quantities, self.result, self._measured)
-            return of_result(self._quantities, self._measured)
+                return assess_alpha(self._quantities, self.result, self._all_measurements)
+            return assess_result(self._quantities, self._all_measurements)
 
     def residuals(self) -> dict[str, float]:
         """Return the violation of each equation at the result, relative, by tag; empty without a result.
@@ -330,10 +330,11 @@ class Derivation:
         """
         if not isinstance(tag, str):
             raise ParameterTypeError(
-                f"a step is chosen by its tag, such as derivation[{self.steps[0].tag!r}], got {shown(tag)} of type "
+                f"a step is chosen by its tag, such as derivation[{self.steps[0].tag!r}], got {format_value(tag)} of "
+                f"type "
                 f"{type(tag).__name__}; derivation.steps is a tuple, for numbers and slices"
             )
-        return chosen(self.steps, [tag], f"in the derivation of {self.variant}")[0]
+        return select_steps(self.steps, [tag], f"in the derivation of {self.variant}")[0]
 
     def __contains__(self, tag: object) -> bool:
         """Tell whether there is a step with this tag."""
@@ -349,17 +350,17 @@ class Derivation:
         return self.to_text()
 
     def __repr__(self) -> str:
-        unsolved = "in symbols" if self.called else "not solved"
+        unsolved = "in symbols" if self.display_name else "not solved"
         state = unsolved if self.result is None else "measured"
         return f"<Derivation of {self.title}: {len(self)} steps, {state}>"
 
     def _repr_html_(self) -> str:
-        from qpsvm.derivation.written.page import fragment, preformatted
+        from qpsvm.derivation.written.page import render_fragment, wrap_preformatted
 
         try:
-            return fragment(self._seen())
+            return render_fragment(self._show_with_picture())
         except MissingExtraError as error:  # a notebook still shows the steps, and says what is missing
-            return preformatted(f"{self}\n\n{error}")
+            return wrap_preformatted(f"{self}\n\n{error}")
 
     def to_text(self, verbose: bool = False) -> str:
         """Return the text that `print` shows: each equation with both sides as numbers, on two screens at most.
@@ -414,7 +415,7 @@ class Derivation:
         \fitted{\frac{\partial L}{\partial \xi_i}=0\quad\Longrightarrow\quad \eta_i=C_i-\alpha_i}
         \end{
         """
-        return _given(latex(self.shown(), beamer, standalone), path)
+        return _write_or_return(render_latex(self.shown(), beamer, standalone), path)
 
     def to_html(self, path: str | Path | None = None) -> str | None:
         """Return the page as one file that needs no network, or write it: completely, or not at all.
@@ -447,10 +448,10 @@ class Derivation:
         """
         from qpsvm.derivation.written.page import document
 
-        return _given(document(self._seen()), path)
+        return _write_or_return(document(self._show_with_picture()), path)
 
 
-def _given(text: str, path: str | Path | None) -> str | None:
+def _write_or_return(text: str, path: str | Path | None) -> str | None:
     """Return a text, or write it to a path and return None.
 
     Raises FileFormatError, ParameterTypeError.
@@ -458,7 +459,7 @@ def _given(text: str, path: str | Path | None) -> str | None:
     if path is None:
         return text
     if not isinstance(path, (str, Path)):
-        raise ParameterTypeError(f"path must be text or a Path, got {shown(path)}")
+        raise ParameterTypeError(f"path must be text or a Path, got {format_value(path)}")
     try:
         write_text(path, text)
     except FileAccessError as error:

@@ -14,7 +14,7 @@ FAILS = {"=": "≠", "≤": ">", "≥": "<"}
 #: Digits of both sides: more of them where they differ in no fewer.
 DIGITS = (6, 9, 12, 17)
 #: What is below this is rounding in nearly every problem, of which two digits are enough; all are in `left`, `right`.
-TINY, FEW = 1e-10, 2
+TINY, TINY_DIGITS = 1e-10, 2
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ShownStep:
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """The numbers of the lines of `code`, from 0, that are the equation."""
+        """The numbers of the lines of `find_code`, from 0, that are the equation."""
         return self.code.lines
 
     @property
@@ -90,7 +90,9 @@ class ShownStep:
         relation = self.relation if holds else FAILS[self.relation]
         fails = relation != self.relation
         digits = next((k for k in DIGITS if not fails or f"{self.left:.{k}g}" != f"{self.right:.{k}g}"), DIGITS[-1])
-        left, right = (f"{v:.{FEW if not fails and abs(v) < TINY else digits}g}" for v in (self.left, self.right))
+        left, right = (
+            f"{v:.{TINY_DIGITS if not fails and abs(v) < TINY else digits}g}" for v in (self.left, self.right)
+        )
         return f"{left} {'≈' if relation == '=' and left != right else relation} {right}"
 
     @property
@@ -130,8 +132,8 @@ class Picture:
 
     points: FloatArray
     side: Any
-    said: tuple[str, ...]
-    has: tuple[tuple[str, ...], ...]
+    captions: tuple[str, ...]
+    symbol_names: tuple[tuple[str, ...], ...]
     lines: tuple[tuple[float, tuple[tuple[FloatArray, FloatArray], ...]], ...]
     axes: tuple[str, str]
 

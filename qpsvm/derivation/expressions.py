@@ -1,6 +1,6 @@
 """Equations as expressions: what is displayed, as LaTeX, text or Python, is what is evaluated.
 
-A `Line` compares terms, and an `Equation` is the lines of one step.
+A `EquationLine` compares terms, and an `Equation` is the lines of one step.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.derivation.residual import BothSides, NotMeasurable, Relation, worst
-from qpsvm.derivation.terms import VANISHING, Term, size_of, term
+from qpsvm.derivation.residual import BothSides, NotMeasurable, Relation, find_worst_entry
+from qpsvm.derivation.terms import VANISHING, Term, reference_size, term
 
 #: Columns of code, beyond which a comparison is written in several lines.
-WIDE = 100
+MAX_COLUMNS = 100
 #: What a side is called in code that stands in several lines and is longer than this.
 NAME, SHORT = "value", 30
 #: Relations in LaTeX and in Python, and how they are measured: what is inside of its bounds may be next to them.
@@ -43,7 +43,7 @@ class Subset:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class EquationLine:
     """Terms, and how they stand to each other.
 
     scale: What their difference is relative to: an attribute of the point, or a function of it; None for the last term.
@@ -57,8 +57,8 @@ class Line:
     left: LaTeX in place of the first side, where that stands above.
     measured: Whether it is measured: a definition need not be.
     when: At which points it is measured; as code, where it is not.
-    given: Code of a name that the sides have.
-    told: What is said of the two numbers, where that depends on the point.
+    setup_code: Code of a name that the sides have.
+    caption: What is said of the two numbers, where that depends on the point.
     """
 
     sides: tuple[Term, ...]
@@ -71,12 +71,12 @@ class Line:
     rows: Subset | None = None
     place: str = ""
     shown: bool = True
-    premise: Line | None = None
+    premise: EquationLine | None = None
     left: str | None = None
     measured: bool = True
     when: Subset | None = None
-    given: str = ""
-    told: Callable[[Any], str] | None = None
+    setup_code: str = ""
+    caption: Callable[[Any], str] | None = None
 
     def latex(self) -> str:
         """Return the line as LaTeX, with the text around it."""
@@ -91,7 +91,10 @@ class Line:
 
         Nothing where a side has no code.
         """
-        sides = [first or unbracketed(self.sides[0].python()), *(unbracketed(side.python()) for side in self.sides[1:])]
+        sides = [
+            first or strip_brackets(self.sides[0].python()),
+            *(strip_brackets(side.python()) for side in self.sides[1:]),
+        ]
         if not all(sides):
             return []
         mask, unless = self.rows.code if self.rows else "", f"{self.when.code} or " if self.when else ""
@@ -99,10 +102,10 @@ class Line:
         equal = set(self.relations) == {"="}
         for k, relation in enumerate(self.relations):
             left, right = sides[0 if equal else k], sides[k + 1]
-            found += [unless + comparison(left, relation, right, mask)] * (left != right)
+            found += [unless + build_comparison(left, relation, right, mask)] * (left != right)
         return found
 
-    def found(self, at: Any) -> Iterator[BothSides]:
+    def iter_sides(self, at: Any) -> Iterator[BothSides]:
         """Yield both sides of each relation at a point. In a chain of equalities each is compared with the first."""
         at = at if self.at is None else self.at(at)
         rows = None if self.rows is None else np.flatnonzero(self.rows(at))
@@ -113,13 +116,13 @@ class Line:
         equal = set(self.relations) == {"="}
         for k in sorted(range(len(self.relations)), reverse=equal):
             first = 0 if equal else k
-            of = self.told(at) if self.told else f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
-            how, preferred = RELATIONS[self.relations[k]][2], None if equal else self._inside(values, scale)
-            yield self._sides(at, values[first], how, values[k + 1], of, scale, rows, preferred)
+            of = self.caption(at) if self.caption else f"{self.sides[first].text()}, and {self.sides[k + 1].text()}"
+            how, preferred = RELATIONS[self.relations[k]][2], None if equal else self._mask_inside(values, scale)
+            yield self._compare(at, values[first], how, values[k + 1], of, scale, rows, preferred)
         if self.premise is not None:
-            yield from replace(self.premise, rows=self.rows, at=None).found(at)
+            yield from replace(self.premise, rows=self.rows, at=None).iter_sides(at)
 
-    def _inside(self, values: Any, scale: Any) -> Any:
+    def _mask_inside(self, values: Any, scale: Any) -> Any:
         """Mark the entries that are strictly inside all inequalities."""
         least = VANISHING * np.asarray(1.0 if scale is None else scale)
         apart = [
@@ -128,23 +131,23 @@ class Line:
         ]
         return np.logical_and.reduce(np.broadcast_arrays(*(each > least for each in apart)))
 
-    def _sides(
+    def _compare(
         self, at: Any, one: Any, how: Relation, other: Any, of: str, scale: Any, rows: Any, preferred: Any
     ) -> BothSides:
-        scale = (size_of(np.atleast_1d(other)) or 1.0) if scale is None else scale
+        scale = (reference_size(np.atleast_1d(other)) or 1.0) if scale is None else scale
         if np.ndim(one) == np.ndim(other) == 0:
             return BothSides(float(one), how, float(other), of, float(scale))
         one, other, scale = np.broadcast_arrays(np.asarray(one, dtype=float), other, scale)
         count = len(one)
         if rows is not None:
             one, other, scale, preferred = one[rows], other[rows], scale[rows], None
-        return worst(
+        return find_worst_entry(
             one, how, other, of.replace("{", "{{").replace("}", "}}") + ", of {i}", scale,
             lambda i: at.name(self.place, int(i if rows is None else rows[i]), count), preferred,
         )  # fmt: skip
 
 
-def comparison(left: str, relation: str, right: str, mask: str = "") -> str:
+def build_comparison(left: str, relation: str, right: str, mask: str = "") -> str:
     """Build code that is true if a relation holds, up to `tol`, at all entries or at those of a mask."""
     if left == "0":
         left, relation, right = right, {"≤": "≥", "<": ">"}.get(relation, relation), left
@@ -152,25 +155,25 @@ def comparison(left: str, relation: str, right: str, mask: str = "") -> str:
         function, sides = "isclose" if mask else "allclose", [f"{left},", f"{right}, atol=tol"]
     else:
         below = relation in "<≤"
-        function, sides = "", [left, f"<= {shifted(right, '+')}" if below else f">= {shifted(right, '-')}"]
+        function, sides = "", [left, f"<= {shift_by_tol(right, '+')}" if below else f">= {shift_by_tol(right, '-')}"]
     inside = " ".join(sides)
-    if len(inside) > WIDE:
-        inside = "".join(f"\n    {each}" for side in sides for each in in_lines(side))
+    if len(inside) > MAX_COLUMNS:
+        inside = "".join(f"\n    {each}" for side in sides for each in split_long_sum(side))
     if not mask:
         return f"{function or 'all'}({inside})"
     return f"all({function}({inside})[{mask}])"
 
 
-def shifted(code: str, sign: str) -> str:
+def shift_by_tol(code: str, sign: str) -> str:
     """Return the code of a bound that is shifted by `tol`."""
     if code == "0":
         return "tol" if sign == "+" else "-tol"
     return f"{code} {sign} tol"
 
 
-def in_lines(code: str) -> list[str]:
+def split_long_sum(code: str) -> list[str]:
     """Split a long sum into lines, which break before a sign outside of brackets."""
-    if len(code) <= WIDE:
+    if len(code) <= MAX_COLUMNS:
         return [code]
     depth, found, start = 0, [], 0
     for k, letter in enumerate(code):
@@ -181,16 +184,16 @@ def in_lines(code: str) -> list[str]:
     return [*found, code[start:]]
 
 
-def unbracketed(code: str) -> str:
+def strip_brackets(code: str) -> str:
     """Strip the brackets around one name, or around all of the code."""
     code = re.sub(r"(?<![\w)\]])\((\w+)\)", r"\1", code)
     opened = [code[: k + 1].count("(") - code[: k + 1].count(")") for k in range(len(code))]
     return code[1:-1] if code.startswith("(") and 0 not in opened[:-1] else code
 
 
-def line(first: Term | float, *rest: Any, **more: Any) -> Line:
+def line(first: Term | float, *rest: Any, **more: Any) -> EquationLine:
     """Build a line of terms with the relations between them: line(a, "=", b, "≤", c)."""
-    return Line((term(first), *map(term, rest[1::2])), tuple(rest[::2]), **more)
+    return EquationLine((term(first), *map(term, rest[1::2])), tuple(rest[::2]), **more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +207,7 @@ class Equation:
     """
 
     layout: str
-    lines: tuple[Line | str, ...]
+    lines: tuple[EquationLine | str, ...]
     missing: Callable[[Any], str] = field(default=lambda _: "")
     origin: partial[Equation] | None = None
 
@@ -230,15 +233,15 @@ class Equation:
 
     def python(self, tag: str) -> str:
         """Return the evaluated code: statements that are true at an optimum, and names of shared expressions."""
-        stated = [each for each in self.lines if isinstance(each, Line) and each.measured]
-        firsts = [unbracketed(each.sides[0].python()) for each in stated]
+        stated = [each for each in self.lines if isinstance(each, EquationLine) and each.measured]
+        firsts = [strip_brackets(each.sides[0].python()) for each in stated]
         long = next((each for each in firsts if firsts.count(each) > 1 and len(each) > SHORT), None)
         lines = [] if long is None else [f"{NAME} = {long}"]
-        if long is not None and len(long) > WIDE:
-            lines = ["\n    ".join([f"{NAME} = (", *in_lines(long)]) + ")"]
+        if long is not None and len(long) > MAX_COLUMNS:
+            lines = ["\n    ".join([f"{NAME} = (", *split_long_sum(long)]) + ")"]
         for each, one in zip(stated, firsts, strict=True):
             found = each.python(NAME if one == long else "")
-            lines += [each.given] * bool(each.given and found) + found
+            lines += [each.setup_code] * bool(each.setup_code and found) + found
         return "\n".join(f"{each}  # ({tag})" for each in dict.fromkeys(lines))
 
     def __call__(self, at: Any) -> tuple[BothSides, ...]:
@@ -247,7 +250,10 @@ class Equation:
         if reason:
             raise NotMeasurable(reason)
         return tuple(
-            found for each in self.lines if isinstance(each, Line) and each.measured for found in each.found(at)
+            found
+            for each in self.lines
+            if isinstance(each, EquationLine) and each.measured
+            for found in each.iter_sides(at)
         )
 
 
@@ -257,12 +263,12 @@ def flat_in(*letters: str) -> str:
     return rf"{slopes}=0\quad\Longrightarrow\quad "
 
 
-def subject(*lines: Line | None) -> Iterator[Line]:
+def subject(*lines: EquationLine | None) -> Iterator[EquationLine]:
     """Yield lines in sequence, as the constraints of a program."""
     for k, each in enumerate(each for each in lines if each is not None):
         yield replace(each, before=r",\ " if k else r"\text{subject to}\ ", joined=bool(k))
 
 
-def display(whole: Term, before: str = "", after: str = "") -> Line:
+def display(whole: Term, before: str = "", after: str = "") -> EquationLine:
     """Build a line of one term."""
-    return Line((whole,), (), before=before, after=after, measured=False)
+    return EquationLine((whole,), (), before=before, after=after, measured=False)

@@ -1,4 +1,4 @@
-"""Assess the residuals of a derivation: whether there are any, and whether they are at an optimum (`of_result`).
+"""Assess the residuals of a derivation: whether there are any, and whether they are at an optimum (`assess_result`).
 
 A result is believed only where what is measured at it agrees with what it says of itself.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from qpsvm.bounds.repair import feasible
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.step import Measurement
-from qpsvm.derivation.terms import share
+from qpsvm.derivation.terms import relative_to
 from qpsvm.program import solution as kkt
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
@@ -24,17 +24,17 @@ SHARP = 1e-12
 SHARPER = "solve(problem, tol=1e-15, check=False)"
 #: By what share of its size f over the problem's samples may differ from the margins that the result has, and α from
 #: what is feasible. A solver's tolerance has no part in this, because both are read from one result.
-SAME = 1e-6
+AGREEMENT_TOL = 1e-6
 #: By how many roundings of what f sums up it may differ besides.
 ROUNDINGS = 1e3
 #: How many times the square root of the gap a residual may be before it contradicts the gap.
 FACTOR = 100.0
 
 
-def of_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple[str, bool]:
+def assess_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """Return the headline at a result, and whether the result is an optimum of the problem."""
     result = at.result
-    difference = decision_difference(at)
+    difference = measure_decision_difference(at)
     if difference:
         return (
             "NOT OF THIS PROBLEM: at the problem's samples the decision function of the result differs from its "
@@ -42,8 +42,8 @@ def of_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple
             "changed. The residuals show what it violates; derive(problem, solve(problem)) measures the right one"
         ), False
     if result.status is Status.OPTIMAL:
-        against = contradiction(at, measured)
-        if against and values_agree(at):
+        against = find_contradiction(at, measured)
+        if against and has_equal_values(at):
             return (
                 f"optimal, certified relative gap {result.gap:.1e}, although {against}: the values at its (w, b) and "
                 "at its α are equal, but doubles cannot bring both to the same point at these scales"
@@ -54,7 +54,7 @@ def of_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple
                 f"{against}. So it was changed, or is that of another problem. The residuals show what it violates; "
                 "derive(problem, alpha=result.alpha) certifies its α as it is now"
             ), False
-        return f"optimal, certified relative gap {explained(result.gap)}", True
+        return f"optimal, certified relative gap {describe_gap(result.gap)}", True
     message = " ".join(result.message.split())
     return (
         f"NOT OPTIMAL: status {result.status}, certified relative gap {result.gap:.1e}; the residuals are those of the "
@@ -62,57 +62,58 @@ def of_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> tuple
     ), False
 
 
-def of_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
+def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """Return the headline at a given α, and whether it is optimal. `result` is the certificate of it."""
-    certified, given, gap = at.problem._gather(result.alpha), at.alpha, result.gap
+    certified, given, gap = at.problem._restrict_to_dual(result.alpha), at.alpha, result.gap
     worth = f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
-    moved = share(float(np.abs(feasible(at.problem.svm, given) - given).max()), at.largest)
-    if max(moved, at.alpha_without_weight) > SAME:
+    moved = relative_to(float(np.abs(feasible(at.problem.svm, given) - given).max()), at.largest)
+    if max(moved, at.alpha_without_weight) > AGREEMENT_TOL:
         return (
-            f"NOT FEASIBLE: at the α given, {violated(at)}. The residuals are those of the α given; the feasible α "
+            f"NOT FEASIBLE: at the α given, {describe_violation(at)}. The residuals are those of the α given; the "
+            f"feasible α "
             f"that the library makes of it has {worth}"
         ), False
-    if share(float(np.abs(certified - given).max()), at.largest) > SAME:
+    if relative_to(float(np.abs(certified - given).max()), at.largest) > AGREEMENT_TOL:
         return (
             f"NOT OPTIMAL: the α given is feasible, but a multiple of it is better, which has {worth}. The residuals "
             "are those of the α given"
         ), False
     if result.status is Status.OPTIMAL:
-        failing = failed(measured, gap)
+        failing = describe_failures(measured, gap)
         if failing:  # where b or the prices are large, what moved in the last digits weighs much
             return (
                 f"OPTIMAL ONLY WHEN REPAIRED: the α given is feasible but for its last digits, and the feasible α that "
                 f"the library makes of it is optimal, with {worth}; but as it was given, {failing}. The residuals are "
                 "those of the α given"
             ), False
-        return f"optimal, the α given: certified relative gap {explained(gap)}", True
+        return f"optimal, the α given: certified relative gap {describe_gap(gap)}", True
     return f"NOT OPTIMAL: the α given is feasible, with {worth}; the residuals show which conditions it violates", False
 
 
-def explained(gap: float) -> str:
+def describe_gap(gap: float) -> str:
     """Describe a gap that is small enough, and what it implies for the residuals."""
     said = f"{gap:.1e}; a residual is an equation's violation at this solution, relative"
     sharper = f". A residual may be as large as the square root of this gap; {SHARPER} looks for less"
     return said + sharper if gap > SHARP else said
 
 
-def decision_difference(at: Quantities[Any]) -> float:
+def measure_decision_difference(at: Quantities[Any]) -> float:
     """Measure the relative difference of f at the samples and the result's `yf`; 0 if it is rounding."""
     known = at.known_yf
     size = max(float(np.abs(known).max()), abs(at.result.rho) if at.problem.samples.classes is not None else at.level)
     difference = float(np.abs(at.y * at.f - known).max())
     rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.terms + abs(at.result.b))
-    return difference / (size or 1.0) if difference > SAME * size + rounding else 0.0
+    return difference / (size or 1.0) if difference > AGREEMENT_TOL * size + rounding else 0.0
 
 
-def contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> str:
+def find_contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> str:
     """Describe what contradicts the gap of a result, or return ""."""
-    if share(kkt.primal_residual(at.dual, at.dual_point), at.largest) > SAME:
-        return violated(at)
-    return failed(measured, at.result.gap)
+    if relative_to(kkt.compute_primal_residual(at.dual, at.dual_point), at.largest) > AGREEMENT_TOL:
+        return describe_violation(at)
+    return describe_failures(measured, at.result.gap)
 
 
-def values_agree(at: Quantities[Any]) -> bool:
+def has_equal_values(at: Quantities[Any]) -> bool:
     """Tell whether P at the result's (w, b) equals D at its α, both re-evaluated: of a feasible pair, the optimum.
 
     Neither may differ from what the result says of it.
@@ -120,14 +121,14 @@ def values_agree(at: Quantities[Any]) -> bool:
     claimed = at.result.primal - at.primal_value, at.result.dual - at.dual_value
     difference = max(abs(at.primal_value - at.dual_value), *map(abs, claimed))
     return (
-        at.rows_agree and share(kkt.primal_residual(at.dual, at.dual_point),
-        at.largest) <= SAME and difference <= SAME * at.size
+        at.rows_agree and relative_to(kkt.compute_primal_residual(at.dual, at.dual_point),
+        at.largest) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.size
     )  # fmt: skip
 
 
-def failed(measured: Mapping[str, Measurement], gap: float) -> str:
+def describe_failures(measured: Mapping[str, Measurement], gap: float) -> str:
     """Describe how many equations fail by more than a relative gap allows, and which one most; or return ""."""
-    allowed = SAME + FACTOR * float(np.sqrt(gap))
+    allowed = AGREEMENT_TOL + FACTOR * float(np.sqrt(gap))
     large = {tag: found.residual for tag, found in measured.items() if found.residual > allowed}
     if not large:
         return ""
@@ -135,15 +136,15 @@ def failed(measured: Mapping[str, Measurement], gap: float) -> str:
     return f"{len(large)} of its equations fail, ({tag}) by {large[tag]:.1e}"
 
 
-def violated(at: Quantities[Any]) -> str:
+def describe_violation(at: Quantities[Any]) -> str:
     """Describe the first constraint of the dual that α clearly violates; else the one violated most."""
     a = at.alpha
     low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
     said = {f"α of {at.row(low)} is {a[low]:.4g}, below 0": -a[low]}
     said[f"α of {at.row(high)} is {a[high]:.4g}, above {at.bound} = {at.C[high]:.4g}"] = (a - at.C)[high]
-    for formula, value, total in at.pulls:
+    for formula, value, total in at.equalities:
         said[f"{formula} fails: the left side is {value:.4g}"] = abs(value - total)
-    said |= at.violated_besides
+    said |= at.other_violations
     said["α of a sample of weight 0 is not 0"] = at.alpha_without_weight
-    clear = [words for words, amount in said.items() if amount > SAME * at.reach]
+    clear = [words for words, amount in said.items() if amount > AGREEMENT_TOL * at.reach]
     return clear[0] if clear else max(said, key=lambda words: said[words])

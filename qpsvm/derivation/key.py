@@ -10,10 +10,10 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.display import Symbol
-from qpsvm.derivation.expressions import Equation, Line
+from qpsvm.derivation.expressions import Equation, EquationLine
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import Term, plain
+from qpsvm.derivation.terms import Term, latex_to_text
 
 TOKEN = re.compile(r"\\[a-zA-Z]+|[a-zA-Z]")
 #: Indices, words, and what a number is raised to: none of them is a symbol.
@@ -22,31 +22,31 @@ NO_SYMBOL = re.compile(r"_(?:\{(?:[^{}]|\{[^{}]*\})*\}|\\?\w+?)|\\(?:text|operat
 LETTER = re.compile(r"(\\?[a-zA-Z]+)(?:\^[-+*])?(?:_(?:\{\w+\}|\w))?")
 
 
-def symbols(steps: Iterable[Step], meanings: Mapping[str, Meaning], at: Any = None) -> Iterator[Symbol]:
+def iter_symbols(steps: Iterable[Step], meanings: Mapping[str, Meaning], at: Any = None) -> Iterator[Symbol]:
     """Yield the symbols that occur in steps, in the order of the table of meanings, with what they are at a point."""
     steps = [step for step in steps if not step.absent]
     found = set(TOKEN.findall(NO_SYMBOL.sub(" ", " ".join(step.latex for step in steps))))
-    values = {} if at is None else values_of(steps, at)
+    values = {} if at is None else collect_values(steps, at)
     for latex, meaning in meanings.items():
         if latex in found:
             value = None if at is None else values.get(latex) if meaning.value is None else meaning.value(at)
             value = None if value is None else np.asarray(value, dtype=float)
-            yield Symbol(plain(latex), latex, meaning.text, meaning.shape, _in_words(value), value)
+            yield Symbol(latex_to_text(latex), latex, meaning.text, meaning.shape, _format_range(value), value)
 
 
-def terms_of(steps: Iterable[Step]) -> Iterator[Term]:
+def iter_letters(steps: Iterable[Step]) -> Iterator[Term]:
     """Yield the letters of the equations."""
     for step in steps:
         lines = step.measure.lines if isinstance(step.measure, Equation) else ()
-        for each in [each for each in lines if isinstance(each, Line)]:
+        for each in [each for each in lines if isinstance(each, EquationLine)]:
             for side in (*each.sides, *(each.premise.sides if each.premise else ())):
                 yield from side.letters()
 
 
-def values_of(steps: Iterable[Step], at: Any) -> dict[str, Any]:
+def collect_values(steps: Iterable[Step], at: Any) -> dict[str, Any]:
     """Collect the values of the letters; those of one letter with several marks, such as ξ and ξ*, are joined."""
     found: dict[str, dict[str, Any]] = {}
-    for term in terms_of(steps):
+    for term in iter_letters(steps):
         letter = LETTER.fullmatch(term.latex())
         if letter and term.latex() not in found.setdefault(letter[1], {}):
             found[letter[1]][term.latex()] = term.value(at)
@@ -56,7 +56,7 @@ def values_of(steps: Iterable[Step], at: Any) -> dict[str, Any]:
     }
 
 
-def _in_words(value: FloatArray | None) -> str:
+def _format_range(value: FloatArray | None) -> str:
     """Format a number, or the smallest and the largest of several."""
     if value is None or not value.size:
         return ""

@@ -29,10 +29,10 @@ HALVES = {("1", "2"): "½", ("1", "4"): "¼"}
 WORDS = (r"\text", r"\mathrm", r"\operatorname", r"\mathbf", r"\mathit")
 
 
-def lines_of(latex: str) -> list[str]:
+def latex_to_lines(latex: str) -> list[str]:
     """Convert a display to lines of text. A line that continues a sum is part of the one before."""
     found: list[str] = []
-    for line in _Reader(latex).text().split("\n"):
+    for line in _LatexReader(latex).text().split("\n"):
         line = re.sub(rf"(?<=[({{⟨]){STICKY}| (?=[,)])|(?<=  ) +", "", line).strip(f" {STICKY}")
         if found and line[:1] in "+−":
             found[-1] += f" {line[0]}{STICKY}{line[1:].lstrip(f' {STICKY}')}"
@@ -41,7 +41,7 @@ def lines_of(latex: str) -> list[str]:
     return found
 
 
-class _Reader:
+class _LatexReader:
     """Tokens of LaTeX, read once from the left."""
 
     def __init__(self, latex: str) -> None:
@@ -57,16 +57,16 @@ class _Reader:
             token = self.tokens.pop()
             if token == until:
                 break
-            found = _joined(found, self._one(token, found))
+            found = _join(found, self._read_token(token, found))
         return found
 
-    def _argument(self) -> str:
+    def _read_argument(self) -> str:
         token = self.tokens.pop() if self.tokens else ""
         while token == " ":
             token = self.tokens.pop()
-        return self.text("}") if token == "{" else self._one(token, "")
+        return self.text("}") if token == "{" else self._read_token(token, "")
 
-    def _raw(self) -> str:
+    def _read_raw(self) -> str:
         """Read an argument that is words."""
         self.tokens.pop()
         found = ""
@@ -74,7 +74,7 @@ class _Reader:
             found += token
         return found
 
-    def _one(self, token: str, before: str) -> str:
+    def _read_token(self, token: str, before: str) -> str:
         if token.startswith((r"\begin", r"\end")) or SIZES.match(token):
             return ""
         if token in BETWEEN:
@@ -84,7 +84,7 @@ class _Reader:
             return f" {sign}{STICKY}" if re.search(r"[^\s(\[{=≤≥<>,⟨⟹⇒]\s*$", before) else sign
         if token in (r"\min", r"\max") and self.tokens[-1] == "_":
             self.tokens.pop()
-            return f"{token[1:]} over {self._argument()}:  "
+            return f"{token[1:]} over {self._read_argument()}:  "
         blank = before[-1:].isspace() or not before
         match token:
             case "{":
@@ -98,23 +98,23 @@ class _Reader:
             case "," | ":":
                 return f"{token} "
             case "^":
-                raised = self._argument()
+                raised = self._read_argument()
                 return RAISED.get(raised, f"^({raised})")
             case "_":
-                index = re.sub(r"\s", "", self._argument())
+                index = re.sub(r"\s", "", self._read_argument())
                 return f"_({index.replace(',', f',{STICKY}')})" if re.search("[_=<>≤≥]", index) else (
                     f"_{index.replace(',', '')}")  # fmt: skip
             case r"\frac" | r"\tfrac" | r"\dfrac":
-                above, below = self._argument(), self._argument()
-                return HALVES.get((above, below)) or f"{_bracketed(above, SUM)}/{_bracketed(below)}"
+                above, below = self._read_argument(), self._read_argument()
+                return HALVES.get((above, below)) or f"{_bracket(above, SUM)}/{_bracket(below)}"
             case r"\sqrt":
-                return f"√{_bracketed(self._argument())}"
+                return f"√{_bracket(self._read_argument())}"
             case r"\tilde" | r"\hat" | r"\bar":
-                return self._argument() + {r"\tilde": "\u0303", r"\hat": "\u0302", r"\bar": "\u0304"}[token]
+                return self._read_argument() + {r"\tilde": "\u0303", r"\hat": "\u0302", r"\bar": "\u0304"}[token]
             case r"\phantom":
-                return STICKY * len(self._argument())
+                return STICKY * len(self._read_argument())
         if token in WORDS:
-            return self._raw()
+            return self._read_raw()
         return SIGNS.get(token) or ("" if token in ("&", r"\!") else token.lstrip("\\"))
 
 
@@ -123,7 +123,7 @@ INDEX = re.compile(r"(\w?)_(?:\w+|\w∈\w|\([^()]*\))$")
 SUM, ATOM = re.compile(r" [+−]\s"), re.compile(r"∂?(?:\d+|[^\W\d]+(?:_\w+)?[²⁺⁻*]?|([‖|])[^‖|]*\1|√\(.*\))")
 
 
-def _joined(before: str, after: str) -> str:
+def _join(before: str, after: str) -> str:
     """Join two texts, with a blank between an index and the factor that follows."""
     index = INDEX.search(before)
     if index:
@@ -135,6 +135,6 @@ def _joined(before: str, after: str) -> str:
     return before + (STICKY if apart else "") + after
 
 
-def _bracketed(text: str, sums: re.Pattern[str] | None = None) -> str:
+def _bracket(text: str, sums: re.Pattern[str] | None = None) -> str:
     """Bracket a part of a fraction: above the line only sums, below it all that is more than an atom."""
     return f"({text})" if (sums.search(text) if sums else not ATOM.fullmatch(text)) else text

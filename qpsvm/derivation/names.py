@@ -17,12 +17,12 @@ from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
 from qpsvm.derivation.constraint_quantities import ConstraintQuantities
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.key import terms_of
+from qpsvm.derivation.key import iter_letters
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps.all_in_one import kinds
-from qpsvm.derivation.steps.primal_hinge import gradient_blocks, too_many
+from qpsvm.derivation.steps.all_in_one import read_kinds
+from qpsvm.derivation.steps.primal_hinge import compute_gradient_blocks, explain_missing_primal
 from qpsvm.machines import SVDD, PrimalHinge, Ranking
 from qpsvm.program.solution import Status
 from qpsvm.space.kernels.functions import Precomputed
@@ -37,14 +37,14 @@ FUNCTIONS: dict[str, Any] = {
 RANK = 1e-13
 
 
-class Kernel(np.ndarray):
+class SampleKernel(np.ndarray):
     """K as a matrix over the samples, and as a function of two sets of points."""
 
     samples: Any
     function: Callable[[Any, Any], Any]
 
     @classmethod
-    def of(cls, matrix: FloatArray, samples: Any, function: Callable[[Any, Any], Any]) -> Kernel:
+    def from_matrix(cls, matrix: FloatArray, samples: Any, function: Callable[[Any, Any], Any]) -> SampleKernel:
         """Build the kernel from the matrix over the samples, and the function elsewhere."""
         found = matrix.view(cls)
         found.samples, found.function = samples, function
@@ -57,7 +57,7 @@ class Kernel(np.ndarray):
         return np.asarray(self.function(X, Z))
 
 
-def names_at(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantities) -> dict[str, Any]:
+def collect_names(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantities) -> dict[str, Any]:
     """Collect all names of the code of some steps: functions, values computed from the samples, and letters.
 
     `tol` is by how much two sides may differ at an optimum: the square root of its gap, as large as a residual may be,
@@ -66,15 +66,17 @@ def names_at(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantities) ->
     result = at.result
     gap = result.gap if result.status is Status.OPTIMAL else 0.0
     found = FUNCTIONS | {"tol": max(HOLDS, np.sqrt(gap)) * max(1.0, at.size, at.reach, at.level), "result": result}
-    found |= names_of_all_in_one(at) if isinstance(at, AllInOneQuantities) else names_of_one_function(at)
-    for term in terms_of(steps):
+    found |= collect_all_in_one_names(at) if isinstance(at, AllInOneQuantities) else collect_single_names(at)
+    for term in iter_letters(steps):
         if term.python().isidentifier() and term.python() not in found:
             with suppress(NotMeasurable):  # then its step has no numbers
                 found[term.python()] = term.value(at)
     return found
 
 
-def features_over(kernel: Callable[[Any, Any], Any], points: FloatArray, matrix: FloatArray) -> Callable[[Any], Any]:
+def build_feature_map(
+    kernel: Callable[[Any, Any], Any], points: FloatArray, matrix: FloatArray
+) -> Callable[[Any], Any]:
     """Return φ as a function of points, (k, r): coordinates in the span of points, whose kernel matrix is given."""
     values, vectors = np.linalg.eigh(matrix)
     kept = values > RANK * values.max()
@@ -82,18 +84,18 @@ def features_over(kernel: Callable[[Any, Any], Any], points: FloatArray, matrix:
     return lambda Z: np.asarray(kernel(Z, points)) @ back
 
 
-def space_of(at: Any, more: FloatArray) -> tuple[FloatArray, Kernel, Callable[[Any], Any], FloatArray]:
+def build_space(at: Any, more: FloatArray) -> tuple[FloatArray, SampleKernel, Callable[[Any], Any], FloatArray]:
     """Return X, K, φ, and all points at which φ is evaluated: those of X, and more."""
     X = as_dense(at.X)
     if at.is_linear:
-        return X, Kernel.of(X @ X.T, X, lambda A, B: A @ B.T), np.asarray, np.vstack([X, more])
+        return X, SampleKernel.from_matrix(X @ X.T, X, lambda A, B: A @ B.T), np.asarray, np.vstack([X, more])
     gram = at.problem.space.gram
     matrix = np.asarray(gram @ np.eye(gram.shape[0]))[: len(X), : len(X)]
-    kernel = Kernel.of(matrix, X, getattr(at, "kernel", at.problem.kernel))
+    kernel = SampleKernel.from_matrix(matrix, X, getattr(at, "kernel", at.problem.kernel))
     if has_given_matrix(at):
-        return X, kernel, features_over(lambda *_: matrix, X, matrix), X
+        return X, kernel, build_feature_map(lambda *_: matrix, X, matrix), X
     points = np.vstack([X, more])
-    return X, kernel, features_over(kernel.function, points, np.asarray(kernel.function(points, points))), points
+    return X, kernel, build_feature_map(kernel.function, points, np.asarray(kernel.function(points, points))), points
 
 
 def has_given_matrix(at: Any) -> bool:
@@ -102,16 +104,16 @@ def has_given_matrix(at: Any) -> bool:
     return isinstance(problem.kernel, Precomputed) or problem.psd == "clip" or bool(problem.space.shift)
 
 
-def names_of_one_function(at: Quantities[Any]) -> dict[str, Any]:
+def collect_single_names(at: Quantities[Any]) -> dict[str, Any]:
     """Collect the names computed from the samples, for a machine with one f."""
     problem, new = at.problem, at.new_samples
     Z = as_dense(at.rows.Z) if isinstance(at, ConstraintQuantities) else None
     more = [as_dense(each) for each in (new, Z) if each is not None]
-    X, K, phi, points = space_of(at, np.vstack(more) if more else np.zeros((0, at.X.shape[1])))
+    X, K, phi, points = build_space(at, np.vstack(more) if more else np.zeros((0, at.X.shape[1])))
     if at.is_linear:
         w, w_of_alpha = at.w, at.w_of_alpha
     else:
-        values = at.values if points is X else at.decision(points)
+        values = at.values if points is X else at.evaluate_decision(points)
         w = np.linalg.lstsq(phi(points), values - at.b, rcond=None)[0]
         w_of_alpha = phi(X).T @ at.all_beta[: at.svm.n]
     found: dict[str, Any] = {
@@ -119,16 +121,16 @@ def names_of_one_function(at: Quantities[Any]) -> dict[str, Any]:
         "u": at.u, "kind": at.kind, "qp": at.dual, "variables": at.dual_point, "f": lambda A: phi(A) @ w + at.b,
     }  # fmt: skip
     if has_given_matrix(at):
-        found["f"] = lambda A: at.values if A is X else at.decision(A)
-    if at.svm.mirrored:
+        found["f"] = lambda A: at.values if A is X else at.evaluate_decision(A)
+    if at.svm.is_two_sided:
         found["kind_above"], found["kind_below"] = np.split(at.kind, 2)
     if at.svm.n == at.svm.m:
         found["Q"] = np.asarray(K) * np.outer(at.y, at.y)
     if isinstance(problem, PrimalHinge):
         found["c_svm"] = problem.equivalent_c_svm().qp("dual")
-        found |= {} if Z is not None or too_many(at) else {"gradient": gradient_blocks(at)}
+        found |= {} if Z is not None or explain_missing_primal(at) else {"gradient": compute_gradient_blocks(at)}
     if isinstance(problem, Ranking):
-        i, j = np.searchsorted(problem.rows, problem.pairs[problem.in_dual].T)
+        i, j = np.searchsorted(problem.active_rows, problem.pairs[problem._active_variables].T)
         found |= {"i": i, "j": j, "A": at.svm.mix, "z": phi(X)[i] - phi(X)[j]}
     if isinstance(at, ConstraintQuantities):
         rows = at.rows
@@ -144,17 +146,17 @@ def names_of_one_function(at: Quantities[Any]) -> dict[str, Any]:
     return found
 
 
-def names_of_all_in_one(at: AllInOneQuantities) -> dict[str, Any]:
+def collect_all_in_one_names(at: AllInOneQuantities) -> dict[str, Any]:
     """Collect the names computed from the samples, for a machine with one f per class."""
-    sample, rival = np.divmod(at.dual.places, at.dual.k)
-    X, K, phi, _ = space_of(at, np.zeros((0, at.X.shape[1])))
+    sample, rival = np.divmod(at.dual.row_positions, at.dual.k)
+    X, K, phi, _ = build_space(at, np.zeros((0, at.X.shape[1])))
     if at.absorbed:
-        K = Kernel.of(np.asarray(X @ X.T + 1.0) if at.is_linear else np.asarray(K), X, K.function)
+        K = SampleKernel.from_matrix(np.asarray(X @ X.T + 1.0) if at.is_linear else np.asarray(K), X, K.function)
     w = at.result.w if at.is_linear else np.linalg.lstsq(phi(X), at.f - at.b, rcond=None)[0].T
     return {
         "X": X, "K": K, "phi": phi, "w": w, "b": at.b, "f": at.f, "beta": at.beta, "qp": at.problem.qp("dual"),
-        "variables": at.dual.flat(at.alpha), "v": w[1] - w[0], "y": at.label, "i": np.arange(len(X)),
+        "variables": at.dual.flatten_alpha(at.alpha), "v": w[1] - w[0], "y": at.label, "i": np.arange(len(X)),
         "f_y": at.f[sample, at.label[sample]], "f_c": at.f[sample, rival], "w_y": w[at.label[sample]], "w_c": w[rival],
-        "w_of_alpha": at.beta.T @ phi(X), "kind": kinds(at),
+        "w_of_alpha": at.beta.T @ phi(X), "kind": read_kinds(at),
         "sum_over_rivals": lambda alpha: np.bincount(sample, alpha, len(X)),
     }  # fmt: skip

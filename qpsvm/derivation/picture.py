@@ -11,12 +11,12 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.display import Picture, Symbol
 
 #: Points of the picture at most, and its cells along each side where f is evaluated.
-MOST_POINTS, CELLS = 250, 36
+MAX_POINTS, CELLS = 250, 36
 #: Below this share of the largest a sample has nothing of a symbol, but for rounding.
 NOTHING = 1e-9
 
 
-def amounts(at: Any, value: FloatArray | None) -> FloatArray | None:
+def compute_amounts(at: Any, value: FloatArray | None) -> FloatArray | None:
     """Return the amount of a symbol in each sample, (n,): sums over the rows of a sample; None for other shapes."""
     n = len(at.X) if not hasattr(at.X, "shape") else at.X.shape[0]
     if value is None or not value.ndim:
@@ -32,32 +32,34 @@ def amounts(at: Any, value: FloatArray | None) -> FloatArray | None:
     return size if len(size) == n else None
 
 
-def picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
+def build_picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
     """Build the picture of the samples, each with its nonzero symbols; None if there are no samples to show."""
     problem, result = at.problem, at.result
     X = problem.X if hasattr(problem.X, "shape") else None
     if X is None or hasattr(X, "tocsr"):
         return None
-    X = np.asarray(X, dtype=float)[problem.rows]
+    X = np.asarray(X, dtype=float)[problem.active_rows]
     has = {
         symbol.name: found
         for symbol in key
-        if (found := amounts(at, symbol.value)) is not None and len(found) == len(X)
+        if (found := compute_amounts(at, symbol.value)) is not None and len(found) == len(X)
     }
     alpha = has.get("α", np.zeros(len(X)))
-    kept = np.sort(np.argsort(-alpha, kind="stable")[:MOST_POINTS])
+    kept = np.sort(np.argsort(-alpha, kind="stable")[:MAX_POINTS])
     plane = X.shape[1] == 2 and not hasattr(at, "net")
-    f = np.asarray(result.decision_function(problem.X, diagonal=problem._own_values(slice(None))))[problem.rows]
+    f = np.asarray(result.decision_function(problem.X, diagonal=problem._take_kernel_diagonal(slice(None))))[
+        problem.active_rows
+    ]
     points = X if plane else np.column_stack([f if f.ndim == 1 else f.max(axis=1), alpha])
-    target = np.asarray(problem.labels if hasattr(problem, "labels") else np.zeros(len(X)), dtype=float)
+    target = np.asarray(problem._active_target if hasattr(problem, "_active_target") else np.zeros(len(X)), dtype=float)
     group = np.sign(target - np.median(target)) if len(target) == len(X) else np.zeros(len(X))
     said = [
-        f"sample {problem.rows[i]}: " + ", ".join(f"{name} = {found[i]:.4g}" for name, found in has.items())
+        f"sample {problem.active_rows[i]}: " + ", ".join(f"{name} = {found[i]:.4g}" for name, found in has.items())
         for i in kept
     ]
     marks = tuple(tuple(name for name, found in has.items() if found[i] > NOTHING * found.max()) for i in kept)
     margin = float(getattr(result, "rho", 1.0))
-    levels = {"labels": (-margin, 0.0, margin), "none": (0.0,)}.get(problem.learns, ()) if plane else ()
+    levels = {"labels": (-margin, 0.0, margin), "none": (0.0,)}.get(problem._target_kind, ()) if plane else ()
     lines = tuple((level, tuple(contour(result, points, level))) for level in levels)
     axes = (
         tuple(getattr(problem, "feature_names", None) or ("first feature", "second feature")) if plane else ("f", "α")

@@ -1,4 +1,4 @@
-"""Bound the violation of a step's equation by a proof about the floating-point values of a result (`proven_of`).
+"""Bound the violation of an equation by a proof about the floating-point values of a result (`find_proven_bound`).
 
 A residual is measured in doubles. A proof knows of some equations how far they are from holding whatever was rounded:
 α of the proof keeps its box and its equalities as rational numbers do, w is that of the user, and both of them bound
@@ -11,14 +11,14 @@ import math
 from fractions import Fraction
 from typing import NamedTuple
 
-from qpsvm.base.arrays.exactly import above
-from qpsvm.base.arrays.words import at_most
-from qpsvm.bounds.proof.feasible import missing
+from qpsvm.base.arrays.formatting import format_upper_bound
+from qpsvm.base.arrays.rationals import round_up
+from qpsvm.bounds.proof.feasible import compute_residual
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.terms import GapBounds
 
 
-class Proven(NamedTuple):
+class ProvenBound(NamedTuple):
     """Proven bound of one equation's violation.
 
     bound: By how much it does not hold, at most, relative; 0 where it holds exactly, None where nothing is
@@ -34,70 +34,72 @@ class Proven(NamedTuple):
         """For people: rounded up, so that what is printed is a bound too."""
         if not self.bound:
             return "proven -" if self.bound is None else "proven 0"
-        return f"proven ≤ {at_most(self.bound, 2)}"
+        return f"proven ≤ {format_upper_bound(self.bound, 2)}"
 
 
 #: What is known of an equation that no proof is about.
-NOTHING = Proven()
+NO_BOUND = ProvenBound()
 #: What is said of an equality that the α of a proof keeps.
-KEPT = Proven(0.0, "the α of the proof keeps this equality as rational numbers do")
+EXACT_EQUALITY = ProvenBound(0.0, "the α of the proof keeps this equality as rational numbers do")
 
 
-def proven_of(title: str, proof: Proof, claimed: float) -> Proven:
+def find_proven_bound(title: str, proof: Proof, claimed: float) -> ProvenBound:
     """Return the bound of an equation, by the title of its step; no proof is about the titles not listed here."""
     bounds = proof.record.get("bounds")
     if not isinstance(bounds, GapBounds) or math.isinf(proof.gap):
-        return NOTHING
-    found = _proven_of(title, proof, bounds, claimed)
-    return found if found.bound is not None and math.isfinite(found.bound) else NOTHING
+        return NO_BOUND
+    found = _match_title(title, proof, bounds, claimed)
+    return found if found.bound is not None and math.isfinite(found.bound) else NO_BOUND
 
 
-def _proven_of(title: str, proof: Proof, bounds: GapBounds, claimed: float) -> Proven:
+def _match_title(title: str, proof: Proof, bounds: GapBounds, claimed: float) -> ProvenBound:
     program, size = proof.record["point"].program, bounds.size
     of_b = [group for group in program.groups if group.multiplier == "b"]
     penalised = any(group.ridge for group in of_b)
     match title:
         case "Primal" | "Primal as a QP" | "Primal with the rows" | "Loss":
-            return _primal(proof, bounds, claimed)
+            return _bound_primal(proof, bounds, claimed)
         case "Dual feasibility":
-            return Proven(0.0, "the α of the proof keeps its box as rational numbers do")
+            return ProvenBound(0.0, "the α of the proof keeps its box as rational numbers do")
         case "Stationarity in ρ" | "Stationarity in ε" | "Stationarity in μ":
-            return KEPT
+            return EXACT_EQUALITY
         case "Stationarity in b" if program.classes > 1:
-            return KEPT if any(not group.ridge for group in program.groups) else NOTHING
+            return EXACT_EQUALITY if any(not group.ridge for group in program.groups) else NO_BOUND
         case "Stationarity in b" | "Recovering b" if penalised:
             b = proof.record["held"].multipliers["b"]  # |b − Σ E α|/(1 + |b|), a rational number
-            apart = abs(b - missing(of_b[0], proof.record["point"]) / of_b[0].ridge)
-            return Proven(above(apart / (1 + abs(b))), f"b and the sum are at most {at_most(above(apart))} apart")
+            apart = abs(b - compute_residual(of_b[0], proof.record["point"]) / of_b[0].ridge)
+            return ProvenBound(
+                round_up(apart / (1 + abs(b))), f"b and the sum are at most {format_upper_bound(round_up(apart))} apart"
+            )
         case "Stationarity in b":
-            return KEPT
+            return EXACT_EQUALITY
         case "Stationarity in w" | "Stationarity in c" | "w of a linear kernel":
             if bounds.lost or not math.isfinite(bounds.apart) or program.classes > 1:  # no length, or of all classes
-                return NOTHING
+                return NO_BOUND
             if not bounds.length > 0.0:  # w may be 0
-                return Proven(bounds.apart, f"‖w − w(α)‖ ≤ {at_most(bounds.apart)}")
-            share = above(Fraction(bounds.apart) / Fraction(bounds.length))
-            return Proven(share, f"‖w − w(α)‖ ≤ {at_most(share)}·‖w‖")
+                return ProvenBound(bounds.apart, f"‖w − w(α)‖ ≤ {format_upper_bound(bounds.apart)}")
+            share = round_up(Fraction(bounds.apart) / Fraction(bounds.length))
+            return ProvenBound(share, f"‖w − w(α)‖ ≤ {format_upper_bound(share)}·‖w‖")
         case "Complementary slackness":
-            return Proven(bounds.gap, "the products are terms of P − D, so that their sum is no larger")
+            return ProvenBound(bounds.gap, "the products are terms of P − D, so that their sum is no larger")
         case "Strong duality":
-            return Proven(bounds.gap, f"the two values are at most {at_most(proof.difference)} apart")
+            return ProvenBound(bounds.gap, f"the two values are at most {format_upper_bound(proof.difference)} apart")
         case "Weak duality" if not bounds.lost:
-            return Proven(0.0, "α and (w, b, ξ) are feasible, and weak duality is a theorem")
+            return ProvenBound(0.0, "α and (w, b, ξ) are feasible, and weak duality is a theorem")
         case "Weak duality" if size > 0.0:
-            lost = f"D is at most {at_most(bounds.lost)} above P, for all that is known of the kernel"
-            return Proven(above(Fraction(bounds.lost) / Fraction(size)), lost)
-    return NOTHING
+            lost = f"D is at most {format_upper_bound(bounds.lost)} above P, for all that is known of the kernel"
+            return ProvenBound(round_up(Fraction(bounds.lost) / Fraction(size)), lost)
+    return NO_BOUND
 
 
-def _primal(proof: Proof, bounds: GapBounds, claimed: float) -> Proven:
+def _bound_primal(proof: Proof, bounds: GapBounds, claimed: float) -> ProvenBound:
     """Bound the distance of the claimed value from P. With ξ as f has it, every constraint holds."""
     if not (math.isfinite(proof.primal) and math.isfinite(claimed) and bounds.size > 0.0):
-        return NOTHING
+        return NO_BOUND
     unit: Fraction = proof.record["point"].program.unit
     high = Fraction(proof.primal)
     low = Fraction(math.nextafter(proof.primal, -math.inf))
     low -= unit * (Fraction(bounds.primal[1]) - Fraction(bounds.primal[0]))
     off = max(abs(Fraction(claimed) - low), abs(Fraction(claimed) - high))
-    share = above(off / (unit * Fraction(bounds.size)))
-    return Proven(share, f"P ≤ {proof.primal!r}, and ξ is what f falls short: every constraint holds")
+    share = round_up(off / (unit * Fraction(bounds.size)))
+    return ProvenBound(share, f"P ≤ {proof.primal!r}, and ξ is what f falls short: every constraint holds")

@@ -21,10 +21,10 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.bounds.repair import feasible
 from qpsvm.data.rows import RowSource
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.terms import VANISHING, size_of
+from qpsvm.derivation.terms import VANISHING, reference_size
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.judge import split
-from qpsvm.program.losses import loss
+from qpsvm.machines.problem.certifier import split
+from qpsvm.program.losses import compute_loss
 from qpsvm.program.qp import QP
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
@@ -60,8 +60,8 @@ class Quantities(Generic[P]):
         self.result = result
         self.kernel = problem.kernel
         if isinstance(problem.kernel, FeatureMap):  # then the samples are what it makes of them
-            self.kernel, self.result = Linear(), replace(result, model=result.model.over_features)
-        self.y, self.C, gather = self.svm.sign, self.svm.upper, problem._gather
+            self.kernel, self.result = Linear(), replace(result, model=result.model.linear_model)
+        self.y, self.C, gather = self.svm.sign, self.svm.upper, problem._restrict_to_dual
         with np.errstate(all="ignore"):  # an α may be so large that its products overflow
             self.alpha, self.eta = gather(result.alpha), gather(result.upper - result.alpha)
             self.beta = self.svm.beta(self.alpha)
@@ -69,13 +69,13 @@ class Quantities(Generic[P]):
         bounded = np.isfinite(self.C)
         self.reach = self.largest or float(self.C[bounded].max(initial=0.0)) or 1.0
         self.box, self.hard = np.where(bounded, self.C, self.reach), ~bounded & (self.svm.curvature == 0.0)
-        self.rho, self.unit = result.rho, result.unit * problem.size_of_f
+        self.rho, self.unit = result.rho, result.unit * problem._f_scale
         self.is_linear = problem.space.is_linear
         if self.is_linear:
-            w = self.result.w / problem.size_of_f
-            self.w = w if self.moved is None else w - self.moved
+            w = self.result.w / problem._f_scale
+            self.w = w if self.translation is None else w - self.translation
 
-    def changed(self, **letters: Any) -> Self:
+    def with_letters(self, **letters: Any) -> Self:
         """Return the point with other letters, and what depends on them."""
         other = copy(self)
         for name in ("f", "zeta"):
@@ -83,27 +83,27 @@ class Quantities(Generic[P]):
         other.__dict__.update(letters)
         return other
 
-    def halved(self) -> Self:
+    def halve_weights(self) -> Self:
         """Return the point with half of w and b."""
-        return self.changed(values=0.5 * self.values, square_of_w=0.25 * self.square_of_w, b=0.5 * self.b)
+        return self.with_letters(values=0.5 * self.values, square_of_w=0.25 * self.square_of_w, b=0.5 * self.b)
 
-    def turned(self) -> Self:
+    def complement_multipliers(self) -> Self:
         """Return the point with C − α in place of α, or the largest α less α if C is infinite."""
-        return self.changed(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
+        return self.with_letters(alpha=np.where(np.isfinite(self.C), self.C, self.largest) - self.alpha)
 
-    def suboptimal(self) -> Self:
+    def make_suboptimal(self) -> Self:
         """Return the same w, b and ξ with a feasible α that is not optimal: half way to the feasible one next to 0."""
         svm = self.problem.svm
-        middle = 0.5 * (self.whole + feasible(svm, np.zeros(svm.m)))
-        kept = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.kept_of_w)
-        other = self.changed()
+        middle = 0.5 * (self.all_multipliers + feasible(svm, np.zeros(svm.m)))
+        kept = ("f", "values", "b", "xi", "square_of_w", "half_norm", "level", "size", *self.letters_of_w)
+        other = self.with_letters()
         for name in [name for name in vars(other) if isinstance(getattr(type(self), name, None), cached_property)]:
             del other.__dict__[name]
         other.__dict__ |= {name: getattr(self, name) for name in kept}
         return other._with_multipliers(middle)
 
     #: What else is known of w.
-    kept_of_w: tuple[str, ...] = ()
+    letters_of_w: tuple[str, ...] = ()
 
     def _with_multipliers(self, whole: FloatArray) -> Self:
         """Set the multipliers that the dual is computed with."""
@@ -111,7 +111,7 @@ class Quantities(Generic[P]):
         self.beta = self.svm.beta(whole)
         return self
 
-    def of_alpha(self, b: float) -> dict[str, Any]:
+    def compute_letters(self, b: float) -> dict[str, Any]:
         """Return the letters that α gives, with some b: f and ‖w‖ of w(α), and of a curved loss ξ."""
         square, values = self.quadratic, self.u + b
         if self.intercept_in_kernel:  # only ‖w‖² + b² and ⟨w, φ(x)⟩ + b are known
@@ -121,7 +121,7 @@ class Quantities(Generic[P]):
 
     def sample(self, i: int) -> str:
         """Name sample i of the active ones, with the caller's number."""
-        return f"sample {self.problem.rows[i]}"
+        return f"sample {self.problem.active_rows[i]}"
 
     def row(self, k: int) -> str:
         """Name row k of the dual: a sample, a side of it, or a pair."""
@@ -129,7 +129,7 @@ class Quantities(Generic[P]):
         if svm.mix is not None or svm.rows is None:
             return f"row {k}" if svm.mix is not None else self.sample(k)
         side = " (t above f)" if svm.sign[k] > 0 else " (t below f)"
-        return f"{self.sample(int(svm.rows[k]))}{side if svm.mirrored else ''}"
+        return f"{self.sample(int(svm.rows[k]))}{side if svm.is_two_sided else ''}"
 
     @property
     def bound(self) -> str:
@@ -155,7 +155,7 @@ class Quantities(Generic[P]):
     @cached_property
     def alpha_without_weight(self) -> float:
         """The largest |α_i| of a row that takes no part, whose upper bound is 0 too."""
-        takes_part = self.problem._spread(np.ones(self.svm.m)) > 0
+        takes_part = self.problem._expand_from_dual(np.ones(self.svm.m)) > 0
         return float(np.abs(np.where(takes_part, 0.0, self.result.alpha)).max())
 
     # --- f and what it is to reach ------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class Quantities(Generic[P]):
     @cached_property
     def values(self) -> FloatArray:
         """f(x_i) by the result's decision function, plus σ β_i where the kernel is K + σI: (n,)."""
-        return self.decision(self.X) + self.problem.space.shift * self.beta
+        return self.evaluate_decision(self.X) + self.problem.space.shift * self.beta
 
     @cached_property
     def f(self) -> FloatArray:
@@ -182,27 +182,30 @@ class Quantities(Generic[P]):
     @cached_property
     def known_yf(self) -> FloatArray:
         """y f as the result has it, in the units of the dual: (m,)."""
-        gather, size = self.problem._gather, self.problem.size_of_f
-        if self.problem.diagonal:  # f is shown with its level taken off
+        gather, size = self.problem._restrict_to_dual, self.problem._f_scale
+        if self.problem._diagonal_weight:  # f is shown with its level taken off
             return self.margin + gather(self.result.yf - self.result.margin) / size
         return gather(self.result.yf) / size
 
-    def decision(self, X: Matrix) -> FloatArray:
+    def evaluate_decision(self, X: Matrix) -> FloatArray:
         """Return f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
-        own, diagonal = self.problem.diagonal, None
+        own, diagonal = self.problem._diagonal_weight, None
         if own and isinstance(self.problem.kernel, Precomputed):
             own, diagonal = 0.0, np.zeros(X.shape[0])
-        f = self.result.decision_function(X if self.moved is None else X + self.moved, diagonal=diagonal)
+        f = self.result.decision_function(X if self.translation is None else X + self.translation, diagonal=diagonal)
         f = f - own * self.kernel.diagonal(X) if own else f
-        return f / self.problem.size_of_f
+        return f / self.problem._f_scale
 
     @cached_property
     def multipliers(self) -> dict[str, float]:
         """The multipliers of the groups as the result has them, by name: b, ρ, ε."""
         found = {"b": self.b, "rho": self.rho}
-        return {each.multiplier: found.get(each.multiplier, self._extra(each.multiplier)) for each in self.svm.groups}
+        return {
+            each.multiplier: found.get(each.multiplier, self._read_multiplier(each.multiplier))
+            for each in self.svm.groups
+        }
 
-    def _extra(self, name: str) -> float:
+    def _read_multiplier(self, name: str) -> float:
         return float(self.result.extras.get(name, np.nan))
 
     @cached_property
@@ -213,7 +216,7 @@ class Quantities(Generic[P]):
     @cached_property
     def xi(self) -> FloatArray:
         """Slacks ξ: (m,); 0 where a row may have none, whatever it violates."""
-        return np.where(self.hard, 0.0, self.problem._gather(self.result.xi) / self.problem.size_of_f)
+        return np.where(self.hard, 0.0, self.problem._restrict_to_dual(self.result.xi) / self.problem._f_scale)
 
     @cached_property
     def zeta(self) -> FloatArray:
@@ -222,7 +225,7 @@ class Quantities(Generic[P]):
 
     def costs(self, slack: FloatArray) -> FloatArray:
         """Return the cost of each slack, ψ_k of (LOSS.1), (m,): C_i ξ_i if the loss is not curved, 0 of hard rows."""
-        return loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature)
+        return compute_loss(np.where(self.hard, 0.0, slack), self.C, self.svm.curvature)
 
     @cached_property
     def b(self) -> float:
@@ -230,24 +233,24 @@ class Quantities(Generic[P]):
         radius = self.result.model.radius
         if radius is not None:
             return 0.5 * (radius * radius - float(self.w @ self.w))
-        return self.result.b / self.problem.size_of_f
+        return self.result.b / self.problem._f_scale
 
     # --- w ------------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def moved(self) -> FloatArray | None:
+    def translation(self) -> FloatArray | None:
         """Vector subtracted from all samples of a ball, (d,), by (SVDD.19); None if there is none."""
         space = self.problem.space
-        return space.origin if space.affine else None
+        return space.origin if space.is_affine else None
 
     @cached_property
     def X(self) -> Matrix:
         """The samples that take part: (n, d)."""
-        if self.moved is not None:
+        if self.translation is not None:
             return self.problem.space.rows.matrix()
         if isinstance(self.problem.kernel, FeatureMap):
             return self.problem.space.samples.matrix()
-        X = self.problem.samples.taken
+        X = self.problem.samples.active_features
         return X.matrix() if isinstance(X, RowSource) else X
 
     @property
@@ -258,23 +261,23 @@ class Quantities(Generic[P]):
     @cached_property
     def w_of_alpha(self) -> FloatArray:
         """Σ β_i x_i of a linear machine: (d,)."""
-        return self._combined(self.beta)
+        return self._combine_samples(self.beta)
 
-    def _combined(self, coef: FloatArray) -> FloatArray:
+    def _combine_samples(self, coef: FloatArray) -> FloatArray:
         """Return Σ coef_i x_i. Made of x_i − x̄, which changes it only where Σ coef_i is not 0."""
         space, surplus, w = self.problem.space, float(coef.sum()), self.problem.space.weights(coef)
-        centred = space.origin is None or space.affine or abs(surplus) <= VANISHING * self.total
+        centred = space.origin is None or space.is_affine or abs(surplus) <= VANISHING * self.total
         return w if centred else w + surplus * np.asarray(space.origin)
 
     @cached_property
     def half_norm(self) -> float:
         """½‖w‖² of the result's decision function. A penalised intercept is a weight too, and adds ½b²."""
-        model, size = self.result.model, self.problem.size_of_f
+        model, size = self.result.model, self.problem._f_scale
         if model.w is not None:
             norm2 = float(self.w @ self.w)
         else:
             samples = self.problem.X[model.vectors] if isinstance(model.kernel, Precomputed) else model.vectors
-            values = self.decision(samples) - model.b / size if len(model.coef) else np.zeros(0)
+            values = self.evaluate_decision(samples) - model.b / size if len(model.coef) else np.zeros(0)
             norm2 = float(model.coef @ values) / size + self.problem.space.shift * float(self.beta @ self.beta)
         return 0.5 * (norm2 + (self.b**2 if self.problem.intercept == "penalised" else 0.0))
 
@@ -292,7 +295,7 @@ class Quantities(Generic[P]):
         return float(self.w_of_alpha @ self.w_of_alpha if self.is_linear else beta @ (self.problem.space.gram @ beta))
 
     @property
-    def apart(self) -> float:
+    def squared_distance(self) -> float:
         """‖w − w(α)‖²."""
         return self.square_of_w - 2.0 * float(self.beta @ (self.values - self.b)) + self.quadratic
 
@@ -309,26 +312,26 @@ class Quantities(Generic[P]):
     @property
     def size_of_products(self) -> float:
         """Scale of differences of these products."""
-        return size_of(self.w, self.terms_of_w) if self.is_linear else size_of(self.u, self.terms_of_u)
+        return reference_size(self.w, self.terms_of_w) if self.is_linear else reference_size(self.u, self.terms_of_u)
 
     def combination(self, coef: FloatArray) -> FloatArray:
         """Return Σ coef_i φ(x_i) in the same way."""
         if not self.is_linear or np.array_equal(coef, self.beta):
             return self.w_of_alpha if self.is_linear else self.sums(coef)
-        return self._combined(coef)
+        return self._combine_samples(coef)
 
     def sums(self, coef: FloatArray) -> FloatArray:
         """Return Σ_j coef_j K(x_j, x_i): (n,)."""
         if np.array_equal(coef, self.beta):
             return self.u
-        return self.X @ self._combined(coef) if self.is_linear else np.asarray(self.problem.space.gram @ coef)
+        return self.X @ self._combine_samples(coef) if self.is_linear else np.asarray(self.problem.space.gram @ coef)
 
     # --- values -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def dual(self) -> QP:
         """The textbook's dual, to minimise over α."""
-        return self.problem.qp("dual") if self.moved is None else self.problem.solver_qp("dual").original
+        return self.problem.qp("dual") if self.translation is None else self.problem.solver_qp("dual").original
 
     @property
     def dual_point(self) -> FloatArray:
@@ -336,23 +339,23 @@ class Quantities(Generic[P]):
         return self.alpha
 
     @property
-    def whole(self) -> FloatArray:
+    def all_multipliers(self) -> FloatArray:
         """The variables that the dual is computed with: α, (m,)."""
         return self.alpha
 
     @cached_property
     def all_beta(self) -> FloatArray:
         """Coefficients of all that f is made of: (n,)."""
-        return self.problem.svm.beta(self.whole)
+        return self.problem.svm.beta(self.all_multipliers)
 
     @property
-    def pulls(self) -> list[tuple[str, float, float]]:
+    def equalities(self) -> list[tuple[str, float, float]]:
         """Formula and both sides of every equality of the dual."""
         groups = [group for group in self.problem.svm.groups if not group.ridge]
-        return [(group.formula, float(group.column @ self.whole), group.total) for group in groups]
+        return [(group.formula, float(group.column @ self.all_multipliers), group.total) for group in groups]
 
     @property
-    def violated_besides(self) -> dict[str, float]:
+    def other_violations(self) -> dict[str, float]:
         """Violations of the dual's point other than of the box and the equalities: none."""
         return {}
 
@@ -381,9 +384,9 @@ class Quantities(Generic[P]):
         """
         svm = self.svm
         if svm.rows is None:
-            kind: NDArray[np.int8] = self.problem._gather(self.result.kind)  # type: ignore[arg-type,assignment]
+            kind: NDArray[np.int8] = self.problem._restrict_to_dual(self.result.kind)  # type: ignore[arg-type,assignment]
             return kind
-        of_sample = self.problem.taking_part(self.result.kind)[svm.rows]
+        of_sample = self.problem._select_active(self.result.kind)[svm.rows]
         most = np.full(svm.n, -np.inf)
         np.maximum.at(most, svm.rows, self.alpha)
         beyond = self.y * self.f > self.margin + VANISHING * self.level
@@ -411,7 +414,7 @@ class Quantities(Generic[P]):
     @property
     def f_between(self) -> FloatArray:
         """f at these new samples, or at the samples: (k,)."""
-        return self.values if self.new_samples is None else self.decision(self.new_samples)
+        return self.values if self.new_samples is None else self.evaluate_decision(self.new_samples)
 
     def sums_between(self, coef: FloatArray) -> FloatArray:
         """Return Σ coef_i K(x_i, x) at the same points: (k,)."""
@@ -440,12 +443,12 @@ class Quantities(Generic[P]):
     @cached_property
     def _mass(self) -> float:
         """Σ |α_k| over all rows of all samples: at least Σ |β_i|."""
-        return float(self.problem.svm.beta_size(np.abs(self.whole)).sum())
+        return float(self.problem.svm.sum_absolute_alpha(np.abs(self.all_multipliers)).sum())
 
     @property
     def _largest_square(self) -> float:
         """max ‖φ(x_i)‖², which rounding makes negative where all samples are at one place."""
-        return max(float(self.problem.space.centred.diagonal().max()), 0.0)
+        return max(float(self.problem.space.centred_gram.diagonal().max()), 0.0)
 
     @cached_property
     def level(self) -> float:
@@ -454,17 +457,17 @@ class Quantities(Generic[P]):
         Where the hulls of a ν-SVM meet, ρ is 0: then `terms`. Of a regression, how far its targets are spread: to move
         all of them by one number changes b alone.
         """
-        if self.svm.mirrored:
-            return max(float(np.ptp(self.problem.labels)), SPREAD * float(np.abs(self.svm.level).max())) or 1.0
-        of_rho = any(group.multiplier == "rho" for group in self.svm.margins)  # a variable, as in the ν-SVM
+        if self.svm.is_two_sided:
+            return max(float(np.ptp(self.problem._active_target)), SPREAD * float(np.abs(self.svm.level).max())) or 1.0
+        of_rho = any(group.multiplier == "rho" for group in self.svm.margin_groups)  # a variable, as in the ν-SVM
         level = self.rho if of_rho else float(np.abs(self.margin).max()) or abs(self.b)
-        return (self.terms or 1.0) if level <= VANISHING * self.terms and self.svm.homogeneous else level or 1.0
+        return (self.terms or 1.0) if level <= VANISHING * self.terms and self.svm.is_homogeneous else level or 1.0
 
     @cached_property
     def size(self) -> float:
         """Scale of differences of objectives, as in the certificate: the larger of the finite values."""
         values = [abs(value) for value in (self.result.primal, self.result.dual) if np.isfinite(value)]
-        meets = self.svm.homogeneous and self.rho == 0.0  # w is rounding: what it would be, uncancelled
+        meets = self.svm.is_homogeneous and self.rho == 0.0  # w is rounding: what it would be, uncancelled
         floor = 0.5 * self.terms_of_w * self.terms_of_w if meets else 0.0
         return max(*values, floor) or 1.0 if values else 1.0
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certify import evaluate
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.terms import share
+from qpsvm.derivation.terms import relative_to
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.reading import svm_result
+from qpsvm.machines.problem.reading import build_svm_result
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.svm_result import SVMResult
 
@@ -29,22 +29,22 @@ from qpsvm.result.svm_result import SVMResult
 ROUNDINGS = 64
 
 
-def point_of(problem: Problem, alpha: FloatArray, certified: SVMResult) -> SVMResult:
+def choose_point(problem: Problem, alpha: FloatArray, certified: SVMResult) -> SVMResult:
     """Choose the point to measure at an α (n,): the certified result if it is optimal at this α, else α as given."""
     rounding = ROUNDINGS * float(np.finfo(float).eps * np.abs(alpha).max())
     same = bool((np.abs(certified.alpha - alpha) <= rounding).all())
-    return certified if same and certified.status is Status.OPTIMAL else as_it_stands(problem, alpha)
+    return certified if same and certified.status is Status.OPTIMAL else evaluate_unrepaired(problem, alpha)
 
 
-def as_it_stands(problem: Problem, alpha: FloatArray) -> SVMResult:
+def evaluate_unrepaired(problem: Problem, alpha: FloatArray) -> SVMResult:
     """Return α (n,) with w(α), the best b and ρ for that, and ξ. Its values are mere objectives, not bounds.
 
     Rows of weight 0 keep the α that they were given.
     """
-    space = problem.space.uncentred()  # centring is for α with yᵀα = 0
+    space = problem.space.without_centring()  # centring is for α with yᵀα = 0
     with np.errstate(all="ignore"):  # what overflows is shown as infinite
-        point = evaluate(space, problem.svm, problem._gather(alpha))
-        result = svm_result(
+        point = evaluate(space, problem.svm, problem._restrict_to_dual(alpha))
+        result = build_svm_result(
             problem, point, status=Status.CANDIDATE, backend="none",
             form="dual", iterations=None, build_time=0.0, solve_time=0.0, solver_gap=point.gap,
             solver=Solver("no solver", "", "the point was given"),
@@ -81,10 +81,10 @@ class BothSides:
         """By how much it does not hold, relative."""
         if self.largest is not None:
             return self.largest
-        return share(float(violation(self.left, self.relation, self.right)), self.scale)
+        return relative_to(float(compute_violation(self.left, self.relation, self.right)), self.scale)
 
 
-def violation(left: float | FloatArray, relation: Relation, right: float | FloatArray) -> FloatArray:
+def compute_violation(left: float | FloatArray, relation: Relation, right: float | FloatArray) -> FloatArray:
     """Compute the violation of the relation, for each entry; NaN if there is no difference."""
     difference = np.asarray(left) - right
     if relation == "=":
@@ -92,7 +92,7 @@ def violation(left: float | FloatArray, relation: Relation, right: float | Float
     return np.asarray(np.maximum(difference if relation == "≤" else -difference, 0.0))
 
 
-def worst(
+def find_worst_entry(
     left: FloatArray, relation: Relation, right: FloatArray | float, of: str, scale: FloatArray | float,
     names: IntArray | Callable[[int], str] | None = None, preferred: NDArray[np.bool_] | None = None,
 ) -> BothSides:  # fmt: skip
@@ -102,7 +102,7 @@ def worst(
     `preferred` if there are any. Shapes: left, right (k,), scale (k,), names (k,), preferred (k,).
     """
     right, scale = np.broadcast_to(right, left.shape), np.broadcast_to(scale, left.shape)
-    wrong = violation(left, relation, right)
+    wrong = compute_violation(left, relation, right)
     errors = np.divide(wrong, scale, out=wrong.copy(), where=scale > 0.0)
     largest = float(errors.max())
     i = int(errors.argmax())
@@ -115,7 +115,7 @@ def worst(
     return BothSides(float(left[i]), relation, float(right[i]), of.format(i=name), float(scale[i]), largest)
 
 
-def foremost(sides: tuple[BothSides, ...]) -> BothSides:
+def choose_shown_sides(sides: tuple[BothSides, ...]) -> BothSides:
     """Choose which of several comparisons to show: the first if all hold, else the one that fails most."""
     residuals = [each.residual for each in sides]
     if any(map(math.isnan, residuals)) or max(residuals) <= HOLDS:

@@ -33,7 +33,7 @@ SHORT, AROUND = 14, 3
 COMPOUND = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
 
 
-def code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code:
+def find_code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code:
     """Find the source of a function, dedented, with a short docstring, its location, and the lines of the tag.
 
     Where the tag is not there, its lines are those of the equation that it is a case of. An equation that is its own
@@ -42,22 +42,22 @@ def code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code
     if isinstance(function, Equation):
         text = function.python(tag or "the equation")
         return Code("true as it is written, with derivation.names()", text, tuple(range(text.count("\n") + 1)))
-    return _of_function(function, tag, general)
+    return _read_function(function, tag, general)
 
 
 @cache
-def _of_function(function: Callable[..., Any], tag: str, general: str) -> Code:
+def _read_function(function: Callable[..., Any], tag: str, general: str) -> Code:
     """Return the code of a function."""
     written, number = inspect.getsourcelines(function)
     file = Path(inspect.getfile(function))
     shown = file.relative_to(HOME) if file.is_relative_to(HOME) else file
-    text = _with_short_docstring("".join(written))
-    marked = next(filter(None, (lines_of(text, each) for each in (tag, general) if each)), ())
+    text = _shorten_docstring("".join(written))
+    marked = next(filter(None, (find_tagged_lines(text, each) for each in (tag, general) if each)), ())
     whole = Code(f"{function.__qualname__}, {shown}:{number}", text, marked)
-    return replace(whole, excerpt=excerpt(whole))
+    return replace(whole, excerpt=build_excerpt(whole))
 
 
-def lines_of(text: str, tag: str) -> tuple[int, ...]:
+def find_tagged_lines(text: str, tag: str) -> tuple[int, ...]:
     """Find the lines, from 0, that are an equation: its tag is in a comment behind them.
 
     Behind the first line of a statement it means the whole statement, and behind another line that line.
@@ -74,7 +74,7 @@ def lines_of(text: str, tag: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def excerpt(function: Code) -> Code | None:
+def build_excerpt(function: Code) -> Code | None:
     """Cut a long function to its head and the lines around the equation; return None for a short one."""
     lines = function.text.splitlines()
     if len(lines) <= SHORT or not function.lines:
@@ -95,7 +95,7 @@ def excerpt(function: Code) -> Code | None:
     return Code(function.where, "\n".join(shown), tuple(marked))
 
 
-def _with_short_docstring(written: str) -> str:
+def _shorten_docstring(written: str) -> str:
     lines = textwrap.dedent(written).splitlines()
     definition = ast.parse("\n".join(lines)).body[0]
     assert isinstance(definition, ast.FunctionDef)
@@ -109,7 +109,7 @@ def _with_short_docstring(written: str) -> str:
 DEFINITION = re.compile(r"^ {4}\(([A-Z][A-Z0-9]+\.\d+)\)  (\S.*(?:\n {5,}\S.*)*)", re.MULTILINE)
 
 
-def statements(module: ModuleType | None) -> dict[str, str]:
+def parse_statements(module: ModuleType | None) -> dict[str, str]:
     """Parse every tag that a module's docstring defines, in order, with its equation on one line."""
     text = (module.__doc__ if module is not None else None) or ""
     return {tag: re.sub(r"\s*\n\s*", " ", equation) for tag, equation in DEFINITION.findall(text)}

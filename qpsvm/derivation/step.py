@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qpsvm.derivation.constraint_quantities import letters_of
+from qpsvm.derivation.constraint_quantities import build_quantities
 from qpsvm.derivation.display import ShownStep
-from qpsvm.derivation.proven import Proven
-from qpsvm.derivation.residual import BothSides, NotMeasurable, foremost
-from qpsvm.derivation.source import code
+from qpsvm.derivation.proven import ProvenBound
+from qpsvm.derivation.residual import BothSides, NotMeasurable, choose_shown_sides
+from qpsvm.derivation.source import find_code
 from qpsvm.derivation.written.terminal import describe_with_code
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.base import check_pair
+from qpsvm.machines.problem.base import check_result_matches
 from qpsvm.result.svm_result import SVMResult
 
 #: From the letters at a point to the sides of the equation: one comparison, or several, of which the first says most.
@@ -45,13 +45,13 @@ class Measurement(NamedTuple):
     of: str = ""
 
     @classmethod
-    def of_sides(cls, found: BothSides | tuple[BothSides, ...] | float) -> Measurement:
+    def from_sides(cls, found: BothSides | tuple[BothSides, ...] | float) -> Measurement:
         """Build the measurement from the sides that a measure returned."""
         if isinstance(found, BothSides):
             found = (found,)
         if not isinstance(found, tuple):
             return cls(float(found))
-        residuals, shown = [float(sides.residual) for sides in found], foremost(found)
+        residuals, shown = [float(sides.residual) for sides in found], choose_shown_sides(found)
         residual = NAN if any(map(math.isnan, residuals)) else max(residuals)
         return cls(residual, "", float(shown.left), float(shown.right), shown.relation, shown.of)
 
@@ -110,7 +110,7 @@ class Step:
     general: str = ""
 
     def residual(self, problem: Problem, result: SVMResult) -> float:
-        """Return the equation's violation at a solution, relative; NaN where `measured` has a reason.
+        """Return the equation's violation at a solution, relative; NaN where `measure_point` has a reason.
 
         Parameters
         ----------
@@ -138,8 +138,8 @@ class Step:
         >>> qpsvm.derive(problem)["CSVM.6"].residual(problem, qpsvm.solve(problem)) < 1e-12
         True
         """
-        check_pair(problem, result)
-        return self.measured(letters_of(problem, result)).residual
+        check_result_matches(problem, result)
+        return self.measured(build_quantities(problem, result)).residual
 
     def measured(self, at: Any) -> Measurement:
         """Measure both sides at a point, and the residual.
@@ -158,7 +158,7 @@ class Step:
             return Measurement(NAN, self.absence)
         try:
             with np.errstate(all="ignore"):  # where there is no solution, an objective may be infinite: NaN says so
-                found = Measurement.of_sides(self.measure(at))
+                found = Measurement.from_sides(self.measure(at))
         except NotMeasurable as reason:
             return Measurement(NAN, f"not measurable: {reason}")
         if np.isnan(found.residual):
@@ -170,7 +170,7 @@ class Step:
         """`absent` as the reason why there is no residual, or ""."""
         return f"does not exist here: {self.absent}" if self.absent else ""
 
-    def shown(self, measurement: Measurement | None = None, proven: Proven | None = None) -> ShownStep:
+    def shown(self, measurement: Measurement | None = None, proven: ProvenBound | None = None) -> ShownStep:
         """Return the step as text and numbers.
 
         Parameters
@@ -185,30 +185,42 @@ class Step:
         ShownStep
             What articles, pages and frames are made of.
         """
-        found, library = measurement or Measurement(NAN, self.absence), code(self.function, self.tag, self.general)
+        found, library = measurement or Measurement(NAN, self.absence), find_code(self.function, self.tag, self.general)
         return ShownStep(
-            self.tag, self.title, self.text, self.latex, self.statement,
-            code=code(self.measure, self.tag, self.general), construction=self.construction, absent=bool(self.absent),
+            self.tag,
+            self.title,
+            self.text,
+            self.latex,
+            self.statement,
+            code=find_code(self.measure, self.tag, self.general),
+            construction=self.construction,
+            absent=bool(self.absent),
             library=library if library.lines and self.measure is not self.function else None,
-            solved=measurement is not None, residual=None if np.isnan(found.residual) else found.residual,
-            reason=found.reason, left=found.left, relation=found.relation, right=found.right, of=found.of,
-            proven_text="" if proven is None else proven.text, proven_of="" if proven is None else proven.of,
-        )  # fmt: skip
+            solved=measurement is not None,
+            residual=None if np.isnan(found.residual) else found.residual,
+            reason=found.reason,
+            left=found.left,
+            relation=found.relation,
+            right=found.right,
+            of=found.of,
+            proven_text="" if proven is None else proven.text,
+            proven_of="" if proven is None else proven.of,
+        )
 
     @property
     def code(self) -> str:
         """The equation as code: what is evaluated, line by line."""
-        return code(self.measure, self.tag, self.general).text
+        return find_code(self.measure, self.tag, self.general).text
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """The numbers of the lines of `code`, from 0, that are the equation."""
-        return code(self.measure, self.tag, self.general).lines
+        """The numbers of the lines of `find_code`, from 0, that are the equation."""
+        return find_code(self.measure, self.tag, self.general).lines
 
     @property
     def where(self) -> str:
         """Name, file and line of `function`."""
-        return code(self.function, self.tag, self.general).where
+        return find_code(self.function, self.tag, self.general).where
 
     def __repr__(self) -> str:
         return f"<Step {self.tag}: {self.title}{', which does not exist here' if self.absent else ''}>"

@@ -42,10 +42,10 @@ class Term:
         """Evaluate the term at a point: a number, or an array."""
         return self.function(at, *(part.value(at) for part in self.parts))
 
-    def _as(self, kind: int) -> str:
+    def _write(self, kind: int) -> str:
         each = []
         for part, needed in zip(self.parts, self.needs or (SUM,) * len(self.parts), strict=True):
-            inside = part._as(kind)
+            inside = part._write(kind)
             if part.rank < needed and not (kind == LATEX and self.loose):
                 big = (
                     "Big" if re.search(r"\\sum|frac|\\\\", inside) else "big" if "(" in inside or "^" in inside else ""
@@ -56,15 +56,15 @@ class Term:
 
     def latex(self) -> str:
         """Return the term as LaTeX."""
-        return self._as(LATEX)
+        return self._write(LATEX)
 
     def text(self) -> str:
         """Return the term as text for a sentence."""
-        return self._as(TEXT)
+        return self._write(TEXT)
 
     def python(self) -> str:
         """Return the term as code."""
-        return self._as(PYTHON)
+        return self._write(PYTHON)
 
     def letters(self) -> Iterator[Term]:
         """Yield the parts that have no parts themselves, also those of renamed terms."""
@@ -75,7 +75,7 @@ class Term:
         if not self.parts:
             yield self
 
-    def named(self, text: str, latex: str = "") -> Term:
+    def with_name(self, text: str, latex: str = "") -> Term:
         """Return the same value with another name in sentences, or in LaTeX too."""
         python = self.python() if self.rank == ATOM else f"({self.python()})"
         return Term((latex or self.latex(), text, python), self.value)
@@ -86,7 +86,7 @@ class Term:
         return Term(("-%s", "−%s", "-%s"), lambda _, a: -a, (self,), (PRODUCT,), SUM)
 
     @property
-    def turned(self) -> Term:
+    def negative_form(self) -> Term:
         """Its negative, which of a difference is that the other way round."""
         return self.parts[1] - self.parts[0] if self.written[LATEX] == "%s-%s" else -self
 
@@ -95,7 +95,7 @@ class Term:
         """Whether it is the negative of another one."""
         return self.written[LATEX] == "-%s"
 
-    def plus(self, other: Term | float | None, broken: str = "") -> Term:
+    def add_term(self, other: Term | float | None, broken: str = "") -> Term:
         """Add a term, or subtract it if it is a negative; `broken` goes before the sign in LaTeX."""
         if other is None:
             return self
@@ -106,10 +106,10 @@ class Term:
         return Term((f"%s{broken}+%s", "%s + %s", "%s + %s"), lambda _, a, b: a + b, (self, other), (SUM, SUM), SUM)
 
     def __add__(self, other: Term | float | None) -> Term:
-        return self.plus(other)
+        return self.add_term(other)
 
     def __sub__(self, other: Term | float | None) -> Term:
-        return self if other is None else self.plus(-term(other))
+        return self if other is None else self.add_term(-term(other))
 
     def __rsub__(self, other: float) -> Term:
         return term(other) - self
@@ -164,14 +164,14 @@ GREEK: dict[str, str] = dict(zip(
 ))  # fmt: skip
 
 
-def plain(latex: str) -> str:
+def latex_to_text(latex: str) -> str:
     """Convert LaTeX of a few letters to text."""
     for pattern, instead in PLAIN:
         latex = re.sub(pattern, instead, latex)
     return re.sub(r"\\([a-zA-Z]+)", lambda found: GREEK.get(found[1], found[1]), latex)
 
 
-def name_of(latex: str) -> str:
+def to_identifier(latex: str) -> str:
     """Convert a letter to a name in Python."""
     stem, *marks = re.sub(r"_(\{\w+\}|\w)", "", latex.replace("\\", "").replace("var", "")).split("^")
     return "_".join([stem, *({"+": "above", "-": "below", "*": "star"}.get(mark, mark) for mark in marks)])
@@ -181,13 +181,13 @@ def letter(
     latex: str, value: Callable[[Any], Any] | str = "", python: str = "", text: str = "", rank: int = ATOM
 ) -> Term:  # fmt: skip
     """Build a letter, whose value is an attribute of the point or is computed from it; its name by default."""
-    python = python or name_of(latex)
+    python = python or to_identifier(latex)
     name = value or python
     find = (lambda at: getattr(at, name)) if isinstance(name, str) else name
-    return Term((latex, text or plain(latex), python), find, rank=rank)
+    return Term((latex, text or latex_to_text(latex), python), find, rank=rank)
 
 
-def written(latex: str, text: str, python: str, function: Callable[..., Any], *parts: Term | float) -> Term:
+def operation(latex: str, text: str, python: str, function: Callable[..., Any], *parts: Term | float) -> Term:
     """Build an operation with its own notation, with %s for its parts."""
     return Term((latex, text, python), function, tuple(map(term, parts)))
 
@@ -196,11 +196,11 @@ def add(*terms: Term | None, broken: str = "") -> Term:
     """Add the terms that are not None."""
     first, *rest = [each for each in terms if each is not None] or [term(0.0)]
     for each in rest:
-        first = first.plus(each, broken)
+        first = first.add_term(each, broken)
     return first
 
 
-def times(*factors: Term | float | None) -> Term:
+def multiply(*factors: Term | float | None) -> Term:
     """Multiply the factors that are not None."""
     first, *rest = [term(each) for each in factors if each is not None]
     for each in rest:
@@ -213,11 +213,11 @@ def total(each: Term, index: str = "i") -> Term:
     return Term((rf"\sum_{index}%s", "Σ %s", "sum(%s)"), lambda _, a: float(np.sum(a)), (each,), (PRODUCT,), PRODUCT)
 
 
-def indexed(each: Term, index: str = "") -> Term:
+def reindex(each: Term, index: str = "") -> Term:
     """Replace the index i or k by another; without one, write a letter as a vector."""
     latex, text = (re.sub("_[ik](?![a-z])", index, name) for name in each.written[:PYTHON])
     return replace(
-        each, written=(latex, text, each.written[PYTHON]), parts=tuple(indexed(p, index) for p in each.parts)
+        each, written=(latex, text, each.written[PYTHON]), parts=tuple(reindex(p, index) for p in each.parts)
     )
 
 
@@ -225,38 +225,38 @@ def dot(one: Term | float, other: Term) -> Term:
     """Return the product of a row and a column."""
     if one == 1:
         return Term(
-            (r"1^{\top}%s", "1ᵀ%s", "sum(%s)"), lambda _, a: float(np.sum(a)), (indexed(other),), (ATOM,), PRODUCT
+            (r"1^{\top}%s", "1ᵀ%s", "sum(%s)"), lambda _, a: float(np.sum(a)), (reindex(other),), (ATOM,), PRODUCT
         )
-    parts = (indexed(term(one)), indexed(other))
+    parts = (reindex(term(one)), reindex(other))
     return Term(
         (r"%s^{\top}%s", "%sᵀ%s", "%s @ %s"), lambda _, a, b: float(np.sum(a * b)), parts, (ATOM, ATOM), PRODUCT
     )  # fmt: skip
 
 
-def most(*parts: Term | float) -> Term:
+def largest_of(*parts: Term | float) -> Term:
     """Return the maximum of several terms."""
     slots = ", ".join(["%s"] * len(parts))
-    return written(
+    return operation(
         r"\max\bigl(" + r",\,".join(["%s"] * len(parts)) + r"\bigr)", f"max({slots})", f"maximum({slots})",
         lambda _, *values: np.maximum.reduce(np.broadcast_arrays(*values)), *parts,
     )  # fmt: skip
 
 
-def size(each: Term) -> Term:
+def magnitude(each: Term) -> Term:
     """Return the absolute value of a term."""
-    return written("|%s|", "|%s|", "abs(%s)", lambda _, a: np.abs(a), each)
+    return operation("|%s|", "|%s|", "abs(%s)", lambda _, a: np.abs(a), each)
 
 
 #: A sum that is at most this share of its terms is 0 but for rounding. No equation can be checked relative to it.
 VANISHING = 1e-8
 
 
-def share(part: float, whole: float) -> float:
+def relative_to(part: float, whole: float) -> float:
     """Divide a violation by the size of what is violated, with 0/0 = 0. Neither is negative."""
     return float(part / whole if whole > 0 else part)
 
 
-def size_of(whole: FloatArray, terms: float = 0.0) -> float:
+def reference_size(whole: FloatArray, terms: float = 0.0) -> float:
     """Return max |whole_i|, the scale of differences; if it vanishes next to its terms, return these."""
     size = float(np.abs(whole).max())
     return size if size > VANISHING * terms else terms

@@ -29,38 +29,38 @@ from qpsvm.base.errors import (
     InaccurateWarning,
     UnknownOptionError,
     UnsupportedError,
-    nearest,
+    describe_nearest,
 )
 from qpsvm.data.kinds import is_table
-from qpsvm.data.samples import stored
+from qpsvm.data.samples import open_stored
 from qpsvm.estimators.parameters import (
     NO_LIMIT,
     PARAMETERS,
     CallbackSupportMixin,
-    Parameter,
-    Settings,
-    constructor,
-    documentation,
-    watched,
+    EstimatorSettings,
+    ParameterInfo,
+    build_constructor,
+    build_docstring,
+    with_fit_callbacks,
 )
 from qpsvm.machines import Problem
 from qpsvm.many.multiclass.one_by_one import without_noise
-from qpsvm.many.multiclass.together import Results, Together
+from qpsvm.many.multiclass.together import BinaryMachines, Results
 from qpsvm.program.solution import Status
 from qpsvm.result.caveats import Caveat
-from qpsvm.result.model import JointModel, Model, PairsModel
+from qpsvm.result.model import AllInOneModel, Model, PairsModel
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 from qpsvm.space.kernels.functions import Linear, Precomputed
-from qpsvm.space.kernels.scores import Scores
+from qpsvm.space.kernels.scores import ScoreFunctions
 
 #: What predicts, without an estimator.
-AnyModel: TypeAlias = Model | JointModel | PairsModel
+AnyModel: TypeAlias = Model | AllInOneModel | PairsModel
 E = TypeVar("E", bound="Estimator")
 P = ParamSpec("P")
 
 
-def all_at_once(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, P], E]:
+def fit_atomically(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, P], E]:
     """Decorate a `fit` so that it changes the estimator in one step, at its end.
 
     Whatever ends it before, an error or Ctrl-C, leaves the estimator as it was; and a thread that predicts meanwhile
@@ -96,14 +96,18 @@ class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]
     """
 
 
-def names_of(estimator: Any) -> tuple[str, ...] | None:
+def find_feature_names(estimator: Any) -> tuple[str, ...] | None:
     """Return the column names of the data frame, or the feature names of the table, of the fit; else None."""
     names = getattr(estimator, "feature_names_in_", getattr(estimator, "_columns", None))
     return None if names is None else tuple(str(name) for name in names)
 
 
-def model_of(
-    estimator: Any, scores: Scores, classes: NDArray[Any] | None, by_class: bool = True, break_ties: bool = False
+def build_model(
+    estimator: Any,
+    scores: ScoreFunctions,
+    classes: NDArray[Any] | None,
+    by_class: bool = True,
+    break_ties: bool = False,
 ) -> AnyModel:
     """Build the model of decision functions; classes are None for a machine that predicts f itself."""
     d = int(estimator.n_features_in_)
@@ -112,7 +116,7 @@ def model_of(
     if scores.w is not None:
         coef, counts, rows = coef[:, :0], None if counts is None else 0 * counts, np.zeros((0, d))
     shared: dict[str, Any] = {
-        "kernel": scores.kernel, "vectors": rows, "n_features": d, "feature_names": names_of(estimator),
+        "kernel": scores.kernel, "vectors": rows, "n_features": d, "feature_names": find_feature_names(estimator),
     }  # fmt: skip
     if counts is not None and classes is not None:
         return PairsModel(
@@ -120,12 +124,12 @@ def model_of(
             break_ties=break_ties, **shared,
         )  # fmt: skip
     if len(scores.b) > 1 and classes is not None:
-        return JointModel(classes=classes, b=scores.b, coef=np.ascontiguousarray(coef.T), w=scores.w, **shared)
+        return AllInOneModel(classes=classes, b=scores.b, coef=np.ascontiguousarray(coef.T), w=scores.w, **shared)
     w = None if scores.w is None else scores.w[0]
     return Model(classes=classes, b=float(scores.b[0]), coef=coef[0], w=w, **shared)
 
 
-def _sharing(result: Any, vectors: Any) -> Any:
+def _share_vectors(result: Any, vectors: Any) -> Any:
     """Share the support vectors (s, d) with the model of a result that has equal ones: a file stores them once."""
     own = result.model.vectors
     if not isinstance(vectors, np.ndarray) or not isinstance(own, np.ndarray) or not np.array_equal(own, vectors):
@@ -136,7 +140,7 @@ def _sharing(result: Any, vectors: Any) -> Any:
     return found
 
 
-def first_of(results: Sequence[SVMResult]) -> SVMResult:
+def get_only_result(results: Sequence[SVMResult]) -> SVMResult:
     """Return the only result. Raises AttributeError, as `hasattr` and `dir` expect, if a pickle left it out."""
     try:
         return results[0]
@@ -144,10 +148,10 @@ def first_of(results: Sequence[SVMResult]) -> SVMResult:
         raise AttributeError(str(error)) from None
 
 
-def linear_scores(w: FloatArray, b: FloatArray) -> Scores:
+def build_linear_scores(w: FloatArray, b: FloatArray) -> ScoreFunctions:
     """Build the decision functions of weights (P, d) and intercepts (P,) alone."""
     P, d = w.shape
-    return Scores(Linear(), np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((P, 0)), b, w)
+    return ScoreFunctions(Linear(), np.zeros(0, dtype=np.intp), np.zeros((0, d)), np.zeros((P, 0)), b, w)
 
 
 class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
@@ -155,10 +159,10 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     #: The names of its parameters beside those of its bases; and those that mean something else here than in the
     #: table, or are not there.
-    _takes: ClassVar[tuple[str, ...]] = (
+    _parameter_names: ClassVar[tuple[str, ...]] = (
         "tol", "verbose", "max_iter", "backend", "constraints", "warm_start", "time_limit",
     )  # fmt: skip
-    _own: ClassVar[Mapping[str, Parameter]] = {}
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {}
     #: What a fit leaves.
     _attributes: ClassVar[tuple[str, ...]] = ()
     #: Whether the samples of the last fit are the first of this one.
@@ -168,12 +172,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     #: Of an estimator of one machine, its result.
     _results: Sequence[SVMResult]
     #: All parameters, in the order of `__init__`; and how many of them may be given without their names.
-    _parameters: ClassVar[Mapping[str, Parameter]] = {}
+    _parameters: ClassVar[Mapping[str, ParameterInfo]] = {}
     _positional: ClassVar[int] = 0
 
     if TYPE_CHECKING:
 
-        def __init__(self, *first: Any, **named: Unpack[Settings]) -> None: ...
+        def __init__(self, *first: Any, **named: Unpack[EstimatorSettings]) -> None: ...
 
     def __init_subclass__(cls, **how: Any) -> None:
         """Make the constructor of a class of ours from the names of its parameters, and complete its documentation."""
@@ -181,13 +185,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         if not cls.__module__.startswith("qpsvm."):
             return
         kinds = [kind for kind in cls.__mro__ if issubclass(kind, Estimator)]
-        known = dict(ChainMap(*(vars(kind).get("_own", {}) for kind in kinds), PARAMETERS))
-        names = dict.fromkeys(name for kind in kinds for name in vars(kind).get("_takes", ()))
+        known = dict(ChainMap(*(vars(kind).get("_parameter_overrides", {}) for kind in kinds), PARAMETERS))
+        names = dict.fromkeys(name for kind in kinds for name in vars(kind).get("_parameter_names", ()))
         cls._parameters = {name: known[name] for name in names if name in known}
         defaults = {name: each.default for name, each in cls._parameters.items()}
-        cls.__init__ = constructor(defaults, cls._positional)  # type: ignore[method-assign]
+        cls.__init__ = build_constructor(defaults, cls._positional)  # type: ignore[method-assign]
         if cls.__doc__ is not None:  # which python -OO takes away
-            cls.__doc__ = documentation(cls.__doc__, cls._parameters, (*cls._attributes, "notes_"))
+            cls.__doc__ = build_docstring(cls.__doc__, cls._parameters, (*cls._attributes, "notes_"))
 
     def _check_parameters(self) -> None:
         """Check whatever can be checked without data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
@@ -196,8 +200,8 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             if parameter.check is not None and value is not parameter.default:
                 parameter.check(value, name)
 
-    @watched
-    @all_at_once
+    @with_fit_callbacks
+    @fit_atomically
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Solve the machines, and certify how close to their optima they are.
 
@@ -234,12 +238,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         self.__dict__.pop("_trained", None)
         self._columns = tuple(X.columns) if is_table(X) else None
-        given = self._opened(X, y, sample_weight)
+        given = self._open_samples(X, y, sample_weight)
         self._fit(*given)
-        self._remember(given[1], given[2])
+        self._store_samples(given[1], given[2])
         return self
 
-    def _remember(self, y: Any, sample_weight: Any) -> None:
+    def _store_samples(self, y: Any, sample_weight: Any) -> None:
         """Keep what samples that are added later need."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
@@ -283,7 +287,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         known = self.get_params(deep=False)
         for name in params:
             if name.partition("__")[0] not in known:
-                raise UnknownOptionError(f"Invalid parameter {name!r} for estimator {self}: {nearest(name, known)}")
+                raise UnknownOptionError(
+                    f"Invalid parameter {name!r} for estimator {self}: {describe_nearest(name, known)}"
+                )
         super().set_params(**params)
         return self
 
@@ -293,17 +299,17 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         The starting point is kept if there is to be a warm start.
         """
         state = dict(super().__getstate__())
-        for samples in ("_split", "_seen", "_trained", *(() if self._begins else ("_solution",))):
+        for samples in ("_split", "_seen", "_trained", *(() if self._is_warm_started else ("_solution",))):
             state.pop(samples, None)
-        shared = partial(_sharing, vectors=state.get("_computed_vectors"))
+        shared = partial(_share_vectors, vectors=state.get("_computed_vectors"))
         for name in ("results_", "_results"):
             if isinstance(state.get(name), Results):
-                state[name] = state[name].those_asked_for(shared)
-        if isinstance(state.get("_solution"), Together):
+                state[name] = state[name].take_requested(shared)
+        if isinstance(state.get("_solution"), BinaryMachines):
             state["_solution"] = replace(state["_solution"], results=state.get("results_", state.get("_results")))
         return state
 
-    def _model(self) -> AnyModel:
+    def _build_model(self) -> AnyModel:
         """Build the model that predicts without the estimator."""
         raise NotImplementedError
 
@@ -322,14 +328,14 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             See `Model.save`.
         """
         check_is_fitted(self)
-        self._model().save(path)
+        self._build_model().save(path)
 
     @property
     def result_(self) -> SVMResult:
         """The certified result."""
         if "_results" not in self.__dict__:
             raise AttributeError(f"this {type(self).__name__} has not been fitted: call fit")
-        return first_of(self._results)
+        return get_only_result(self._results)
 
     @property
     def notes_(self) -> tuple[str, ...]:
@@ -341,53 +347,53 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         result = getattr(self, "result_", None)
-        return () if result is None else tuple(map(str, result.hints(names_of(self))))
+        return () if result is None else tuple(map(str, result.list_hints(find_feature_names(self))))
 
     def _all_results(self) -> list[SVMResult]:
         """Return the result of each machine. Raises UnsupportedError if a pickle left one out."""
         return list(getattr(self, "results_", None) or self._results)
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _open_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Open stored samples as a source of rows, with their target and weights."""
-        return stored(X, y, sample_weight)
+        return open_stored(X, y, sample_weight)
 
-    def _options(self) -> dict[str, Any]:
+    def _build_options(self) -> dict[str, Any]:
         """Return the options of `qpsvm.solve`."""
         return {
             "backend": self.backend, "tol": self.tol, "time_limit": self.time_limit, "verbose": bool(self.verbose),
             "max_iter": None if self.max_iter in (NO_LIMIT, None) else int(self.max_iter),
         }  # fmt: skip
 
-    def _solved(self, problem: Problem) -> SVMResult:
+    def _solve_one(self, problem: Problem) -> SVMResult:
         """Solve one problem with certificate. Raises QPSVMError."""
-        result = self._certified(problem, self._start(problem))
+        result = self._solve_certified(problem, self._find_start(problem))
         result = without_noise(problem, result, float(self.tol))
-        self._judge([result.status], np.array([result.gap]), result.message, result.caveats)
+        self._report_status([result.status], np.array([result.gap]), result.message, result.caveats)
         return result
 
     @property
-    def _begins(self) -> bool:
+    def _is_warm_started(self) -> bool:
         """Whether a solve begins where the last one ended."""
         return self._continues or bool(self.warm_start)
 
-    def _start(self, problem: Any) -> SVMResult | FloatArray | None:
+    def _find_start(self, problem: Any) -> SVMResult | FloatArray | None:
         """Return the last result, or its α followed by zeros for new samples."""
-        last = getattr(self, "result_", None) if self._begins else None
+        last = getattr(self, "result_", None) if self._is_warm_started else None
         more = problem.n - len(last.coef) if isinstance(last, SVMResult) else -1
         if more <= 0:
             return last if more == 0 else None
         assert last is not None
-        alpha = last.alpha.reshape(problem.sides, -1)
-        return np.hstack([alpha, np.zeros((problem.sides, more))]).ravel() if self._continues else None
+        alpha = last.alpha.reshape(problem._variables_per_sample, -1)
+        return np.hstack([alpha, np.zeros((problem._variables_per_sample, more))]).ravel() if self._continues else None
 
-    def _certified(self, problem: Problem, start: SVMResult | FloatArray | None) -> SVMResult:
+    def _solve_certified(self, problem: Problem, start: SVMResult | FloatArray | None) -> SVMResult:
         """Solve one problem with `qpsvm.solve`, and return its certified result. Raises QPSVMError."""
-        result = solve(problem, start=start, check=False, **self._options())
+        result = solve(problem, start=start, check=False, **self._build_options())
         if result.error is not None:
             raise result.error
         return result
 
-    def _judge(self, status: Sequence[Status], gap: Any, message: str, caveats: Sequence[Caveat]) -> None:
+    def _report_status(self, status: Sequence[Status], gap: Any, message: str, caveats: Sequence[Caveat]) -> None:
         """Keep how exact the fit is, and warn where that, or what was solved, is not what was asked for.
 
         Raises KeyboardInterrupt.
@@ -396,10 +402,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             raise KeyboardInterrupt
         self.gap_ = float(np.max(gap))
         self.fit_status_ = int(any(each is not Status.OPTIMAL for each in status))
-        for kind, words in ((ChangedKernelWarning, self._changed_kernel), (DegenerateWarning, self._degenerate)):
+        for kind, words in (
+            (ChangedKernelWarning, self._describe_changed_kernel),
+            (DegenerateWarning, self._describe_degenerate),
+        ):
             said = words(caveats, len(status))
             if said:
-                warnings.warn(f"{type(self).__name__}: {said}", kind, stacklevel=callers_level())
+                warnings.warn(f"{type(self).__name__}: {said}", kind, stacklevel=find_caller_level())
         if not self.fit_status_:
             return
         open_ = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
@@ -409,31 +418,33 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             f"{type(self).__name__} did not reach tol={self.tol:g}: the certified relative gap{of} is "
             f"{float(gap[worst]):.2g} ({status[worst]}). {status[worst].sentence} {message}"
         )
-        warnings.warn(self._early(status[worst]) + said.strip(), GapWarning, stacklevel=callers_level())
+        warnings.warn(
+            self._describe_early_stop(status[worst]) + said.strip(), GapWarning, stacklevel=find_caller_level()
+        )
 
-    def _changed_kernel(self, caveats: Sequence[Caveat], machines: int) -> str:
+    def _describe_changed_kernel(self, caveats: Sequence[Caveat], machines: int) -> str:
         """Describe kernel matrices that were repaired; return "" if `psd` asks for that."""
         found = [caveat for caveat in caveats if caveat.kind == "kernel"]
         if not found or getattr(self, "psd", "") is not None:
             return ""
         least = min(found, key=lambda caveat: caveat.eigenvalue)
-        which = _of_machines(len(found), machines)
+        which = _describe_count(len(found), machines)
         return (
             f"{least.text}{which}; the most negative one is {least.eigenvalue:.3g}. That "
             "is another problem than scikit-learn's, which has no certified optimum. Choose psd='clip' for this one "
             "without a warning, psd='raise' for an error, psd='shift', or another kernel, gamma or coef0"
         )
 
-    def _degenerate(self, caveats: Sequence[Caveat], machines: int) -> str:
+    def _describe_degenerate(self, caveats: Sequence[Caveat], machines: int) -> str:
         """Describe machines whose f is constant."""
         found = [caveat for caveat in caveats if caveat.kind == "degenerate"]
         if not found or self.fit_status_:  # a point that is not the optimum says nothing of it
             return ""
         named = [name for name in ("nu", "epsilon", "C", "kernel") if name in self._parameters]
         advice = f"Try another {', '.join(named)}, or other features"
-        return f"{found[0].text}{_of_machines(len(found), machines)}. {advice}"
+        return f"{found[0].text}{_describe_count(len(found), machines)}. {advice}"
 
-    def _early(self, status: Status) -> str:
+    def _describe_early_stop(self, status: Status) -> str:
         """Return scikit-learn's message for a limit that was reached."""
         limits = {Status.ITERATION_LIMIT: "max_iter", Status.TIME_LIMIT: "time_limit"}
         if status not in limits:
@@ -444,7 +455,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             "StandardScaler or MinMaxScaler. "
         )
 
-    def _iterations(self, found: Any) -> Any:
+    def _count_iterations(self, found: Any) -> Any:
         """Return the iterations that `max_iter` counts, without the later steps of polishing.
 
         At least one, as scikit-learn has it: looking at a start that needs none is one.
@@ -453,12 +464,12 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return found if self.max_iter in (NO_LIMIT, None) else np.minimum(found, int(self.max_iter))
 
 
-def _of_machines(some: int, machines: int) -> str:
+def _describe_count(some: int, machines: int) -> str:
     """Describe how many of the machines are meant."""
     return f" (of {some} of {machines} machines)" if machines > 1 else ""
 
 
-def callers_level() -> int:
+def find_caller_level() -> int:
     """Find the `stacklevel` of a warning that points at the user's line that called an estimator."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("qpsvm.", "sklearn.")):

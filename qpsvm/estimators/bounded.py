@@ -1,4 +1,4 @@
-"""Bound f and predictions of every exact optimum, given an estimator's certified gap (`Bounded`)."""
+"""Bound f and predictions of every exact optimum, given an estimator's certified gap (`BoundedEstimator`)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from qpsvm.base.errors import UnsupportedError
 from qpsvm.estimators.base import Estimator
 
 
-class Bounded(Estimator):
+class BoundedEstimator(Estimator):
     """An estimator whose results have their samples with them."""
 
     #: Whether f is that of the results divided by a number of theirs.
-    _divided: ClassVar[bool] = False
+    _is_divided_by_rho: ClassVar[bool] = False
     #: New samples as those of the machines are, (m, d), or kernel values with these.
-    _points: Any
+    _prepare_points: Any
     #: Whether there is a machine for each two classes, f of which is positive for the first.
-    _turned: Any = False
+    _is_first_positive: Any = False
 
     def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
         """Bound f(x) of every exact optimum from below and above, rounding included: (OPTIMA.3).
@@ -45,27 +45,27 @@ class Bounded(Estimator):
             As `SVMResult.decision_bounds`; an estimator out of a pickle, which has no samples; and `NuSVC`, whose f is
             divided by ρ: its `results_` have bounds of their own.
         """
-        if self._divided:
+        if self._is_divided_by_rho:
             raise UnsupportedError(
                 f"f of a {type(self).__name__} is divided by ρ, which has bounds of its own: ask "
                 "results_[k].decision_bounds(X); proven(X) is of the labels"
             )
-        low, high = self._bounds(X, diagonal)
+        low, high = self._compute_bounds(X, diagonal)
         return (low[:, 0], high[:, 0]) if low.shape[1] == 1 else (low, high)
 
-    def _bounds(self, X: Any, diagonal: Any) -> tuple[FloatArray, FloatArray]:
+    def _compute_bounds(self, X: Any, diagonal: Any) -> tuple[FloatArray, FloatArray]:
         """Bound f of every machine: (m, P) each."""
         check_is_fitted(self)
-        points = self._points(X)
+        points = self._prepare_points(X)
         results = self._all_results()
         if diagonal is not None and len(results) > 1:
             raise UnsupportedError("each machine has a kernel matrix of its own: ask results_[k].decision_bounds")
         found = [result.decision_bounds(points, diagonal=diagonal) for result in results]
         low, high = (np.column_stack([each[k] for each in found]) for k in (0, 1))
-        return (-high, -low) if self._turned else (low, high)
+        return (-high, -low) if self._is_first_positive else (low, high)
 
 
-class BoundedRegressor(Bounded):
+class BoundedRegressor(BoundedEstimator):
     """A regressor."""
 
     def proven(self, X: Any, *, within: float, diagonal: Any = None) -> NDArray[np.bool_]:
@@ -87,11 +87,13 @@ class BoundedRegressor(Bounded):
         sklearn.exceptions.NotFittedError, DataError, DataTypeError, UnsupportedError, ParameterError
         """
         check_is_fitted(self)
-        proven: NDArray[np.bool_] = self._all_results()[0].proven(self._points(X), within=within, diagonal=diagonal)
+        proven: NDArray[np.bool_] = self._all_results()[0].proven(
+            self._prepare_points(X), within=within, diagonal=diagonal
+        )
         return proven
 
 
-class BoundedClassifier(Bounded):
+class BoundedClassifier(BoundedEstimator):
     """A classifier."""
 
     classes_: NDArray[Any]
@@ -113,19 +115,19 @@ class BoundedClassifier(Bounded):
         ------
         sklearn.exceptions.NotFittedError, DataError, DataTypeError, UnsupportedError
         """
-        low, high = self._bounds(X, diagonal)
+        low, high = self._compute_bounds(X, diagonal)
         codes, k = np.searchsorted(self.classes_, self.predict(X)), len(self.classes_)
         if low.shape[1] == 1:
             return np.asarray(np.where(codes == 1, low[:, 0] > 0.0, high[:, 0] < 0.0))
-        if self._turned:
-            low, high = _votes(low > 0.0, high < 0.0, k), _votes(high >= 0.0, low <= 0.0, k)
+        if self._is_first_positive:
+            low, high = _count_votes(low > 0.0, high < 0.0, k), _count_votes(high >= 0.0, low <= 0.0, k)
         each = np.arange(len(codes))
         others = high.copy()
         others[each, codes] = -np.inf
         return np.asarray(low[each, codes] > others.max(axis=1))
 
 
-class BoundedDetector(Bounded):
+class BoundedDetector(BoundedEstimator):
     """A detector of novelty."""
 
     #: −1 or 1 of each sample, which may need its K(x, x).
@@ -148,11 +150,11 @@ class BoundedDetector(Bounded):
         ------
         sklearn.exceptions.NotFittedError, DataError, DataTypeError, UnsupportedError
         """
-        low, high = self._bounds(X, diagonal)
+        low, high = self._compute_bounds(X, diagonal)
         return np.asarray(np.where(self.predict(X, diagonal=diagonal) > 0, low[:, 0] > 0.0, high[:, 0] < 0.0))
 
 
-def _votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> FloatArray:
+def _count_votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> FloatArray:
     """Count the votes of each class, (m, k), given whether pairs, (m, P) each, are for their first or their second."""
     found = np.zeros((len(first), k))
     for p, (i, j) in enumerate(combinations(range(k), 2)):

@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import column_or_1d
 
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
 from qpsvm.data.kinds import is_stored
 from qpsvm.data.rows import RowSource
-from qpsvm.data.rows.memory import Seal
+from qpsvm.data.rows.memory import ChangeGuard
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import Estimator, all_at_once
+from qpsvm.estimators.base import Estimator, fit_atomically
 
 
-class Seen(NamedTuple):
+class StoredSamples(NamedTuple):
     """The samples of all calls: X (n, d), what is learnt of them (n,), weights (n,); None is none, and all 1.
 
     seal: What tells whether X, where it is a caller's own array, is what it was.
@@ -33,9 +33,9 @@ class Seen(NamedTuple):
     X: Any
     y: NDArray[Any] | None
     weight: FloatArray | None
-    seal: Seal | None = None
+    seal: ChangeGuard | None = None
 
-    def and_then(self, other: Seen) -> Seen:
+    def append(self, other: StoredSamples) -> StoredSamples:
         """Return these samples followed by another batch, in new arrays. Raises DataError."""
         try:
             if self.seal is not None:
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
         else:
             X = np.vstack([self.X, other.X.toarray() if sp.issparse(other.X) else other.X])
         y = None if self.y is None or other.y is None else np.concatenate([self.y, other.y])
-        return Seen(X, y, np.concatenate(weights) if weighted else None)
+        return StoredSamples(X, y, np.concatenate(weights) if weighted else None)
 
 
 def _takes_batches(estimator: Any) -> bool:
@@ -62,13 +62,13 @@ def _takes_batches(estimator: Any) -> bool:
     return True
 
 
-class Growing(Estimator):
+class IncrementalEstimator(Estimator):
     """An estimator that takes samples in batches."""
 
-    _seen: Seen | None
+    _seen: StoredSamples | None
 
     @available_if(_takes_batches)  # type: ignore[untyped-decorator]
-    @all_at_once
+    @fit_atomically
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine to these samples and those of all earlier calls: the result of `fit` on all of them.
 
@@ -111,35 +111,35 @@ class Growing(Estimator):
         >>> print(machine.coef_.round(6), machine.intercept_.round(6), machine.gap_ <= 1e-6)
         [2.] [1.] True
         """
-        batch = self._batch(X, sample_weight)
-        self._grow(batch._replace(y=self._target(y, batch.X.shape[0])))
+        batch = self._prepare_batch(X, sample_weight)
+        self._fit_all(batch._replace(y=self._prepare_target(y, batch.X.shape[0])))
         return self
 
     @property
-    def _learns_nothing(self) -> bool:
+    def _ignores_target(self) -> bool:
         """Whether a target is not used."""
         return not self.__sklearn_tags__().target_tags.required
 
-    def _remember(self, y: Any, sample_weight: Any) -> None:
+    def _store_samples(self, y: Any, sample_weight: Any) -> None:
         """Keep the samples of `fit` for batches that come later, where they are in memory: X by reference."""
         X = self.__dict__.pop("_trained", None)
         if X is None:
             self._seen = None
             return
-        n, seal = X.shape[0], Seal([X], "X")
-        seal.begin()
-        seal.end()
-        self._seen = Seen(X, self._target(y, n), inputs.weights_of(sample_weight, n), seal)
+        n, seal = X.shape[0], ChangeGuard([X], "X")
+        seal.start_run()
+        seal.end_run()
+        self._seen = StoredSamples(X, self._prepare_target(y, n), inputs.check_weights(sample_weight, n), seal)
 
-    def _target(self, y: Any, n: int) -> NDArray[Any] | None:
+    def _prepare_target(self, y: Any, n: int) -> NDArray[Any] | None:
         """Return a copy of the target of the samples, (n,)."""
-        return None if self._learns_nothing else np.array(inputs.numbers_of(y, n))
+        return None if self._ignores_target else np.array(inputs.check_targets(y, n))
 
-    def _before(self) -> Seen | None:
+    def _find_previous(self) -> StoredSamples | None:
         """Return the earlier samples; None before the first. Raises UnsupportedError."""
         if not hasattr(self, "gap_"):
             return None
-        seen: Seen | None = getattr(self, "_seen", None)
+        seen: StoredSamples | None = getattr(self, "_seen", None)
         if seen is None:
             raise UnsupportedError(
                 f"this {type(self).__name__} has no samples to add to: a pickle and a copy keep none, nor does `fit` "
@@ -147,19 +147,19 @@ class Growing(Estimator):
             )
         return seen
 
-    def _batch(self, X: Any, sample_weight: Any) -> Seen:
+    def _prepare_batch(self, X: Any, sample_weight: Any) -> StoredSamples:
         """Validate the samples of a call, as floats, and their weights."""
         self._check_parameters()
         if isinstance(X, RowSource) or is_stored(X):
             raise UnsupportedError("partial_fit keeps its samples in memory: fit takes those that are stored elsewhere")
-        checked = inputs.batch(self, X, self._before() is None)
-        weight = inputs.weights_of(sample_weight, checked.shape[0])
-        return Seen(checked.copy(), None, None if weight is None else np.array(weight))
+        checked = inputs.prepare_batch(self, X, self._find_previous() is None)
+        weight = inputs.check_weights(sample_weight, checked.shape[0])
+        return StoredSamples(checked.copy(), None, None if weight is None else np.array(weight))
 
-    def _grow(self, batch: Seen) -> None:
+    def _fit_all(self, batch: StoredSamples) -> None:
         """Fit all samples, from the last optimum."""
-        names, before = getattr(self, "feature_names_in_", None), self._before()
-        seen = batch if before is None else before.and_then(batch)
+        names, before = getattr(self, "feature_names_in_", None), self._find_previous()
+        seen = batch if before is None else before.append(batch)
         self._continues = True
         try:
             self._fit(seen.X, seen.y, seen.weight)
@@ -171,11 +171,11 @@ class Growing(Estimator):
             self.feature_names_in_ = names
 
 
-class GrowingClassifier(Growing):
+class IncrementalClassifier(IncrementalEstimator):
     """A classifier that takes samples in batches."""
 
     @available_if(_takes_batches)  # type: ignore[untyped-decorator]
-    @all_at_once
+    @fit_atomically
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Fit the machine to these samples and those of all earlier calls: the result of `fit` on all of them.
 
@@ -221,34 +221,34 @@ class GrowingClassifier(Growing):
         >>> print(machine.partial_fit([[1.0], [3.0]], [0, 1]).coef_.round(6), machine.intercept_.round(6))
         [[1.]] [-2.]
         """
-        batch = self._batch(X, sample_weight)
-        self._grow(batch._replace(y=self._known(y, classes, batch.X.shape[0])))
+        batch = self._prepare_batch(X, sample_weight)
+        self._fit_all(batch._replace(y=self._check_labels(y, classes, batch.X.shape[0])))
         return self
 
-    def _target(self, y: Any, n: int) -> NDArray[Any] | None:
-        with inputs.refused():
+    def _prepare_target(self, y: Any, n: int) -> NDArray[Any] | None:
+        with inputs.translate_sklearn_errors():
             labels = np.array(column_or_1d(y))
-        inputs.same_length(len(labels), n)
+        inputs.check_same_length(len(labels), n)
         return labels
 
-    def _known(self, y: Any, classes: Any, n: int) -> NDArray[Any]:
+    def _check_labels(self, y: Any, classes: Any, n: int) -> NDArray[Any]:
         """Check that the labels of a batch, (n,), are of the classes. Raises DataError."""
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
-        labels: Any = self._target(y, n)
-        with inputs.refused():
+        labels: Any = self._prepare_target(y, n)
+        with inputs.translate_sklearn_errors():
             asked = None if classes is None else np.unique(column_or_1d(classes))
-        before = self._before()
+        before = self._find_previous()
         own: Any = labels if before is None else before.y
         known: NDArray[Any] = np.unique(own) if before is not None or asked is None else asked
         if asked is not None and not np.array_equal(asked, known):
             raise DataError(f"classes={asked.tolist()} are not those of the first call, {known.tolist()}")
         strange = np.flatnonzero(~np.isin(labels, known))
         if len(strange):
-            label = shown(labels.tolist()[int(strange[0])])
+            label = format_value(labels.tolist()[int(strange[0])])
             raise DataError(f"y[{strange[0]}] = {label} is none of the classes, {known.tolist()}")
         missing = np.flatnonzero(~np.isin(known, own))
         if len(missing):
-            label = shown(known.tolist()[int(missing[0])])
+            label = format_value(known.tolist()[int(missing[0])])
             raise DataError(f"there is no sample of the class {label}: the first call needs some of each")
         return labels  # type: ignore[no-any-return]

@@ -22,24 +22,31 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE, check_columns, order_of, raw_array, refuse_masked, short_indices
-from qpsvm.base.arrays.rounding import refuse_rounded
+from qpsvm.base.arrays.checks import (
+    LARGEST_VALUE,
+    as_raw_array,
+    check_columns,
+    check_unmasked,
+    find_order,
+    shorten_indices,
+)
+from qpsvm.base.arrays.rounding import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError, UnsupportedError
 from qpsvm.data.kinds import is_column, is_dask, is_stored, is_table
-from qpsvm.data.labels import refuse_missing, two_numbers
+from qpsvm.data.labels import find_two_numbers, refuse_missing
 from qpsvm.data.rows import RowSource
-from qpsvm.data.samples import stored
+from qpsvm.data.samples import open_stored
 from qpsvm.data.sources import open_rows
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
-from qpsvm.space.kernels.kernel import variance_of
+from qpsvm.space.kernels.kernel import compute_variance
 
 #: Taken as they come; the first is that of all other numbers.
 FLOATS = (np.float64, np.float32)
 #: Scikit-learn's words for what is infinite.
 LARGE = "infinity or a value too large for dtype('float64')"
 #: What gamma=0 is: small enough that every kernel value is that of gamma=0, and no number over it overflows.
-LEAST_GAMMA = 1e-150
+MIN_GAMMA = 1e-150
 #: Sparse samples of no more values, 8 MB, are computed with as dense ones: faster, and the same to the last bit.
 DENSE_VALUES = 1_000_000
 #: The same for a linear machine: at most this many values, or this many per nonzero value.
@@ -47,7 +54,7 @@ FEW_VALUES, DENSE_ENOUGH = 10_000, 4
 
 
 @contextmanager
-def refused() -> Iterator[None]:
+def translate_sklearn_errors() -> Iterator[None]:
     """Translate errors of scikit-learn's checks to errors of this library with the same messages."""
     try:
         yield
@@ -59,7 +66,7 @@ def refused() -> Iterator[None]:
         raise DataError(str(error)) from error
 
 
-def training_samples(estimator: Any, X: Any) -> Any:
+def prepare_training(estimator: Any, X: Any) -> Any:
     """Prepare the samples of a fit, (n, d) in double precision; the estimator learns width, type and column names.
 
     A source of rows stays one.
@@ -68,52 +75,52 @@ def training_samples(estimator: Any, X: Any) -> Any:
         estimator._kept_dtype = np.dtype(np.float64)
         learn_columns(estimator, X)
         return X
-    checked = _validated(estimator, X, reset=True)
+    checked = _validate(estimator, X, reset=True)
     estimator._kept_dtype = checked.dtype
-    estimator._trained = _computed_with(checked)
+    estimator._trained = _to_canonical(checked)
     return estimator._trained
 
 
-def batch(estimator: Any, X: Any, first: bool) -> Any:
+def prepare_batch(estimator: Any, X: Any, first: bool) -> Any:
     """Prepare some samples of a fit, (q, d) as floats; from the first ones the estimator learns the columns."""
-    return _validated(estimator, X, reset=first)
+    return _validate(estimator, X, reset=first)
 
 
-def samples(estimator: Any, X: Any) -> Any:
+def prepare_samples(estimator: Any, X: Any) -> Any:
     """Prepare samples to predict, (m, d), as wide as those of the fit; stored ones become a source of rows.
 
     Raises sklearn.exceptions.NotFittedError, DataError, DataTypeError.
     """
-    if _plain(estimator, X):
+    if _is_plain(estimator, X):
         return X
     check_is_fitted(estimator)
     if isinstance(X, RowSource) or is_stored(X):
-        return rows_to_predict(estimator, X)
-    return _computed_with(_validated(estimator, X, reset=False))
+        return open_rows_to_predict(estimator, X)
+    return _to_canonical(_validate(estimator, X, reset=False))
 
 
-def _validated(estimator: Any, X: Any, reset: bool) -> Any:
+def _validate(estimator: Any, X: Any, reset: bool) -> Any:
     """Validate X by scikit-learn, as floats; with `reset` the estimator learns its columns."""
-    if reset and _numbers(X):
+    if reset and _is_finite_array(X):
         estimator.n_features_in_ = X.shape[1]
         estimator.__dict__.pop("feature_names_in_", None)
         return X
-    refuse_masked(X, "X")
+    check_unmasked(X, "X")
     check_columns(X)
     how = {"dtype": FLOATS, "accept_sparse": "csr", "accept_large_sparse": True}
-    with refused():
+    with translate_sklearn_errors():
         checked = validate_data(estimator, X, reset=reset, **how)
-    refuse_rounded(X, checked, "X")
+    check_not_rounded(X, checked, "X")
     return checked
 
 
-def _plain(estimator: Any, X: Any) -> bool:
+def _is_plain(estimator: Any, X: Any) -> bool:
     """Tell whether scikit-learn's check would return this very array: it takes longer than to predict a few rows."""
     width = getattr(estimator, "n_features_in_", None)
-    return bool(_numbers(X) and X.shape[1] == width and not hasattr(estimator, "feature_names_in_"))
+    return bool(_is_finite_array(X) and X.shape[1] == width and not hasattr(estimator, "feature_names_in_"))
 
 
-def _numbers(X: Any) -> bool:
+def _is_finite_array(X: Any) -> bool:
     """Tell whether X is a matrix of doubles, none of them NaN or very large, so that nothing is to be checked."""
     if not (type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size > 0):
         return False
@@ -122,7 +129,7 @@ def _numbers(X: Any) -> bool:
         return bool(np.dot(flat, flat) <= LARGEST_VALUE**2)  # then every value is small enough, and none is NaN
 
 
-def _computed_with(X: Any) -> Matrix:
+def _to_canonical(X: Any) -> Matrix:
     """Convert to canonical CSR with short indices, or an array, in double precision. Raises DataError."""
     X = X.astype(np.float64, copy=False)
     if sp.issparse(X):
@@ -130,7 +137,7 @@ def _computed_with(X: Any) -> Matrix:
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-        X = short_indices(rows)
+        X = shorten_indices(rows)
     values = X.data if sp.issparse(X) else X
     if values.size and max(values.max(), -values.min()) > LARGEST_VALUE:
         raise DataError(
@@ -140,7 +147,7 @@ def _computed_with(X: Any) -> Matrix:
     return X
 
 
-def dense_if_small(X: Any, linear: bool = False) -> Any:
+def densify_if_small(X: Any, linear: bool = False) -> Any:
     """Make sparse samples dense if that costs nothing, so that the answer equals that of dense ones.
 
     For a loop over the entries of rows, `linear`, it costs nothing where few of them are 0.
@@ -150,50 +157,50 @@ def dense_if_small(X: Any, linear: bool = False) -> Any:
     return X.toarray() if small else X
 
 
-def numbers_of(y: Any, n: int) -> FloatArray:
+def check_targets(y: Any, n: int) -> FloatArray:
     """Check the targets of a regression: (n,). Raises DataError, DataTypeError."""
-    if type(y) is np.ndarray and y.ndim == 1 and _numbers(y[:, None]):
-        same_length(len(y), n)
+    if type(y) is np.ndarray and y.ndim == 1 and _is_finite_array(y[:, None]):
+        check_same_length(len(y), n)
         return y
-    _check_given(y)
-    _named(y, "y", "target")
-    with refused():
+    _require_target(y)
+    _check_missing(y, "y", "target")
+    with translate_sklearn_errors():
         given = y
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         if y.dtype.kind in "mM":
             raise TypeError(f"y holds dates or times ({y.dtype}), which have no unit as numbers: divide by one first")
         target: FloatArray = np.asarray(y, dtype=np.float64)
-    refuse_rounded(given, target, "y")
-    same_length(len(target), n)
+    check_not_rounded(given, target, "y")
+    check_same_length(len(target), n)
     return target
 
 
-def labels_of(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+def encode_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Return the classes of labels in sort order, (k,), and the index of each sample's class, (n,)."""
     from sklearn.utils.multiclass import check_classification_targets
 
-    pair = two_numbers(y) if type(y) is np.ndarray and y.ndim == 1 else None
+    pair = find_two_numbers(y) if type(y) is np.ndarray and y.ndim == 1 else None
     if pair is not None and all(float(label).is_integer() for label in pair):
-        same_length(len(y), n)
+        check_same_length(len(y), n)
         return pair, (y == pair[1]).astype(np.intp)
-    _check_given(y)
-    raw = _named(y, "y", "label")
-    with refused():
+    _require_target(y)
+    raw = _check_missing(y, "y", "label")
+    with translate_sklearn_errors():
         y = column_or_1d(raw.astype(object).astype(str) if raw.dtype.kind == "T" else y, warn=True)
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
-    same_length(len(codes), n)
+    check_same_length(len(codes), n)
     _check_classes(classes)
     return classes, codes.astype(np.intp)
 
 
-def _named(y: Any, name: str, what: str) -> NDArray[Any]:
+def _check_missing(y: Any, name: str, what: str) -> NDArray[Any]:
     """Return the labels or numbers as an array of any shape, none of which is missing. Raises DataError.
 
     Scikit-learn says that something is missing, or what Python says of such things: this says in which row.
     """
     try:
-        raw = raw_array(y, name)
+        raw = as_raw_array(y, name)
         flat = raw.reshape(len(raw), -1)[:, 0] if raw.ndim == 2 and 1 in raw.shape[1:] else raw
     except QPSVMError:  # for scikit-learn's checks to say
         return np.empty(0)
@@ -206,10 +213,10 @@ def _named(y: Any, name: str, what: str) -> NDArray[Any]:
     return raw
 
 
-def _check_given(y: Any) -> None:
+def _require_target(y: Any) -> None:
     if y is None:
         raise DataError("requires y to be passed, but the target y is None")
-    refuse_masked(y, "y")
+    check_unmasked(y, "y")
 
 
 def _check_classes(classes: NDArray[Any]) -> None:
@@ -219,29 +226,29 @@ def _check_classes(classes: NDArray[Any]) -> None:
         )
 
 
-def same_length(found: int, n: int) -> None:
+def check_same_length(found: int, n: int) -> None:
     """Raise a `DataError` where y has another length than X."""
     if found != n:
         raise DataError(f"X and y have inconsistent numbers of samples: X has {n}, but y has {found}")
 
 
-def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
+def check_weights(sample_weight: Any, n: int) -> FloatArray | None:
     """Check sample weights, (n,), or None if there are none; one number holds for all.
 
     A sample of weight 0 takes no part, and no more does one of a negative weight, as in scikit-learn.
     """
     if sample_weight is None:
         return None
-    refuse_masked(sample_weight, "sample_weight")
-    _named(sample_weight, "sample_weight", "weight")
-    with refused():
+    check_unmasked(sample_weight, "sample_weight")
+    _check_missing(sample_weight, "sample_weight", "weight")
+    with translate_sklearn_errors():
         if isinstance(sample_weight, numbers.Real):
             weight: FloatArray = np.full(n, float(sample_weight))
         else:
             weight = check_array(
                 sample_weight, ensure_2d=False, dtype=np.float64, order="C", copy=False, input_name="sample_weight"
             )
-            refuse_rounded(sample_weight, weight, "sample_weight")
+            check_not_rounded(sample_weight, weight, "sample_weight")
         if weight.ndim != 1:
             raise ValueError(f"Sample weights must be 1D array or scalar, got {weight.ndim}D")
         if len(weight) != n:
@@ -253,13 +260,13 @@ def weights_of(sample_weight: Any, n: int) -> FloatArray | None:
     return np.maximum(weight, 0.0)
 
 
-def class_weights(
+def compute_class_factors(
     class_weight: Any, classes: NDArray[Any], y: Any, sample_weight: FloatArray | None = None
 ) -> FloatArray:
     """Compute the factor of C of each class, (k,), by scikit-learn's rules. Raises DataError, ParameterError."""
     if class_weight is None:
         return np.ones(len(classes))
-    with refused():
+    with translate_sklearn_errors():
         found: FloatArray = np.asarray(
             compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), sample_weight=sample_weight)
         )
@@ -268,7 +275,7 @@ def class_weights(
     return found
 
 
-def kernel_of(estimator: Any, X: Matrix) -> Kernel:
+def build_kernel(estimator: Any, X: Matrix) -> Kernel:
     """Build the kernel of an estimator over the samples of its fit, with numbers as parameters."""
     name = estimator.kernel
     if isinstance(name, Kernel):
@@ -277,28 +284,28 @@ def kernel_of(estimator: Any, X: Matrix) -> Kernel:
         return Precomputed()
     if name == "linear":
         return Linear()
-    gamma = max(gamma_of(estimator.gamma, X), LEAST_GAMMA)
+    gamma = max(compute_gamma(estimator.gamma, X), MIN_GAMMA)
     if name == "poly":
         return Polynomial(estimator.degree, gamma, estimator.coef0)
     return RBF(gamma) if name == "rbf" else Sigmoid(gamma, estimator.coef0)
 
 
-def gamma_of(gamma: Any, X: Matrix) -> float:
+def compute_gamma(gamma: Any, X: Matrix) -> float:
     """Compute γ by scikit-learn's rules: "scale" is 1/(d var(X)), or 1 if the variance is 0; "auto" is 1/d."""
     d: int = X.shape[1]
     if gamma == "auto":
         return 1.0 / d
     if gamma != "scale":
         return float(gamma)
-    squares: Any = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else variance_of(X)
+    squares: Any = X.multiply(X).mean() - X.mean() ** 2 if sp.issparse(X) else compute_variance(X)
     variance = float(squares)
     return 1.0 / (d * variance) if variance > 0.0 else 1.0
 
 
-def kernel_matrix(kernel: Any, X: Any, Z: Any) -> FloatArray:
+def evaluate_kernel(kernel: Any, X: Any, Z: Any) -> FloatArray:
     """Evaluate a user's kernel function on two sets of samples: (m, n). Raises DataError, DataTypeError."""
     found = kernel(X, Z)
-    with refused():
+    with translate_sklearn_errors():
         K: FloatArray = check_array(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
     if K.shape != (_num_samples(X), _num_samples(Z)):
         raise DataError(
@@ -308,10 +315,10 @@ def kernel_matrix(kernel: Any, X: Any, Z: Any) -> FloatArray:
     return K
 
 
-def kernel_diagonal(kernel: Any, X: Any) -> FloatArray:
+def evaluate_diagonal(kernel: Any, X: Any) -> FloatArray:
     """Evaluate K(x, x) of a user's function, a few samples at a time: (m,). Raises DataError, DataTypeError."""
     parts = (X[i : i + 64] for i in range(0, _num_samples(X), 64))
-    return np.concatenate([kernel_matrix(kernel, part, part).diagonal() for part in parts])
+    return np.concatenate([evaluate_kernel(kernel, part, part).diagonal() for part in parts])
 
 
 def learn_columns(estimator: Any, source: RowSource) -> None:
@@ -323,7 +330,7 @@ def learn_columns(estimator: Any, source: RowSource) -> None:
         del estimator.feature_names_in_
 
 
-def rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = None) -> RowSource:
+def open_rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = None) -> RowSource:
     """Open samples to predict as a source of rows, whose columns are those of the fit.
 
     What is not open yet is opened by the names of these columns, so that others in the file, as the target, are left
@@ -344,12 +351,12 @@ def rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = No
             "features as input"
         )
     given = source.feature_names
-    if names is not None and given is not None and order_of(given, names, "X") is not None:
+    if names is not None and given is not None and find_order(given, names, "X") is not None:
         raise DataError("X has the columns of the fit in another order: open_rows(..., columns=...) takes them in one")
     return source
 
 
-def spread_to_predict(estimator: Any, X: Any) -> Any:
+def prepare_dask(estimator: Any, X: Any) -> Any:
     """Prepare a Dask collection as a Dask array, (m, d), with the columns of the fit in one chunk.
 
     Raises sklearn.exceptions.NotFittedError, DataError.
@@ -371,14 +378,14 @@ def spread_to_predict(estimator: Any, X: Any) -> Any:
     return array.rechunk({1: -1}) if len(array.chunks[1]) > 1 else array
 
 
-def by_partition(function: Callable[[Any], NDArray[Any]], X: Any, width: int | None, dtype: Any) -> Any:
+def map_partitions(function: Callable[[Any], NDArray[Any]], X: Any, width: int | None, dtype: Any) -> Any:
     """Apply a function lazily to each partition of a Dask array (m, ·): (m,), or (m, width)."""
     if width is None:
         return X.map_blocks(function, dtype=dtype, drop_axis=1, meta=np.empty(0, dtype=dtype))
     return X.map_blocks(function, dtype=dtype, chunks=(X.chunks[0], (width,)), meta=np.empty((0, 0), dtype=dtype))
 
 
-class StoredScore:
+class StoredScoreMixin:
     """The score of an estimator whose samples may be stored, with the target among them."""
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -396,15 +403,15 @@ class StoredScore:
         float
         """
         if is_stored(X) and not getattr(self, "_by_function", False):
-            X = rows_to_predict(self, X, *(given if is_column(given) else None for given in (y, sample_weight)))
+            X = open_rows_to_predict(self, X, *(given if is_column(given) else None for given in (y, sample_weight)))
             y, sample_weight = (None if is_column(given) else given for given in (y, sample_weight))
         if isinstance(X, RowSource) or is_table(X):
-            X, y, sample_weight = stored(X, y, sample_weight)
+            X, y, sample_weight = open_stored(X, y, sample_weight)
         value: float = super().score(X, y, sample_weight)  # type: ignore[misc]
         return value
 
 
-def in_memory_only(estimator: Any, X: Any) -> None:
+def refuse_dask(estimator: Any, X: Any) -> None:
     """Refuse a Dask collection, where an estimator keeps rows of its samples. Raises UnsupportedError."""
     if is_dask(X):
         raise UnsupportedError(

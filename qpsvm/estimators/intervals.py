@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.estimators.bounded import BoundedRegressor
-from qpsvm.estimators.left_out import check_left_out, interval, left_out, missed
+from qpsvm.estimators.left_out import check_left_out, check_missed_share, compute_intervals, fit_leave_one_out
 from qpsvm.many.exact.leave_one_out import LeaveOneOut
 
 
@@ -19,7 +19,7 @@ class IntervalRegressor(BoundedRegressor):
 
     _left_out: tuple[LeaveOneOut, FloatArray] | None
     #: New samples as those of the machine are, (m, d), or kernel values with these.
-    _points: Any
+    _prepare_points: Any
 
     def prediction_intervals(self, X: Any, alpha: float = 0.1) -> tuple[FloatArray, FloatArray]:
         """Return bounds that contain the target with a probability of at least 1 − 2 alpha, by the jackknife+.
@@ -60,12 +60,12 @@ class IntervalRegressor(BoundedRegressor):
         Barber, Candès, Ramdas & Tibshirani, *Predictive inference with the jackknife+* (2021).
         """
         check_is_fitted(self)
-        alpha = missed(alpha, "alpha")
-        points = self._points(X)
-        self._left_out = found, target = getattr(self, "_left_out", None) or self._each_left_out()
-        return interval(found, target, points, alpha)
+        alpha = check_missed_share(alpha, "alpha")
+        points = self._prepare_points(X)
+        self._left_out = found, target = getattr(self, "_left_out", None) or self._fit_left_out()
+        return compute_intervals(found, target, points, alpha)
 
-    def _each_left_out(self) -> tuple[LeaveOneOut, FloatArray]:
+    def _fit_left_out(self) -> tuple[LeaveOneOut, FloatArray]:
         """Fit the machine without each sample; also return the targets (n,). Raises UnsupportedError, SolverError."""
         (result,) = self._all_results()
         problem: Any = result.problem
@@ -75,6 +75,6 @@ class IntervalRegressor(BoundedRegressor):
                 "again, or ask for intervals before it is pickled"
             )
         instead = "hold some samples out, and rank the residuals there"
-        check_left_out(type(self).__name__, problem.X, len(problem.rows), instead, self.constraints)
+        check_left_out(type(self).__name__, problem.X, len(problem.active_rows), instead, self.constraints)
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
-        return left_out(self, problem, result, deadline), problem.samples.target
+        return fit_leave_one_out(self, problem, result, deadline), problem.samples.target

@@ -17,20 +17,28 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, DataTypeError, UnsupportedError
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import AnyModel, Estimator, model_of
+from qpsvm.estimators.base import AnyModel, Estimator, build_model
 from qpsvm.machines import Problem
 from qpsvm.many.multiclass.together import Results
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import PSDRule
-from qpsvm.space.kernels.scores import Scores, rows_of
+from qpsvm.space.kernels.scores import ScoreFunctions, copy_rows
 
 
 class KernelMachine(Estimator):
     """An estimator with `kernel`, `gamma`, `degree` and `coef0`."""
 
-    _takes: ClassVar[tuple[str, ...]] = ("kernel", "degree", "gamma", "coef0", "shrinking", "cache_size", "psd")
-    _scores: Scores
+    _parameter_names: ClassVar[tuple[str, ...]] = (
+        "kernel",
+        "degree",
+        "gamma",
+        "coef0",
+        "shrinking",
+        "cache_size",
+        "psd",
+    )
+    _scores: ScoreFunctions
     _kept_dtype: np.dtype[Any]
 
     def __sklearn_tags__(self) -> Any:
@@ -51,10 +59,10 @@ class KernelMachine(Estimator):
         """Whether the kernel is a user's function of whatever X is."""
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _open_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Open stored samples; a user's kernel function gets samples of any kind, such as text, unchanged."""
-        inputs.in_memory_only(self, X)
-        return (X, y, sample_weight) if self._by_function else super()._opened(X, y, sample_weight)
+        inputs.refuse_dask(self, X)
+        return (X, y, sample_weight) if self._by_function else super()._open_samples(X, y, sample_weight)
 
     @property
     def _psd_rule(self) -> PSDRule:
@@ -66,7 +74,7 @@ class KernelMachine(Estimator):
         """Whether f is a weight for each feature, so that samples may stay where they are stored."""
         return isinstance(self.kernel, Linear) or (isinstance(self.kernel, str) and self.kernel == "linear")
 
-    def _training(self, X: Any) -> tuple[Any, Kernel]:
+    def _prepare_training(self, X: Any) -> tuple[Any, Kernel]:
         """Prepare samples for a problem, and the kernel with numbers; of a user's function, the kernel matrix."""
         self._given, self._kept_dtype = None, np.dtype(np.float64)
         source = X if isinstance(X, RowSource) else None
@@ -74,13 +82,13 @@ class KernelMachine(Estimator):
             X = source.matrix()
         if self._by_function:
             self._given = X
-            matrix: Any = inputs.kernel_matrix(self.kernel, X, X)
+            matrix: Any = inputs.evaluate_kernel(self.kernel, X, X)
             self.n_features_in_ = X.shape[1] if getattr(X, "ndim", 0) == 2 else 1
             self.shape_fit_ = X.shape if hasattr(X, "shape") else (_num_samples(X),)
         else:
             if self.kernel == "precomputed" and sp.issparse(X):
                 raise DataTypeError("Sparse precomputed kernels are not supported.")
-            matrix = inputs.training_samples(self, X)
+            matrix = inputs.prepare_training(self, X)
             if self.kernel == "precomputed" and matrix.shape[0] != matrix.shape[1]:
                 raise DataError(
                     "Precomputed matrix must be a square matrix. "
@@ -90,12 +98,12 @@ class KernelMachine(Estimator):
         if source is not None:
             inputs.learn_columns(self, source)
         self._sparse = matrix.is_sparse if isinstance(matrix, RowSource) else sp.issparse(matrix)
-        matrix = inputs.dense_if_small(matrix)
-        kernel = inputs.kernel_of(self, matrix)
+        matrix = inputs.densify_if_small(matrix)
+        kernel = inputs.build_kernel(self, matrix)
         self._gamma = getattr(kernel, "gamma", 0.0)
         return matrix, kernel
 
-    def _predicting(self, X: Any) -> Any:
+    def _prepare_prediction(self, X: Any) -> Any:
         """Prepare samples to predict; of a user's function, kernel values with those of the fit.
 
         Raises sklearn.exceptions.NotFittedError, DataError, DataTypeError.
@@ -103,22 +111,22 @@ class KernelMachine(Estimator):
         if not hasattr(self, "_scores"):
             check_is_fitted(self)
         if self._given is not None:
-            return inputs.kernel_matrix(self.kernel, X, self._given)
+            return inputs.evaluate_kernel(self.kernel, X, self._given)
         if sp.issparse(X) and not self._sparse:
             raise DataError(f"cannot use sparse input in {type(self).__name__!r} trained on dense data")
-        matrix = inputs.dense_if_small(inputs.samples(self, X))
+        matrix = inputs.densify_if_small(inputs.prepare_samples(self, X))
         if isinstance(matrix, RowSource):
             return matrix
         both = sp.issparse(self._scores.vectors)
         return sp.csr_array(matrix) if both and not sp.issparse(matrix) else matrix
 
-    def _vectors(self, X: Any, kernel: Kernel) -> Matrix:
+    def _select_vectors(self, X: Any, kernel: Kernel) -> Matrix:
         """Select the support vectors, sparse if X was; none for a kernel matrix."""
-        self._computed_vectors = np.empty((0, 0)) if isinstance(kernel, Precomputed) else rows_of(X, self.support_)
+        self._computed_vectors = np.empty((0, 0)) if isinstance(kernel, Precomputed) else copy_rows(X, self.support_)
         shown = self._computed_vectors.astype(self._kept_dtype, copy=False)
         return sp.csr_matrix(shown) if self._sparse else shown
 
-    def _keep_functions(
+    def _store_functions(
         self, X: Any, kernel: Kernel, support: IntArray, coef: FloatArray, b: FloatArray, w: FloatArray | None
     ) -> None:
         """Store the attributes of decision functions; coef (·, s) are the coefficients as scikit-learn stores them.
@@ -126,15 +134,17 @@ class KernelMachine(Estimator):
         Shapes: support (s,), b (P,), w (P, d).
         """
         self.support_ = support.astype(np.int32)
-        self.support_vectors_ = self._vectors(X, kernel)
+        self.support_vectors_ = self._select_vectors(X, kernel)
         self.dual_coef_ = sp.csr_matrix(coef) if self._sparse else coef
         self.intercept_ = b
-        self._scores = self._made_scores(kernel, w)
+        self._scores = self._build_scores(kernel, w)
 
-    def _made_scores(self, kernel: Kernel, w: FloatArray | None) -> Scores:
+    def _build_scores(self, kernel: Kernel, w: FloatArray | None) -> ScoreFunctions:
         """Build the decision functions from `dual_coef_` and `intercept_`."""
         coef = np.asarray(as_dense(self.dual_coef_), dtype=np.float64)
-        return Scores(kernel, self.support_, self._computed_vectors, coef, self.intercept_, w, self._ends)
+        return ScoreFunctions(
+            kernel, self.support_, self._computed_vectors, coef, self.intercept_, w, self._class_boundaries
+        )
 
     @property
     def coef_(self) -> NDArray[Any]:
@@ -157,8 +167,8 @@ class KernelMachine(Estimator):
         return 1.0
 
     @property
-    def _ends(self) -> NDArray[np.intp] | None:
-        """Boundaries of the support vectors of each class, for `Scores`."""
+    def _class_boundaries(self) -> NDArray[np.intp] | None:
+        """Boundaries of the support vectors of each class, for `ScoreFunctions`."""
         return None
 
     @property
@@ -168,7 +178,7 @@ class KernelMachine(Estimator):
 
     @_dual_coef_.setter
     def _dual_coef_(self, value: Any) -> None:
-        self._altered(self._libsvm_sign() * value, self.intercept_)
+        self._replace_functions(self._libsvm_sign() * value, self.intercept_)
 
     @property
     def _intercept_(self) -> FloatArray:
@@ -177,22 +187,22 @@ class KernelMachine(Estimator):
 
     @_intercept_.setter
     def _intercept_(self, value: FloatArray) -> None:
-        self._altered(self.dual_coef_, self._libsvm_sign() * value)
+        self._replace_functions(self.dual_coef_, self._libsvm_sign() * value)
 
-    def _altered(self, dual_coef: Any, intercept: FloatArray) -> None:
+    def _replace_functions(self, dual_coef: Any, intercept: FloatArray) -> None:
         """Replace the decision functions of the fit by others."""
         self.dual_coef_, self.intercept_ = dual_coef, np.asarray(intercept, dtype=np.float64)
-        scores = self._made_scores(self._scores.kernel, None)
+        scores = self._build_scores(self._scores.kernel, None)
         self._scores = scores if self._scores.w is None else replace(scores, w=scores.weights())
 
 
 @cache
-def _arguments(make: Any) -> frozenset[str]:
+def _list_arguments(make: Any) -> frozenset[str]:
     """List the parameter names of a problem's constructor."""
     return frozenset(inspect.signature(make).parameters)
 
 
-class OneMachine(KernelMachine):
+class SingleMachine(KernelMachine):
     """An estimator with a kernel that is one machine."""
 
     _attributes: ClassVar[tuple[str, ...]] = (
@@ -200,14 +210,14 @@ class OneMachine(KernelMachine):
         "result_", "n_iter_", "shape_fit_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
     #: The problem that it solves.
-    _machine: ClassVar[type[Problem]]
+    _problem_class: ClassVar[type[Problem]]
     #: What is predicted where f ≤ 0 and where f > 0; None where that is f itself.
     _labels: ClassVar[tuple[int, int] | None] = None
 
-    def _problem(self, *samples: Any, kernel: Kernel, weight: FloatArray | None, **others: Any) -> Any:
+    def _build_problem(self, *samples: Any, kernel: Kernel, weight: FloatArray | None, **others: Any) -> Any:
         """Build the problem over samples (n, d) and their target, if any; `others` replace own parameters."""
-        make: Any = self._machine
-        names = _arguments(make)
+        make: Any = self._problem_class
+        names = _list_arguments(make)
         taken = names & self._parameters.keys()
         given = {name: getattr(self, name) for name in taken} | {"kernel": kernel, "sample_weight": weight} | others
         if "psd" in taken and "psd" not in others:
@@ -217,17 +227,17 @@ class OneMachine(KernelMachine):
         return make(*samples, **given)
 
     def predict(self, X: Any) -> FloatArray:
-        matrix = self._predicting(X)
+        matrix = self._prepare_prediction(X)
         return self._scores(matrix)[:, 0]
 
-    def _model(self) -> AnyModel:
-        return model_of(self, self._scores, None if self._labels is None else np.array(self._labels))
+    def _build_model(self) -> AnyModel:
+        return build_model(self, self._scores, None if self._labels is None else np.array(self._labels))
 
-    def _keep_one(self, X: Matrix, result: SVMResult) -> None:
+    def _store_result(self, X: Matrix, result: SVMResult) -> None:
         """Store the attributes of an estimator of one machine."""
         self._results = Results(1, None, {0: result})
         support, model = np.flatnonzero(result.coef), result.model
         self.n_support_ = np.array([len(support)], dtype=np.int32)
-        self.n_iter_ = int(self._iterations(result.iterations or 0))
+        self.n_iter_ = int(self._count_iterations(result.iterations or 0))
         w = None if model.w is None else model.w[None, :]
-        self._keep_functions(X, model.kernel, support, result.coef[None, support], np.array([result.b]), w)
+        self._store_functions(X, model.kernel, support, result.coef[None, support], np.array([result.b]), w)

@@ -28,17 +28,17 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import SolverError, UnsupportedError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource
-from qpsvm.estimators.base import Estimator, GapWarning, callers_level
-from qpsvm.machines.problem.parameters import within
+from qpsvm.estimators.base import Estimator, GapWarning, find_caller_level
+from qpsvm.machines.problem.parameters import make_range_check
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.multiclass.split import REST, Split
-from qpsvm.many.multiclass.together import Together
+from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.solution import Status
 
 #: Samples of one machine up to which each of them is left out: half a minute or two; beyond, minutes.
-MOST_LEFT_OUT = 3000
+MAX_LEFT_OUT = 3000
 #: The share of targets that may be missed.
-missed = within("between 0 and 1", lambda value: 0.0 < value < 1.0)
+check_missed_share = make_range_check("between 0 and 1", lambda value: 0.0 < value < 1.0)
 
 
 def check_left_out(name: str, X: Any, n: int, instead: str, constraints: Any = None) -> None:
@@ -47,27 +47,27 @@ def check_left_out(name: str, X: Any, n: int, instead: str, constraints: Any = N
         raise UnsupportedError(f"each sample of {name} is left out, which needs them in memory: {instead}")
     if constraints is not None:
         raise UnsupportedError(f"each sample of {name} is left out, which takes no constraints: {instead}")
-    if n > MOST_LEFT_OUT:
+    if n > MAX_LEFT_OUT:
         raise UnsupportedError(
-            f"each sample of {name} is left out, up to {MOST_LEFT_OUT} of a machine, and here are {n}: {instead}"
+            f"each sample of {name} is left out, up to {MAX_LEFT_OUT} of a machine, and here are {n}: {instead}"
         )
 
 
-def left_out(estimator: Estimator, problem: Any, result: Any, deadline: float | None) -> LeaveOneOut:
+def fit_leave_one_out(estimator: Estimator, problem: Any, result: Any, deadline: float | None) -> LeaveOneOut:
     """Fit the machine without each sample. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
     name, verbose = type(estimator).__name__, bool(estimator.verbose)
     limit = None if deadline is None else max(deadline - monotonic(), 1e-3)
-    found, note = all_left_out(problem, result, float(estimator.tol), limit, verbose)
+    found, note = run_leave_one_out(problem, result, float(estimator.tol), limit, verbose)
     if note:
-        warnings.warn(f"{name}: {note}", GapWarning, stacklevel=callers_level())
+        warnings.warn(f"{name}: {note}", GapWarning, stacklevel=find_caller_level())
     return found
 
 
-def all_left_out(
+def run_leave_one_out(
     problem: Any, result: Any, tol: float, time_limit: float | None, verbose: bool
 ) -> tuple[LeaveOneOut, str]:
     """Fit the machine without each sample, with a note. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
-    if problem.space.shift or problem.space.clipped:
+    if problem.space.shift or problem.space.is_clipped:
         raise UnsupportedError(
             f"the kernel matrix is indefinite, and psd={problem.psd!r} changes it by all samples: no machine is "
             "without one of them. Take a kernel that is positive semidefinite"
@@ -83,24 +83,26 @@ def all_left_out(
     return found, note
 
 
-def each_left_out(estimator: Estimator, split: Split, together: Together, deadline: float | None) -> list[LeaveOneOut]:
+def fit_each_leave_one_out(
+    estimator: Estimator, split: Split, together: BinaryMachines, deadline: float | None
+) -> list[LeaveOneOut]:
     """Fit every machine without each of its samples."""
     found = []
     for p in range(len(split.pairs)):
-        rows, signs = rows_of(split, p)
+        rows, signs = find_machine_rows(split, p)
         problem: Any = split.problem(p)
         alpha = np.maximum(together.coef[[p]].toarray()[0, rows] * signs, 0.0)
-        found.append(left_out(estimator, problem, problem.at(alpha), deadline))
+        found.append(fit_leave_one_out(estimator, problem, problem.at(alpha), deadline))
     return found
 
 
-def rows_of(split: Split, p: int) -> tuple[NDArray[np.intp], FloatArray]:
+def find_machine_rows(split: Split, p: int) -> tuple[NDArray[np.intp], FloatArray]:
     """Return the caller's rows of a machine and their signs: (m,) each."""
     places, signs = split.places(p)
     return split.order[places], signs
 
 
-def dense_rows(X: Any) -> Any:
+def to_memory(X: Any) -> Any:
     """Return samples in memory."""
     return X.matrix() if isinstance(X, RowSource) else X
 
@@ -108,25 +110,25 @@ def dense_rows(X: Any) -> Any:
 # --- intervals ------------------------------------------------------------------------------------------------------
 
 
-def interval(found: LeaveOneOut, target: FloatArray, X: Any, alpha: float) -> tuple[FloatArray, FloatArray]:
+def compute_intervals(found: LeaveOneOut, target: FloatArray, X: Any, alpha: float) -> tuple[FloatArray, FloatArray]:
     """Compute (JACK.1) at the rows of X: (m,) each; infinite if there are too few samples for α."""
     own = found.functions.rows  # a sample of weight 0 says nothing
     residual = np.abs(target[own] - found.decision[own])
-    rank = _rank(alpha, len(own))
+    rank = _compute_rank(alpha, len(own))
     low, high = [], []
-    for block in blocks(X, len(own)):
+    for block in split_rows(X, len(own)):
         f = found.decision_function(block)[:, own]
-        low.append(-_ranked(residual - f, rank))
-        high.append(_ranked(f + residual, rank))
+        low.append(-_select_ranked_value(residual - f, rank))
+        high.append(_select_ranked_value(f + residual, rank))
     return np.concatenate(low), np.concatenate(high)
 
 
-def _rank(alpha: float, n: int) -> int:
+def _compute_rank(alpha: float, n: int) -> int:
     """Compute ⌈(1−α)(n+1)⌉, for the α as written and not the double next to it."""
     return math.ceil((1 - Fraction(repr(float(alpha)))) * (n + 1))
 
 
-def _ranked(values: FloatArray, rank: int) -> FloatArray:
+def _select_ranked_value(values: FloatArray, rank: int) -> FloatArray:
     """Select the rank-th smallest value of each row, (m,) from (m, n); infinite if there are fewer."""
     if rank > values.shape[1]:
         return np.full(len(values), np.inf)
@@ -134,7 +136,7 @@ def _ranked(values: FloatArray, rank: int) -> FloatArray:
     return np.asarray(np.partition(values, rank - 1, axis=1)[:, rank - 1])
 
 
-def blocks(X: Any, width: int) -> Iterator[Any]:
+def split_rows(X: Any, width: int) -> Iterator[Any]:
     """Yield some rows of X at a time, so that `width` numbers for each fit into a block."""
     step = max(1, BLOCK_NUMBERS // max(width, 1))
     return (X[i : i + step] for i in range(0, X.shape[0], step))
@@ -143,34 +145,34 @@ def blocks(X: Any, width: int) -> Iterator[Any]:
 # --- sets of classes ------------------------------------------------------------------------------------------------
 
 
-def sets(split: Split, found: list[LeaveOneOut], X: Any, alpha: float, given: bool) -> NDArray[np.bool_]:
+def compute_sets(split: Split, found: list[LeaveOneOut], X: Any, alpha: float, given: bool) -> NDArray[np.bool_]:
     """Compute (JACK.2) at the rows of X, (m, k); `given`: these are kernel values with the caller's samples."""
     n, k = len(split.order), split.k
     place = np.empty(split.n, dtype=np.intp)
     place[split.order] = np.arange(n)
-    machines = [place[rows_of(split, p)[0]] for p in range(len(split.pairs))]
+    machines = [place[find_machine_rows(split, p)[0]] for p in range(len(split.pairs))]
     own = np.full((len(split.pairs), 1, n), np.nan)
     for p, rows in enumerate(machines):
         own[p, 0, rows] = found[p].decision
     codes = split.codes[split.order]
     with np.errstate(invalid="ignore"):
-        residual = _scores(split.pairs, own, k)[0, np.arange(n), codes]
-        limit = _rank(alpha, n)
+        residual = _compute_scores(split.pairs, own, k)[0, np.arange(n), codes]
+        limit = _compute_rank(alpha, n)
         taken = []
-        for block in blocks(X, n * (k + len(split.pairs))):
+        for block in split_rows(X, n * (k + len(split.pairs))):
             values = np.empty((len(split.pairs), block.shape[0], n))
             for p, rows in enumerate(machines):
                 seen = block[:, split.order[rows]] if given else block
-                each = found[p].functions.each(seen)
+                each = found[p].functions.evaluate_distinct(seen)
                 values[p] = each[:, [0]]  # a sample of another class is not in this machine
-                values[p][:, rows] = found[p].functions.picked(each)
-            scores = _scores(split.pairs, values, k)
+                values[p][:, rows] = found[p].functions.select_values(each)
+            scores = _compute_scores(split.pairs, values, k)
             beyond = (residual[:, None] < scores).sum(axis=1)  # where there is no machine, none is
             taken.append(beyond < limit)
     return np.concatenate(taken)
 
 
-def _scores(pairs: NDArray[np.intp], values: FloatArray, k: int) -> FloatArray:
+def _compute_scores(pairs: NDArray[np.intp], values: FloatArray, k: int) -> FloatArray:
     """Compute s of (JACK.2), (m, n, k), from f of each machine, (P, m, n); NaN for a pair without the class."""
     P, m, n = values.shape
     scores = np.full((m, n, k), -np.inf)
@@ -189,7 +191,9 @@ def _scores(pairs: NDArray[np.intp], values: FloatArray, k: int) -> FloatArray:
 # --- curves ---------------------------------------------------------------------------------------------------------
 
 
-def curve(method: str, f: FloatArray, positive: NDArray[np.bool_], weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+def fit_curve(
+    method: str, f: FloatArray, positive: NDArray[np.bool_], weight: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Fit (PROB.1) to decision values, their sides and weights, (n,) each, by scikit-learn.
 
     The targets are Platt's, (S₊ + 1)/(S₊ + 2) and 1/(S₋ + 2): a finite sample does not distinguish less from 0.

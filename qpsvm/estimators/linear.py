@@ -28,16 +28,16 @@ from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.kinds import is_dask
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import AnyModel, Estimator, linear_scores, model_of
-from qpsvm.estimators.growing import Growing, GrowingClassifier
-from qpsvm.estimators.inputs import StoredScore
+from qpsvm.estimators.base import AnyModel, Estimator, build_linear_scores, build_model
+from qpsvm.estimators.growing import IncrementalClassifier, IncrementalEstimator
+from qpsvm.estimators.inputs import StoredScoreMixin
 from qpsvm.estimators.intervals import IntervalRegressor
-from qpsvm.estimators.left_out import dense_rows
-from qpsvm.estimators.parameters import PARAMETERS, Parameter, one_of
+from qpsvm.estimators.left_out import to_memory
+from qpsvm.estimators.parameters import PARAMETERS, ParameterInfo, check_choice
 from qpsvm.estimators.probabilities import ProbableClassifier
-from qpsvm.estimators.several import labels_at
+from qpsvm.estimators.several import predict_labels
 from qpsvm.machines import EpsilonSVR
-from qpsvm.many.multiclass.regression import by_itself, solve_regression, solves_regression
+from qpsvm.many.multiclass.regression import as_single_result, solve_regression, solves_regression
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept
 
@@ -53,9 +53,16 @@ TUBES: dict[str, Literal["absolute", "squared"]] = {
 class LinearMachine(Estimator):
     """Base of the two estimators: the intercept, and values of f."""
 
-    _takes: ClassVar[tuple[str, ...]] = ("C", "loss", "dual", "fit_intercept", "intercept_scaling", "random_state")
-    _own: ClassVar[Mapping[str, Parameter]] = {
-        "fit_intercept": Parameter("bool", "False for f(x) = ⟨w, x⟩.", True, as_flag),
+    _parameter_names: ClassVar[tuple[str, ...]] = (
+        "C",
+        "loss",
+        "dual",
+        "fit_intercept",
+        "intercept_scaling",
+        "random_state",
+    )
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
+        "fit_intercept": ParameterInfo("bool", "False for f(x) = ⟨w, x⟩.", True, as_flag),
         "verbose": replace(PARAMETERS["verbose"], default=0),
     }
     _attributes: ClassVar[tuple[str, ...]] = (
@@ -75,7 +82,7 @@ class LinearMachine(Estimator):
                 "an intercept, set fit_intercept=False."
             )
 
-    def _posed(self, X: Any) -> tuple[Any, Intercept, float]:
+    def _augment(self, X: Any) -> tuple[Any, Intercept, float]:
         """Return the samples of the problem, its intercept, and s if X has a column for it, else 0."""
         if not self.fit_intercept:
             return X, None, 0.0
@@ -92,44 +99,44 @@ class LinearMachine(Estimator):
         longer = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
         return longer, None, float(self.intercept_scaling)
 
-    def _points(self, X: Any) -> Any:
+    def _prepare_points(self, X: Any) -> Any:
         """Prepare new samples like those of the problem: (m, d), with a column for the intercept if that has one."""
         check_is_fitted(self)
         if is_dask(X):
             raise UnsupportedError("sets, intervals and bounds need samples in memory, not in a Dask collection")
-        return self._posed(dense_rows(inputs.dense_if_small(inputs.samples(self, X))))[0]
+        return self._augment(to_memory(inputs.densify_if_small(inputs.prepare_samples(self, X))))[0]
 
     @staticmethod
-    def _parted(w: FloatArray | None, b: FloatArray, s: float) -> tuple[FloatArray, FloatArray]:
+    def _split_weights(w: FloatArray | None, b: FloatArray, s: float) -> tuple[FloatArray, FloatArray]:
         """Split the problem's weights into w (P, d) and b (P,)."""
         assert w is not None  # the kernel is linear
         return (w[:, :-1].copy(), s * w[:, -1]) if s else (w, b)
 
-    def _model(self) -> AnyModel:
+    def _build_model(self) -> AnyModel:
         w = self.coef_.toarray() if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         b = np.broadcast_to(np.asarray(self.intercept_, dtype=np.float64), len(w)).copy()
-        return model_of(self, linear_scores(w, b), getattr(self, "classes_", None))
+        return build_model(self, build_linear_scores(w, b), getattr(self, "classes_", None))
 
-    def _values(self, X: Any) -> Any:
+    def _evaluate(self, X: Any) -> Any:
         """Evaluate f of each machine, (m, P): of a Dask collection a Dask array."""
         check_is_fitted(self)
         if is_dask(X):
-            array = inputs.spread_to_predict(self, X)
+            array = inputs.prepare_dask(self, X)
             w, b = np.atleast_2d(as_dense(self.coef_)), self.intercept_
-            return inputs.by_partition(partial(_plane_values, w=w, b=b), array, len(w), np.float64)
-        matrix = inputs.dense_if_small(inputs.samples(self, X))
+            return inputs.map_partitions(partial(_evaluate_planes, w=w, b=b), array, len(w), np.float64)
+        matrix = inputs.densify_if_small(inputs.prepare_samples(self, X))
         coef: Any = self.coef_ if sp.issparse(self.coef_) else np.atleast_2d(self.coef_)
         if isinstance(matrix, RowSource):
             return np.asarray(matrix.margins(np.ascontiguousarray(as_dense(coef).T)) + self.intercept_)
         return np.asarray(safe_sparse_dot(matrix, coef.T, dense_output=True) + self.intercept_)
 
 
-def _plane_values(X: Any, w: FloatArray, b: FloatArray) -> FloatArray:
+def _evaluate_planes(X: Any, w: FloatArray, b: FloatArray) -> FloatArray:
     """Evaluate f of each machine at the rows of a partition: (k, P)."""
     return np.asarray(safe_sparse_dot(X, w.T, dense_output=True) + b, dtype=np.float64)
 
 
-class LinearSVC(GrowingClassifier, ProbableClassifier, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
+class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin, SparseCoefMixin, LinearMachine):  # type: ignore[misc]
     """Linear support vector classification with a free intercept, which `sklearn.svm.LinearSVC` penalises, and a
     certified gap.
 
@@ -161,19 +168,19 @@ class LinearSVC(GrowingClassifier, ProbableClassifier, LinearClassifierMixin, Sp
     0.5
     """
 
-    _takes: ClassVar[tuple[str, ...]] = ("penalty", "loss", "multi_class", "class_weight", "n_jobs")
+    _parameter_names: ClassVar[tuple[str, ...]] = ("penalty", "loss", "multi_class", "class_weight", "n_jobs")
     _positional: ClassVar[int] = 2
-    _own: ClassVar[Mapping[str, Parameter]] = {
-        "penalty": Parameter(
-            '{"l2"}', '"l1" is refused: its problem is no machine with a kernel.', "l2", one_of("l2", "l1")
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
+        "penalty": ParameterInfo(
+            '{"l2"}', '"l1" is refused: its problem is no machine with a kernel.', "l2", check_choice("l2", "l1")
         ),
-        "loss": Parameter(
-            '{"squared_hinge", "hinge"}', "Slack costs C ξ² or C ξ.", "squared_hinge", one_of(*LOSSES)
+        "loss": ParameterInfo(
+            '{"squared_hinge", "hinge"}', "Slack costs C ξ² or C ξ.", "squared_hinge", check_choice(*LOSSES)
         ),
-        "multi_class": Parameter(
+        "multi_class": ParameterInfo(
             '{"ovr", "crammer_singer", "weston_watkins"}',
             "More than two classes: a machine for each against all others, or all in one.",
-            "ovr", one_of("ovr", "crammer_singer", "weston_watkins"),
+            "ovr", check_choice("ovr", "crammer_singer", "weston_watkins"),
         ),
     }  # fmt: skip
     _attributes: ClassVar[tuple[str, ...]] = (*LinearMachine._attributes, "classes_", "results_", "class_weight_")
@@ -195,19 +202,19 @@ class LinearSVC(GrowingClassifier, ProbableClassifier, LinearClassifierMixin, Sp
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
-        matrix = inputs.dense_if_small(inputs.training_samples(self, X), linear=True)
-        codes, weight = self._labelled(y, matrix.shape[0], sample_weight, True)
-        self._check_probable(matrix, codes, weight)
-        posed, intercept, s = self._posed(matrix)
-        together = self._together(posed, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)
-        self._judge(together.status, together.gap, together.message, together.caveats)
+        matrix = inputs.densify_if_small(inputs.prepare_training(self, X), linear=True)
+        codes, weight = self._encode_labels(y, matrix.shape[0], sample_weight, True)
+        self._check_calibration(matrix, codes, weight)
+        posed, intercept, s = self._augment(matrix)
+        together = self._solve_all(posed, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)
+        self._report_status(together.status, together.gap, together.message, together.caveats)
         self._solution, self.results_ = together, together.results
-        self.coef_, self.intercept_ = self._parted(together.w, together.b, s)
-        self.n_iter_ = int(self._iterations(together.iterations.max()))
-        self._calibrate(together, inputs.weights_of(sample_weight, len(codes)), deadline)
+        self.coef_, self.intercept_ = self._split_weights(together.w, together.b, s)
+        self.n_iter_ = int(self._count_iterations(together.iterations.max()))
+        self._calibrate(together, inputs.check_weights(sample_weight, len(codes)), deadline)
 
-    def _model(self) -> AnyModel:
-        return self._likely(super()._model())
+    def _build_model(self) -> AnyModel:
+        return self._add_calibration(super()._build_model())
 
     def decision_function(self, X: Any) -> Any:
         """Return the decision values of samples.
@@ -222,15 +229,15 @@ class LinearSVC(GrowingClassifier, ProbableClassifier, LinearClassifierMixin, Sp
             Of two classes f(x), positive for the second; else that of each class against all others. Of a Dask
             collection a Dask array, of which nothing is computed yet.
         """
-        values = self._values(X)
+        values = self._evaluate(X)
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> Any:
-        values, labels = self._values(X), partial(labels_at, classes=self.classes_)
-        return inputs.by_partition(labels, values, None, self.classes_.dtype) if is_dask(X) else labels(values)
+        values, labels = self._evaluate(X), partial(predict_labels, classes=self.classes_)
+        return inputs.map_partitions(labels, values, None, self.classes_.dtype) if is_dask(X) else labels(values)
 
 
-class LinearSVR(Growing, IntervalRegressor, StoredScore, RegressorMixin, LinearMachine):  # type: ignore[misc]
+class LinearSVR(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, RegressorMixin, LinearMachine):  # type: ignore[misc]
     """Linear support vector regression with a free intercept, which `sklearn.svm.LinearSVR` penalises, and a certified
     gap.
 
@@ -253,13 +260,13 @@ class LinearSVR(Growing, IntervalRegressor, StoredScore, RegressorMixin, LinearM
     [2.] [1.] True
     """
 
-    _takes: ClassVar[tuple[str, ...]] = ("epsilon",)
-    _own: ClassVar[Mapping[str, Parameter]] = {
-        "C": Parameter("float", "Penalty of an error beyond the tube, positive.", 1.0, as_positive),
+    _parameter_names: ClassVar[tuple[str, ...]] = ("epsilon",)
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
+        "C": ParameterInfo("float", "Penalty of an error beyond the tube, positive.", 1.0, as_positive),
         "epsilon": replace(PARAMETERS["epsilon"], default=0.0),
-        "loss": Parameter(
+        "loss": ParameterInfo(
             '{"epsilon_insensitive", "squared_epsilon_insensitive"}', "An error e costs C e or C e².",
-            "epsilon_insensitive", one_of(*TUBES),
+            "epsilon_insensitive", check_choice(*TUBES),
         ),
     }  # fmt: skip
     _attributes: ClassVar[tuple[str, ...]] = (*LinearMachine._attributes, "result_")
@@ -272,24 +279,24 @@ class LinearSVR(Growing, IntervalRegressor, StoredScore, RegressorMixin, LinearM
             )
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        matrix = inputs.dense_if_small(inputs.training_samples(self, X), linear=True)
+        matrix = inputs.densify_if_small(inputs.prepare_training(self, X), linear=True)
         n = matrix.shape[0]
-        target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
-        posed, intercept, s = self._posed(matrix)
+        target, weight = inputs.check_targets(y, n), inputs.check_weights(sample_weight, n)
+        posed, intercept, s = self._augment(matrix)
         problem = EpsilonSVR(
             posed, target, self.C, self.epsilon, TUBES[self.loss], sample_weight=weight, intercept=intercept,
             constraints=self.constraints,
         )  # fmt: skip
-        options = self._options()
-        if not self._begins and solves_regression(problem, options):
+        options = self._build_options()
+        if not self._is_warm_started and solves_regression(problem, options):
             together = solve_regression(problem, float(self.tol))
-            self._judge(together.status, together.gap, together.message, together.caveats)
+            self._report_status(together.status, together.gap, together.message, together.caveats)
         else:
-            together = by_itself(self._solved(problem))
+            together = as_single_result(self._solve_one(problem))
         self._solution, self._results, self._left_out = together, together.results, None
-        w, self.intercept_ = self._parted(together.w, together.b, s)
+        w, self.intercept_ = self._split_weights(together.w, together.b, s)
         self.coef_ = w[0]
-        self.n_iter_ = int(self._iterations(together.iterations.max()))
+        self.n_iter_ = int(self._count_iterations(together.iterations.max()))
 
     def predict(self, X: Any) -> Any:
-        return self._values(X)[:, 0]
+        return self._evaluate(X)[:, 0]

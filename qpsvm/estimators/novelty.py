@@ -12,50 +12,53 @@ from sklearn.base import OutlierMixin
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import AnyModel, names_of
+from qpsvm.estimators.base import AnyModel, find_feature_names
 from qpsvm.estimators.bounded import BoundedDetector
-from qpsvm.estimators.growing import Growing
-from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import PARAMETERS, Parameter, share
+from qpsvm.estimators.growing import IncrementalEstimator
+from qpsvm.estimators.kernel_machine import SingleMachine
+from qpsvm.estimators.parameters import PARAMETERS, ParameterInfo, check_share
 from qpsvm.machines import SVDD as BallProblem
 from qpsvm.machines import OneClass
 
 #: Values of f that are smaller than this share of its threshold are 0: samples on the margin, of which rounding would
 #: decide, and it depends on how many rows are predicted at a time.
-TIE = 1e-12
+TIE_TOL = 1e-12
 
 
-def settled(values: FloatArray, threshold: float) -> FloatArray:
+def snap_margins(values: FloatArray, threshold: float) -> FloatArray:
     """Set values of f, (m,), on the margin to 0."""
-    return np.where(np.abs(values) > TIE * abs(threshold), values, 0.0)
+    return np.where(np.abs(values) > TIE_TOL * abs(threshold), values, 0.0)
 
 
-class KernelDetector(Growing, BoundedDetector, OutlierMixin, OneMachine):  # type: ignore[misc]
+class KernelDetector(IncrementalEstimator, BoundedDetector, OutlierMixin, SingleMachine):  # type: ignore[misc]
     """Base of the two detectors."""
 
-    _takes: ClassVar[tuple[str, ...]] = ("nu",)
-    _own: ClassVar[Mapping[str, Parameter]] = {
-        "nu": Parameter(
-            "float", "In (0, 1]: a bound on the share of samples outside, and the least of support vectors.", 0.5, share
+    _parameter_names: ClassVar[tuple[str, ...]] = ("nu",)
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
+        "nu": ParameterInfo(
+            "float",
+            "In (0, 1]: a bound on the share of samples outside, and the least of support vectors.",
+            0.5,
+            check_share,
         )
     }
-    _attributes: ClassVar[tuple[str, ...]] = (*OneMachine._attributes, "offset_")
+    _attributes: ClassVar[tuple[str, ...]] = (*SingleMachine._attributes, "offset_")
     _labels: ClassVar[tuple[int, int] | None] = (-1, 1)
 
-    def _opened(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+    def _open_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
         """Open stored samples; a target is not used."""
         del y
-        return super()._opened(X, None, sample_weight)
+        return super()._open_samples(X, None, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         del y
-        matrix, kernel = self._training(X)
-        weight = inputs.weights_of(sample_weight, matrix.shape[0])
-        self._keep_one(matrix, self._solved(self._problem(matrix, kernel=kernel, weight=weight)))
+        matrix, kernel = self._prepare_training(X)
+        weight = inputs.check_weights(sample_weight, matrix.shape[0])
+        self._store_result(matrix, self._solve_one(self._build_problem(matrix, kernel=kernel, weight=weight)))
         self.offset_ = -self.intercept_
 
-    def _points(self, X: Any) -> Any:
-        return self._predicting(X)
+    def _prepare_points(self, X: Any) -> Any:
+        return self._prepare_prediction(X)
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """Return the decision value of each sample: not negative for an inlier.
@@ -71,8 +74,8 @@ class KernelDetector(Growing, BoundedDetector, OutlierMixin, OneMachine):  # typ
         ndarray, shape (m,)
         """
         del diagonal
-        matrix = self._predicting(X)
-        return settled(self._scores(matrix)[:, 0], float(self.intercept_[0]))
+        matrix = self._prepare_prediction(X)
+        return snap_margins(self._scores(matrix)[:, 0], float(self.intercept_[0]))
 
     def score_samples(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """Return the decision value plus `offset_`.
@@ -116,7 +119,7 @@ class OneClassSVM(KernelDetector):
     [ 1 -1] True True
     """
 
-    _machine = OneClass
+    _problem_class = OneClass
 
 
 class SVDD(KernelDetector):
@@ -141,8 +144,8 @@ class SVDD(KernelDetector):
     (2,) [ 1 -1] True
     """
 
-    _machine = BallProblem
-    _own: ClassVar[Mapping[str, Parameter]] = {
+    _problem_class = BallProblem
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "kernel": replace(
             PARAMETERS["kernel"],
             text=f'{PARAMETERS["kernel"].text} Of "precomputed", new samples need K(x, x): `diagonal`.',
@@ -156,8 +159,8 @@ class SVDD(KernelDetector):
         if self.result_.model.w is not None:
             self.center_ = self.result_.centre
 
-    def _model(self) -> AnyModel:
-        return replace(self.result_.model, classes=np.array(self._labels), feature_names=names_of(self))
+    def _build_model(self) -> AnyModel:
+        return replace(self.result_.model, classes=np.array(self._labels), feature_names=find_feature_names(self))
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """Return R² − ‖φ(x) − c‖² of each sample: positive inside the ball.
@@ -172,8 +175,8 @@ class SVDD(KernelDetector):
         -------
         ndarray, shape (m,)
         """
-        matrix, radius = self._predicting(X), float(self.result_.radius)
+        matrix, radius = self._prepare_prediction(X), float(self.result_.radius)
         if self._given is not None and diagonal is None:
-            diagonal = inputs.kernel_diagonal(self.kernel, X)
+            diagonal = inputs.evaluate_diagonal(self.kernel, X)
         values = self.result_.model.decision_function(matrix, diagonal=diagonal)
-        return settled(values, 0.0 if np.isnan(radius) else radius**2)
+        return snap_margins(values, 0.0 if np.isnan(radius) else radius**2)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from qpsvm.base.errors import MissingExtraError, UnsupportedError, install
+from qpsvm.base.errors import MissingExtraError, UnsupportedError, describe_install
 from qpsvm.estimators.linear import LinearSVC, LinearSVR
 from qpsvm.estimators.novelty import SVDD, OneClassSVM
 from qpsvm.estimators.ranking import RankingSVM
@@ -66,7 +66,9 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
     """
     from sklearn.pipeline import Pipeline
 
-    twin(estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator)  # refused before anything is loaded
+    build_twin(
+        estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    )  # refused before anything is loaded
     register_onnx()
     import skl2onnx
 
@@ -98,57 +100,57 @@ def register_onnx() -> None:
         from skl2onnx import update_registered_converter
         from skl2onnx.common._registration import get_converter
     except ImportError:
-        needed = f"the export to ONNX needs skl2onnx, which is not installed; run: {install('onnx')}"
+        needed = f"the export to ONNX needs skl2onnx, which is not installed; run: {describe_install('onnx')}"
         raise MissingExtraError(needed) from None
     for kind in (*TWINS, SVDD, RankingSVM):
         options = {"zipmap": None}  # asked of every classifier in a pipeline
         if kind in TWINS:
-            options |= get_converter(_alias(TWINS[kind])).get_allowed_options() or {}
-        known = {"parser": _parsed, "options": options}
-        update_registered_converter(kind, f"Qpsvm{kind.__name__}", _become_twin, _converted, **known)
+            options |= get_converter(_find_alias(TWINS[kind])).get_allowed_options() or {}
+        known = {"parser": _parse_twin, "options": options}
+        update_registered_converter(kind, f"Qpsvm{kind.__name__}", _become_twin, _convert_twin, **known)
 
 
-def _alias(name: str) -> str:
+def _find_alias(name: str) -> str:
     """Return skl2onnx's name of the operator of a scikit-learn class."""
     return f"Sklearn{name.removeprefix('Nu')}"
 
 
-def _twin_for(scope: Any, estimator: Any) -> Any:
+def _register_twin(scope: Any, estimator: Any) -> Any:
     """Build scikit-learn's twin, with those options of the estimator that it has."""
     from skl2onnx.common._registration import get_converter
 
-    made = twin(estimator)
-    known = get_converter(_alias(type(made).__name__)).get_allowed_options() or {}
+    made = build_twin(estimator)
+    known = get_converter(_find_alias(type(made).__name__)).get_allowed_options() or {}
     for key in (type(estimator), id(estimator)):
         given = (scope.options or {}).get(key, {})
         scope.add_options(id(made), {name: value for name, value in given.items() if name in known or name != "zipmap"})
     return made
 
 
-def _parsed(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+def _parse_twin(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
     """Read the twin in the place of an estimator."""
     from skl2onnx._parse import _parse_sklearn
 
-    return _parse_sklearn(scope, _twin_for(scope, model), inputs, custom_parsers)
+    return _parse_sklearn(scope, _register_twin(scope, model), inputs, custom_parsers)
 
 
 def _become_twin(operator: Any) -> None:
     """Replace an estimator nested in another by its twin, when its shapes are requested."""
     from skl2onnx.common._registration import get_shape_calculator
 
-    made = _twin_for(operator.scope_inst, operator.raw_operator)
-    operator.raw_operator, operator.type = made, _alias(type(made).__name__)
+    made = _register_twin(operator.scope_inst, operator.raw_operator)
+    operator.raw_operator, operator.type = made, _find_alias(type(made).__name__)
     get_shape_calculator(operator.type)(operator)
 
 
-def _converted(scope: Any, operator: Any, container: Any) -> None:
+def _convert_twin(scope: Any, operator: Any, container: Any) -> None:
     """Convert what has become its twin."""
     from skl2onnx.common._registration import get_converter
 
     get_converter(operator.type)(scope, operator, container)
 
 
-def twin(estimator: Any) -> BaseEstimator:
+def build_twin(estimator: Any) -> BaseEstimator:
     """Build scikit-learn's own estimator that predicts the same."""
     from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
 
@@ -159,7 +161,7 @@ def twin(estimator: Any) -> BaseEstimator:
     check_is_fitted(estimator)
     if getattr(estimator, "_sparse", False):
         raise UnsupportedError("a machine that was fitted to sparse samples is not converted: fit it to dense ones")
-    if isinstance(estimator, (SVC, NuSVC)) and len(estimator.classes_) > 2 and not estimator._turned:
+    if isinstance(estimator, (SVC, NuSVC)) and len(estimator.classes_) > 2 and not estimator._is_first_positive:
         raise UnsupportedError(f"multi_class={estimator.multi_class!r} is not converted: only machines of pairs are")
     kind = getattr(_classes, name)
     known, given = kind().get_params(), estimator.get_params()

@@ -22,8 +22,8 @@ from typing import Any, TypedDict, TypeVar, cast
 from qpsvm import backends
 from qpsvm.base import errors
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_real, as_tolerance
-from qpsvm.base.arrays.words import shown
-from qpsvm.machines.problem.parameters import within
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.machines.problem.parameters import make_range_check
 from qpsvm.result.calibration import METHODS
 from qpsvm.space.kernels.functions import Kernel
 
@@ -42,7 +42,7 @@ except ImportError:  # scikit-learn before 1.9
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
-def watched(fit: Fit) -> Fit:
+def with_fit_callbacks(fit: Fit) -> Fit:
     """Decorate a `fit` so that the estimator's callbacks are called at its beginning and end."""
 
     @functools.wraps(fit)
@@ -68,19 +68,19 @@ KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 NO_LIMIT = -1
 
 
-def one_of(*known: Any) -> Check:
+def check_choice(*known: Any) -> Check:
     """Return a check of a value that is one of a few."""
 
     def check(value: Any, name: str) -> None:
         if not any(value is option or (type(value) is type(option) and value == option) for option in known):
-            near = errors.did_you_mean(value, known)
-            words = ", ".join(sorted(shown(option) for option in known))
-            raise errors.UnknownOptionError(" ".join([f"{name} is {shown(value)};", *near, f"known: {words}"]))
+            near = errors.suggest_names(value, known)
+            words = ", ".join(sorted(format_value(option) for option in known))
+            raise errors.UnknownOptionError(" ".join([f"{name} is {format_value(value)};", *near, f"known: {words}"]))
 
     return check
 
 
-def whole(words: str, fits: Callable[[int], bool], flags: bool = False) -> Check:
+def check_integer(words: str, fits: Callable[[int], bool], flags: bool = False) -> Check:
     """Return a check of an integer; True and False are refused unless `flags`."""
 
     def check(value: Any, name: str) -> None:
@@ -91,7 +91,7 @@ def whole(words: str, fits: Callable[[int], bool], flags: bool = False) -> Check
     return check
 
 
-def unless(exempt: Callable[[Any], bool], check: Check) -> Check:
+def check_unless(exempt: Callable[[Any], bool], check: Check) -> Check:
     """Return a check that exempts some values."""
     return lambda value, name: None if exempt(value) else check(value, name)
 
@@ -111,23 +111,23 @@ def is_infinite(value: Any) -> bool:
     return isinstance(value, numbers.Real) and value == math.inf
 
 
-share = within("above 0 and at most 1", lambda value: 0.0 < value <= 1.0)
-not_negative = within("0 or positive", lambda value: value >= 0.0)
+check_share = make_range_check("above 0 and at most 1", lambda value: 0.0 < value <= 1.0)
+check_not_negative = make_range_check("0 or positive", lambda value: value >= 0.0)
 #: A positive, finite number, or infinity.
-positive_or_infinite = unless(is_infinite, as_positive)
+check_penalty = check_unless(is_infinite, as_positive)
 
 
-def gamma(value: Any, name: str) -> None:
+def check_gamma(value: Any, name: str) -> None:
     """Check a number that is not negative, or the name of a rule."""
-    (one_of("scale", "auto") if isinstance(value, str) else not_negative)(value, name)
+    (check_choice("scale", "auto") if isinstance(value, str) else check_not_negative)(value, name)
 
 
-def probability(value: Any, name: str) -> None:
+def check_probability(value: Any, name: str) -> None:
     """Check a flag, or the name of a kind of curve."""
-    (one_of(*METHODS) if isinstance(value, str) else as_flag)(value, name)
+    (check_choice(*METHODS) if isinstance(value, str) else as_flag)(value, name)
 
 
-def always(instead: str) -> Check:
+def check_intercept(instead: str) -> Check:
     """Return a check of `fit_intercept` that refuses False."""
 
     def check(value: Any, name: str) -> None:
@@ -137,13 +137,13 @@ def always(instead: str) -> Check:
     return check
 
 
-def backend(value: Any, name: str) -> None:
+def check_backend(value: Any, name: str) -> None:
     """Check that the value is one of `qpsvm.backends.names()`, or "auto"."""
-    one_of("auto", *backends.names())(value, name)
+    check_choice("auto", *backends.names())(value, name)
 
 
 @dataclass(frozen=True)
-class Parameter:
+class ParameterInfo:
     """A parameter: its type and meaning, as the documentation has them, its default, and its check, if it has one."""
 
     kind: str
@@ -152,91 +152,130 @@ class Parameter:
     check: Check | None = None
 
 
-LIBSVMS = "Without effect: it belongs to LIBSVM."
-#: Parameters by name. Where one means something else in a class, that has an entry of its own in `_own`.
-PARAMETERS: dict[str, Parameter] = {
-    "C": Parameter("float", "Penalty of slack, positive.", 1.0, as_positive),
-    "backend": Parameter("str", "Who solves: one of `qpsvm.backends.names()`.", "auto", backend),
-    "break_ties": Parameter(
-        "bool", 'Whether `predict` follows the scores of "ovr" where classes have as many votes; it costs a little.',
-        False, as_flag,
+LIBSVM_ONLY = "Without effect: it belongs to LIBSVM."
+#: Parameters by name. A class in which one means something else has an entry in `_parameter_overrides`.
+PARAMETERS: dict[str, ParameterInfo] = {
+    "C": ParameterInfo("float", "Penalty of slack, positive.", 1.0, as_positive),
+    "backend": ParameterInfo("str", "Who solves: one of `qpsvm.backends.names()`.", "auto", check_backend),
+    "break_ties": ParameterInfo(
+        "bool",
+        'Whether `predict` follows the scores of "ovr" where classes have as many votes; it costs a little.',
+        False,
+        as_flag,
     ),
-    "cache_size": Parameter("float", LIBSVMS, 200, as_positive),
-    "class_weight": Parameter(
-        'dict, "balanced" or None', "Factors of C by label.", None,
-        unless(lambda value: isinstance(value, Mapping), one_of("balanced", None)),
+    "cache_size": ParameterInfo("float", LIBSVM_ONLY, 200, as_positive),
+    "class_weight": ParameterInfo(
+        'dict, "balanced" or None',
+        "Factors of C by label.",
+        None,
+        check_unless(lambda value: isinstance(value, Mapping), check_choice("balanced", None)),
     ),
-    "coef0": Parameter("float", 'Of "poly" and "sigmoid".', 0.0, as_real),
-    "constraints": Parameter(
+    "coef0": ParameterInfo("float", 'Of "poly" and "sigmoid".', 0.0, as_real),
+    "constraints": ParameterInfo(
         "Constraints, ValueConstraints, or a list of them", "Linear constraints on w, b and f of every machine."
     ),
-    "decision_function_shape": Parameter(
-        '{"ovr", "ovo"}', "Of more than two classes: a score for each, or the value of each pair.", "ovr",
-        one_of("ovr", "ovo"),
+    "decision_function_shape": ParameterInfo(
+        '{"ovr", "ovo"}',
+        "Of more than two classes: a score for each, or the value of each pair.",
+        "ovr",
+        check_choice("ovr", "ovo"),
     ),
-    "degree": Parameter("int", 'Of "poly".', 3, whole("a whole number from 0 on", lambda value: value >= 0)),
-    "dual": Parameter(
+    "degree": ParameterInfo(
+        "int", 'Of "poly".', 3, check_integer("a whole number from 0 on", lambda value: value >= 0)
+    ),
+    "dual": ParameterInfo(
         '"auto" or bool',
         "Without effect, since every answer is certified by both forms; what LIBLINEAR refuses is refused.",
-        "auto", one_of("auto", True, False),
+        "auto",
+        check_choice("auto", True, False),
     ),
-    "epsilon": Parameter("float", "Half the width of the tube within which an error costs nothing.", 0.1, not_negative),
-    "fit_intercept": Parameter("bool", "False for f(x) = ⟨w, φ(x)⟩, through the origin.", True, as_flag),
-    "gamma": Parameter(
-        '{"scale", "auto"} or float', 'Of "rbf", "poly" and "sigmoid": 1/(d var(X)), 1/d, or a number.', "scale", gamma
+    "epsilon": ParameterInfo(
+        "float", "Half the width of the tube within which an error costs nothing.", 0.1, check_not_negative
     ),
-    "intercept_scaling": Parameter(
-        "float", "Where it is given, the intercept is penalised as LIBLINEAR's: scikit-learn's default is 1.",
-        None, unless(is_none, as_real),
+    "fit_intercept": ParameterInfo("bool", "False for f(x) = ⟨w, φ(x)⟩, through the origin.", True, as_flag),
+    "gamma": ParameterInfo(
+        '{"scale", "auto"} or float',
+        'Of "rbf", "poly" and "sigmoid": 1/(d var(X)), 1/d, or a number.',
+        "scale",
+        check_gamma,
     ),
-    "kernel": Parameter(
+    "intercept_scaling": ParameterInfo(
+        "float",
+        "Where it is given, the intercept is penalised as LIBLINEAR's: scikit-learn's default is 1.",
+        None,
+        check_unless(is_none, as_real),
+    ),
+    "kernel": ParameterInfo(
         '{"linear", "poly", "rbf", "sigmoid", "precomputed"}, Kernel or callable',
-        "A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.", "rbf",
-        unless(is_kernel, one_of(*KERNELS)),
+        "A name, a kernel of this library, or a function `(X, Z) -> (n, m)`.",
+        "rbf",
+        check_unless(is_kernel, check_choice(*KERNELS)),
     ),
-    "max_iter": Parameter(
-        "int", "Iterations of the solver, its final steps of polishing not included; −1 for no limit.", NO_LIMIT,
-        unless(is_none, whole("a positive whole number, or -1 for no limit", lambda value: value == -1 or value > 0)),
+    "max_iter": ParameterInfo(
+        "int",
+        "Iterations of the solver, its final steps of polishing not included; −1 for no limit.",
+        NO_LIMIT,
+        check_unless(
+            is_none,
+            check_integer("a positive whole number, or -1 for no limit", lambda value: value == -1 or value > 0),
+        ),
     ),
-    "multi_class": Parameter(
+    "multi_class": ParameterInfo(
         '{"ovo", "ovr", "crammer_singer", "weston_watkins"}',
         "More than two classes: a machine for every two, one for each against all others, or all in one.",
-        "ovo", one_of("ovo", "ovr", "crammer_singer", "weston_watkins"),
+        "ovo",
+        check_choice("ovo", "ovr", "crammer_singer", "weston_watkins"),
     ),
-    "n_jobs": Parameter("int", "Processes for the machines of several classes, by joblib.", None,
-        unless(is_none, whole("a whole number other than 0, or None", lambda value: value != 0)),),
-    "nu": Parameter(
-        "float", "In (0, 1]: a bound on the share of errors, and the least share of support vectors.", 0.5, share
+    "n_jobs": ParameterInfo(
+        "int",
+        "Processes for the machines of several classes, by joblib.",
+        None,
+        check_unless(is_none, check_integer("a whole number other than 0, or None", lambda value: value != 0)),
     ),
-    "probability": Parameter(
+    "nu": ParameterInfo(
+        "float", "In (0, 1]: a bound on the share of errors, and the least share of support vectors.", 0.5, check_share
+    ),
+    "probability": ParameterInfo(
         'bool, "sigmoid" or "isotonic"',
         "Whether `predict_proba` is there: a sigmoid (True), or steps, fitted to the decision of each sample by the "
-        "machine without it, exactly.", False, probability,
+        "machine without it, exactly.",
+        False,
+        check_probability,
     ),
-    "psd": Parameter(
+    "psd": ParameterInfo(
         '{"clip", "shift", "raise"} or None',
         'What to do with an indefinite kernel matrix, as that of "sigmoid" may be: project it, add to its diagonal, '
         "or raise `IndefiniteKernelError`. None projects it, and says so by a `ChangedKernelWarning`.",
-        None, unless(is_none, one_of("raise", "clip", "shift")),
+        None,
+        check_unless(is_none, check_choice("raise", "clip", "shift")),
     ),
-    "random_state": Parameter("int or None", "Without effect: nothing is random."),
-    "shrinking": Parameter("bool", LIBSVMS, True, as_flag),
-    "time_limit": Parameter(
+    "random_state": ParameterInfo("int or None", "Without effect: nothing is random."),
+    "shrinking": ParameterInfo("bool", LIBSVM_ONLY, True, as_flag),
+    "time_limit": ParameterInfo(
         "float",
         "Seconds of the whole fit; one that needs more ends with the best certified points and a `GapWarning`.",
-        None, unless(is_none, as_positive),
+        None,
+        check_unless(is_none, as_positive),
     ),
-    "tol": Parameter(
-        "float", "The relative duality gap that has to be reached, rounding errors included.", 1e-6,
+    "tol": ParameterInfo(
+        "float",
+        "The relative duality gap that has to be reached, rounding errors included.",
+        1e-6,
         lambda value, _: as_tolerance(value),
     ),
-    "verbose": Parameter("bool or int", "Report progress; of several machines, how many are done.", False,
-        whole("a flag or a whole number from 0 on", lambda value: value >= 0, flags=True),),
-    "warm_start": Parameter("bool", "Begin where the last fit ended, if it was over as many samples.", False, as_flag),
-}  # fmt: skip
+    "verbose": ParameterInfo(
+        "bool or int",
+        "Report progress; of several machines, how many are done.",
+        False,
+        check_integer("a flag or a whole number from 0 on", lambda value: value >= 0, flags=True),
+    ),
+    "warm_start": ParameterInfo(
+        "bool", "Begin where the last fit ended, if it was over as many samples.", False, as_flag
+    ),
+}
 
 
-class Settings(TypedDict, total=False):
+class EstimatorSettings(TypedDict, total=False):
     """The parameters of all estimators, for type checkers and editors; each estimator takes some of them."""
 
     C: float
@@ -271,13 +310,13 @@ class Settings(TypedDict, total=False):
     warm_start: bool
 
 
-def constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..., None]:
+def build_constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..., None]:
     """Build an `__init__` that stores every parameter as given, with the signature that scikit-learn reads.
 
     positional: How many may be given without their names.
     """
     kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * positional + [inspect.Parameter.KEYWORD_ONLY] * len(defaults)
-    types = {name: kind.__forward_arg__ for name, kind in Settings.__annotations__.items()}
+    types = {name: kind.__forward_arg__ for name, kind in EstimatorSettings.__annotations__.items()}
     signature = inspect.Signature([
         inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD),
         *(inspect.Parameter(name, kind, default=defaults[name], annotation=types[name])
@@ -292,7 +331,7 @@ def constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..
             given = signature.bind(self, *first, **named).arguments
         except TypeError as error:  # an unknown name, with the nearest one
             unknown = next((name for name in named if name not in defaults), None)
-            near = "" if unknown is None else f"; {errors.nearest(unknown, defaults)}"
+            near = "" if unknown is None else f"; {errors.describe_nearest(unknown, defaults)}"
             raise errors.ParameterTypeError(f"{type(self).__name__}() {error}{near}") from None
         for name, value in {**defaults, **given}.items():
             if name != "self":
@@ -339,24 +378,24 @@ ATTRIBUTES: dict[str, tuple[str, str]] = {
 COLUMNS = 112
 
 
-def documentation(text: str, parameters: Mapping[str, Parameter], attributes: Iterable[str]) -> str:
+def build_docstring(text: str, parameters: Mapping[str, ParameterInfo], attributes: Iterable[str]) -> str:
     """Build the docstring of a class with its parameters, their defaults, and attributes, before other sections."""
     lines = ["Parameters", "----------"]
     for name, parameter in parameters.items():
         given = "optional" if parameter.default is None else f"default={parameter.default!r}".replace("'", '"')
-        lines += [f"{name} : {parameter.kind}, {given}", *_wrapped(parameter.text)]
+        lines += [f"{name} : {parameter.kind}, {given}", *_wrap(parameter.text)]
     lines += ["", "Attributes", "----------"]
     for name in attributes:
         kind, meaning = ATTRIBUTES[name]
-        lines += [f"{name} : {kind}", *_wrapped(meaning)]
+        lines += [f"{name} : {kind}", *_wrap(meaning)]
     text = inspect.cleandoc(text)
     section = re.search(r"^[A-Z][A-Za-z ]+\n-{3,}$", text, flags=re.MULTILINE)
     start = len(text) if section is None else section.start()
     return "\n".join([text[:start].rstrip(), "", *lines, "", text[start:]]).rstrip() + "\n"
 
 
-def _wrapped(text: str) -> list[str]:
+def _wrap(text: str) -> list[str]:
     return textwrap.wrap(text, COLUMNS, initial_indent="    ", subsequent_indent="    ")
 
 
-__all__ = ["CallbackSupportMixin", "watched"]
+__all__ = ["CallbackSupportMixin", "with_fit_callbacks"]

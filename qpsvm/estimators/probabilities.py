@@ -19,31 +19,38 @@ from qpsvm.data.kinds import is_dask
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel
 from qpsvm.estimators.bounded import BoundedClassifier
-from qpsvm.estimators.left_out import check_left_out, curve, each_left_out, missed, rows_of, sets
-from qpsvm.estimators.several import ALL_IN_ONE, SeveralMachines
-from qpsvm.many.multiclass import Together
+from qpsvm.estimators.left_out import (
+    check_left_out,
+    check_missed_share,
+    compute_sets,
+    find_machine_rows,
+    fit_curve,
+    fit_each_leave_one_out,
+)
+from qpsvm.estimators.several import ALL_IN_ONE, MulticlassMixin
+from qpsvm.many.multiclass import BinaryMachines
 from qpsvm.many.multiclass.split import Split
 from qpsvm.result.calibration import KEY, Calibration
 
 
-def _offered(self: Any) -> bool:
+def _has_probabilities(self: Any) -> bool:
     """Tell whether there are probabilities. Raises AttributeError."""
     if self.probability in (False, "deprecated"):  # scikit-learn's word for False, under `patch_sklearn`
         raise AttributeError(f"{type(self).__name__}(probability=True) has probabilities once it is fitted")
     return True
 
 
-class ProbableClassifier(BoundedClassifier, SeveralMachines):
+class ProbableClassifier(BoundedClassifier, MulticlassMixin):
     """A classifier whose samples can be left out."""
 
-    _takes: ClassVar[tuple[str, ...]] = ("probability",)
+    _parameter_names: ClassVar[tuple[str, ...]] = ("probability",)
     probability: Any
     _calibration: Calibration | None
     _left_out: Any
     _solution: Any
     #: f of each machine, (m, P); and new samples as those of the machines are, (m, d), or kernel values with these.
-    _values: Any
-    _points: Any
+    _evaluate: Any
+    _prepare_points: Any
 
     @property
     def _wants_probabilities(self) -> bool:
@@ -61,7 +68,7 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
         n = int(counts[-2:].sum() if pairs else counts.sum())
         check_left_out(type(self).__name__, X, n, instead, self.constraints)
 
-    def _check_probable(self, X: Any, codes: IntArray, weight: FloatArray | None) -> None:
+    def _check_calibration(self, X: Any, codes: IntArray, weight: FloatArray | None) -> None:
         """Check that the samples allow the requested probabilities. Raises UnsupportedError, DataError."""
         self._calibration = self._left_out = None
         if not self._wants_probabilities:
@@ -75,38 +82,38 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
                 f"the class {only!r} has one sample, without which it has no machine: probabilities need two of each"
             )
 
-    def _calibrate(self, together: Together, weight: FloatArray | None, deadline: float | None) -> None:
+    def _calibrate(self, together: BinaryMachines, weight: FloatArray | None, deadline: float | None) -> None:
         """Fit a curve to the leave-one-out decisions of each machine; weights (n,) without those of classes."""
         if not self._wants_probabilities:
             return
-        parts = self._parts()
-        size, curves = self._scale(together), []
+        parts = self._build_split()
+        size, curves = self._compute_scale(together), []
         method = "isotonic" if self.probability == "isotonic" else "sigmoid"
-        for p, found in enumerate(each_left_out(self, parts, together, deadline)):
-            rows, signs = rows_of(parts, p)
+        for p, found in enumerate(fit_each_leave_one_out(self, parts, together, deadline)):
+            rows, signs = find_machine_rows(parts, p)
             known = np.isfinite(found.decision)
             weights = np.ones(len(rows)) if weight is None else weight[rows]
             if len(np.unique(signs[known])) < 2:
-                raise DataError(f"{parts.named(p)}: no machine without a sample is left of one of them")
-            curves.append(curve(method, found.decision[known] / size[p], signs[known] > 0.0, weights[known]))
+                raise DataError(f"{parts.describe_machine(p)}: no machine without a sample is left of one of them")
+            curves.append(fit_curve(method, found.decision[known] / size[p], signs[known] > 0.0, weights[known]))
         coupling = "two" if len(self.classes_) == 2 else "pairs" if parts.pairs[0, 1] >= 0 else "rest"
         self._calibration = Calibration(method, coupling, tuple(curves))
 
-    def _scale(self, together: Together) -> FloatArray:
+    def _compute_scale(self, together: BinaryMachines) -> FloatArray:
         """Return the divisor of the decision function of each machine: (P,)."""
         return np.ones(len(together.gap))
 
-    def _likely(self, model: AnyModel) -> AnyModel:
+    def _add_calibration(self, model: AnyModel) -> AnyModel:
         """Add the probabilities to the model."""
         calibration = getattr(self, "_calibration", None)
-        return model if calibration is None else replace(model, metadata={KEY: calibration.record()})
+        return model if calibration is None else replace(model, metadata={KEY: calibration.to_record()})
 
     @property
-    def _turned(self) -> bool:
+    def _is_first_positive(self) -> bool:
         """Whether f is positive for the first class of a pair."""
         return False
 
-    @available_if(_offered)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Predict the probabilities of the classes, by curves fitted to exact leave-one-out decisions.
 
@@ -128,12 +135,12 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
         calibration = getattr(self, "_calibration", None)
         if calibration is None:
             raise NotFittedError("predict_proba is not available when fitted with probability=False: fit again")
-        values, sign = self._values(X), -1.0 if self._turned else 1.0
+        values, sign = self._evaluate(X), -1.0 if self._is_first_positive else 1.0
         if is_dask(values):
-            return inputs.by_partition(calibration, values, len(self.classes_), np.float64)
+            return inputs.map_partitions(calibration, values, len(self.classes_), np.float64)
         return calibration(sign * values)
 
-    @available_if(_offered)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
         """Predict the logarithms of `predict_proba`.
 
@@ -193,19 +200,21 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
         Romano, Sesia & Candès, *Classification with valid and adaptive coverage* (2020).
         """
         check_is_fitted(self)
-        alpha = missed(alpha, "alpha")
-        points = self._points(X)
+        alpha = check_missed_share(alpha, "alpha")
+        points = self._prepare_points(X)
         if getattr(self, "_left_out", None) is None:
-            self._left_out = self._each_left_out()
+            self._left_out = self._fit_left_out()
         parts, found = self._left_out
-        return sets(parts, found, points, alpha, getattr(self, "_given", None) is not None or self._precomputed)
+        return compute_sets(
+            parts, found, points, alpha, getattr(self, "_given", None) is not None or self._is_precomputed
+        )
 
     @property
-    def _precomputed(self) -> bool:
+    def _is_precomputed(self) -> bool:
         """Whether samples are rows of a kernel matrix."""
         return bool(getattr(self, "kernel", None) == "precomputed")
 
-    def _parts(self) -> Split:
+    def _build_split(self) -> Split:
         """Rebuild the machines. Raises UnsupportedError."""
         stated: partial[Split] | None = getattr(self, "_split", None)
         if stated is None:
@@ -215,12 +224,12 @@ class ProbableClassifier(BoundedClassifier, SeveralMachines):
             )
         return stated()
 
-    def _each_left_out(self) -> tuple[Split, Any]:
+    def _fit_left_out(self) -> tuple[Split, Any]:
         """Rebuild the machines, and fit each without each of its samples. Raises UnsupportedError, SolverError."""
         if self.multi_class in ALL_IN_ONE:
             self._check_left_out(None, np.zeros(1, dtype=np.intp), None, 'multi_class="ovr"')
-        parts = self._parts()
+        parts = self._build_split()
         instead = "hold some samples out, and rank the values of decision_function there"
         self._check_left_out(parts.X, parts.codes, parts.weight, instead)
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
-        return parts, each_left_out(self, parts, self._solution, deadline)
+        return parts, fit_each_leave_one_out(self, parts, self._solution, deadline)

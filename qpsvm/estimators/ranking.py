@@ -12,14 +12,14 @@ from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.errors import DataError
 from qpsvm.data.kinds import is_table
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import all_at_once
-from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.parameters import PARAMETERS, Parameter, watched
+from qpsvm.estimators.base import fit_atomically
+from qpsvm.estimators.kernel_machine import SingleMachine
+from qpsvm.estimators.parameters import PARAMETERS, ParameterInfo, with_fit_callbacks
 from qpsvm.machines import Ranking
 from qpsvm.many.grid.scoring import ordered_pairs
 
 
-class RankingSVM(OneMachine):
+class RankingSVM(SingleMachine):
     """Ranking support vector machine with a certified gap: for i better than j, f(x_i) is to be f(x_j) + 1 at least.
 
     See Also
@@ -39,20 +39,20 @@ class RankingSVM(OneMachine):
     [-0.333333  0.666667  1.666667  2.333333] 1.0 True
     """
 
-    _machine, _takes = Ranking, ("C",)
-    _own: ClassVar[Mapping[str, Parameter]] = {
-        "C": Parameter("float", "Penalty of slack of a pair, positive.", 1.0, as_positive),
+    _problem_class, _parameter_names = Ranking, ("C",)
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
+        "C": ParameterInfo("float", "Penalty of slack of a pair, positive.", 1.0, as_positive),
         "kernel": replace(PARAMETERS["kernel"], default="linear"),
     }
-    _attributes: ClassVar[tuple[str, ...]] = (*OneMachine._attributes, "pairs_")
+    _attributes: ClassVar[tuple[str, ...]] = (*SingleMachine._attributes, "pairs_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
 
-    @watched
-    @all_at_once
+    @with_fit_callbacks
+    @fit_atomically
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the machine, and certify how close to its optimum it is.
 
@@ -77,15 +77,15 @@ class RankingSVM(OneMachine):
         """
         self._check_parameters()
         groups = X.groups if groups is None and is_table(X) else groups
-        X, y, sample_weight = self._opened(X, y, sample_weight)
-        matrix, kernel = self._training(X)
+        X, y, sample_weight = self._open_samples(X, y, sample_weight)
+        matrix, kernel = self._prepare_training(X)
         n = matrix.shape[0]
         if n < 2:
             raise DataError(f"n_samples={n}: there are pairs to learn from among two samples or more")
-        target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
-        problem = self._problem(matrix, target, groups=groups, kernel=kernel, weight=weight)
+        target, weight = inputs.check_targets(y, n), inputs.check_weights(sample_weight, n)
+        problem = self._build_problem(matrix, target, groups=groups, kernel=kernel, weight=weight)
         self.pairs_ = problem.pairs
-        self._keep_one(matrix, self._solved(problem))
+        self._store_result(matrix, self._solve_one(problem))
         return self
 
     def score(self, X: Any, y: Any, groups: Any = None) -> float:
@@ -104,7 +104,7 @@ class RankingSVM(OneMachine):
         float
         """
         scores = self.predict(X)
-        target = inputs.numbers_of(y, len(scores))
+        target = inputs.check_targets(y, len(scores))
         among = None if groups is None else np.unique(groups, return_inverse=True)[1]
         right, pairs = ordered_pairs(target, scores, among)
         return right / pairs if pairs else 1.0

@@ -1,4 +1,4 @@
-"""Define the base of the classifiers (`SeveralMachines`): machines of two classes, or one over all classes."""
+"""Define the base of the classifiers (`MulticlassMixin`): machines of two classes, or one over all classes."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from sklearn.base import ClassifierMixin
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import Estimator, first_of, names_of
-from qpsvm.estimators.inputs import StoredScore
+from qpsvm.estimators.base import Estimator, find_feature_names, get_only_result
+from qpsvm.estimators.inputs import StoredScoreMixin
 from qpsvm.machines import CrammerSinger, WestonWatkins
-from qpsvm.machines.problem.all_in_one import JointProblem
-from qpsvm.many.multiclass import Together, solve_pairs, solve_rest
+from qpsvm.machines.problem.all_in_one import AllInOneProblem
+from qpsvm.many.multiclass import BinaryMachines, solve_pairs, solve_rest
 from qpsvm.many.multiclass.one_by_one import without_noise
 from qpsvm.many.multiclass.split import REST, Split, split
 from qpsvm.many.multiclass.together import Results
-from qpsvm.result.all_in_one_result import JointResult
-from qpsvm.result.hints import ROWS, of_labels, of_samples
+from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.result.hints import ROWS, find_label_hints, find_sample_hints
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import Intercept, PSDRule
 
 #: The machines that learn several classes in one program.
-ALL_IN_ONE: dict[str, type[JointProblem]] = {"crammer_singer": CrammerSinger, "weston_watkins": WestonWatkins}
+ALL_IN_ONE: dict[str, type[AllInOneProblem]] = {"crammer_singer": CrammerSinger, "weston_watkins": WestonWatkins}
 
 
-class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[misc]
+class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ignore[misc]
     """A classifier that is made of machines."""
 
     results_: Sequence[SVMResult]
@@ -47,11 +47,11 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
     #: What makes the machines of the last fit again; None of one program over all classes.
     _split: partial[Split] | None
 
-    def _labelled(self, y: Any, n: int, sample_weight: Any, heavy: bool) -> tuple[IntArray, FloatArray | None]:
+    def _encode_labels(self, y: Any, n: int, sample_weight: Any, heavy: bool) -> tuple[IntArray, FloatArray | None]:
         """Encode the class and weight of each sample, (n,) each; `heavy`: "balanced" counts weights, not samples."""
-        self.classes_, codes = inputs.labels_of(y, n)
-        weight = inputs.weights_of(sample_weight, n)
-        factors = inputs.class_weights(self.class_weight, self.classes_, y, weight if heavy else None)
+        self.classes_, codes = inputs.encode_labels(y, n)
+        weight = inputs.check_weights(sample_weight, n)
+        factors = inputs.compute_class_factors(self.class_weight, self.classes_, y, weight if heavy else None)
         self.class_weight_ = factors
         if (factors == 1.0).all():
             return codes, weight
@@ -63,10 +63,10 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
         if len(getattr(self, "results_", ())) <= 1 or stated is None:
             return super().notes_ if len(getattr(self, "results_", (0,))) == 1 else ()
         parts = stated()
-        found = of_samples(parts.X, parts.kernel, names_of(self))
+        found = find_sample_hints(parts.X, parts.kernel, find_feature_names(self))
         if not found and not parts.is_stored and parts.X.shape[1] == self.n_features_in_:
             few = np.sort(parts.order[:: -(-len(parts.order) // ROWS)])
-            found = of_labels(
+            found = find_label_hints(
                 self.classes_[parts.codes[few]], self.predict(parts.X[few]), self.class_weight is not None
             )
         return tuple(map(str, found))
@@ -76,9 +76,9 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
         """The certified result, where the classes are two; of more, `results_` has one of each machine."""
         if len(self.results_) != 1:
             raise AttributeError(f"there are {len(self.results_)} machines: results_ has the result of each")
-        return first_of(self.results_)
+        return get_only_result(self.results_)
 
-    def _together(
+    def _solve_all(
         self,
         X: Matrix,
         codes: IntArray,
@@ -88,26 +88,32 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
         kernel: Kernel,
         intercept: Intercept,
         psd: PSDRule = "raise",
-    ) -> Together:
+    ) -> BinaryMachines:
         """Solve the machines of all classes, from the last ones where they are alike."""
-        last = _longer(getattr(self, "_solution", None), len(codes), self._continues) if self._begins else None
+        last = (
+            _extend_start(getattr(self, "_solution", None), len(codes), self._continues)
+            if self._is_warm_started
+            else None
+        )
         self._split = None
         if self.multi_class in ALL_IN_ONE:
             C = parameters.get("C", math.inf)
             how = {"kernel": kernel, "sample_weight": weight, "psd": psd, "intercept": intercept}
-            return self._all_in_one(X, codes, C, last, how)
+            return self._solve_all_in_one(X, codes, C, last, how)
         rest = self.multi_class == "ovr" and len(self.classes_) > 2
         stated: dict[str, Any] = {
             "machine": machine, "parameters": parameters, "kernel": kernel, "sample_weight": weight, "psd": psd,
             "intercept": intercept, "constraints": self.constraints,
         }  # fmt: skip
         self._split = partial(split, X, codes, self.classes_, rest, **stated)
-        start = _continued(last, self.classes_, len(codes), rest)
+        start = _reuse_start(last, self.classes_, len(codes), rest)
         return (solve_rest if rest else solve_pairs)(
-            X, codes, self.classes_, n_jobs=self.n_jobs, start=start, **stated, **self._options()
+            X, codes, self.classes_, n_jobs=self.n_jobs, start=start, **stated, **self._build_options()
         )
 
-    def _all_in_one(self, X: Matrix, codes: IntArray, C: float, last: Any, how: Mapping[str, Any]) -> Together:
+    def _solve_all_in_one(
+        self, X: Matrix, codes: IntArray, C: float, last: Any, how: Mapping[str, Any]
+    ) -> BinaryMachines:
         """Solve one program over all classes. Raises UnsupportedError, QPSVMError."""
         labels = self.classes_
         if self.constraints is not None:
@@ -115,29 +121,29 @@ class SeveralMachines(StoredScore, ClassifierMixin, Estimator):  # type: ignore[
                 f"multi_class={self.multi_class!r} takes no constraints: use machines of two classes"
             )
         problem = ALL_IN_ONE[self.multi_class](X, labels[codes], C, **how)
-        before = last.results[0] if isinstance(last, Together) else None
-        same = isinstance(before, JointResult) and before.coef.shape == (len(codes), len(labels))
-        result: Any = solve(problem, start=before if same else None, check=False, **self._options())
+        before = last.results[0] if isinstance(last, BinaryMachines) else None
+        same = isinstance(before, AllInOneResult) and before.coef.shape == (len(codes), len(labels))
+        result: Any = solve(problem, start=before if same else None, check=False, **self._build_options())
         if result.error is not None:
             raise result.error
         return _as_machines(without_noise(problem, result, float(self.tol)), labels)
 
 
-def labels_at(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
+def predict_labels(values: FloatArray, classes: NDArray[Any]) -> NDArray[Any]:
     """Predict the labels of decision values (m, P), of two classes or of each: (m,)."""
     codes = (values[:, 0] > 0.0).astype(np.intp) if values.shape[1] == 1 else values.argmax(axis=1)
     labels: NDArray[Any] = classes[codes]
     return labels
 
 
-def _as_machines(result: JointResult, labels: NDArray[Any]) -> Together:
+def _as_machines(result: AllInOneResult, labels: NDArray[Any]) -> BinaryMachines:
     """Convert the decision functions of an all-in-one result to those of machines of one class against all others."""
     coef, b, w = result.coef.T, np.asarray(result.b), result.model.w
     pairs = np.array([(c, REST) for c in range(len(labels))])
     if len(labels) == 2:
         coef, b, pairs = (coef[1] - coef[0])[None, :], b[1:] - b[:1], np.array([(0, 1)])
         w = None if w is None else (w[1] - w[0])[None, :]
-    return Together(
+    return BinaryMachines(
         classes=labels, machines=pairs, coef=sp.csr_array(coef), b=b, w=w, gap=np.array([result.gap]),
         status=[result.status], iterations=np.array([result.iterations or 0]), solver=result.solver,
         message=result.message, rho=np.ones(len(pairs)), results=Results(1, None, {0: result}),  # type: ignore[dict-item]
@@ -145,17 +151,17 @@ def _as_machines(result: JointResult, labels: NDArray[Any]) -> Together:
     )  # fmt: skip
 
 
-def _longer(last: Any, n: int, continues: bool) -> Any:
+def _extend_start(last: Any, n: int, continues: bool) -> Any:
     """Extend the machines of the last fit to n samples, of which the first are theirs; new ones start at 0."""
-    if not (continues and isinstance(last, Together) and last.coef.shape[1] < n):
+    if not (continues and isinstance(last, BinaryMachines) and last.coef.shape[1] < n):
         return last
     coef = last.coef
     return replace(last, coef=sp.csr_array((coef.data, coef.indices, coef.indptr), shape=(coef.shape[0], n)))
 
 
-def _continued(last: Any, classes: NDArray[Any], n: int, rest: bool) -> Together | None:
+def _reuse_start(last: Any, classes: NDArray[Any], n: int, rest: bool) -> BinaryMachines | None:
     """Return the machines of the last fit if the next one can start from them; else None."""
-    if not isinstance(last, Together) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
+    if not isinstance(last, BinaryMachines) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
         return None
     all_in_one = len(last.results) == 1 and not isinstance(last.results[0], SVMResult)
     return last if not all_in_one and bool(last.machines[0, 1] < 0) == rest else None

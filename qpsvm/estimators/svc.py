@@ -14,15 +14,15 @@ from qpsvm.base.arrays.rounding import gamma as rounding_of
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.base import AnyModel, model_of
-from qpsvm.estimators.growing import GrowingClassifier
+from qpsvm.estimators.base import AnyModel, build_model
+from qpsvm.estimators.growing import IncrementalClassifier
 from qpsvm.estimators.kernel_machine import KernelMachine
-from qpsvm.estimators.left_out import dense_rows
-from qpsvm.estimators.parameters import Parameter, always, one_of, positive_or_infinite, share
+from qpsvm.estimators.left_out import to_memory
+from qpsvm.estimators.parameters import ParameterInfo, check_choice, check_intercept, check_penalty, check_share
 from qpsvm.estimators.probabilities import ProbableClassifier
-from qpsvm.estimators.several import labels_at
-from qpsvm.machines.problem.evidence import with_totals
-from qpsvm.many.multiclass import Together
+from qpsvm.estimators.several import predict_labels
+from qpsvm.machines.problem.evidence import attach_class_totals
+from qpsvm.many.multiclass import BinaryMachines
 from qpsvm.result import votes as voting
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import Intercept
@@ -30,13 +30,13 @@ from qpsvm.space.kernels.gram import Intercept
 #: The name of the machine in whose problems C is a penalty, and that of the one without slack.
 SOFT, HARD = "CSVM", "HardMargin"
 #: ν that is above its largest value by a smaller share is for the machine to judge, which counts its rounding.
-CLEARLY = 1e-9
+NU_TOL = 1e-9
 
 
-class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
+class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine):
     """Base of `SVC` and `NuSVC`."""
 
-    _takes: ClassVar[tuple[str, ...]] = (
+    _parameter_names: ClassVar[tuple[str, ...]] = (
         "class_weight", "decision_function_shape", "break_ties", "random_state", "fit_intercept",
         "multi_class", "n_jobs",
     )  # fmt: skip
@@ -47,20 +47,20 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
-        matrix, kernel = self._training(X)
+        matrix, kernel = self._prepare_training(X)
         n = matrix.shape[0]
-        codes, weight = self._labelled(y, n, sample_weight, False)
+        codes, weight = self._encode_labels(y, n, sample_weight, False)
         sums = np.bincount(codes, weight, len(self.classes_)).astype(np.float64)
         self._check_sums(sums, 0 if weight is None else n)
-        self._check_probable(matrix, codes, weight)
-        machine, parameters = self._machine()
+        self._check_calibration(matrix, codes, weight)
+        machine, parameters = self._choose_machine()
         if machine == HARD and weight is not None:
             weight = (weight > 0.0).astype(float)
         intercept = self._intercept_rule()
-        together = self._together(matrix, codes, weight, machine, parameters, kernel, intercept, self._psd_rule)
-        self._judge(together.status, together.gap, together.message, together.caveats)
-        self._keep(matrix, codes, together, kernel)
-        self._calibrate(together, inputs.weights_of(sample_weight, n), deadline)
+        together = self._solve_all(matrix, codes, weight, machine, parameters, kernel, intercept, self._psd_rule)
+        self._report_status(together.status, together.gap, together.message, together.caveats)
+        self._store_solution(matrix, codes, together, kernel)
+        self._calibrate(together, inputs.check_weights(sample_weight, n), deadline)
 
     def _check_sums(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
         """Check the sums of the weights of each class, (k,), before any kernel value; n were added in floats."""
@@ -70,7 +70,7 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
             gone = self.classes_.tolist()[int(np.argmin(sums))]
             raise DataError(f"every sample of the class {gone!r} has weight 0: leave its samples out")
 
-    def _machine(self) -> tuple[str, dict[str, Any]]:
+    def _choose_machine(self) -> tuple[str, dict[str, Any]]:
         """Return the name of the machine of two classes, and its parameters."""
         raise NotImplementedError
 
@@ -78,26 +78,26 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
         """Tell whether the machines have an intercept."""
         return "free" if self.fit_intercept else None
 
-    def _keep(self, X: Matrix, codes: NDArray[np.intp], together: Together, kernel: Kernel) -> None:
+    def _store_solution(self, X: Matrix, codes: NDArray[np.intp], together: BinaryMachines, kernel: Kernel) -> None:
         """Store the attributes of scikit-learn's classifiers."""
         k = len(self.classes_)
-        size = self._scale(together)
+        size = self._compute_scale(together)
         self._solution = together
         self.results_ = together.results
         support = together.support[np.argsort(codes[together.support], kind="stable")]
         self._n_support = np.bincount(codes[support], minlength=k).astype(np.int32)
         self._pairs = bool(together.machines[0, 1] >= 0)
-        self.n_iter_: Any = np.asarray(self._iterations(together.iterations), dtype=np.int32)
-        if self._turned:
-            coef = voting.packed(together.coef, size, codes, support)
+        self.n_iter_: Any = np.asarray(self._count_iterations(together.iterations), dtype=np.int32)
+        if self._is_first_positive:
+            coef = voting.pack_dual_coef(together.coef, size, codes, support)
         else:
             coef = together.coef.toarray()[:, support] / size[:, None]
-        sign = -1.0 if self._turned else 1.0
+        sign = -1.0 if self._is_first_positive else 1.0
         w = None if together.w is None else sign * (together.w / size[:, None])
-        self._keep_functions(X, kernel, support, coef, sign * (together.b / size) + 0.0, w)
+        self._store_functions(X, kernel, support, coef, sign * (together.b / size) + 0.0, w)
 
     @property
-    def _turned(self) -> bool:
+    def _is_first_positive(self) -> bool:
         """Whether scikit-learn's signs are the other ones: of several pairs, f is positive for their first class."""
         return self._pairs and len(self.classes_) > 2
 
@@ -105,8 +105,8 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
         return -1.0 if len(self.classes_) == 2 else 1.0
 
     @property
-    def _ends(self) -> NDArray[np.intp] | None:
-        return np.concatenate([[0], np.cumsum(self._n_support)]) if self._turned else None
+    def _class_boundaries(self) -> NDArray[np.intp] | None:
+        return np.concatenate([[0], np.cumsum(self._n_support)]) if self._is_first_positive else None
 
     @property
     def n_support_(self) -> NDArray[Any]:
@@ -116,19 +116,19 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
         except AttributeError:
             raise AttributeError("n_support_ is there after fit") from None
 
-    def _values(self, X: Any) -> FloatArray:
+    def _evaluate(self, X: Any) -> FloatArray:
         """Evaluate f of each machine, (m, P); positive for the first of the two classes if there are more than two."""
-        matrix = self._predicting(X)
+        matrix = self._prepare_prediction(X)
         if self._n_support.sum() != len(self.support_):
             raise DataError(f"The internal representation of {type(self).__name__} was altered")
-        return self._scores.tied(matrix)
+        return self._scores.score_with_ties(matrix)
 
-    def _points(self, X: Any) -> Any:
-        return dense_rows(self._predicting(X))
+    def _prepare_points(self, X: Any) -> Any:
+        return to_memory(self._prepare_prediction(X))
 
-    def _model(self) -> AnyModel:
+    def _build_model(self) -> AnyModel:
         by_class = self.decision_function_shape == "ovr"
-        return self._likely(model_of(self, self._scores, self.classes_, by_class, bool(self.break_ties)))
+        return self._add_calibration(build_model(self, self._scores, self.classes_, by_class, bool(self.break_ties)))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the decision values of samples.
@@ -143,18 +143,18 @@ class KernelClassifier(GrowingClassifier, ProbableClassifier, KernelMachine):
             Of two classes f(x), positive for the second. With more, a score for each class ("ovr"), or the value of
             each pair, positive for its first class ("ovo").
         """
-        values = self._values(X)
-        if self._turned and self.decision_function_shape == "ovr":
-            return voting.scores(values, len(self.classes_))
+        values = self._evaluate(X)
+        if self._is_first_positive and self.decision_function_shape == "ovr":
+            return voting.compute_scores(values, len(self.classes_))
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> NDArray[Any]:
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ParameterError("break_ties must be False when decision_function_shape is 'ovo'")
-        values, k = self._values(X), len(self.classes_)
-        if self._turned and not self.break_ties:
-            return self.classes_[voting.winners(values, k)]
-        return labels_at(voting.scores(values, k) if self._turned else values, self.classes_)
+        values, k = self._evaluate(X), len(self.classes_)
+        if self._is_first_positive and not self.break_ties:
+            return self.classes_[voting.find_winners(values, k)]
+        return predict_labels(voting.compute_scores(values, k) if self._is_first_positive else values, self.classes_)
 
 
 class SVC(KernelClassifier):
@@ -188,16 +188,16 @@ class SVC(KernelClassifier):
     ['optimal', 'optimal', 'optimal']
     """
 
-    _takes: ClassVar[tuple[str, ...]] = ("C",)
-    _own: ClassVar[Mapping[str, Parameter]] = {
-        "C": Parameter(
+    _parameter_names: ClassVar[tuple[str, ...]] = ("C",)
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
+        "C": ParameterInfo(
             "float",
             "Penalty of slack, positive. `inf` is a hard margin, and raises `NotSeparableError` where there is none.",
-            1.0, positive_or_infinite,
+            1.0, check_penalty,
         )
     }  # fmt: skip
 
-    def _machine(self) -> tuple[str, dict[str, Any]]:
+    def _choose_machine(self) -> tuple[str, dict[str, Any]]:
         return (HARD, {}) if math.inf == self.C else (SOFT, {"C": self.C})
 
 
@@ -228,23 +228,28 @@ class NuSVC(KernelClassifier):
     True True
     """
 
-    _divided = True
-    _takes: ClassVar[tuple[str, ...]] = ("nu",)
-    _own: ClassVar[Mapping[str, Parameter]] = {
-        "nu": Parameter(
+    _is_divided_by_rho = True
+    _parameter_names: ClassVar[tuple[str, ...]] = ("nu",)
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
+        "nu": ParameterInfo(
             "float",
             "In (0, 1], and at most 2·min(S₊, S₋)/S of every two classes: a bound on the share of margin errors, and "
             "the least share of support vectors.",
-            0.5, share,
+            0.5,
+            check_share,
         ),
-        "fit_intercept": Parameter("bool", "False is refused: a ν-SVM has an intercept.", True, always("SVC")),
-        "multi_class": Parameter(
-            '{"ovo", "ovr"}', "More than two classes: a machine for every two, or one for each against all others.",
-            "ovo", one_of("ovo", "ovr"),
+        "fit_intercept": ParameterInfo(
+            "bool", "False is refused: a ν-SVM has an intercept.", True, check_intercept("SVC")
         ),
-    }  # fmt: skip
+        "multi_class": ParameterInfo(
+            '{"ovo", "ovr"}',
+            "More than two classes: a machine for every two, or one for each against all others.",
+            "ovo",
+            check_choice("ovo", "ovr"),
+        ),
+    }
 
-    def _machine(self) -> tuple[str, dict[str, Any]]:
+    def _choose_machine(self) -> tuple[str, dict[str, Any]]:
         return "NuSVM", {"nu": self.nu}
 
     def _check_sums(self, sums: FloatArray, n: int) -> None:
@@ -252,13 +257,13 @@ class NuSVC(KernelClassifier):
         first, second = np.triu_indices(len(sums), 1)
         one, other = (sums, sums.sum() - sums) if rest else (sums[first], sums[second])
         largest = float(np.min(2.0 * np.minimum(one, other) / np.maximum(one + other, np.finfo(float).tiny)))
-        if self.nu > largest * (1.0 + CLEARLY):
+        if self.nu > largest * (1.0 + NU_TOL):
             error = InfeasibleNuError(self.nu, largest)
             error.args = (f"specified nu is infeasible: {error}",)
             worst = int(np.argmin(np.minimum(one, other) / np.maximum(one + other, np.finfo(float).tiny)))
             pair = (worst, None) if rest else (int(first[worst]), int(second[worst]))
-            raise with_totals(error, sums, pair, rounding_of(n), self.classes_)
+            raise attach_class_totals(error, sums, pair, rounding_of(n), self.classes_)
         super()._check_sums(sums, n)
 
-    def _scale(self, together: Together) -> FloatArray:
+    def _compute_scale(self, together: BinaryMachines) -> FloatArray:
         return np.where(together.rho > 0.0, together.rho, 1.0)

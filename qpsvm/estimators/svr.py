@@ -11,50 +11,50 @@ from sklearn.base import RegressorMixin
 from qpsvm.base.arrays.checks import as_real
 from qpsvm.base.errors import ParameterError
 from qpsvm.estimators import inputs
-from qpsvm.estimators.growing import Growing
-from qpsvm.estimators.inputs import StoredScore
+from qpsvm.estimators.growing import IncrementalEstimator
+from qpsvm.estimators.inputs import StoredScoreMixin
 from qpsvm.estimators.intervals import IntervalRegressor
-from qpsvm.estimators.kernel_machine import OneMachine
-from qpsvm.estimators.left_out import dense_rows
-from qpsvm.estimators.parameters import Parameter, always, positive_or_infinite, share
+from qpsvm.estimators.kernel_machine import SingleMachine
+from qpsvm.estimators.left_out import to_memory
+from qpsvm.estimators.parameters import ParameterInfo, check_intercept, check_penalty, check_share
 from qpsvm.machines import EpsilonSVR
 from qpsvm.machines import NuSVR as NuProblem
 from qpsvm.machines import QuantileSVR as QuantileProblem
 
 #: What stands for an infinite C, one after the other: where no α reaches it, the solution is that of any larger one,
 #: and the smaller it is the less rounding the certificate has to count.
-VAST = (1e4, 1e8, 1e12)
+LARGE_PENALTIES = (1e4, 1e8, 1e12)
 
 #: In `SVMResult.kind`: at its bound.
-BOUND = 2
+AT_BOUND = 2
 
 
-class KernelRegressor(Growing, IntervalRegressor, StoredScore, RegressorMixin, OneMachine):  # type: ignore[misc]
+class KernelRegressor(IncrementalEstimator, IntervalRegressor, StoredScoreMixin, RegressorMixin, SingleMachine):  # type: ignore[misc]
     """Base of the regressors with a kernel."""
 
-    _takes: ClassVar[tuple[str, ...]] = ("C", "fit_intercept")
-    _own: ClassVar[Mapping[str, Parameter]] = {
-        "C": Parameter(
-            "float", "Penalty of an error beyond the tube, positive; `inf` allows none.", 1.0, positive_or_infinite
+    _parameter_names: ClassVar[tuple[str, ...]] = ("C", "fit_intercept")
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
+        "C": ParameterInfo(
+            "float", "Penalty of an error beyond the tube, positive; `inf` allows none.", 1.0, check_penalty
         )
     }
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        matrix, kernel = self._training(X)
+        matrix, kernel = self._prepare_training(X)
         n = matrix.shape[0]
-        target, weight = inputs.numbers_of(y, n), inputs.weights_of(sample_weight, n)
-        for C in VAST if math.inf == self.C else (self.C,):
-            result = self._solved(self._problem(matrix, target, kernel=kernel, weight=weight, C=C))
-            reached = math.inf == self.C and bool((result.kind == BOUND).any())
+        target, weight = inputs.check_targets(y, n), inputs.check_weights(sample_weight, n)
+        for C in LARGE_PENALTIES if math.inf == self.C else (self.C,):
+            result = self._solve_one(self._build_problem(matrix, target, kernel=kernel, weight=weight, C=C))
+            reached = math.inf == self.C and bool((result.kind == AT_BOUND).any())
             if not reached:
                 break
         if reached:
             raise ParameterError("C=inf: no f keeps every sample within its tube; give a finite C, or a wider tube")
-        self._keep_one(matrix, result)
+        self._store_result(matrix, result)
         self._left_out = None
 
-    def _points(self, X: Any) -> Any:
-        return dense_rows(self._predicting(X))
+    def _prepare_points(self, X: Any) -> Any:
+        return to_memory(self._prepare_prediction(X))
 
 
 class SVR(KernelRegressor):
@@ -79,7 +79,7 @@ class SVR(KernelRegressor):
     0.05 True
     """
 
-    _machine, _takes = EpsilonSVR, ("epsilon",)
+    _problem_class, _parameter_names = EpsilonSVR, ("epsilon",)
 
 
 class NuSVR(KernelRegressor):
@@ -104,15 +104,18 @@ class NuSVR(KernelRegressor):
     True True True
     """
 
-    _machine, _takes = NuProblem, ("nu",)
-    _own: ClassVar[Mapping[str, Parameter]] = {
-        "nu": Parameter(
+    _problem_class, _parameter_names = NuProblem, ("nu",)
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
+        "nu": ParameterInfo(
             "float",
             "In (0, 1]: a bound on the share of samples beyond the tube, and the least share of support vectors.",
-            0.5, share,
+            0.5,
+            check_share,
         ),
-        "fit_intercept": Parameter("bool", "False is refused: a ν-SVR has an intercept.", True, always("SVR")),
-    }  # fmt: skip
+        "fit_intercept": ParameterInfo(
+            "bool", "False is refused: a ν-SVR has an intercept.", True, check_intercept("SVR")
+        ),
+    }
 
 
 class QuantileSVR(KernelRegressor):
@@ -139,7 +142,7 @@ class QuantileSVR(KernelRegressor):
     True True
     """
 
-    _machine, _takes = QuantileProblem, ("quantile",)
-    _own: ClassVar[Mapping[str, Parameter]] = {
-        "quantile": Parameter("float", "In (0, 1): the share of the targets that is to lie below f.", 0.5, as_real)
+    _problem_class, _parameter_names = QuantileProblem, ("quantile",)
+    _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
+        "quantile": ParameterInfo("float", "In (0, 1): the share of the targets that is to lie below f.", 0.5, as_real)
     }

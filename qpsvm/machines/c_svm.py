@@ -31,7 +31,7 @@ f(x) = ⟨w, φ(x)⟩ + b. Samples may violate the margin y_i f(x_i) ≥ 1 by a 
 
 Implementation
 --------------
-`_record` states (CSVM.2) and (CSVM.10); `certify` measures (CSVM.8) sample by sample, see `certificate`.
+`_build_specification` states (CSVM.2) and (CSVM.10); `certify` measures (CSVM.8) sample by sample, see `certificate`.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.data.samples import ClassWeight, two_classes
+from qpsvm.data.samples import ClassWeight, build_binary_samples
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import upper_bounds
-from qpsvm.machines.problem.replaced import share_of, turned
-from qpsvm.program.record import Record
+from qpsvm.machines.problem.derived_problems import compute_nu, convert_problem
+from qpsvm.machines.problem.parameters import compute_upper_bounds
+from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -83,8 +83,8 @@ class CSVM(Problem):
     [1.] [0. 0. 0. 0.]
     """
 
-    textbook = ("CSVM.2", "½ {norm} + Σ C_i ξ_i", "y_i {f} ≥ 1 − ξ_i")
-    called, dual_tag, own = "C-SVM", "CSVM.10", ("C",)
+    _primal_notation = ("CSVM.2", "½ {norm} + Σ C_i ξ_i", "y_i {f} ≥ 1 − ξ_i")
+    _display_name, _dual_tag, _hyperparameters = "C-SVM", "CSVM.10", ("C",)
     C: FloatArray
 
     def __init__(
@@ -100,14 +100,16 @@ class CSVM(Problem):
         intercept: Intercept = "free",
         class_weight: ClassWeight = None,
     ) -> None:
-        samples = two_classes(X, y, sample_weight, class_weight)
+        samples = build_binary_samples(X, y, sample_weight, class_weight)
         super().__init__(samples, kernel, intercept, psd, constraints, C=C)
 
-    def _record(self) -> Record:
-        return Record(self.labels, 1.0, upper_bounds(self.C, self.samples))  # (CSVM.2), (CSVM.10)
+    def _build_specification(self) -> Specification:
+        return Specification(
+            self._active_target, 1.0, compute_upper_bounds(self.C, self.samples)
+        )  # (CSVM.2), (CSVM.10)
 
     def equivalent_nu_svm(self, result: SVMResult) -> Problem:
-        """The ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).
+        """Return the ν-SVM with the same decision function: ν = Σα_i / ΣC_i (Schölkopf et al. 2000, proposition 6).
 
         Parameters
         ----------
@@ -142,5 +144,5 @@ class CSVM(Problem):
         if self.intercept != "free":
             raise UnsupportedError(f"a ν-SVM has a free intercept, this problem has {self.intercept!r}")
         penalties = self.C * self.sample_weight
-        twin: Problem = turned(self, "NuSVM", penalties, scaled=True, nu=share_of(self, result, penalties))
+        twin: Problem = convert_problem(self, "NuSVM", penalties, scaled=True, nu=compute_nu(self, result, penalties))
         return twin

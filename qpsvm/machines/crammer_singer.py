@@ -30,16 +30,16 @@ the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weight
 
 Implementation
 --------------
-`primal_qp` of `forms` is (CSMC.2), `dual_qp` is (CSMC.9). With a penalised intercept, or none, it is the machine
-of LIBLINEAR's solver 4, which scikit-learn calls LinearSVC(multi_class="crammer_singer").
+`build_primal_qp` of `forms` is (CSMC.2), `build_dual_qp` is (CSMC.9). With a penalised intercept, or none, it is the
+machine of LIBLINEAR's solver 4, which scikit-learn calls LinearSVC(multi_class="crammer_singer").
 """
 
 from __future__ import annotations
 
-from qpsvm.machines.problem.all_in_one import JointProblem
+from qpsvm.machines.problem.all_in_one import AllInOneProblem
 
 
-class CrammerSinger(JointProblem):
+class CrammerSinger(AllInOneProblem):
     """Several classes in one program: f of the own class is to be 1 above that of every other, with one slack a sample.
 
     Parameters
@@ -73,5 +73,5 @@ class CrammerSinger(JointProblem):
     ['a' 'b' 'c']
     """
 
-    shared, name = True, "Crammer-Singer"
-    primal_tag, dual_tag = "CSMC.2", "CSMC.9"
+    _has_shared_slack, _short_name = True, "Crammer-Singer"
+    _primal_tag, _dual_tag = "CSMC.2", "CSMC.9"

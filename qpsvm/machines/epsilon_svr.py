@@ -40,7 +40,7 @@ is a weight of one more feature, 1 for every sample, as in (PHINGE.17).
 
 Implementation
 --------------
-`_record` states (ESVR.2) and (ESVR.10) over the 2n rows of (SVR.1).
+`_build_specification` states (ESVR.2) and (ESVR.10) over the 2n rows of (SVR.1).
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.exactly import exactly, inverses, joined
-from qpsvm.base.arrays.frozen import common_value, repeated
+from qpsvm.base.arrays.frozen import find_common_value, repeat_value
+from qpsvm.base.arrays.rationals import as_rationals, concatenate_rationals, divide_exactly
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.data.samples import numbers
+from qpsvm.data.samples import build_regression_samples
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import active_penalties, upper_bounds
-from qpsvm.machines.problem.regression import Regression
-from qpsvm.machines.problem.replaced import share_of, turned
-from qpsvm.program.record import Record
+from qpsvm.machines.problem.derived_problems import compute_nu, convert_problem
+from qpsvm.machines.problem.parameters import compute_active_penalties, compute_upper_bounds
+from qpsvm.machines.problem.regression import RegressionProblem
+from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -70,7 +70,7 @@ Loss = Literal["absolute", "squared"]
 ABSOLUTE, SQUARED = "½ {norm} + Σ C_i (ξ_i + ξ*_i)", "½ {norm} + Σ C_i (ξ_i² + ξ*_i²)"
 
 
-class EpsilonSVR(Regression):
+class EpsilonSVR(RegressionProblem):
     """ε-SVR: what f misses its target by beyond ε costs C a unit, or C times its square.
 
     Parameters
@@ -112,8 +112,8 @@ class EpsilonSVR(Regression):
     ['edge' 'inside' 'edge' 'inside' 'inside' 'beyond'] [-0.025 -0.275  0.3  ]
     """
 
-    textbook: tuple[str, ...] = ("ESVR.2", ABSOLUTE, "t_i − {f} ≤ ε + ξ_i", "{f} − t_i ≤ ε + ξ*_i")
-    called, dual_tag, own = "ε-SVR", "ESVR.10", ("C", "epsilon", "loss")
+    _primal_notation: tuple[str, ...] = ("ESVR.2", ABSOLUTE, "t_i − {f} ≤ ε + ξ_i", "{f} − t_i ≤ ε + ξ*_i")
+    _display_name, _dual_tag, _hyperparameters = "ε-SVR", "ESVR.10", ("C", "epsilon", "loss")
     width_formula = " + ε 1ᵀ(α⁺ + α⁻)"
     C: FloatArray
     epsilon: float
@@ -133,27 +133,38 @@ class EpsilonSVR(Regression):
         constraints: Any = None,
     ) -> None:
         super().__init__(
-            numbers(X, t, sample_weight), kernel, intercept, psd, constraints, C=C, epsilon=epsilon, loss=loss
+            build_regression_samples(X, t, sample_weight),
+            kernel,
+            intercept,
+            psd,
+            constraints,
+            C=C,
+            epsilon=epsilon,
+            loss=loss,
         )
 
-    def _keep(self, *, C: float | ArrayLike, epsilon: float, loss: Loss) -> None:  # type: ignore[override]
-        super()._keep(C=C, epsilon=epsilon, loss=loss)
-        tag, _, *rows = self.textbook
-        self.textbook = (tag, ABSOLUTE if loss == "absolute" else SQUARED, *rows)
-        self.called = "ε-SVR" if loss == "absolute" else "ε-SVR (squared)"
+    def _set_hyperparameters(self, *, C: float | ArrayLike, epsilon: float, loss: Loss) -> None:  # type: ignore[override]
+        super()._set_hyperparameters(C=C, epsilon=epsilon, loss=loss)
+        tag, _, *rows = self._primal_notation
+        self._primal_notation = (tag, ABSOLUTE if loss == "absolute" else SQUARED, *rows)
+        self._display_name = "ε-SVR" if loss == "absolute" else "ε-SVR (squared)"
 
-    def _record(self) -> Record:
+    def _build_specification(self) -> Specification:
         if self.loss == "absolute":
-            C = upper_bounds(self.C, self.samples)
-            same = common_value(C) if isinstance(C, np.ndarray) else None
-            both = repeated(same, 2 * len(C)) if same is not None else joined(*2 * [exactly(C, len(C))])
-            return self._two_sided(self.epsilon, both)  # (ESVR.2), (ESVR.10)
-        C = active_penalties(self.C, self.samples)
-        bend = inverses(C, Fraction(1, 2))
-        return self._two_sided(self.epsilon, np.inf, joined(bend, bend))
+            C = compute_upper_bounds(self.C, self.samples)
+            same = find_common_value(C) if isinstance(C, np.ndarray) else None
+            both = (
+                repeat_value(same, 2 * len(C))
+                if same is not None
+                else concatenate_rationals(*2 * [as_rationals(C, len(C))])
+            )
+            return self._specify_two_sided(self.epsilon, both)  # (ESVR.2), (ESVR.10)
+        C = compute_active_penalties(self.C, self.samples)
+        bend = divide_exactly(C, Fraction(1, 2))
+        return self._specify_two_sided(self.epsilon, np.inf, concatenate_rationals(bend, bend))
 
     def equivalent_nu_svr(self, result: SVMResult) -> Problem:
-        """The ν-SVR with the same f, whose tube has this width: ν = Σα_i / ΣC_i (Chang & Lin 2002, theorem 3).
+        """Return the ν-SVR with the same f, whose tube has this width: ν = Σα_i / ΣC_i (Chang & Lin 2002, theorem 3).
 
         Parameters
         ----------
@@ -163,7 +174,7 @@ class EpsilonSVR(Regression):
         Returns
         -------
         NuSVR
-            With the same C; its α is this one, and ε is among its `intervals`.
+            With the same C; its α is this one, and ε is among its `uses_intervals`.
 
         Raises
         ------
@@ -189,6 +200,6 @@ class EpsilonSVR(Regression):
                 f"a ν-SVR has the absolute loss and a free intercept, this problem has loss={self.loss!r} and "
                 f"intercept={self.intercept!r}"
             )
-        nu = share_of(self, result, self.C * self.sample_weight)
-        twin: Problem = turned(self, "NuSVR", C=self.C, nu=min(nu, 1.0))
+        nu = compute_nu(self, result, self.C * self.sample_weight)
+        twin: Problem = convert_problem(self, "NuSVR", C=self.C, nu=min(nu, 1.0))
         return twin

@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, NotSeparableError, QPSVMError, SolverError
 from qpsvm.base.resources.progress import Clock
@@ -45,13 +45,13 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import TEACHING_ROWS
 from qpsvm.bounds.restoration import infeasible
 from qpsvm.data.rows import RowSource, as_row_source
-from qpsvm.data.samples import two_classes
+from qpsvm.data.samples import build_binary_samples
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.evidence import without_margin, without_rows
-from qpsvm.machines.problem.judge import Judged, with_rounding_bound
-from qpsvm.machines.separability import HullDistance, nearest_hulls, shared_sample
-from qpsvm.program.record import Record
+from qpsvm.machines.problem.certifier import CertifiedOutcome, with_rounding_bound
+from qpsvm.machines.problem.evidence import build_constraints_error, build_margin_error
+from qpsvm.machines.separability import HullDistance, find_nearest_hulls, find_shared_sample
 from qpsvm.program.solution import Status
+from qpsvm.program.specification import Specification
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import PSDRule
 
@@ -100,8 +100,8 @@ class HardMargin(Problem):
     True
     """
 
-    textbook = ("HARD.2", "½ {norm}", "y_i {f} ≥ 1")
-    called, dual_tag = "hard margin", "HARD.9"
+    _primal_notation = ("HARD.2", "½ {norm}", "y_i {f} ≥ 1")
+    _display_name, _dual_tag = "hard margin", "HARD.9"
 
     def __init__(
         self,
@@ -111,14 +111,14 @@ class HardMargin(Problem):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
-        super().__init__(two_classes(X, y), kernel, "free", psd, constraints)
+        super().__init__(build_binary_samples(X, y), kernel, "free", psd, constraints)
         blocks = as_row_source(self.X).blocks()
         largest = max(float(max(part.max(), -part.min())) for part in (block.matrix for block in blocks))
         if 0.0 < largest < SMALLEST_VALUE and not isinstance(self.kernel, Precomputed):
             raise DataError(f"X has no entry beyond {largest:.1e}, whose square underflows: rescale")
 
-    def _record(self) -> Record:
-        return Record(self.labels, 1.0, np.inf)  # (HARD.2), (HARD.9); its certificate is (HARD.14)
+    def _build_specification(self) -> Specification:
+        return Specification(self._active_target, 1.0, np.inf)  # (HARD.2), (HARD.9); its certificate is (HARD.14)
 
     def hulls(self, hint: FloatArray | None = None, stopped: Callable[[], str | None] = lambda: None) -> HullDistance:
         """Find a common point of the hulls of the classes, or their distance. A decided answer is cached.
@@ -144,79 +144,85 @@ class HardMargin(Problem):
         >>> print(hulls.meet, hulls.u.round(6), hulls.v.round(6))
         True [0. 1. 0.] [0.5 0.  0.5]
         """
-        if not self._found:
-            found = self._search(np.zeros(len(self.labels)) if hint is None else hint, stopped)
+        if not self._hull_cache:
+            found = self._find_hulls(np.zeros(len(self._active_target)) if hint is None else hint, stopped)
             if found.undecided in ("time_limit", "interrupted"):
                 return found
-            self._found.append(found)
-        return self._found[0]
+            self._hull_cache.append(found)
+        return self._hull_cache[0]
 
-    @remembered
-    def _found(self) -> list[HullDistance]:
+    @cached
+    def _hull_cache(self) -> list[HullDistance]:
         """Cache of the hull distance for these samples and this kernel: empty until it is decided."""
         return []
 
-    def _search(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
+    def _find_hulls(self, hint: FloatArray, stopped: Callable[[], str | None]) -> HullDistance:
         """Find the distance of the hulls, by a shared sample or the nearest points."""
         outside = isinstance(self.kernel, Precomputed) or isinstance(self.X, RowSource)
-        shared = None if outside else shared_sample(self.X, self.labels)
-        return shared or nearest_hulls(self.space, self.labels, hint, stopped)
+        shared = None if outside else find_shared_sample(self.X, self._active_target)
+        return shared or find_nearest_hulls(self.space, self._active_target, hint, stopped)
 
-    def _judge(self, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None) -> Judged:
+    def _decide_outcome(
+        self, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None
+    ) -> CertifiedOutcome:
         if self.constraints:
-            return self._excluded(certificate) or super()._judge(certificate, said, tol, polished, clock)
-        stopped = (clock or Clock()).stopped
+            return self._find_infeasibility(certificate) or super()._decide_outcome(
+                certificate, said, tol, polished, clock
+            )
+        stopped = (clock or Clock()).find_stop_reason
         hulls: HullDistance | None = None
         if np.isinf(certificate.gap) or (certificate.gap > tol and polished and self.n <= FEW_ROWS):
             hulls = self.hulls(certificate.alpha, stopped)
             if hulls.meet and (np.isinf(certificate.gap) or hulls.distance == 0.0):  # a margin of rounding
-                error = without_margin(self, hulls.u, hulls.v, hulls.distance)
+                error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
                 if np.isinf(certificate.gap) or isinstance(error, NotSeparableError):
-                    return replace(certificate, gap=np.inf), _status(error), str(error), error
-            certificate = self._better(certificate, hulls, tol, polished)
-        result, status, message, own = super()._judge(certificate, said, tol, polished, clock)
+                    return replace(certificate, gap=np.inf), _status_of_error(error), str(error), error
+            certificate = self._improve_by_hulls(certificate, hulls, tol, polished)
+        result, status, message, own = super()._decide_outcome(certificate, said, tol, polished, clock)
         if np.isinf(result.gap) and hulls is not None:
             if not hulls.undecided:  # near or not: doubles found no margin at the nearest points
-                error = without_margin(self, hulls.u, hulls.v, hulls.distance)
-                return result, _status(error), str(error), error
+                error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
+                return result, _status_of_error(error), str(error), error
             status, until = UNDECIDED[hulls.undecided]
             message = f"whether the classes can be separated was not decided {until}. {message}".strip()
         return result, status, message, own
 
-    def _excluded(self, certificate: Certificate) -> Judged | None:
+    def _find_infeasibility(self, certificate: Certificate) -> CertifiedOutcome | None:
         """Return the outcome if a linear program proves that no point satisfies margin and constraints; else None."""
-        held = self.judge.held
-        weights = held.room.farkas if np.isinf(certificate.gap) else None
+        held = self._certifier.restoration
+        weights = held.row_feasibility.farkas if np.isinf(certificate.gap) else None
         if weights is None:
             return None
-        error = without_rows(infeasible(self.svm, held.bounds, held.rows, held.room, self._row_scale), self)
+        error = build_constraints_error(
+            infeasible(self.svm, held.bounds, held.rows, held.row_feasibility, self._constraint_scale), self
+        )
         if not weights[self.n :].any():  # the classes alone cannot be separated
-            u, v = (np.where(self.labels * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
-            error = without_margin(self, u / u.sum(), v / v.sum(), 0.0)
-        return certificate, _status(error), str(error), error
+            u, v = (np.where(self._active_target * side > 0, weights[: self.n], 0.0) for side in (1.0, -1.0))
+            error = build_margin_error(self, u / u.sum(), v / v.sum(), 0.0)
+        return certificate, _status_of_error(error), str(error), error
 
-    def _polished(
+    def _polish(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
     ) -> Certificate:
         """Polish the certificate, except at a point that separates nothing, if that is slow or useless."""
         if np.isinf(certificate.gap) and not self.constraints:
-            many = len(self.labels) > TEACHING_ROWS
-            if many or self.hulls(certificate.alpha, (clock or Clock()).stopped).meet:
+            many = len(self._active_target) > TEACHING_ROWS
+            if many or self.hulls(certificate.alpha, (clock or Clock()).find_stop_reason).meet:
                 return certificate
-        return super()._polished(certificate, tol, clock, each)
+        return super()._polish(certificate, tol, clock, each)
 
-    def _better(self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool) -> Certificate:
+    def _improve_by_hulls(
+        self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool
+    ) -> Certificate:
         """Return the better of this certificate and the one at the nearest points of the hulls."""
         if hulls.distance == np.inf:  # the search had no time to find any
             return certificate
         explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
-        start = self.judge.certify(hulls.u + hulls.v, explicit)
-        better = with_rounding_bound(
-            self, self._polished(start, tol) if polished and not hulls.undecided else start, tol
-        )
+        start = self._certifier.certify(hulls.u + hulls.v, explicit)
+        better = with_rounding_bound(self, self._polish(start, tol) if polished and not hulls.undecided else start, tol)
         return better if better.gap < certificate.gap else certificate
 
 
-def _status(error: QPSVMError) -> Status:
+def _status_of_error(error: QPSVMError) -> Status:
     """Return the status for an error: numerical error if nothing was decided, infeasible if there is no point."""
     return Status.NUMERICAL_ERROR if isinstance(error, SolverError) else Status.INFEASIBLE

@@ -38,7 +38,7 @@ C_i t²/(2κ) for t ≤ κ and C_i (t − κ/2) from there on: smooth where the 
 
 Implementation
 --------------
-`_record` states (HUBER.2) and (HUBER.10), with the diagonal of D as `curvature`.
+`_build_specification` states (HUBER.2) and (HUBER.10), with the diagonal of D as `curvature`.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.exactly import inverses
+from qpsvm.base.arrays.rationals import divide_exactly
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.data.samples import ClassWeight, two_classes
+from qpsvm.data.samples import ClassWeight, build_binary_samples
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import active_penalties
-from qpsvm.program.record import Record
-from qpsvm.result.svm_result import Kinds
+from qpsvm.machines.problem.parameters import compute_active_penalties
+from qpsvm.program.specification import Specification
+from qpsvm.result.svm_result import KindLabels
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
 
@@ -92,13 +92,13 @@ class HuberHinge(Problem):
     [0.35 1.   0.35 0.   1.  ]
     """
 
-    kinds: ClassVar[Kinds] = Kinds(
+    _kind_labels: ClassVar[KindLabels] = KindLabels(
         ("peripheral", "curve", "slope"),
         ("outside the margin", "inside it by at most the width", "inside it by more than the width"),
     )
-    textbook = ("HUBER.2", "½ {norm} + Σ C_i (ξ_i²/(2κ) + ζ_i)", "y_i {f} ≥ 1 − ξ_i − ζ_i")
-    called, dual_tag, own = "Huber hinge", "HUBER.10", ("C", "width")
-    curved_term = "½ Σ κα_i²/C_i"
+    _primal_notation = ("HUBER.2", "½ {norm} + Σ C_i (ξ_i²/(2κ) + ζ_i)", "y_i {f} ≥ 1 − ξ_i − ζ_i")
+    _display_name, _dual_tag, _hyperparameters = "Huber hinge", "HUBER.10", ("C", "width")
+    _curvature_term = "½ Σ κα_i²/C_i"
     C: FloatArray
     width: float
 
@@ -117,9 +117,17 @@ class HuberHinge(Problem):
         class_weight: ClassWeight = None,
     ) -> None:
         super().__init__(
-            two_classes(X, y, sample_weight, class_weight), kernel, intercept, psd, constraints, C=C, width=width
+            build_binary_samples(X, y, sample_weight, class_weight),
+            kernel,
+            intercept,
+            psd,
+            constraints,
+            C=C,
+            width=width,
         )
 
-    def _record(self) -> Record:
-        C = active_penalties(self.C, self.samples)
-        return Record(self.labels, 1.0, C, inverses(C, Fraction(self.width)))  # (HUBER.2), (HUBER.10)
+    def _build_specification(self) -> Specification:
+        C = compute_active_penalties(self.C, self.samples)
+        return Specification(
+            self._active_target, 1.0, C, divide_exactly(C, Fraction(self.width))
+        )  # (HUBER.2), (HUBER.10)

@@ -41,19 +41,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive
-from qpsvm.base.arrays.exactly import floats, sum_of
-from qpsvm.base.arrays.frozen import common_value, remembered
+from qpsvm.base.arrays.frozen import cached, find_common_value
+from qpsvm.base.arrays.rationals import from_floats, sum_floats
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.data.samples import ClassWeight, two_classes
+from qpsvm.data.samples import ClassWeight, build_binary_samples
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.evidence import with_sums
-from qpsvm.machines.problem.parameters import total_weight
+from qpsvm.machines.problem.derived_problems import convert_problem
+from qpsvm.machines.problem.evidence import attach_sums
+from qpsvm.machines.problem.parameters import sum_weights
 from qpsvm.machines.problem.reading import check_result
-from qpsvm.machines.problem.replaced import turned
-from qpsvm.program.record import Equality, Record
+from qpsvm.program.specification import Equality, Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import PSDRule
@@ -102,8 +102,8 @@ class NuSVM(Problem):
     True
     """
 
-    textbook = ("NUSVM.2", "½ {norm} − νρ + Σ a_i ξ_i", "y_i {f} ≥ ρ − ξ_i")
-    called, dual_tag, own = "ν-SVM", "NUSVM.11", ("nu",)
+    _primal_notation = ("NUSVM.2", "½ {norm} − νρ + Σ a_i ξ_i", "y_i {f} ≥ ρ − ξ_i")
+    _display_name, _dual_tag, _hyperparameters = "ν-SVM", "NUSVM.11", ("nu",)
     nu: float
 
     def __init__(
@@ -118,31 +118,35 @@ class NuSVM(Problem):
         *,
         class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight, class_weight), kernel, "free", psd, constraints, nu=nu)
+        super().__init__(
+            build_binary_samples(X, y, sample_weight, class_weight), kernel, "free", psd, constraints, nu=nu
+        )
 
-    def _keep(self, *, nu: float) -> None:  # type: ignore[override]
+    def _set_hyperparameters(self, *, nu: float) -> None:  # type: ignore[override]
         nu = as_positive(nu, "nu")
         if nu > 1:
             raise ParameterError(f"nu must be in (0, 1], got {nu!r}")
-        nu_max = float(self._largest)
+        nu_max = float(self._exact_nu_max)
         if nu > nu_max * (1 + 1e-12 + self.n * np.finfo(float).eps):
-            raise with_sums(InfeasibleNuError(nu, nu_max), self)
+            raise attach_sums(InfeasibleNuError(nu, nu_max), self)
         self.nu = min(nu, nu_max)
         self.nu_max = nu_max
 
-    @remembered
-    def _largest(self) -> Fraction:
+    @cached
+    def _exact_nu_max(self) -> Fraction:
         """ν_max."""
-        return largest_nu(self.sample_weight, self.y)
+        return compute_nu_max(self.sample_weight, self.y)
 
-    def _record(self) -> Record:
-        s, whole = self.taking_part(self.sample_weight), total_weight(self.samples)
-        nu, most = Fraction(self.nu), self._largest
+    def _build_specification(self) -> Specification:
+        s, whole = self._select_active(self.sample_weight), sum_weights(self.samples)
+        nu, most = Fraction(self.nu), self._exact_nu_max
         nu = min(nu, most) if self.nu == float(most) else nu  # whose float may be too large, (NUSVM.16)
         rho = Equality("nu", "rho", -1.0, -nu, "−1ᵀα = −ν")  # (NUSVM.6): negative, so that the multiplier is +ρ
-        return Record(self.labels, 0.0, floats(s, 1 / whole), groups=(rho,))  # (NUSVM.2), (NUSVM.11)
+        return Specification(
+            self._active_target, 0.0, from_floats(s, 1 / whole), groups=(rho,)
+        )  # (NUSVM.2), (NUSVM.11)
 
-    def in_own_units(self, alpha: FloatArray) -> FloatArray:
+    def _rescale_alpha(self, alpha: FloatArray) -> FloatArray:
         """Scale α to Σα = ν, (NUSVM.6).
 
         Parameters
@@ -157,8 +161,8 @@ class NuSVM(Problem):
         """
         return alpha * (self.nu / max(float(alpha.sum()), np.finfo(float).tiny))
 
-    def _note(self, certificate: Certificate) -> str:
-        note = super()._note(certificate)
+    def _describe_caveats(self, certificate: Certificate) -> str:
+        note = super()._describe_caveats(certificate)
         if certificate.rho == 0.0 and np.isfinite(certificate.gap):  # set by `Counting` alone
             note = (
                 "rho is 0: the reduced convex hulls meet as far as doubles can tell, the optimal w is 0, and f carries "
@@ -167,7 +171,7 @@ class NuSVM(Problem):
         return note.strip()
 
     def equivalent_c_svm(self, result: SVMResult) -> CSVM:
-        """The C-SVM with the same decision function up to the factor ρ: C = 1/(nρ), with weights s_i/(ρ Σs).
+        """Return the C-SVM with the same decision function up to the factor ρ: C = 1/(nρ), with weights s_i/(ρ Σs).
 
         Parameters
         ----------
@@ -203,14 +207,14 @@ class NuSVM(Problem):
                 f"equivalent to nu = {self.nu:g}; choose a larger nu"
             )
         C = 1.0 / (result.rho * float(self.sample_weight.sum()))
-        twin: CSVM = turned(self, "CSVM", scaled=True, C=C)
+        twin: CSVM = convert_problem(self, "CSVM", scaled=True, C=C)
         return twin
 
 
-def largest_nu(s: FloatArray, y: FloatArray) -> Fraction:
+def compute_nu_max(s: FloatArray, y: FloatArray) -> Fraction:
     """ν_max of (NUSVM.16) for weights and labels, (n,) each."""
-    if common_value(s) is not None:
+    if find_common_value(s) is not None:
         positive = int(np.count_nonzero(y > 0))
         return Fraction(2 * min(positive, len(y) - positive), len(y))
-    above, below = sum_of(s[y > 0]), sum_of(s[y < 0])
+    above, below = sum_floats(s[y > 0]), sum_floats(s[y < 0])
     return 2 * min(above, below) / (above + below)  # (NUSVM.16)

@@ -44,22 +44,22 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.exactly import joined, total_of
+from qpsvm.base.arrays.rationals import concatenate_rationals, sum_rationals
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.data.samples import numbers
+from qpsvm.data.samples import build_regression_samples
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.machines.problem.parameters import active_penalties, as_share
+from qpsvm.machines.problem.derived_problems import convert_problem
+from qpsvm.machines.problem.parameters import as_share, compute_active_penalties
 from qpsvm.machines.problem.reading import check_result
-from qpsvm.machines.problem.regression import Regression
-from qpsvm.machines.problem.replaced import turned
-from qpsvm.program.record import Equality, Record
+from qpsvm.machines.problem.regression import RegressionProblem
+from qpsvm.program.specification import Equality, Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import PSDRule
 
 
-class NuSVR(Regression):
+class NuSVR(RegressionProblem):
     """Regression with ν instead of ε: at most this share of the samples lies beyond the tube, at least as many support.
 
     Parameters
@@ -100,8 +100,13 @@ class NuSVR(Regression):
     True
     """
 
-    textbook = ("NUSVR.2", "½ {norm} + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i)", "t_i − {f} ≤ ε + ξ_i", "{f} − t_i ≤ ε + ξ*_i")
-    called, dual_tag, own = "ν-SVR", "NUSVR.11", ("C", "nu")
+    _primal_notation = (
+        "NUSVR.2",
+        "½ {norm} + ν ΣC_i ε + Σ C_i (ξ_i + ξ*_i)",
+        "t_i − {f} ≤ ε + ξ_i",
+        "{f} − t_i ≤ ε + ξ*_i",
+    )
+    _display_name, _dual_tag, _hyperparameters = "ν-SVR", "NUSVR.11", ("C", "nu")
     C: FloatArray
     nu: float
 
@@ -116,33 +121,35 @@ class NuSVR(Regression):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, "free", psd, constraints, C=C, nu=nu)
+        super().__init__(build_regression_samples(X, t, sample_weight), kernel, "free", psd, constraints, C=C, nu=nu)
 
-    def _keep(self, *, C: float | ArrayLike, nu: float) -> None:  # type: ignore[override]
-        super()._keep(C=C, nu=as_share(nu, feasible=True))
+    def _set_hyperparameters(self, *, C: float | ArrayLike, nu: float) -> None:  # type: ignore[override]
+        super()._set_hyperparameters(C=C, nu=as_share(nu, feasible=True))
 
     @property
-    def _still(self) -> FloatArray:
+    def _alpha_at_zero(self) -> FloatArray:
         return 0.5 * self.nu * self.svm.upper  # (NUSVR.6), half on either side
 
-    def _half_width(self, certificate: Certificate | None = None) -> float:
+    def _get_epsilon(self, certificate: Certificate | None = None) -> float:
         return 0.0 if certificate is None else max(certificate.multipliers["epsilon"], 0.0)
 
-    def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
-        found, epsilon = dict(certificate.intervals), self._half_width(certificate)
+    def _compute_extras(
+        self, certificate: Certificate
+    ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
+        found, epsilon = dict(certificate.intervals), self._get_epsilon(certificate)
         if "epsilon" in found:
             low, high = found["epsilon"]
             found["epsilon"] = max(min(low, epsilon), 0.0), max(high, epsilon)
         return {"epsilon": epsilon}, found
 
-    def _record(self) -> Record:
-        C = active_penalties(self.C, self.samples)
-        mass = Fraction(self.nu) * total_of(C)
+    def _build_specification(self) -> Specification:
+        C = compute_active_penalties(self.C, self.samples)
+        mass = Fraction(self.nu) * sum_rationals(C)
         width = Equality("nu", "epsilon", 1.0, mass, "1ᵀα⁺ + 1ᵀα⁻ = ν ΣC_i")  # (NUSVR.6)
-        return self._two_sided(0.0, joined(C, C), groups=(width,))  # (NUSVR.2), (NUSVR.11)
+        return self._specify_two_sided(0.0, concatenate_rationals(C, C), groups=(width,))  # (NUSVR.2), (NUSVR.11)
 
     def equivalent_epsilon_svr(self, result: SVMResult) -> EpsilonSVR:
-        """The ε-SVR with the same f: ε is the width that the result found, C is the same (Chang & Lin 2002).
+        """Return the ε-SVR with the same f: ε is the width that the result found, C is the same (Chang & Lin 2002).
 
         Parameters
         ----------
@@ -170,5 +177,5 @@ class NuSVR(Regression):
         0.25 True
         """
         check_result(self.samples, result)
-        twin: EpsilonSVR = turned(self, "EpsilonSVR", C=self.C, epsilon=result.epsilon, loss="absolute")
+        twin: EpsilonSVR = convert_problem(self, "EpsilonSVR", C=self.C, epsilon=result.epsilon, loss="absolute")
         return twin

@@ -46,12 +46,12 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.data.samples import unlabelled
+from qpsvm.data.samples import build_unlabelled_samples
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import total_weight
-from qpsvm.machines.problem.regression import Enclosing
-from qpsvm.machines.problem.replaced import turned
-from qpsvm.program.record import Equality, Record
+from qpsvm.machines.problem.derived_problems import convert_problem
+from qpsvm.machines.problem.parameters import sum_weights
+from qpsvm.machines.problem.regression import NoveltyProblem
+from qpsvm.program.specification import Equality, Specification
 from qpsvm.space.kernels.functions import RBF
 from qpsvm.space.kernels.gram import PSDRule
 
@@ -59,7 +59,7 @@ from qpsvm.space.kernels.gram import PSDRule
 CONSTANT = 1e-14
 
 
-class OneClass(Enclosing):
+class OneClass(NoveltyProblem):
     """One-class SVM: f(x) = ⟨w, φ(x)⟩ − ρ, negative for at most a share ν of the samples.
 
     Parameters
@@ -108,9 +108,9 @@ class OneClass(Enclosing):
     [ 1 -1]
     """
 
-    letters: ClassVar[Mapping[str, str]] = {"b": "rho"}
-    textbook = ("ONE.2", "½ {norm} − ν Σs_i ρ + Σ s_i ξ_i", "wᵀx_i ≥ ρ − ξ_i")
-    called, dual_tag = "one-class SVM", "ONE.10"
+    _variable_names: ClassVar[Mapping[str, str]] = {"b": "rho"}
+    _primal_notation = ("ONE.2", "½ {norm} − ν Σs_i ρ + Σ s_i ξ_i", "wᵀx_i ≥ ρ − ξ_i")
+    _display_name, _dual_tag = "one-class SVM", "ONE.10"
 
     def __init__(
         self,
@@ -121,20 +121,22 @@ class OneClass(Enclosing):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
-        samples = unlabelled(X, sample_weight)
+        samples = build_unlabelled_samples(X, sample_weight)
         super().__init__(samples, kernel, None, psd, constraints, nu=nu)  # Σα ≠ 0: nothing may be centred
 
-    def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
+    def _compute_extras(
+        self, certificate: Certificate
+    ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         low, high = certificate.b_interval  # (ONE.12), (ONE.19)
         return {"rho": 0.0 - certificate.b}, {"rho": (0.0 - high, 0.0 - low)}
 
-    def _record(self) -> Record:
-        s = self.taking_part(self.sample_weight)
-        plane = Equality("mass", "b", None, Fraction(self.nu) * total_weight(self.samples), "1ᵀα = ν Σs_i")  # (ONE.5)
-        return Record(np.ones(len(s)), 0.0, s, groups=(plane,))  # (ONE.2), (ONE.10)
+    def _build_specification(self) -> Specification:
+        s = self._select_active(self.sample_weight)
+        plane = Equality("mass", "b", None, Fraction(self.nu) * sum_weights(self.samples), "1ᵀα = ν Σs_i")  # (ONE.5)
+        return Specification(np.ones(len(s)), 0.0, s, groups=(plane,))  # (ONE.2), (ONE.10)
 
     def equivalent_svdd(self) -> Problem:
-        """The SVDD with the same samples inside and outside: for kernels whose K(x, x) is one number, (SVDD.20).
+        """Return the SVDD with the same samples inside and outside: for kernels whose K(x, x) is one number, (SVDD.20).
 
         Returns
         -------
@@ -158,7 +160,7 @@ class OneClass(Enclosing):
         True True
         """
         check_constant_diagonal(self)
-        twin: Problem = turned(self, "SVDD", scaled=True, nu=self.nu)
+        twin: Problem = convert_problem(self, "SVDD", scaled=True, nu=self.nu)
         return twin
 
 
@@ -168,7 +170,7 @@ def check_constant_diagonal(problem: Problem) -> None:
     least, most = int(np.argmin(diagonal)), int(np.argmax(diagonal))
     low, high = float(diagonal[least]), float(diagonal[most])
     if high - low > CONSTANT * high:
-        rows = problem.rows
+        rows = problem.active_rows
         raise UnsupportedError(
             f"a one-class SVM and an SVDD are the same where K(x, x) is one number; with {problem.kernel} it is "
             f"{low:g} at row {rows[least]} and {high:g} at row {rows[most]}; take an RBF kernel, or divide K(x, z) by "

@@ -46,15 +46,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.exactly import floats
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.rationals import from_floats
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.data.samples import ClassWeight, shares_of, two_classes
+from qpsvm.data.samples import ClassWeight, build_binary_samples, normalise_weights
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import total_weight
-from qpsvm.machines.problem.replaced import turned
-from qpsvm.program.record import Record
+from qpsvm.machines.problem.derived_problems import convert_problem
+from qpsvm.machines.problem.parameters import sum_weights
+from qpsvm.program.specification import Specification
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
 
@@ -90,8 +90,8 @@ class PrimalHinge(Problem):
     0.125 True
     """
 
-    textbook = ("PHINGE.2", "(λ/2) {norm} + Σ s_i ξ_i / Σs", "y_i {f} ≥ 1 − ξ_i")
-    dual_tag, unit_letter, own = "PHINGE.10", "λ", ("lam",)
+    _primal_notation = ("PHINGE.2", "(λ/2) {norm} + Σ s_i ξ_i / Σs", "y_i {f} ≥ 1 − ξ_i")
+    _dual_tag, _unit_symbol, _hyperparameters = "PHINGE.10", "λ", ("lam",)
     lam: float
 
     def __init__(
@@ -107,26 +107,30 @@ class PrimalHinge(Problem):
         *,
         class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight, class_weight), kernel, intercept, psd, constraints, lam=lam)
+        super().__init__(
+            build_binary_samples(X, y, sample_weight, class_weight), kernel, intercept, psd, constraints, lam=lam
+        )
 
-    @remembered
-    def shares(self) -> FloatArray:
+    @cached
+    def weight_shares(self) -> FloatArray:
         """Shares s_i/Σs of the rows that take part."""
-        s = self.taking_part(self.sample_weight)
-        return shares_of(s)
+        s = self._select_active(self.sample_weight)
+        return normalise_weights(s)
 
     @property
     def title(self) -> str:
         """The machine with its parameters."""
         return f"primal hinge loss, lambda = {self.lam:g}, intercept {self.intercept}, kernel {self.kernel}"
 
-    def _record(self) -> Record:
-        s, lam = self.taking_part(self.sample_weight), Fraction(self.lam)
-        upper = floats(s, 1 / (lam * total_weight(self.samples)))
-        return Record(self.labels, 1.0, upper, unit=lam)  # (PHINGE.2), (PHINGE.10); K + 1 for K is (PHINGE.17)
+    def _build_specification(self) -> Specification:
+        s, lam = self._select_active(self.sample_weight), Fraction(self.lam)
+        upper = from_floats(s, 1 / (lam * sum_weights(self.samples)))
+        return Specification(
+            self._active_target, 1.0, upper, unit=lam
+        )  # (PHINGE.2), (PHINGE.10); K + 1 for K is (PHINGE.17)
 
     def equivalent_c_svm(self) -> CSVM:
-        """The C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.15).
+        """Return the C-SVM with the same decision function: C_i = s_i/(λ Σs), (PHINGE.15).
 
         Returns
         -------
@@ -143,5 +147,5 @@ class PrimalHinge(Problem):
         [0.5 0.5 0.5 0.5] True
         """
         C = 1.0 / (self.lam * float(self.sample_weight.sum()))  # (PHINGE.15)
-        twin: CSVM = turned(self, "CSVM", C=C)
+        twin: CSVM = convert_problem(self, "CSVM", C=C)
         return twin

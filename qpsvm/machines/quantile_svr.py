@@ -43,21 +43,21 @@ from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.exactly import joined, multiples
+from qpsvm.base.arrays.rationals import concatenate_rationals, scale_exactly
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.data.samples import numbers
+from qpsvm.data.samples import build_regression_samples
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.machines.problem.parameters import active_penalties
-from qpsvm.machines.problem.regression import Regression
-from qpsvm.machines.problem.replaced import turned
-from qpsvm.program.record import Record
-from qpsvm.result.svm_result import Kinds
+from qpsvm.machines.problem.derived_problems import convert_problem
+from qpsvm.machines.problem.parameters import compute_active_penalties
+from qpsvm.machines.problem.regression import RegressionProblem
+from qpsvm.program.specification import Specification
+from qpsvm.result.svm_result import KindLabels
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
 
 
-class QuantileSVR(Regression):
+class QuantileSVR(RegressionProblem):
     """The conditional quantile of t: a unit above f costs Cτ, a unit below it C(1 − τ).
 
     Parameters
@@ -101,9 +101,11 @@ class QuantileSVR(Regression):
     True
     """
 
-    kinds: ClassVar[Kinds] = Kinds(("idle", "on", "off"), ("idle", "on the curve", "off it"), "off the curve")
-    textbook = ("QSVR.2", "½ {norm} + Σ C_i (τ ξ_i + (1 − τ) ξ*_i)", "t_i − {f} ≤ ξ_i", "{f} − t_i ≤ ξ*_i")
-    called, dual_tag, own = "quantile SVR", "QSVR.10", ("C", "quantile")
+    _kind_labels: ClassVar[KindLabels] = KindLabels(
+        ("idle", "on", "off"), ("idle", "on the curve", "off it"), "off the curve"
+    )
+    _primal_notation = ("QSVR.2", "½ {norm} + Σ C_i (τ ξ_i + (1 − τ) ξ*_i)", "t_i − {f} ≤ ξ_i", "{f} − t_i ≤ ξ*_i")
+    _display_name, _dual_tag, _hyperparameters = "quantile SVR", "QSVR.10", ("C", "quantile")
     C: FloatArray
     quantile: float
 
@@ -119,14 +121,18 @@ class QuantileSVR(Regression):
         intercept: Intercept = "free",
         constraints: Any = None,
     ) -> None:
-        super().__init__(numbers(X, t, sample_weight), kernel, intercept, psd, constraints, C=C, quantile=quantile)
+        super().__init__(
+            build_regression_samples(X, t, sample_weight), kernel, intercept, psd, constraints, C=C, quantile=quantile
+        )
 
-    def _record(self) -> Record:
-        C, tau = active_penalties(self.C, self.samples), Fraction(self.quantile)
-        return self._two_sided(0.0, joined(multiples(C, tau), multiples(C, 1 - tau)))  # (QSVR.2), (QSVR.10)
+    def _build_specification(self) -> Specification:
+        C, tau = compute_active_penalties(self.C, self.samples), Fraction(self.quantile)
+        return self._specify_two_sided(
+            0.0, concatenate_rationals(scale_exactly(C, tau), scale_exactly(C, 1 - tau))
+        )  # (QSVR.2), (QSVR.10)
 
     def equivalent_epsilon_svr(self) -> EpsilonSVR:
-        """The ε-SVR that is the same problem, for τ = ½: ε = 0, and ½C for C.
+        """Return the ε-SVR that is the same problem, for τ = ½: ε = 0, and ½C for C.
 
         Returns
         -------
@@ -151,5 +157,5 @@ class QuantileSVR(Regression):
             raise ParameterError(
                 f"the two sides of an ε-SVR have one price, so only the median is one: quantile is {self.quantile:g}"
             )
-        twin: EpsilonSVR = turned(self, "EpsilonSVR", C=0.5 * self.C, epsilon=0.0, loss="absolute")
+        twin: EpsilonSVR = convert_problem(self, "EpsilonSVR", C=0.5 * self.C, epsilon=0.0, loss="absolute")
         return twin

@@ -27,10 +27,10 @@ A is the matrix with a row for each pair, A_ki = 1, A_kj = −1 and 0 elsewhere.
 
 Implementation
 --------------
-`_record` states (RANK.2) and (RANK.9). A is its `mix`, (DUAL.6): of a kernel that is not linear, neither AKAᵀ
-nor differences of samples are made for it. The pairs of a target are all within its groups, or some of them.
-The members of a group are sorted by how good they are. Then the worse ones of a sample are the first ones of its group,
-and the pairs can be counted, and any of them named, without a list of all: there may be n²/2 of them.
+`_build_specification` states (RANK.2) and (RANK.9). A is its `mix`, (DUAL.6): of a kernel that is not linear, neither
+AKAᵀ nor differences of samples are made for it. The pairs of a target are all within its groups, or some of them. The
+members of a group are sorted by how good they are. Then the worse ones of a sample are the first ones of its group, and
+the pairs can be counted, and any of them named, without a list of all: there may be n²/2 of them.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_positive, raw_array
-from qpsvm.base.arrays.exactly import products
-from qpsvm.base.arrays.frozen import remembered, repeated
+from qpsvm.base.arrays.checks import LARGEST_VALUE, as_finite_vector, as_positive, as_raw_array
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import cached, repeat_value
+from qpsvm.base.arrays.rationals import multiply_exactly
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, TooLargeError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.kinds import is_table
 from qpsvm.data.rows import as_row_source
-from qpsvm.data.samples import features, numbers, stored
+from qpsvm.data.samples import build_regression_samples, check_features, open_stored
 from qpsvm.machines.problem.base import Problem
-from qpsvm.program.record import Record
+from qpsvm.program.specification import Specification
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
-from qpsvm.result.svm_result import Kinds
+from qpsvm.result.svm_result import KindLabels
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import PSDRule
 
 #: Most pairs that are made of a target: their numbers and multipliers take some 100 B each, a gigabyte in all.
-MOST_PAIRS = 10_000_000
+MAX_PAIRS = 10_000_000
 #: How many are drawn at once for each that is wanted: some are drawn twice.
 DRAWN = 1.1
 
@@ -70,31 +70,31 @@ class PairOrder(NamedTuple):
     """The pairs of a target, in order, without a list of them.
 
     members (n,): The samples, group after group, from the worst to the best of each.
-    first, worse (n,): Where a member's group begins, and how many of it are worse.
+    first, n_worse (n,): Where a member's group begins, and how many of it are worse.
     """
 
     members: IntArray
     first: IntArray
-    worse: IntArray
+    n_worse: IntArray
 
     @property
     def total(self) -> int:
         """Number of pairs."""
-        return int(self.worse.sum())
+        return int(self.n_worse.sum())
 
     def at(self, numbers: IntArray) -> IntArray:
-        """The pairs of these numbers, from 0 to total − 1: (k, 2)."""
-        ends = np.cumsum(self.worse)
+        """Return the pairs of these numbers, from 0 to total − 1: (k, 2)."""
+        ends = np.cumsum(self.n_worse)
         better = np.searchsorted(ends, numbers, side="right")
-        place = numbers - (ends[better] - self.worse[better])
+        place = numbers - (ends[better] - self.n_worse[better])
         return np.column_stack([self.members[better], self.members[self.first[better] + place]])
 
 
-def pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
-    """The pairs of samples of the same group with different y (n,). Raises DataError."""
+def find_pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
+    """Return the pairs of samples of the same group with different y (n,). Raises DataError."""
     names: NDArray[np.intp] = np.zeros(len(y), dtype=np.intp)
     if groups is not None:
-        raw = raw_array(groups, "groups")
+        raw = as_raw_array(groups, "groups")
         if raw.shape != y.shape:
             raise DataError(f"groups has shape {raw.shape} where {y.shape} is expected: one for each row of X")
         names = np.unique(raw, return_inverse=True)[1].reshape(y.shape)
@@ -107,28 +107,28 @@ def pair_order(y: FloatArray, groups: ArrayLike | None) -> PairOrder:
     return PairOrder(members, first, equal - first)
 
 
-def made_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
+def list_pairs(y: FloatArray, groups: ArrayLike | None) -> IntArray:
     """List all pairs (better, worse) within the groups: (m, 2). Raises DataError, TooLargeError."""
-    order = pair_order(y, groups)
+    order = find_pair_order(y, groups)
     if not order.total:
         where = "all samples are" if groups is None else "the samples of every group are"
         raise DataError(f"there is no pair: {where} equally good")
-    if order.total > MOST_PAIRS:
+    if order.total > MAX_PAIRS:
         raise TooLargeError(
-            f"y makes {order.total} pairs, more than {MOST_PAIRS}: compare fewer samples with each other by groups=, "
+            f"y makes {order.total} pairs, more than {MAX_PAIRS}: compare fewer samples with each other by groups=, "
             "or take some of the pairs, pairs=Ranking.sampled_pairs(y, 1_000_000)"
         )
     return order.at(np.arange(order.total))
 
 
-def sampled_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | None) -> IntArray:
-    """Different pairs (better, worse) within the groups, each as likely as any other: (at most `most`, 2).
+def draw_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int | None) -> IntArray:
+    """Draw distinct pairs (better, worse) within the groups, uniformly: (at most `most`, 2).
 
     Raises DataError.
     """
-    order = pair_order(y, groups)
+    order = find_pair_order(y, groups)
     if order.total <= most:
-        return made_pairs(y, groups)
+        return list_pairs(y, groups)
     rng = np.random.default_rng(seed)
     if order.total < 2 * most:
         return order.at(np.sort(rng.choice(order.total, most, replace=False)))
@@ -141,7 +141,7 @@ def sampled_pairs(y: FloatArray, most: int, groups: ArrayLike | None, seed: int 
 
 def as_pairs(pairs: ArrayLike, n: int) -> IntArray:
     """Check pairs of different samples: (m, 2). Raises DataError, DataTypeError."""
-    raw = raw_array(pairs, "pairs")
+    raw = as_raw_array(pairs, "pairs")
     if not raw.size:
         raise DataError("pairs is empty: there is nothing to put in order")
     if raw.ndim != 2 or raw.shape[1] != 2:
@@ -177,7 +177,7 @@ class Ranking(Problem):
     Attributes
     ----------
     pairs : ndarray of int, shape (m, 2)
-        The pairs (better, worse). `alpha`, `xi` and `kind` of a result have an entry for each.
+        The pairs (better, worse). `alpha`, `xi` and `select_kind` of a result have an entry for each.
 
     Raises
     ------
@@ -187,7 +187,7 @@ class Ranking(Problem):
     DataTypeError, ParameterError
         See `Problem`.
     TooLargeError
-        y makes more than ten million pairs: give groups, or `sampled_pairs`.
+        y makes more than ten million pairs: give groups, or `draw_pairs`.
 
     See Also
     --------
@@ -219,11 +219,11 @@ class Ranking(Problem):
     1.0
     """
 
-    kinds: ClassVar[Kinds] = Kinds(
+    _kind_labels: ClassVar[KindLabels] = KindLabels(
         ("ordered", "edge", "violator"), ("in order", "just in order", "out of order"), "out of order"
     )
-    textbook = ("RANK.2", "½ {norm} + Σ C_k ξ_k", "wᵀ(x_i − x_j) ≥ 1 − ξ_k")
-    dual_tag, own, learns = "RANK.9", ("C",), "ranks"
+    _primal_notation = ("RANK.2", "½ {norm} + Σ C_k ξ_k", "wᵀ(x_i − x_j) ≥ 1 − ξ_k")
+    _dual_tag, _hyperparameters, _target_kind = "RANK.9", ("C",), "ranks"
     C: float
 
     def __init__(
@@ -239,27 +239,27 @@ class Ranking(Problem):
         constraints: Any = None,
     ) -> None:
         groups = X.groups if groups is None and pairs is None and is_table(X) else groups
-        X, y, sample_weight = stored(X, y, sample_weight)
-        values = np.zeros(features(X)[0].shape[0]) if y is None else y
-        super().__init__(numbers(X, values, sample_weight, "y"), kernel, None, psd, constraints)
+        X, y, sample_weight = open_stored(X, y, sample_weight)
+        values = np.zeros(check_features(X)[0].shape[0]) if y is None else y
+        super().__init__(build_regression_samples(X, values, sample_weight, "y"), kernel, None, psd, constraints)
         if pairs is not None and groups is not None:
             raise DataError("groups say which pairs y makes: give groups or pairs, not both")
         if pairs is None and y is None:
             raise DataError("Ranking needs y, how good each sample is, or pairs (better, worse) of row numbers")
         target = self.samples.target
-        self.pairs: IntArray = made_pairs(target, groups) if pairs is None else as_pairs(pairs, self.n)
-        if not self.in_dual.any():
+        self.pairs: IntArray = list_pairs(target, groups) if pairs is None else as_pairs(pairs, self.n)
+        if not self._active_variables.any():
             raise DataError("there is no pair whose samples both have a positive weight")
-        self._keep(C=C)
+        self._set_hyperparameters(C=C)
 
-    def _keep(self, *, C: float) -> None:  # type: ignore[override]
+    def _set_hyperparameters(self, *, C: float) -> None:  # type: ignore[override]
         self.C = as_positive(C, "C")
         if float(np.log(self.C) + 2.0 * np.log(self.sample_weight.max())) > np.log(LARGEST_VALUE):
             raise ParameterError("C times the weights of a pair overflows: divide them by a constant")
 
     @staticmethod
     def sampled_pairs(y: ArrayLike, most: int, groups: ArrayLike | None = None, seed: int | None = 0) -> IntArray:
-        """Some of the pairs that y makes, drawn at random, for `pairs`.
+        """Draw some of the pairs of y at random, for the argument `pairs`.
 
         n samples make up to n²/2 pairs; often a share of them gives nearly the same order.
 
@@ -298,8 +298,8 @@ class Ranking(Problem):
         >>> print(pairs.shape, qpsvm.Ranking(X, y).concordance(result.predict(X)) > 0.99)
         (5000, 2) True
         """
-        values = raw_array(y, "y")
-        return sampled_pairs(as_finite_vector(values, "y", values.size), _as_count(most), groups, seed)
+        values = as_raw_array(y, "y")
+        return draw_pairs(as_finite_vector(values, "y", values.size), _check_count(most), groups, seed)
 
     def concordance(self, f: ArrayLike) -> float:
         """The share of the pairs that scores put in order; a tie counts half. (1 + Kendall's τ)/2 where y has no ties.
@@ -336,48 +336,48 @@ class Ranking(Problem):
         return f"ranking SVM, C = {self.C:g}, {len(self.pairs)} pairs, kernel {self.kernel}"
 
     @property
-    def shown_pairs(self) -> IntArray:
+    def _sample_pairs(self) -> IntArray:
         """The pairs (better, worse): (m, 2)."""
         return self.pairs
 
     @property
-    def alphas(self) -> int:
+    def _n_dual_variables(self) -> int:
         """Number of pairs."""
         return len(self.pairs)
 
-    @remembered
-    def in_dual(self) -> NDArray[np.bool_]:
+    @cached
+    def _active_variables(self) -> NDArray[np.bool_]:
         """The pairs of which both samples take part: (m,)."""
         found: NDArray[np.bool_] = np.all((self.sample_weight > 0)[self.pairs], axis=1)
         return found
 
-    def _absent(
+    def _fill_inactive(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
         del rows, certificate
-        left = ~self.in_dual
+        left = ~self._active_variables
         f = model.decision_function(as_row_source(self.X).matrix())
         yf[left], margin[left] = f[self.pairs[left, 0]] - f[self.pairs[left, 1]], 1.0
 
-    def _record(self) -> Record:
-        pairs, weight = self.pairs[self.in_dual], self.sample_weight
+    def _build_specification(self) -> Specification:
+        pairs, weight = self.pairs[self._active_variables], self.sample_weight
         m, place = len(pairs), np.zeros(self.n, dtype=np.intp)
-        place[self.rows] = np.arange(len(self.rows))
+        place[self.active_rows] = np.arange(len(self.active_rows))
         parts = (np.tile([1.0, -1.0], m), place[pairs].ravel(), np.arange(0, 2 * m + 1, 2))
-        return Record(  # (RANK.2), (RANK.9)
-            repeated(1.0, m), 1.0, products(weight[pairs[:, 0]], weight[pairs[:, 1]], Fraction(self.C)),
-            mix=sp.csr_array(parts, shape=(m, len(self.rows))),
+        return Specification(  # (RANK.2), (RANK.9)
+            repeat_value(1.0, m), 1.0, multiply_exactly(weight[pairs[:, 0]], weight[pairs[:, 1]], Fraction(self.C)),
+            mix=sp.csr_array(parts, shape=(m, len(self.active_rows))),
         )  # fmt: skip
 
-    def _dual_formula(self, svm: SVMDual) -> str:
+    def _format_dual_formula(self, svm: SVMDual) -> str:
         del svm
         return "½ αᵀQα − 1ᵀα,  Q = AKAᵀ,  (Aᵀα)_i = what sample i wins less what it loses"
 
 
-def _as_count(most: Any) -> int:
+def _check_count(most: Any) -> int:
     """Check how many pairs are wanted."""
     if isinstance(most, bool) or not isinstance(most, (int, np.integer)):
-        raise ParameterTypeError(f"most must be a whole number of pairs, got {shown(most)}")
+        raise ParameterTypeError(f"most must be a whole number of pairs, got {format_value(most)}")
     if most < 1:
         raise ParameterError(f"most must be at least 1, got {most}")
     return int(most)

@@ -31,39 +31,41 @@ ALL_IN_ONE = {
     "weston-watkins": ("weston_watkins", "WestonWatkins"),
 }
 #: The modules that are imported when somebody asks for their machine.
-LATE = {f"qpsvm.machines.{file}": (name,) for file, name in (*FILES.values(), *ALL_IN_ONE.values()) if name != "CSVM"}
+LAZY_IMPORTS = {
+    f"qpsvm.machines.{file}": (name,) for file, name in (*FILES.values(), *ALL_IN_ONE.values()) if name != "CSVM"
+}
 
 
-def machine(word: str) -> Any:
+def load_machine(word: str) -> Any:
     """Import and return the class of a machine."""
     file, name = {**FILES, **ALL_IN_ONE}[word]
     return getattr(import_module(f"qpsvm.machines.{file}"), name)
 
 
 def is_registered(kind: type) -> bool:
-    """Whether a class is one of these machines, which all have an exact program; one of a user's is not."""
+    """Return whether a class is one of these machines, which all have an exact program; one of a user's is not."""
     return (kind.__module__.removeprefix("qpsvm.machines."), kind.__name__) in FILES.values()
 
 
 @cache
-def _defaults(kind: Any) -> dict[str, Any]:
-    """Parameters of a constructor with their defaults: of the function itself, since Sphinx replaces signatures."""
+def _read_defaults(kind: Any) -> dict[str, Any]:
+    """Return the defaults of a constructor by parameter, from the function itself, since Sphinx replaces signatures."""
     make = kind.__init__
     names, values = make.__code__.co_varnames[: make.__code__.co_argcount], make.__defaults__ or ()
     return {**dict(zip(names[len(names) - len(values) :], values, strict=True)), **(make.__kwdefaults__ or {})}
 
 
-def options(kind: Any) -> tuple[str, ...]:
+def list_options(kind: Any) -> tuple[str, ...]:
     """List the options besides samples and kernel: the hyperparameters, and the intercept if the machine takes one."""
-    return (*kind.own, *(("intercept",) if "intercept" in _defaults(kind) else ()))
+    return (*kind._hyperparameters, *(("intercept",) if "intercept" in _read_defaults(kind) else ()))
 
 
-def default(option: str) -> Any:
+def find_default(option: str) -> Any:
     """Return the default of an option: that of the first machine that has it."""
-    kind = next(each for each in map(machine, FILES) if option in options(each))
-    return _defaults(kind)[option]
+    kind = next(each for each in map(load_machine, FILES) if option in list_options(each))
+    return _read_defaults(kind)[option]
 
 
-def usual_kernel(kind: Any) -> str:
+def find_default_kernel(kind: Any) -> str:
     """Return the name of the default kernel."""
-    return "linear" if type(_defaults(kind)["kernel"]).__name__ == "Linear" else "rbf"
+    return "linear" if type(_read_defaults(kind)["kernel"]).__name__ == "Linear" else "rbf"

@@ -2,7 +2,7 @@
 
     (SEP.1)  u, v ≥ 0, 1ᵀu = 1, 1ᵀv = 1 with Σ u_i z_i = Σ v_j z_j:  no hyperplane separates the classes (theorem of the
              alternative, Bennett & Mangasarian 1992). Else the difference of the nearest points is a direction that
-             does, `nearest_points`
+             does, `find_nearest_points`
     (SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
              that w puts on the wrong side of its margin, until there are none
 
@@ -31,8 +31,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import lapack
 
+from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.arrays.words import outline
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
 
@@ -67,7 +67,7 @@ class NearestPoints:
     stopped: str | None = None
 
 
-def nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str | None]) -> NearestPoints:
+def find_nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str | None]) -> NearestPoints:
     """Solve (NEAR.1). Shapes: Z (n, r), y (n,)."""
     E = np.column_stack([y > 0, y < 0]).astype(np.float64)
     size = float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))
@@ -82,7 +82,7 @@ def nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str | Non
         if why or not iterate.step():
             best = replace(best, stopped=why)
             break
-        x = iterate.normalised()
+        x = iterate.normalise()
         upper, lower = iterate.bounds(x)
         idle += 1
         if upper < best.upper:
@@ -105,7 +105,7 @@ class _Iterate:
         self.lam: FloatArray = np.array([values[column > 0].min() for column in E.T]) - inside
         self.s: FloatArray = values - E @ self.lam
 
-    def normalised(self) -> FloatArray:
+    def normalise(self) -> FloatArray:
         """x with weights that sum to 1 in each class."""
         out: FloatArray = self.x / (self.E @ (self.E.T @ self.x))
         return out
@@ -117,25 +117,25 @@ class _Iterate:
         return float(np.linalg.norm(self.D.T @ x)), lower / length if length > 0 else -np.inf
 
     def step(self) -> bool:
-        """Predictor and corrector; False where (NEAR.4) cannot be factorised or solved any more."""
+        """Take a predictor and corrector step; return False if (NEAR.4) can no longer be factorised or solved."""
         x, s = self.x, self.s
-        system = self._factorised(x / s)
+        system = self._factorise(x / s)
         if system is None:
             return False
         factor, scale = system
         dx, ds, *_ = self._direction(factor, scale, -x * s)
-        length = min(_length(x, dx), _length(s, ds))
+        length = min(_compute_step_length(x, dx), _compute_step_length(s, ds))
         mean = float(x @ s) / len(x)
         centring = (float((x + length * dx) @ (s + length * ds)) / len(x) / mean) ** 3
         dx, ds, dw, dlam = self._direction(factor, scale, centring * mean - x * s - dx * ds)
         if not all(np.isfinite(part).all() for part in (dx, ds, dw, dlam)):
             return False
-        length = min(1.0, STEP * min(_length(x, dx), _length(s, ds)))
+        length = min(1.0, STEP * min(_compute_step_length(x, dx), _compute_step_length(s, ds)))
         self.x, self.s = x + length * dx, s + length * ds
         self.w, self.lam = self.w + length * dw, self.lam + length * dlam
         return bool((self.x > 0).all() and (self.s > 0).all())
 
-    def _factorised(self, theta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    def _factorise(self, theta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
         """The Cholesky factor of (NEAR.4), scaled to a unit diagonal, and the scale: (r + 2, r + 2) and (r + 2,)."""
         half = np.sqrt(theta)[:, None] * self.B
         M = half.T @ half
@@ -170,8 +170,8 @@ class _Iterate:
         return dx, ds, q[:r], q[r:]
 
 
-def _length(v: FloatArray, dv: FloatArray) -> float:
-    """The largest step, up to 1, that keeps v + step·dv ≥ 0."""
+def _compute_step_length(v: FloatArray, dv: FloatArray) -> float:
+    """Return the largest step, up to 1, that keeps v + step·dv ≥ 0."""
     falling = dv < 0
     return min(1.0, float((-v[falling] / dv[falling]).min())) if falling.any() else 1.0
 
@@ -200,7 +200,7 @@ class HullDistance:
         where it is only known as Σ u_i z_i − Σ v_j z_j.
     undecided or None: Why the search ended before it knew ("time_limit", "interrupted", "iteration_limit");
         then the weights and the distance are the best that it had.
-    apart: Whether the direction separates, however near they are.
+    is_separated: Whether the direction separates, however near they are.
     """
 
     u: FloatArray
@@ -208,23 +208,23 @@ class HullDistance:
     distance: float
     direction: FloatArray
     undecided: str | None = None
-    apart: bool = False
+    is_separated: bool = False
 
     def __repr__(self) -> str:
-        return outline("HullDistance", **vars(self))
+        return build_repr("HullDistance", **vars(self))
 
     @property
     def meet(self) -> bool:
         """Whether the hulls meet as far as doubles tell: no proof that they do."""
-        return self.distance < MEETING and not self.apart
+        return self.distance < MEETING and not self.is_separated
 
 
-def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
-    """The simplest proof of all, for any kernel: the same sample in both classes. None where there is none.
+def find_shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
+    """Find a sample that is in both classes, which decides the question for any kernel; None if there is none.
 
     Shapes: X (n, d), y (n,).
     """
-    keys = list(_keys(X))
+    keys = list(_iter_row_keys(X))
     negative = {keys[j]: j for j in np.flatnonzero(y < 0).tolist()}
     for i in np.flatnonzero(y > 0).tolist():
         if keys[i] in negative:
@@ -234,8 +234,8 @@ def shared_sample(X: Matrix, y: FloatArray) -> HullDistance | None:
     return None
 
 
-def _keys(X: Matrix) -> Iterator[bytes]:
-    """For each row the bytes of its numbers, the same for 0 and −0, of sparse rows with their places."""
+def _iter_row_keys(X: Matrix) -> Iterator[bytes]:
+    """Iterate over the bytes of each row, equal for 0 and −0; sparse rows include their column indices."""
     step = max(BLOCK_NUMBERS // max(X.shape[1], 1), 1)
     for start in range(0, X.shape[0], step):
         if not sp.issparse(X):
@@ -248,50 +248,52 @@ def _keys(X: Matrix) -> Iterator[bytes]:
             yield part.indices[first:last].tobytes() + part.data[first:last].tobytes()
 
 
-def nearest_hulls(
+def find_nearest_hulls(
     space: FeatureSpace, y: FloatArray, hint: FloatArray, stopped: Callable[[], str | None]
 ) -> HullDistance:
-    """(SEP.2): the nearest points of the hulls, by a set of rows that grows where there are many.
+    """Find the nearest points of the hulls, (SEP.2), on a growing set of rows if there are many.
 
     Shapes: y (n,), hint (n,).
     """
-    rows = _first_rows(y, hint)
+    rows = _select_first_rows(y, hint)
     for _ in range(ROUNDS):
         why = stopped()
         if why:
-            return _uniform(y, why)
-        Z = _coordinates(space, rows)
-        points = nearest_points(Z, y[rows], stopped)
+            return _build_undecided(y, why)
+        Z = _compute_coordinates(space, rows)
+        points = find_nearest_points(Z, y[rows], stopped)
         beta = np.zeros(len(y))
         beta[rows] = points.x * y[rows]
-        if points.stopped or points.upper < MEETING * _longest(Z) or len(rows) == len(y):
-            found = _measured(space, y, beta, points.upper, points.stopped)
+        if points.stopped or points.upper < MEETING * _compute_longest_row(Z) or len(rows) == len(y):
+            found = _measure_distance(space, y, beta, points.upper, points.stopped)
             apart = space.is_linear and len(rows) == len(y) and points.lower > APART * points.upper
             if apart:  # by what is not Σβ_i x_i with its rounding
-                return replace(found, apart=True, direction=points.w if len(points.w) == space.rows.d else np.zeros(0))
-            return _again(space, y, rows, found, stopped)
-        added = _misplaced(space.centred @ beta, y, rows)
+                return replace(
+                    found, is_separated=True, direction=points.w if len(points.w) == space.rows.d else np.zeros(0)
+                )
+            return _refine_hulls(space, y, rows, found, stopped)
+        added = _find_misplaced_rows(space.centred_gram @ beta, y, rows)
         if not len(added):
-            return _measured(space, y, beta, points.upper, None)
+            return _measure_distance(space, y, beta, points.upper, None)
         rows = np.union1d(rows, added)
-    return _measured(space, y, beta, points.upper, "iteration_limit")
+    return _measure_distance(space, y, beta, points.upper, "iteration_limit")
 
 
-def _again(
+def _refine_hulls(
     space: FeatureSpace, y: FloatArray, rows: IntArray, found: HullDistance, stopped: Callable[[], str | None]
 ) -> HullDistance:
-    """Hulls that are nearly as close as rounding lets tell, with coordinates that leave out less of K: the closer."""
+    """Refine hulls near the limit of rounding with coordinates that truncate less of K, and return the closer."""
     if found.meet or found.undecided or space.is_linear or found.distance >= NEARLY * MEETING:
         return found
-    points = nearest_points(_coordinates(space, rows, finest=True), y[rows], stopped)
+    points = find_nearest_points(_compute_coordinates(space, rows, finest=True), y[rows], stopped)
     beta = np.zeros(len(y))
     beta[rows] = points.x * y[rows]
-    finer = _measured(space, y, beta, points.upper, points.stopped)
+    finer = _measure_distance(space, y, beta, points.upper, points.stopped)
     return finer if finer.distance < found.distance else found
 
 
-def _first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
-    """S to begin with: the largest entries of the hint, and of each class every k-th row besides."""
+def _select_first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
+    """Select the initial S: the largest entries of the hint, and every k-th row of each class."""
     if len(y) <= WHOLE_ROWS:
         return np.arange(len(y))
     order = np.argsort(-hint, kind="stable")[: min(WHOLE_ROWS, int(np.count_nonzero(hint > 0)))]
@@ -300,7 +302,7 @@ def _first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
     return np.unique(np.concatenate([order, *(part[:: max(2 * len(part) // rest, 1)] for part in parts)]))
 
 
-def _misplaced(values: FloatArray, y: FloatArray, rows: IntArray) -> IntArray:
+def _find_misplaced_rows(values: FloatArray, y: FloatArray, rows: IntArray) -> IntArray:
     """The rows that a direction puts furthest on the wrong side of its margin over S, at most half as many as S has.
 
     None where the margin over all rows is as good as that over S.
@@ -317,8 +319,8 @@ def _misplaced(values: FloatArray, y: FloatArray, rows: IntArray) -> IntArray:
     return outside[np.argsort(-excess[outside], kind="stable")[:most]]
 
 
-def _coordinates(space: FeatureSpace, rows: IntArray, finest: bool = False) -> FloatArray:
-    """Explicit coordinates of some rows, centred, in as few dimensions as they span: (s, r)."""
+def _compute_coordinates(space: FeatureSpace, rows: IntArray, finest: bool = False) -> FloatArray:
+    """Compute centred explicit coordinates of some rows, in as few dimensions as they span: (s, r)."""
     if space.is_linear and space.rows.d <= len(rows):
         Z = as_dense(space.rows.take(rows))
     elif space.is_linear and space.samples.is_sparse and space.rows.d * len(rows) <= BLOCK_NUMBERS:
@@ -326,43 +328,45 @@ def _coordinates(space: FeatureSpace, rows: IntArray, finest: bool = False) -> F
         part -= part.mean(axis=0)
         Z = pivoted_cholesky(part @ part.T, finest)
     else:
-        Z = pivoted_cholesky(space.centred.block(rows, rows), finest)
+        Z = pivoted_cholesky(space.centred_gram.block(rows, rows), finest)
     centred: FloatArray = Z - Z.mean(axis=0)
     return centred
 
 
-def _longest(Z: FloatArray) -> float:
+def _compute_longest_row(Z: FloatArray) -> float:
     return float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))
 
 
-def _uniform(y: FloatArray, why: str) -> HullDistance:
+def _build_undecided(y: FloatArray, why: str) -> HullDistance:
     """Build an undecided answer: the means of the classes replace their nearest points."""
     u, v = (y > 0) / (y > 0).sum(), (y < 0) / (y < 0).sum()
     return HullDistance(u, v, float("inf"), np.zeros(0), why)
 
 
-def _measured(space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: float, why: str | None) -> HullDistance:
+def _measure_distance(
+    space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: float, why: str | None
+) -> HullDistance:
     """The weights with their distance, measured over all rows: in the coordinates of w, else by the Gram matrix."""
     n = len(y)
     u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
     if space.is_linear and space.samples.is_sparse:
-        w, squares = _by_parts(space, beta)
+        w, squares = _centre_by_blocks(space, beta)
         distance = float(np.linalg.norm(w))
     elif space.is_linear:
         w = space.weights(beta)
         mean = space.rows.means()
-        squares = space.centred.diagonal() - 2.0 * space.rows.margins(mean) + float(mean @ mean)
+        squares = space.centred_gram.diagonal() - 2.0 * space.rows.margins(mean) + float(mean @ mean)
         distance = float(np.linalg.norm(w))
     else:
         w = np.zeros(0)
-        central = space.centred @ np.full(n, 1.0 / n)
-        squares = space.centred.diagonal() - 2.0 * central + central.mean()
-        distance = max(distance, math.sqrt(max(float(beta @ (space.centred @ beta)), 0.0)))
-    size = 0.0 if space.is_linear else float(space.centred.diagonal().max())
-    return HullDistance(u, v, _relative(distance, float(np.max(squares)), size), w, why)
+        central = space.centred_gram @ np.full(n, 1.0 / n)
+        squares = space.centred_gram.diagonal() - 2.0 * central + central.mean()
+        distance = max(distance, math.sqrt(max(float(beta @ (space.centred_gram @ beta)), 0.0)))
+    size = 0.0 if space.is_linear else float(space.centred_gram.diagonal().max())
+    return HullDistance(u, v, _compute_relative_distance(distance, float(np.max(squares)), size), w, why)
 
 
-def _by_parts(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _centre_by_blocks(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Σβ_i (x_i − x̄), (d,), and ‖x_i − x̄‖², (n,), of sparse rows that are centred some at a time."""
     mean, squares = space.samples.means(), np.zeros(space.n)
     w, step = np.zeros(len(mean)), max(BLOCK_NUMBERS // (10 * len(mean)), 1)
@@ -373,8 +377,8 @@ def _by_parts(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatA
     return w, squares
 
 
-def _relative(distance: float, reach: float, size: float) -> float:
-    """A distance in units of the data: of the largest squared norm after centring, `reach`, and before, `size`.
+def _compute_relative_distance(distance: float, reach: float, size: float) -> float:
+    """Return a distance in units of the data: of the largest squared norm after centring, `reach`, and before, `size`.
 
     What centring leaves of samples that are all one point is rounding: they are nowhere near or far from each other.
     """

@@ -35,7 +35,7 @@ nothing, and large ones far more than those of a C-SVM.
 
 Implementation
 --------------
-`_record` states (SQHINGE.2) and (SQHINGE.10), with the diagonal of D as `curvature`.
+`_build_specification` states (SQHINGE.2) and (SQHINGE.10), with the diagonal of D as `curvature`.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.exactly import inverses
+from qpsvm.base.arrays.rationals import divide_exactly
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.data.samples import ClassWeight, two_classes
+from qpsvm.data.samples import ClassWeight, build_binary_samples
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import active_penalties
-from qpsvm.program.record import Record
+from qpsvm.machines.problem.parameters import compute_active_penalties
+from qpsvm.program.specification import Specification
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
 
@@ -90,9 +90,9 @@ class SquaredHinge(Problem):
     [0.505495 0.945055 0.175824 0.       1.274725]
     """
 
-    textbook = ("SQHINGE.2", "½ {norm} + Σ C_i ξ_i²", "y_i {f} ≥ 1 − ξ_i")
-    called, dual_tag, own = "squared hinge", "SQHINGE.10", ("C",)
-    curved_term = "Σ α_i²/(4C_i)"
+    _primal_notation = ("SQHINGE.2", "½ {norm} + Σ C_i ξ_i²", "y_i {f} ≥ 1 − ξ_i")
+    _display_name, _dual_tag, _hyperparameters = "squared hinge", "SQHINGE.10", ("C",)
+    _curvature_term = "Σ α_i²/(4C_i)"
     C: FloatArray
 
     def __init__(
@@ -108,8 +108,10 @@ class SquaredHinge(Problem):
         *,
         class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(two_classes(X, y, sample_weight, class_weight), kernel, intercept, psd, constraints, C=C)
+        super().__init__(
+            build_binary_samples(X, y, sample_weight, class_weight), kernel, intercept, psd, constraints, C=C
+        )
 
-    def _record(self) -> Record:
-        bend = inverses(active_penalties(self.C, self.samples), Fraction(1, 2))
-        return Record(self.labels, 1.0, np.inf, bend)  # (SQHINGE.2), (SQHINGE.10)
+    def _build_specification(self) -> Specification:
+        bend = divide_exactly(compute_active_penalties(self.C, self.samples), Fraction(1, 2))
+        return Specification(self._active_target, 1.0, np.inf, bend)  # (SQHINGE.2), (SQHINGE.10)

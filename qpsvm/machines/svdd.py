@@ -52,20 +52,20 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.exactly import floats
-from qpsvm.base.arrays.frozen import remembered
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot, gamma
+from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.rationals import from_floats
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot_with_bound, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.data.samples import unlabelled
+from qpsvm.data.samples import build_unlabelled_samples
 from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import total_weight
-from qpsvm.machines.problem.reading import without_rows
-from qpsvm.machines.problem.regression import Enclosing
-from qpsvm.machines.problem.replaced import turned
-from qpsvm.program.record import Equality, Record
+from qpsvm.machines.problem.derived_problems import convert_problem
+from qpsvm.machines.problem.parameters import sum_weights
+from qpsvm.machines.problem.reading import remove_constraints
+from qpsvm.machines.problem.regression import NoveltyProblem
+from qpsvm.program.specification import Equality, Specification
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.functions import RBF, Linear
 from qpsvm.space.kernels.gram import Intercept, PSDRule
@@ -75,7 +75,7 @@ from qpsvm.space.operators import Operator
 NO_BALL = "there is no ball: rows of your own ask for an f that is negative everywhere, R² < 0, so that radius is nan"
 
 
-class SVDD(Enclosing):
+class SVDD(NoveltyProblem):
     """The smallest ball: f(x) = R² − ‖φ(x) − c‖², negative for at most a share ν of the samples.
 
     Parameters
@@ -118,12 +118,12 @@ class SVDD(Enclosing):
     True
     """
 
-    size_of_f: ClassVar[float] = 2.0
-    diagonal: ClassVar[float] = -1.0
-    affine: ClassVar[bool] = True
-    letters: ClassVar[Mapping[str, str]] = {"w": "c", "b": "mu"}
-    textbook = ("SVDD.3", "‖c‖² + 2μ + Σ C_i ξ_i", "cᵀx_i + μ ≥ (K_ii − ξ_i)/2")
-    called, dual_tag = "SVDD", "SVDD.11"
+    _f_scale: ClassVar[float] = 2.0
+    _diagonal_weight: ClassVar[float] = -1.0
+    _is_affine: ClassVar[bool] = True
+    _variable_names: ClassVar[Mapping[str, str]] = {"w": "c", "b": "mu"}
+    _primal_notation = ("SVDD.3", "‖c‖² + 2μ + Σ C_i ξ_i", "cᵀx_i + μ ≥ (K_ii − ξ_i)/2")
+    _display_name, _dual_tag = "SVDD", "SVDD.11"
 
     def __init__(
         self,
@@ -134,13 +134,15 @@ class SVDD(Enclosing):
         psd: PSDRule = "raise",
         constraints: Any = None,
     ) -> None:
-        super().__init__(unlabelled(X, sample_weight), kernel, None, psd, constraints, nu=nu)
+        super().__init__(build_unlabelled_samples(X, sample_weight), kernel, None, psd, constraints, nu=nu)
 
-    def _extras(self, certificate: Certificate) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
+    def _compute_extras(
+        self, certificate: Certificate
+    ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
         """R from μ = (R² − ‖c‖²)/2; no number where rows of a user's make R² negative."""
         w, b = certificate.w, certificate.b
         low, square, high = (
-            dot(w, w, 2.0 * mu)[0] if w is not None else 2.0 * (certificate.half_norm + mu)  # (SVDD.13)
+            dot_with_bound(w, w, 2.0 * mu)[0] if w is not None else 2.0 * (certificate.half_norm + mu)  # (SVDD.13)
             for mu in (certificate.b_interval[0], b, certificate.b_interval[1])
         )
         if self.constraints and square < -gamma(len(certificate.alpha) + 8) * 2.0 * abs(b):
@@ -150,13 +152,13 @@ class SVDD(Enclosing):
         low, value, high = (math.sqrt(max(each, 0.0)) for each in (low, square, high))
         return {"radius": value}, {"radius": (low, high)}
 
-    def _note(self, certificate: Certificate) -> str:
-        note = super()._note(certificate)
-        if self.constraints and math.isnan(self._extras(without_rows(certificate))[0]["radius"]):
+    def _describe_caveats(self, certificate: Certificate) -> str:
+        note = super()._describe_caveats(certificate)
+        if self.constraints and math.isnan(self._compute_extras(remove_constraints(certificate))[0]["radius"]):
             note = f"{note} {NO_BALL}".strip()
         return note
 
-    def _level_radius(self, level: FloatArray) -> FloatArray | None:
+    def _bound_level_error(self, level: FloatArray) -> FloatArray | None:
         """Bound the error of K_ii/2, (n,): ½ερ_i² of (ACC.1), as for every kernel value; None if it is exactly ½."""
         if isinstance(self.space.kernel, RBF) and self.space.is_plain:
             return None
@@ -166,22 +168,22 @@ class SVDD(Enclosing):
         sizes = accuracy.sizes(np.arange(len(level)))
         return np.asarray((0.5 + UNIT) * accuracy.epsilon * sizes * sizes * (1.0 + 4.0 * UNIT) + UNDERFLOW)
 
-    def _record(self) -> Record:
-        s = self.taking_part(self.sample_weight)
+    def _build_specification(self) -> Specification:
+        s = self._select_active(self.sample_weight)
         ball = Equality("mass", "b", None, Fraction(1), "1ᵀα = 1")  # (SVDD.5)
-        return Record(  # (SVDD.3), (SVDD.11)
-            np.ones(len(s)), 0.0, floats(s, 1 / (Fraction(self.nu) * total_weight(self.samples))), groups=(ball,),
+        return Specification(  # (SVDD.3), (SVDD.11)
+            np.ones(len(s)), 0.0, from_floats(s, 1 / (Fraction(self.nu) * sum_weights(self.samples))), groups=(ball,),
             unit=Fraction(2), diagonal=Fraction(1, 2),
         )  # fmt: skip
 
-    def _dual(self, gram: Operator, kept: Intercept) -> SVMDual:
-        svm = super()._dual(gram, kept)
-        return replace(svm, level_radius=self._level_radius(svm.level))
+    def _build_dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+        svm = super()._build_dual(gram, kept)
+        return replace(svm, level_radius=self._bound_level_error(svm.level))
 
-    @remembered
-    def outlined(self) -> SVMDual:
+    @cached
+    def _dual_structure(self) -> SVMDual:
         """The dual with a placeholder for the Gram matrix: K_ii differ, unless they are known to be equal."""
-        outlined = super().outlined
+        outlined = super()._dual_structure
         if isinstance(self.kernel, RBF):
             return outlined
         level = np.array(outlined.level)
@@ -189,7 +191,7 @@ class SVDD(Enclosing):
         return replace(outlined, level=level, level_radius=None)
 
     def equivalent_one_class(self) -> Problem:
-        """The one-class SVM with the same samples inside and outside: where K(x, x) is one number, (SVDD.20).
+        """Return the one-class SVM with the same samples inside and outside: where K(x, x) is one number, (SVDD.20).
 
         Returns
         -------
@@ -212,5 +214,5 @@ class SVDD(Enclosing):
         True
         """
         check_constant_diagonal(self)
-        twin: Problem = turned(self, "OneClass", scaled=True, nu=self.nu)
+        twin: Problem = convert_problem(self, "OneClass", scaled=True, nu=self.nu)
         return twin

@@ -31,15 +31,15 @@ the class of sample i, every c ≠ y is a rival, and C_i = C s_i with the weight
 
 Implementation
 --------------
-`primal_qp` of `forms` is (WWMC.2), `dual_qp` is (WWMC.9).
+`build_primal_qp` of `forms` is (WWMC.2), `build_dual_qp` is (WWMC.9).
 """
 
 from __future__ import annotations
 
-from qpsvm.machines.problem.all_in_one import JointProblem
+from qpsvm.machines.problem.all_in_one import AllInOneProblem
 
 
-class WestonWatkins(JointProblem):
+class WestonWatkins(AllInOneProblem):
     """Several classes in one program: f of the own class is to be 1 above that of every other, with a slack for each.
 
     Parameters
@@ -74,5 +74,5 @@ class WestonWatkins(JointProblem):
     optimal 0.077551
     """
 
-    shared, name = False, "Weston-Watkins"
-    primal_tag, dual_tag = "WWMC.2", "WWMC.9"
+    _has_shared_slack, _short_name = False, "Weston-Watkins"
+    _primal_tag, _dual_tag = "WWMC.2", "WWMC.9"

@@ -11,24 +11,24 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from qpsvm import backends
-from qpsvm.backends.abilities import machine_traits, size_of
+from qpsvm.backends.abilities import find_problem_traits, measure_size
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Limits
 from qpsvm.backends.own.sequential_dual_ import NAME as JOINT
 from qpsvm.base import errors
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
-from qpsvm.base.arrays.frozen import bare
-from qpsvm.base.arrays.words import shown
-from qpsvm.machines import JointProblem, Problem
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import copy_without_cache
+from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.machines.problem.parameters import Form, check_form
-from qpsvm.machines.problem.replaced import restricted
 from qpsvm.many.comparison_table import Comparison, ComparisonRow
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import Status
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.qp_result import QPResult
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.all_in_one_attempt import general_backends
+from qpsvm.solve.all_in_one_attempt import list_general_backends
 from qpsvm.solve.call import solve
 from qpsvm.space.operators import Diagonal
 
@@ -38,7 +38,7 @@ STUDY_SECONDS = 5.0
 WARM_UP_ROWS = 10
 #: Seconds that warming up may take.
 WARM_UP_SECONDS = 0.2
-#: What `JointResult.kind` says of a row on the margin.
+#: What `AllInOneResult.kind` says of a row on the margin.
 ON_MARGIN = 1
 #: What is wrong with the problem, and no backend's fault.
 USERS = (errors.DataError, errors.IndefiniteKernelError, errors.NonConvexError, errors.ParameterError)
@@ -50,7 +50,7 @@ BREAKDOWNS = (
 
 
 def compare(
-    problem: Problem | JointProblem | QP,
+    problem: Problem | AllInOneProblem | QP,
     backends: str | Sequence[str] | None = None,
     forms: Form | Sequence[Form] | None = None,
     *,
@@ -68,7 +68,7 @@ def compare(
 
     Parameters
     ----------
-    problem : Problem, JointProblem or QP
+    problem : Problem, AllInOneProblem or QP
         Any machine, or any convex QP, which has no forms.
     backends : str or sequence of str, optional
         Names from `qpsvm.backends.names()`, and "auto" for the library's own choice. By default all that there are; of
@@ -126,7 +126,9 @@ def compare(
     >>> found[0].gap <= 1e-6, found.fastest.status
     (True, 'optimal')
     """
-    rows = tuple(compared(problem, backends, forms, Asked(tol, time_limit, max_iter, polish, repeat, verbose)))
+    rows = tuple(
+        iter_comparison(problem, backends, forms, CompareOptions(tol, time_limit, max_iter, polish, repeat, verbose))
+    )
     if isinstance(problem, QP):
         height = sum(0 if side is None else len(side) for side in (problem.h, problem.b))
         return Comparison(problem.title, problem.n, height, float(tol), rows, int(repeat), ("variables", "constraints"))
@@ -135,7 +137,7 @@ def compare(
 
 
 @dataclass(frozen=True)
-class Asked:
+class CompareOptions:
     """How each backend is to solve: see `compare`."""
 
     tol: float = 1e-6
@@ -151,7 +153,7 @@ class Asked:
             as_flag(getattr(self, name), name)
         Limits(self.tol, self.max_iter, self.time_limit, self.verbose)  # checks them
         if isinstance(self.repeat, bool) or not isinstance(self.repeat, (int, np.integer)):
-            raise errors.ParameterTypeError(f"repeat must be an integer, got {shown(self.repeat)}")
+            raise errors.ParameterTypeError(f"repeat must be an integer, got {format_value(self.repeat)}")
         if self.repeat < 1:
             raise errors.ParameterError(f"repeat must be at least 1, got {self.repeat}")
 
@@ -159,43 +161,43 @@ class Asked:
         """The limits for a backend (None: the library's choice), and the names of those that it cannot keep."""
         asked: dict[Literal["time_limit", "max_iter"], float | None]
         asked = {"time_limit": self.time_limit, "max_iter": self.max_iter}
-        if backend is not None and backend.abilities.study and self.time_limit is None:
+        if backend is not None and backend.abilities.is_educational and self.time_limit is None:
             asked["time_limit"] = STUDY_SECONDS
         given = {name: value for name, value in asked.items() if value is not None}
-        keeps = given if backend is None else backend.abilities.keeps
+        keeps = given if backend is None else backend.abilities.enforced_limits
         return {name: value for name, value in given.items() if name in keeps}, [k for k in given if k not in keeps]
 
 
-def compared(
-    problem: Problem | JointProblem | QP,
+def iter_comparison(
+    problem: Problem | AllInOneProblem | QP,
     names: str | Sequence[str] | None,
     forms: Form | Sequence[Form] | None,
-    asked: Asked,
+    asked: CompareOptions,
 ) -> Iterator[ComparisonRow]:
-    """The rows of `compare`, each as soon as it is there. What is wrong with the arguments is an error at once."""
-    if not isinstance(problem, (Problem, JointProblem, QP)):
+    """Yield the rows of `compare`, each as soon as it is complete. Wrong arguments raise an error at once."""
+    if not isinstance(problem, (Problem, AllInOneProblem, QP)):
         kind = type(problem).__name__
         raise errors.ParameterTypeError(f"compare takes a problem such as CSVM(X, y), or a QP, got {kind}")
-    chosen = None if names is None else _listed(names, "backends")
-    wanted: Sequence[Any] | None = None if forms is None else _listed(forms, "forms")
+    chosen = None if names is None else _as_unique_names(names, "backends")
+    wanted: Sequence[Any] | None = None if forms is None else _as_unique_names(forms, "forms")
     for form in wanted or ():
         check_form(form)
     if isinstance(problem, QP):
         if wanted is not None:
             raise errors.UnsupportedError("forms= belongs to machines: a QP is solved as it stands")
         return _on_program(problem, chosen or backends.names(), asked)
-    if isinstance(problem, JointProblem):
-        taking = (JOINT, *general_backends())
+    if isinstance(problem, AllInOneProblem):
+        taking = (JOINT, *list_general_backends())
         found = {name: None if name in ("auto", JOINT) else backends.get(name) for name in chosen or taking}
         return (_row(problem, name, each, form, asked) for name, each in found.items() for form in wanted or (None,))
     listed = [None if name == "auto" else backends.get(name) for name in chosen or backends.names()]
-    return _compared(problem, listed, wanted, asked)
+    return _iter_rows(problem, listed, wanted, asked)
 
 
-def _compared(
-    problem: Problem, chosen: Sequence[Backend | None], wanted: Sequence[Any] | None, asked: Asked
+def _iter_rows(
+    problem: Problem, chosen: Sequence[Backend | None], wanted: Sequence[Any] | None, asked: CompareOptions
 ) -> Iterator[ComparisonRow]:
-    few = _few(problem)
+    few = _take_few_rows(problem)
     for backend in chosen:
         if backend is None:
             for form in wanted or [None]:
@@ -207,7 +209,7 @@ def _compared(
             yield from _of_backend(problem, few, backend, wanted, asked)
 
 
-def _on_program(qp: QP, names: Sequence[str], asked: Asked) -> Iterator[ComparisonRow]:
+def _on_program(qp: QP, names: Sequence[str], asked: CompareOptions) -> Iterator[ComparisonRow]:
     """The rows of a QP."""
     few = QP(P=Diagonal(np.ones(2)), q=np.array([-1.0, 0.0]), lb=np.zeros(2), ub=np.ones(2))
     for name in names:
@@ -216,23 +218,23 @@ def _on_program(qp: QP, names: Sequence[str], asked: Asked) -> Iterator[Comparis
             command = f"pip install {backend.abilities.package}"
             yield ComparisonRow(name, None, "not installed", note=f"not installed; run: {command}")
             continue
-        if backend is not None and backend.abilities.any_qp:
+        if backend is not None and backend.abilities.accepts_any_qp:
             _warm_up(few, backend, None)
         yield _row(qp, name, backend, None, asked)
 
 
 def _of_backend(
-    problem: Problem, few: Problem | None, backend: Backend, wanted: Sequence[Form] | None, asked: Asked
+    problem: Problem, few: Problem | None, backend: Backend, wanted: Sequence[Form] | None, asked: CompareOptions
 ) -> Iterator[ComparisonRow]:
     """The rows of an installed backend: of each form asked for, else of those that it takes, or why it takes none."""
-    traits, size = machine_traits(problem), size_of(problem).rows
+    traits, size = find_problem_traits(problem), measure_size(problem).rows
     first = backend.preferred_form(problem.space.is_linear)
-    forms = wanted or ([first] if backend.abilities.study else get_args(Form))
-    refusals = {form: backend.refuse(traits, size, form) for form in forms}
+    forms = wanted or ([first] if backend.abilities.is_educational else get_args(Form))
+    refusals = {form: backend.explain_refusal(traits, size, form) for form in forms}
     if wanted is None:
         taken = [form for form, why in refusals.items() if why is None]
         if not taken:
-            why = backend.refuse(traits, size, first) or "it takes neither form of this problem"
+            why = backend.explain_refusal(traits, size, first) or "it takes neither form of this problem"
             yield ComparisonRow(backend.name, None, "unsupported", note=why)
         refusals = dict.fromkeys(taken)
     for form, refusal in refusals.items():
@@ -245,17 +247,21 @@ def _of_backend(
 
 
 def _row(
-    problem: Problem | JointProblem | QP, name: str, backend: Backend | None, form: Form | None, asked: Asked
+    problem: Problem | AllInOneProblem | QP,
+    name: str,
+    backend: Backend | None,
+    form: Form | None,
+    asked: CompareOptions,
 ) -> ComparisonRow:
-    """One backend, or None for what is no backend of its own, on one form, as often as asked for."""
+    """Run one backend on one form as often as asked for; None stands for a name that is not a backend."""
     limits, without = asked.limits(backend)
-    results: list[SVMResult | JointResult | QPResult] = []
+    results: list[SVMResult | AllInOneResult | QPResult] = []
     totals = []
     try:
         for _ in range(asked.repeat):
-            fresh: Any = replace(problem) if isinstance(problem, QP) else bare(problem)
+            fresh: Any = replace(problem) if isinstance(problem, QP) else copy_without_cache(problem)
             began = time.perf_counter()
-            result: SVMResult | JointResult | QPResult = solve(
+            result: SVMResult | AllInOneResult | QPResult = solve(
                 fresh, name, form, tol=asked.tol, polish=asked.polish, check=False, verbose=asked.verbose, **limits
             )
             totals.append(time.perf_counter() - began)
@@ -265,7 +271,7 @@ def _row(
     except USERS:
         raise
     except BREAKDOWNS as error:
-        return ComparisonRow(name, form, _word_for(error), note=_reason(error))
+        return ComparisonRow(name, form, _name_failure(error), note=_reason(error))
     if isinstance(result, QPResult):
         taken, failed = result.solver.name, None
     else:
@@ -274,24 +280,24 @@ def _row(
     notes += [f"works without {' and '.join(without)}, which it cannot keep"] if without else []
     notes += [_reason(failed)] if failed is not None else []
     notes += [result.message] if isinstance(result, QPResult) and result.message else []
-    return replace(_measured(name, results, totals), note="; ".join(notes))
+    return replace(_summarise_results(name, results, totals), note="; ".join(notes))
 
 
-def _word_for(error: BaseException) -> str:
-    """What a backend that gave no point is called in the table."""
+def _name_failure(error: BaseException) -> str:
+    """Return the status of a backend that returned no point."""
     words = {errors.UnsupportedError: "unsupported", errors.MissingExtraError: "not installed"}
     return next((word for kind, word in words.items() if isinstance(error, kind)), "failed")
 
 
-def _measured(
-    name: str, results: Sequence[SVMResult | JointResult | QPResult], totals: Sequence[float]
+def _summarise_results(
+    name: str, results: Sequence[SVMResult | AllInOneResult | QPResult], totals: Sequence[float]
 ) -> ComparisonRow:
-    """The row of results of one backend. Where they differ, the last one that is not optimal speaks for all."""
+    """Build the row of the results of one backend. If they differ, the last that is not optimal represents all."""
     result = next((each for each in reversed(results) if each.status is not Status.OPTIMAL), results[-1])
     form = support = margin = None
     if isinstance(result, SVMResult):
         form, support, margin = result.form, len(result.support), len(result.on_margin)
-    elif isinstance(result, JointResult):
+    elif isinstance(result, AllInOneResult):
         form, support, margin = result.form, len(result.support), int((result.kind == ON_MARGIN).sum())
     return ComparisonRow(
         name, form, str(result.status), result.primal, result.dual, result.solver_gap, result.gap, support, margin,
@@ -302,20 +308,20 @@ def _measured(
 
 
 def _reason(error: BaseException) -> str:
-    """What went wrong, on one line; an error from outside of the library with its kind."""
+    """Describe an error on one line; one from outside the library with its type."""
     said = " ".join(str(error).split())
     return said if isinstance(error, errors.QPSVMError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
 
 
-def _few(problem: Problem) -> Problem | None:
-    """The same machine over a few rows; None where it cannot be had, as of pairs."""
-    target = problem.samples.taking_part(problem.samples.target)
+def _take_few_rows(problem: Problem) -> Problem | None:
+    """Return the same machine over a few rows; None if that is impossible, as for pairs."""
+    target = problem.samples.select_active(problem.samples.target)
     if problem.samples.classes is None:
         rows = np.arange(min(2 * WARM_UP_ROWS, len(target)))
     else:
         rows = np.concatenate([np.flatnonzero(target == sign)[:WARM_UP_ROWS] for sign in (-1.0, 1.0)])
     try:
-        part: Problem = restricted(problem, rows)
+        part: Problem = restrict_to_rows(problem, rows)
     except errors.QPSVMError:
         return None
     return part
@@ -323,7 +329,7 @@ def _few(problem: Problem) -> Problem | None:
 
 def _warm_up(few: Problem | QP, backend: Backend, form: Form | None) -> None:
     """Solve a few rows, so that imports and first calls are not in the time of the problem."""
-    limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.grants("time_limit") else {}
+    limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.supports("time_limit") else {}
     try:
         result: Any = solve(few, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
     except BREAKDOWNS:  # the problem itself will say what is wrong
@@ -332,16 +338,16 @@ def _warm_up(few: Problem | QP, backend: Backend, form: Form | None) -> None:
         raise KeyboardInterrupt
 
 
-def _listed(names: str | Sequence[str], what: str) -> tuple[str, ...]:
-    """One name, or several, without those that come again. Raises ParameterTypeError, ParameterError."""
+def _as_unique_names(names: str | Sequence[str], what: str) -> tuple[str, ...]:
+    """Return one name, or several without repetitions. Raises ParameterTypeError, ParameterError."""
     if isinstance(names, str):
         return (names,)
     if isinstance(names, bytes) or not hasattr(names, "__iter__"):
-        raise errors.ParameterTypeError(f"{what} must be a name or a sequence of names, got {shown(names)}")
+        raise errors.ParameterTypeError(f"{what} must be a name or a sequence of names, got {format_value(names)}")
     found = tuple(dict.fromkeys(names))
     if not found:
         raise errors.ParameterError(f"{what} is empty: name at least one, or leave it out for all")
     return found
 
 
-__all__ = ["Asked", "compare", "compared"]
+__all__ = ["CompareOptions", "compare", "iter_comparison"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, overload
 
+from qpsvm.base.atomic_files import write_text
 from qpsvm.base.html import Cell
-from qpsvm.base.html import table as html_table
-from qpsvm.base.writing import write_text
+from qpsvm.base.html import render_table as html_table
 
 #: Headings of the printed table, and the width of each column in letters; the first three hold words.
 HEADINGS = {
@@ -90,12 +90,20 @@ class ComparisonRow:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """What the printed table shows of it, a text for each heading."""
+        """Cells of the printed table, one text per heading."""
         return (
-            self.backend, self.form or "-", self.status, _shown(self.primal, ".8g"), _shown(self.solver_gap, ".1e"),
-            _shown(self.gap, ".1e"), _shown(self.support, "d"), _shown(self.margin, "d"), _seconds(self.build_time),
-            _seconds(self.solve_time), _seconds(self.total_time),
-        )  # fmt: skip
+            self.backend,
+            self.form or "-",
+            self.status,
+            _format_value(self.primal, ".8g"),
+            _format_value(self.solver_gap, ".1e"),
+            _format_value(self.gap, ".1e"),
+            _format_value(self.support, "d"),
+            _format_value(self.margin, "d"),
+            _seconds(self.build_time),
+            _seconds(self.solve_time),
+            _seconds(self.total_time),
+        )
 
 
 FIELDS = [field.name for field in fields(ComparisonRow)]
@@ -118,7 +126,7 @@ class Comparison(Sequence[ComparisonRow]):
     repeat : int
         How often each was to be solved.
     counted : tuple of str
-        What `samples` and `features` count.
+        What `prepare_samples` and `features` count.
 
     See Also
     --------
@@ -216,10 +224,10 @@ class Comparison(Sequence[ComparisonRow]):
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(FIELDS)
         writer.writerows(asdict(row).values() for row in self.rows)
-        return _written(path, text.getvalue())
+        return _write_or_return(path, text.getvalue())
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """The same as JSON: an object with the problem, and its `rows`; null for None and for what is not finite.
+        """Write the table as JSON: an object with the problem, and its `rows`; null for None and non-finite values.
 
         Parameters
         ----------
@@ -245,10 +253,10 @@ class Comparison(Sequence[ComparisonRow]):
         rows = [{name: _finite(value) for name, value in asdict(row).items()} for row in self.rows]
         sizes = dict(zip(self.counted, (self.samples, self.features), strict=True))
         about = {"problem": self.title, **sizes, "tol": self.tol}
-        return _written(path, json.dumps({**about, "rows": rows}, indent=2, ensure_ascii=False) + "\n")
+        return _write_or_return(path, json.dumps({**about, "rows": rows}, indent=2, ensure_ascii=False) + "\n")
 
     def to_latex(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        r"""What is printed as a LaTeX table, for a document that has `\usepackage{booktabs}`.
+        r"""Write the printed table in LaTeX, for a document that has `\usepackage{booktabs}`.
 
         Parameters
         ----------
@@ -274,7 +282,7 @@ class Comparison(Sequence[ComparisonRow]):
         heading, *rows = (f"{' & '.join(cells)} \\\\" for cells in self._cells(lambda text: text.translate(LATEX)))
         columns = f"{'l' * WORDS}{'r' * (len(HEADINGS) - WORDS)}"
         lines = [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", heading, "\\midrule", *rows, "\\bottomrule"]
-        return _written(path, "\n".join([*lines, "\\end{tabular}", ""]))
+        return _write_or_return(path, "\n".join([*lines, "\\end{tabular}", ""]))
 
     def _cells(self, shown: Callable[[str], str] = str) -> Iterator[list[str]]:
         """The headings, and what is printed of each row."""
@@ -289,14 +297,14 @@ class Comparison(Sequence[ComparisonRow]):
 
     def _repr_html_(self) -> str:
         rows = [
-            [*(Cell(text, number=place >= WORDS) for place, text in enumerate(row.cells)), Cell(row.note)]
+            [*(Cell(text, is_number=place >= WORDS) for place, text in enumerate(row.cells)), Cell(row.note)]
             for row in self.rows
         ]
         return html_table(rows, head=[*HEADINGS, "note"], caption=self.heading)
 
     @property
     def heading(self) -> str:
-        """What was solved, how often, and how exactly."""
+        """Problem, repetitions and tolerance, in one line."""
         medians = f", times are medians of {self.repeat}" if self.repeat > 1 else ""
         sizes = f"{self.samples} {self.counted[0]} × {self.features} {self.counted[1]}"
         return f"{self.title}: {sizes}, tol {self.tol:g}{medians}"
@@ -312,13 +320,13 @@ class Comparison(Sequence[ComparisonRow]):
 
 
 def line(cells: Iterable[str]) -> str:
-    """One line of the printed table."""
+    """Format one line of the printed table."""
     pairs = zip(cells, HEADINGS.values(), strict=True)
     texts = [f"{text:<{width}}" if place < WORDS else f"{text:>{width}}" for place, (text, width) in enumerate(pairs)]
     return "".join(texts).rstrip()
 
 
-def _shown(value: float | None, form: str) -> str:
+def _format_value(value: float | None, form: str) -> str:
     return "" if value is None else f"{value:{form}}"
 
 
@@ -332,7 +340,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _written(path: str | os.PathLike[str] | None, text: str) -> str | None:
+def _write_or_return(path: str | os.PathLike[str] | None, text: str) -> str | None:
     if path is None:
         return text
     write_text(path, text)

@@ -25,15 +25,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import freeze_parts, remembered
+from qpsvm.base.arrays.formatting import build_repr
+from qpsvm.base.arrays.frozen import cached, freeze_parts
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.words import outline
-from qpsvm.program.rows import Group
+from qpsvm.program.rows import DualGroup
 from qpsvm.space.kernels.gram import Intercept
 
 
-class ClassGroup(Group):
-    """The group of the intercept of one class, as a `Group` and as a `Part`: its column is made when it is asked for.
+class ClassGroup(DualGroup):
+    """The group of the intercept of one class, as a `DualGroup` and as a `DualPart`; its column is computed on demand.
 
     Of k classes they would take k times as much memory as all else.
     """
@@ -47,7 +47,7 @@ class ClassGroup(Group):
     def __getattr__(self, name: str) -> FloatArray:
         if name != "column":
             raise AttributeError(name)
-        own, rival = self.__dict__["dual"].pairs
+        own, rival = self.__dict__["dual"].class_pairs
         found: FloatArray = (own == self.c).astype(np.float64) - (rival == self.c)
         return found
 
@@ -60,7 +60,7 @@ class AllInOneDual:
     k: How many classes.
     upper (n,): C_i, finite.
     level: ℓ > 0.
-    shared: Whether a sample has one slack for all its rivals.
+    has_shared_slack: Whether a sample has one slack for all its rivals.
     intercept or None: As it is computed with.
     """
 
@@ -68,81 +68,83 @@ class AllInOneDual:
     k: int
     upper: FloatArray
     level: float
-    shared: bool
+    has_shared_slack: bool
     intercept: Intercept
 
     def __post_init__(self) -> None:
         freeze_parts(self)
 
     def __repr__(self) -> str:
-        return outline("AllInOneDual", **vars(self))
+        return build_repr(type(self).__name__, **vars(self))
 
     @property
     def n(self) -> int:
         """Number of samples."""
         return len(self.label)
 
-    @remembered
-    def pairs(self) -> tuple[IntArray, IntArray]:
+    @cached
+    def class_pairs(self) -> tuple[IntArray, IntArray]:
         """The own class and the rival of every row, (m,) each."""
-        sample, rival = np.divmod(self.places, self.k)
+        sample, rival = np.divmod(self.row_positions, self.k)
         return self.label[sample], rival
 
-    def intercepts(self, multipliers: Mapping[str, float]) -> FloatArray:
+    def extract_intercepts(self, multipliers: Mapping[str, float]) -> FloatArray:
         """Return b (k,) from the multipliers by name."""
         return np.array([multipliers.get(f"b_{c}", 0.0) for c in range(self.k)])
 
-    def named(self, b: FloatArray) -> dict[str, float]:
+    def name_multipliers(self, b: FloatArray) -> dict[str, float]:
         """Return the multipliers by name, from b (k,); empty without an intercept."""
         return {f"b_{c}": value for c, value in enumerate(b.tolist())} if self.intercept else {}
 
-    def of_rows(self, multipliers: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
+    def take_row_intercepts(self, multipliers: Mapping[str, float]) -> tuple[FloatArray, FloatArray]:
         """Return b of the own class and of the rival of every row, (m,) each."""
-        b = self.intercepts(multipliers)
-        return b[self.pairs[0]], b[self.pairs[1]]
+        b = self.extract_intercepts(multipliers)
+        return b[self.class_pairs[0]], b[self.class_pairs[1]]
 
-    @remembered
-    def own(self) -> NDArray[np.bool_]:
+    @cached
+    def own_class_mask(self) -> NDArray[np.bool_]:
         """The mask of each sample's own class: (n, k)."""
         return np.asarray(self.label[:, None] == np.arange(self.k))
 
-    @remembered
-    def places(self) -> IntArray:
+    @cached
+    def row_positions(self) -> IntArray:
         """The rows (i, c) of the dual in order, as places in a flat (n, k): (n (k − 1),)."""
-        return np.flatnonzero(~self.own)
+        return np.flatnonzero(~self.own_class_mask)
 
-    def flat(self, alpha: FloatArray) -> FloatArray:
+    def flatten_alpha(self, alpha: FloatArray) -> FloatArray:
         """Return the α of all rows, (n (k − 1),), from (n, k)."""
-        return alpha.ravel()[self.places]
+        return alpha.ravel()[self.row_positions]
 
-    def square(self, flat: FloatArray) -> FloatArray:
+    def unflatten_alpha(self, flat: FloatArray) -> FloatArray:
         """Return α (n, k), 0 at the own class, from that of all rows."""
         alpha = np.zeros(self.n * self.k)
-        alpha[self.places] = flat
+        alpha[self.row_positions] = flat
         return alpha.reshape(self.n, self.k)
 
-    def beta(self, alpha: FloatArray) -> FloatArray:
+    def compute_beta(self, alpha: FloatArray) -> FloatArray:
         """Return β of (JOINT.3): (n, k)."""
         beta: FloatArray = -alpha
         beta[np.arange(self.n), self.label] = alpha.sum(axis=1)  # (JOINT.3)
         return beta
 
-    def missing(self, f: FloatArray) -> FloatArray:
+    def compute_shortfalls(self, f: FloatArray) -> FloatArray:
         """Return t of (JOINT.1), 0 at the own class, from f (n, k): (n, k)."""
         own = f[np.arange(self.n), self.label]
         t: FloatArray = self.level - (own[:, None] - f)  # (JOINT.1)
-        t[self.own] = 0.0
+        t[self.own_class_mask] = 0.0
         return t
 
-    def losses(self, t: FloatArray) -> FloatArray:
+    def compute_losses(self, t: FloatArray) -> FloatArray:
         """Return L of (JOINT.2) per sample: (n,), from t (n, k)."""
         short = np.maximum(t, 0.0)
-        losses: FloatArray = self.upper * (short.max(axis=1) if self.shared else short.sum(axis=1))  # (JOINT.2)
+        losses: FloatArray = self.upper * (
+            short.max(axis=1) if self.has_shared_slack else short.sum(axis=1)
+        )  # (JOINT.2)
         return losses
 
-    def terms(self, alpha: FloatArray, t: FloatArray) -> FloatArray:
+    def compute_gap_terms(self, alpha: FloatArray, t: FloatArray) -> FloatArray:
         """Return g of (JOINT.6) in parts: (n, k), the share of C_i − Σα_ic at the own class."""
-        if not self.shared:
+        if not self.has_shared_slack:
             room = self.upper[:, None] - alpha
             parts: FloatArray = room * np.maximum(t, 0.0) + alpha * np.maximum(-t, 0.0)  # (JOINT.6)
             return parts

@@ -36,8 +36,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterTypeError, UnsupportedError
 from qpsvm.program.qp import QP, Rows
 from qpsvm.space.operators import Diagonal, LowRank, Operator
@@ -101,13 +101,13 @@ def dualise(qp: QP, *, reduced: bool = False) -> QP:
     if not isinstance(qp, QP):
         raise ParameterTypeError(f"dualise takes a QP, such as problem.qp('primal'), got {type(qp).__name__}")
     if not isinstance(reduced, (bool, np.bool_)):
-        raise ParameterTypeError(f"reduced must be True or False, got {shown(reduced)}")
-    F, d = _factor(qp.P)
-    dual = _dorn(qp, F, d)
-    return _eliminated(dual, _determined(qp, F.shape[1], d, dual)) if reduced else dual
+        raise ParameterTypeError(f"reduced must be True or False, got {format_value(reduced)}")
+    F, d = _factorise(qp.P)
+    dual = _build_dorn_dual(qp, F, d)
+    return _eliminate_pivots(dual, _find_pivots(qp, F.shape[1], d, dual)) if reduced else dual
 
 
-def _factor(P: Operator) -> tuple[Matrix, FloatArray]:
+def _factorise(P: Operator) -> tuple[Matrix, FloatArray]:
     """Return F (n, k), d ≥ 0 (n,) with P = FFᵀ + diag(d): the known factor, or the positive eigenvectors with d = 0."""
     known = P.factor()
     if known is not None and (known[1] >= 0).all():
@@ -124,48 +124,50 @@ def _factor(P: Operator) -> tuple[Matrix, FloatArray]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
+class _VariableBlock:
     """Variables of the dual: their name, columns (n, k) in (DORN.3), costs (k,), least value, and term for people."""
 
     name: str
     columns: Matrix
     cost: FloatArray
-    least: float
+    lower_bound: float
     term: str
 
 
-def _blocks(qp: QP, F: Matrix, d: FloatArray) -> list[_Block]:
+def _build_blocks(qp: QP, F: Matrix, d: FloatArray) -> list[_VariableBlock]:
     """Build the variables of (DORN.6), in order; blocks without a variable are left out, unless none has any."""
     eye = sp.eye_array(qp.n, format="csc")
     curved = np.flatnonzero(d)
     v = sp.hstack([sp.csc_array(F), eye[:, curved] * np.sqrt(d[curved])], format="csc")
-    blocks = [_Block(_unused("v", qp), v, np.zeros(v.shape[1]), -np.inf, SQUARE)]
+    blocks = [_VariableBlock(_make_unused_name("v", qp), v, np.zeros(v.shape[1]), -np.inf, SQUARE)]
     for name, group in qp.constraints.items():
         matrix, side = (qp.G, qp.h) if group.matrix == "G" else (qp.A, qp.b)
         assert matrix is not None  # a QP names rows that are there
         assert side is not None
         columns = sp.csc_array(matrix[group.rows]).T
         least, letter = (0.0, "h") if group.matrix == "G" else (-np.inf, "b")
-        blocks.append(_Block(name, columns, side[group.rows], least, f"{letter}ᵀ{name}"))
+        blocks.append(_VariableBlock(name, columns, side[group.rows], least, f"{letter}ᵀ{name}"))
     for name, bound, sign, term in zip(
         ("upper", "lower"), qp.bounds[::-1], (1.0, -1.0), ("ubᵀupper", "(−lb)ᵀlower"), strict=True
     ):
         finite = np.flatnonzero(np.isfinite(bound))
-        blocks.append(_Block(_unused(name, qp), sign * eye[:, finite], sign * bound[finite], 0.0, term))
+        blocks.append(
+            _VariableBlock(_make_unused_name(name, qp), sign * eye[:, finite], sign * bound[finite], 0.0, term)
+        )
     some = [block for block in blocks if len(block.cost)]
     nothing = sp.csc_array((qp.n, 1))  # a QP has a variable, and this one changes nothing
     return some or [replace(blocks[0], columns=nothing, cost=np.zeros(1))]
 
 
-def _unused(name: str, qp: QP) -> str:
+def _make_unused_name(name: str, qp: QP) -> str:
     """Return the name, with underscores where a constraint group already has it."""
     while name in qp.constraints:
         name += "_"
     return name
 
 
-def _dorn(qp: QP, F: Matrix, d: FloatArray) -> QP:
-    blocks = _blocks(qp, F, d)
+def _build_dorn_dual(qp: QP, F: Matrix, d: FloatArray) -> QP:
+    blocks = _build_blocks(qp, F, d)
     sizes = [len(block.cost) for block in blocks]
     ends = np.cumsum(sizes).tolist()
     A = -sp.hstack([block.columns for block in blocks], format="csc")
@@ -178,7 +180,7 @@ def _dorn(qp: QP, F: Matrix, d: FloatArray) -> QP:
         r=-qp.r,
         A=A,
         b=qp.q,
-        lb=np.repeat([block.least for block in blocks], sizes),
+        lb=np.repeat([block.lower_bound for block in blocks], sizes),
         variables={block.name: slice(end - size, end) for block, size, end in zip(blocks, sizes, ends, strict=True)},
         constraints={"stationarity": Rows("A", slice(0, qp.n), "−(Fv + Gᵀz + Aᵀy + z_hi − z_lo) = q")},
         formula=" + ".join(block.term for block in blocks) + constant,
@@ -186,7 +188,7 @@ def _dorn(qp: QP, F: Matrix, d: FloatArray) -> QP:
     )
 
 
-def _determined(qp: QP, k: int, d: FloatArray, dual: QP) -> IntArray:
+def _find_pivots(qp: QP, k: int, d: FloatArray, dual: QP) -> IntArray:
     """Return for each row of (DORN.6) a variable of no other row: v, else lower, else upper, else −1. (n,).
 
     At least one variable of the dual is left.
@@ -199,7 +201,7 @@ def _determined(qp: QP, k: int, d: FloatArray, dual: QP) -> IntArray:
         ("v", d > 0, k),  # the last one wins
     ):
         if rows.any():
-            first = dual.variables[_unused(name, qp)].start + skipped
+            first = dual.variables[_make_unused_name(name, qp)].start + skipped
             pivots[rows] = first + np.arange(np.count_nonzero(rows))
     determined = np.flatnonzero(pivots >= 0)
     if len(determined) == dual.n:
@@ -207,9 +209,9 @@ def _determined(qp: QP, k: int, d: FloatArray, dual: QP) -> IntArray:
     return pivots
 
 
-def _eliminated(dual: QP, pivots: IntArray) -> QP:
+def _eliminate_pivots(dual: QP, pivots: IntArray) -> QP:
     """Eliminate by (DORN.9) the variable of every row that has a pivot."""
-    assert isinstance(dual.P, Diagonal)  # as `_dorn` made it
+    assert isinstance(dual.P, Diagonal)  # as `_build_dorn_dual` made it
     assert dual.lb is not None
     S, side = sp.csr_array(dual.A), np.asarray(dual.b)
     rows, others = np.flatnonzero(pivots >= 0), np.flatnonzero(pivots < 0)
@@ -221,28 +223,28 @@ def _eliminated(dual: QP, pivots: IntArray) -> QP:
     square = dual.P.d[gone] > 0
     slope = np.where(square, beta, dual.q[gone])  # of ½(β + Bt)², or of q_p(β + Bt), at t = 0
     value = float(np.where(square, 0.5, 1.0) @ (slope * beta))
-    variables = _kept_names(dual, kept)
+    variables = _select_names(dual, kept)
     flat = QP(
-        P=_sum_of_squares(B[square], dual.P.d[kept]),
+        P=_build_quadratic_term(B[square], dual.P.d[kept]),
         q=dual.q[kept] + B.T @ slope,
         r=dual.r + value,
-        **_group("G", -B[~square], beta[~square]),
-        **_group("A", S[others][:, kept], side[others]),
+        **_build_rows("G", -B[~square], beta[~square]),
+        **_build_rows("A", S[others][:, kept], side[others]),
         lb=dual.lb[kept],
         variables=variables,
         formula=f"½ tᵀPt + qᵀt,  t = ({', '.join(variables)})",
         title=f"{dual.title}, reduced",
     )
-    return _named(_with_bounds(flat))
+    return _name_rows(_convert_rows_to_bounds(flat))
 
 
-def _group(matrix: Literal["G", "A"], left: Matrix, right: FloatArray) -> dict[str, Any]:
+def _build_rows(matrix: Literal["G", "A"], left: Matrix, right: FloatArray) -> dict[str, Any]:
     """Return rows of G or A as arguments of the QP, None if there is no row."""
     names = ("G", "h") if matrix == "G" else ("A", "b")
     return dict(zip(names, (sp.csc_array(left), right) if len(right) else (None, None), strict=True))
 
 
-def _named(qp: QP) -> QP:
+def _name_rows(qp: QP) -> QP:
     """Name the remaining rows."""
     groups = {}
     if qp.h is not None:
@@ -252,7 +254,7 @@ def _named(qp: QP) -> QP:
     return replace(qp, constraints=groups)
 
 
-def _sum_of_squares(B: Matrix, d: FloatArray) -> Operator:
+def _build_quadratic_term(B: Matrix, d: FloatArray) -> Operator:
     """Return BᵀB + diag(d)."""
     if not B.shape[0]:
         return Diagonal(d)
@@ -261,13 +263,13 @@ def _sum_of_squares(B: Matrix, d: FloatArray) -> Operator:
     return LowRank(Z.toarray() if dense else Z, d if d.any() else None)
 
 
-def _kept_names(qp: QP, kept: IntArray) -> dict[str, slice]:
+def _select_names(qp: QP, kept: IntArray) -> dict[str, slice]:
     """Return the variables' names if only some, in order, are kept."""
     ends = {name: np.searchsorted(kept, [part.start, part.stop]) for name, part in qp.variables.items()}
     return {name: slice(int(start), int(stop)) for name, (start, stop) in ends.items() if stop > start}
 
 
-def _with_bounds(qp: QP) -> QP:
+def _convert_rows_to_bounds(qp: QP) -> QP:
     """Convert rows of G with a single entry to bounds, unless the bounds would cross: that is left to a solver."""
     if qp.G is None or qp.h is None:
         return qp
@@ -284,7 +286,7 @@ def _with_bounds(qp: QP) -> QP:
     rest = np.setdiff1d(np.arange(G.shape[0]), single[~crossing[column]])
     return replace(
         qp,
-        **_group("G", G[rest], qp.h[rest]),
+        **_build_rows("G", G[rest], qp.h[rest]),
         lb=lb if np.isfinite(lb).any() else None,
         ub=ub if np.isfinite(ub).any() else None,
         constraints={},

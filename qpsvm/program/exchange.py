@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import Matrix
-from qpsvm.base.damage import DAMAGE
+from qpsvm.base.atomic_files import as_path_text, open_output
+from qpsvm.base.damaged_files import DAMAGE
 from qpsvm.base.errors import (
     FileAccessError,
     FileFormatError,
@@ -21,9 +22,8 @@ from qpsvm.base.errors import (
     ParameterTypeError,
     TooLargeError,
     UnknownOptionError,
-    nearest,
+    describe_nearest,
 )
-from qpsvm.base.writing import text_of, written
 from qpsvm.program.parts import Rows
 from qpsvm.space.operators import Diagonal
 
@@ -70,7 +70,7 @@ class Exchange(Solvable[Any]):
         known = [field.name for field in dataclasses.fields(whole) if field.name != "statement"]
         for name in parts:
             if name not in known:
-                raise UnknownOptionError(f"a QP has no part {name!r}; {nearest(name, known)}")
+                raise UnknownOptionError(f"a QP has no part {name!r}; {describe_nearest(name, known)}")
         kept = {name: getattr(self, name) for name in known}
         if any(part in parts for part in ("G", "A", "h", "b")) and "constraints" not in parts:
             kept["constraints"] = {}
@@ -235,7 +235,7 @@ class Exchange(Solvable[Any]):
             "variables": {name: [part.start, part.stop] for name, part in self.variables.items()},
             "constraints": {k: [g.matrix, g.rows.start, g.rows.stop, g.formula] for k, g in self.constraints.items()},
         }
-        with written(path) as file:
+        with open_output(path) as file:
             np.savez_compressed(file, words=np.array(json.dumps(words)), **arrays)
 
     @classmethod
@@ -268,7 +268,7 @@ class Exchange(Solvable[Any]):
         Traceback (most recent call last):
         qpsvm.FileAccessError: ...absent.npz...
         """
-        name = text_of(path)
+        name = as_path_text(path)
         try:
             with Path(name).open("rb") as file:
                 try:

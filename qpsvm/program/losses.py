@@ -1,4 +1,4 @@
-"""Evaluate losses, their conjugates and the terms of the gap (`Loss`, `loss`, `gap_term`).
+"""Evaluate losses, their conjugates and the terms of the gap (`Loss`, `compute_loss`, `compute_gap_term`).
 
     (LOSS.1)  ψ(t) = max over 0 ≤ a ≤ U of at − ½δa²:  U·max(0, t) for δ = 0;  max(0, t)²/(2δ) for U = ∞;  else Huber's
     (LOSS.2)  its conjugate is ½δa² on 0 ≤ a ≤ U, and ∞ elsewhere
@@ -31,17 +31,17 @@ from typing import Self, TypeAlias
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray
 
 #: One number for all rows, or one a row, (n,).
 PerRow: TypeAlias = float | FloatArray
 
 
-def loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
+def compute_loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
     """Return ψ of (LOSS.1); infinite where U = ∞, δ = 0 and t > 0."""
     short = np.maximum(t, 0.0)
-    knee = _knee(upper, curvature)
+    knee = _compute_linear_threshold(upper, curvature)
     with np.errstate(divide="ignore", invalid="ignore"):
         linear = np.where(short > 0.0, upper * (short - 0.5 * knee), 0.0)
         square = 0.5 * short * (short / curvature)
@@ -49,7 +49,7 @@ def loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
     return found
 
 
-def two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
+def bound_by_two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
     """Return (COUNT.3) of rows with δ = 0 and U < ∞: g is the larger of a rising and a falling line in t. (r,).
 
     Exactly 0 where α = 0 and t ≤ −r, or α = U and t ≥ r.
@@ -58,7 +58,7 @@ def two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) ->
     return found
 
 
-def gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
+def compute_gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
     """Return g of (LOSS.3): no term is negative, and none is a difference of large numbers."""
     room, hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -67,30 +67,32 @@ def gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: Flo
         between = 0.5 * apart * (apart / curvature)  # its square may underflow where the term does not
         beyond = room * (t - 0.5 * curvature * (upper + alpha))
     beyond = np.where(hard, np.inf, np.where(room == 0.0, 0.0, beyond))
-    found: FloatArray = np.where(t <= 0.0, below, np.where(t < _knee(upper, curvature), between, beyond))
+    found: FloatArray = np.where(
+        t <= 0.0, below, np.where(t < _compute_linear_threshold(upper, curvature), between, beyond)
+    )
     return found
 
 
-def block_sums(values: FloatArray, block: int) -> FloatArray:
+def sum_blocks(values: FloatArray, block: int) -> FloatArray:
     """Return the sum over each block of that many rows: (B,), from (m,)."""
     found: FloatArray = values.reshape(-1, block).sum(axis=1)
     return found
 
 
-def largest_in_block(t: FloatArray, block: int) -> FloatArray:
+def find_block_maximum(t: FloatArray, block: int) -> FloatArray:
     """Return T of (LOSS.5): (B,), from (m,)."""
     found: FloatArray = t.reshape(-1, block).max(axis=1)
     return found
 
 
-def block_terms(alpha: FloatArray, low: FloatArray, high: FloatArray, upper: FloatArray, curvature: FloatArray,
+def bound_block_terms(alpha: FloatArray, low: FloatArray, high: FloatArray, upper: FloatArray, curvature: FloatArray,
                 block: int) -> FloatArray:  # fmt: skip
     """Bound (LOSS.5) from above for t between two ends, (m,) each: (B,). (LOSS.4) holds of g(A, T), T ≤ that of rivals.
 
     What one row may lack less than another is at most that between its own lower end and the upper ends of others.
     """
-    U, delta, A = upper[::block], curvature[::block], block_sums(alpha, block)
-    ends = [gap_term(A, largest_in_block(t, block), U, delta) for t in (low, high)]
+    U, delta, A = upper[::block], curvature[::block], sum_blocks(alpha, block)
+    ends = [compute_gap_term(A, find_block_maximum(t, block), U, delta) for t in (low, high)]
     below, above = low.reshape(-1, block), high.reshape(-1, block).copy()
     each, first = np.arange(len(above)), above.argmax(axis=1)
     top = above[each, first]
@@ -102,19 +104,19 @@ def block_terms(alpha: FloatArray, low: FloatArray, high: FloatArray, upper: Flo
     return found
 
 
-def _knee(upper: FloatArray, curvature: FloatArray) -> FloatArray:
+def _compute_linear_threshold(upper: FloatArray, curvature: FloatArray) -> FloatArray:
     """Return δU, the shortfall from which the loss is linear; 0 for δ = 0, however large U."""
     with np.errstate(invalid="ignore"):
         knee: FloatArray = np.where(curvature == 0.0, 0.0, curvature * upper)
     return knee
 
 
-def at(values: PerRow, rows: slice | IntArray) -> PerRow:
+def take_rows(values: PerRow, rows: slice | IntArray) -> PerRow:
     """Return the values of some rows."""
     return values if isinstance(values, float) else values[rows]
 
 
-def per_row(values: float | FloatArray) -> PerRow:
+def compress_constant(values: float | FloatArray) -> PerRow:
     """Return one number if all values are equal, else the values."""
     if not isinstance(values, np.ndarray) or not values.ndim:
         return float(values)
@@ -129,12 +131,12 @@ def is_zero(values: PerRow) -> bool:
     return isinstance(values, float) and values == 0.0
 
 
-def soft(t: FloatArray, k: PerRow) -> FloatArray:
+def soft_threshold(t: FloatArray, k: PerRow) -> FloatArray:
     """Return S_k(t): (n,); t itself where k = 0."""
     return t if is_zero(k) else t - np.clip(t, -np.asarray(k), k)
 
 
-def _dot(weights: PerRow, values: FloatArray) -> float:
+def _weighted_sum(weights: PerRow, values: FloatArray) -> float:
     """Return Σ w_i v_i."""
     if isinstance(weights, float):
         return weights * float(values.sum())
@@ -155,60 +157,60 @@ class Loss:
     tube: PerRow = 0.0
     curvature: PerRow = 0.0
 
-    def of(self, rows: slice | IntArray) -> Self:
+    def restrict_rows(self, rows: slice | IntArray) -> Self:
         """Return the losses of some rows."""
         return replace(
-            self, high=at(self.high, rows), level=at(self.level, rows), low=at(self.low, rows),
-            tube=at(self.tube, rows), curvature=at(self.curvature, rows),
+            self, high=take_rows(self.high, rows), level=take_rows(self.level, rows), low=take_rows(self.low, rows),
+            tube=take_rows(self.tube, rows), curvature=take_rows(self.curvature, rows),
         )  # fmt: skip
 
-    def times(self, factors: PerRow) -> Self:
+    def scale_by(self, factors: PerRow) -> Self:
         """Return φ_i times a factor f_i > 0: the same row f_i times."""
         curvature = self.curvature if is_zero(self.curvature) else self.curvature / factors
         low = self.low if is_zero(self.low) else self.low * factors
         return replace(self, high=self.high * factors, low=low, curvature=curvature)
 
-    def shifted(self, origin: float) -> Self:
+    def shift_origin(self, origin: float) -> Self:
         """Return the losses of m − origin."""
         return replace(self, level=self.level - origin)
 
-    @remembered
-    def one_sided(self) -> bool:
+    @cached
+    def is_one_sided(self) -> bool:
         """Whether nothing is lost where r ≤ 0."""
         return is_zero(self.low)
 
-    @remembered
-    def flat(self) -> bool:
+    @cached
+    def is_piecewise_linear(self) -> bool:
         """Whether every δ is 0."""
         return is_zero(self.curvature)
 
-    @remembered
-    def plain(self) -> bool:
+    @cached
+    def is_hinge(self) -> bool:
         """Whether all are hinges."""
-        return self.one_sided and self.flat
+        return self.is_one_sided and self.is_piecewise_linear
 
-    @remembered
-    def hinges(self) -> bool:
+    @cached
+    def is_standard_hinge(self) -> bool:
         """Whether all are those of a C-SVM, hinges at level 1."""
-        return self.plain and isinstance(self.level, float) and self.level == 1.0
+        return self.is_hinge and isinstance(self.level, float) and self.level == 1.0
 
-    def residuals(self, m: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    def compute_residuals(self, m: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """Return R = ℓ − m: (n,)."""
         return np.subtract(self.level, m, out=out)
 
-    def beyond(self, r: FloatArray) -> FloatArray:
+    def compute_tube_excess(self, r: FloatArray) -> FloatArray:
         """Return S_ε(r), the excess over the tube: (n,)."""
-        return soft(r, self.tube)
+        return soft_threshold(r, self.tube)
 
-    def answer(self, r: FloatArray) -> FloatArray:
+    def compute_optimal_dual(self, r: FloatArray) -> FloatArray:
         """Return the a of (LOSSES.2), 0 where r is at a kink: (n,)."""
-        return self._answer(r if self.plain else self.beyond(r))
+        return self._optimal_dual_of_excess(r if self.is_hinge else self.compute_tube_excess(r))
 
-    def _answer(self, v: FloatArray) -> FloatArray:
+    def _optimal_dual_of_excess(self, v: FloatArray) -> FloatArray:
         """Return the a of (LOSSES.2) for v = S_ε(r): (n,)."""
-        if self.plain:
+        if self.is_hinge:
             return np.where(v > 0.0, self.high, 0.0)
-        if self.flat:
+        if self.is_piecewise_linear:
             answered = np.where(v > 0.0, self.high, self.low)
         else:
             with np.errstate(divide="ignore", invalid="ignore"):  # δ = 0: what is not 0 goes to its bound
@@ -216,55 +218,55 @@ class Loss:
         answered[v == 0.0] = 0.0
         return answered
 
-    def loss(self, r: FloatArray) -> float:
+    def sum_losses(self, r: FloatArray) -> float:
         """Return Σ φ(r)."""
-        if self.plain:
-            return _dot(self.high, np.maximum(r, 0.0))
-        v = self.beyond(r)
-        if self.flat:
-            return _dot(self.high, np.maximum(v, 0.0)) + _dot(self.low, np.minimum(v, 0.0))
-        a = self.answer(r)
-        return float(a @ v) - 0.5 * _dot(self.curvature, a * a)
+        if self.is_hinge:
+            return _weighted_sum(self.high, np.maximum(r, 0.0))
+        v = self.compute_tube_excess(r)
+        if self.is_piecewise_linear:
+            return _weighted_sum(self.high, np.maximum(v, 0.0)) + _weighted_sum(self.low, np.minimum(v, 0.0))
+        a = self.compute_optimal_dual(r)
+        return float(a @ v) - 0.5 * _weighted_sum(self.curvature, a * a)
 
-    def conjugate(self, a: FloatArray) -> float:
+    def sum_conjugates(self, a: FloatArray) -> float:
         """Return Σ φ*(a)."""
         total = 0.0
         if not is_zero(self.tube):
-            total += _dot(self.tube, np.abs(a))
-        if not self.flat:
-            total += 0.5 * _dot(self.curvature, a * a)
+            total += _weighted_sum(self.tube, np.abs(a))
+        if not self.is_piecewise_linear:
+            total += 0.5 * _weighted_sum(self.curvature, a * a)
         return total
 
-    def mismatch(self, a: FloatArray, r: FloatArray) -> float:
+    def compute_gap(self, a: FloatArray, r: FloatArray) -> float:
         """Return Σ of (LOSSES.3), by (LOSSES.5): no term is negative, and none is a difference of large numbers."""
-        if self.plain:
-            return float((self._answer(r) - a) @ r)
+        if self.is_hinge:
+            return float((self._optimal_dual_of_excess(r) - a) @ r)
         inner = None if is_zero(self.tube) else np.clip(r, -np.asarray(self.tube), self.tube)
         v = r if inner is None else r - inner
-        best = self._answer(v)
+        best = self._optimal_dual_of_excess(v)
         left = best - a
         lost = 0.0 if inner is None else float((self.tube * np.abs(a) - inner * a).sum())
-        if self.flat:
+        if self.is_piecewise_linear:
             return lost + float(left @ v)
         past = np.where((best > self.low) & (best < self.high), 0.0, v - self.curvature * best)
-        return lost + float(left @ past) + 0.5 * _dot(self.curvature, left * left)
+        return lost + float(left @ past) + 0.5 * _weighted_sum(self.curvature, left * left)
 
-    def worth(self, a: FloatArray) -> float:
+    def compute_dual_value(self, a: FloatArray) -> float:
         """Return ℓᵀa − Σφ*(a), the contribution of a to the dual."""
         gained = self.level * float(a.sum()) if isinstance(self.level, float) else float(self.level @ a)
-        return gained if self.plain else gained - self.conjugate(a)
+        return gained if self.is_hinge else gained - self.sum_conjugates(a)
 
-    def distance(self, r: FloatArray) -> FloatArray:
+    def distance_to_kink(self, r: FloatArray) -> FloatArray:
         """Return the distance of r from where (LOSSES.2) changes: 0 between 0 and a bound. (n,)."""
-        if self.plain:
+        if self.is_hinge:
             return np.abs(r)
-        excess = r if self.one_sided else np.abs(r) - self.tube
-        if self.flat:
+        excess = r if self.is_one_sided else np.abs(r) - self.tube
+        if self.is_piecewise_linear:
             return np.abs(excess)
-        bound = self.high if self.one_sided else np.where(r > 0.0, self.high, -np.asarray(self.low))
+        bound = self.high if self.is_one_sided else np.where(r > 0.0, self.high, -np.asarray(self.low))
         past = excess - self.curvature * bound
         return np.where(excess < 0.0, -excess, np.maximum(past, 0.0))
 
-    def clipped(self, a: FloatArray) -> FloatArray:
+    def clip_to_box(self, a: FloatArray) -> FloatArray:
         """Return the nearest a in the box: (n,)."""
         return np.clip(a, self.low, self.high)

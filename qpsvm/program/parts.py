@@ -14,12 +14,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.checks import as_real, as_real_vector
-from qpsvm.base.arrays.frozen import common_value, repeated
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import find_common_value, repeat_value
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 from qpsvm.base.resources.limits import check_memory
-from qpsvm.space.operators import Dense, Diagonal, Operator, largest_asymmetry
+from qpsvm.space.operators import Dense, Diagonal, Operator, find_largest_asymmetry
 from qpsvm.space.operators.base import as_coefficients, as_vector
 
 #: Relative difference of P and Pᵀ that may be rounding.
@@ -85,7 +85,7 @@ def as_bound(bound: Any, name: str, n: int) -> FloatArray | None:
     if bound is None:
         return None
     if isinstance(bound, (int, float, np.number)) and not isinstance(bound, (bool, complex, np.complexfloating)):
-        return repeated(float(as_real_vector(bound, name)), n)
+        return repeat_value(float(as_real_vector(bound, name)), n)
     vector = as_vector(bound, name)
     if vector.shape != (n,):
         raise DataError(f"{name} has shape {vector.shape} where ({n},) is expected")
@@ -114,7 +114,7 @@ def as_rows(matrix: Any, vector: Any, n: int, names: tuple[str, str]) -> tuple[M
     side, left = as_vector(vector, names[1]), as_coefficients(matrix, names[0])
     if left.shape != (len(side), n):
         raise DataError(f"{names[0]} has shape {left.shape} where ({len(side)}, {n}) is expected")
-    if not (_finite(left.data if sp.issparse(left) else left) and _finite(side)):
+    if not (_is_finite(left.data if sp.issparse(left) else left) and _is_finite(side)):
         raise DataError(
             f"{names[0]} or {names[1]} holds a number that is not finite; a row without a limit is left out"
         )
@@ -123,13 +123,13 @@ def as_rows(matrix: Any, vector: Any, n: int, names: tuple[str, str]) -> tuple[M
 
 def check_finite(vector: FloatArray, name: str) -> None:
     """Refuse NaN and infinity, naming the entry."""
-    if not _finite(vector):
+    if not _is_finite(vector):
         raise DataError(f"{name} is not finite in entry {int(np.flatnonzero(~np.isfinite(vector))[0])}")
 
 
 def check_bounds(lb: FloatArray | None, ub: FloatArray | None) -> None:
     """Refuse NaN, infinities on the wrong side, and lb > ub: two passes if nothing is wrong."""
-    low, high = -np.inf if lb is None else _shared(lb), np.inf if ub is None else _shared(ub)
+    low, high = -np.inf if lb is None else _compress_constant(lb), np.inf if ub is None else _compress_constant(ub)
     if np.all((low <= high) & (low < np.inf) & (high > -np.inf)):
         return
     for name, bound in (("lb", lb), ("ub", ub)):
@@ -146,16 +146,18 @@ def check_texts(**texts: Any) -> None:
     """Refuse what is no text."""
     for name, text in texts.items():
         if not isinstance(text, str):
-            raise DataTypeError(f"{name} must be text, got {shown(text)}")
+            raise DataTypeError(f"{name} must be text, got {format_value(text)}")
 
 
 def as_names(parts: Any, what: str, kind: type) -> dict[str, Any]:
     """Return a mapping of names to values of one type. Raises DataTypeError."""
     if not isinstance(parts, Mapping):
-        raise DataTypeError(f"{what} must be a mapping of names to {kind.__name__}s, got {shown(parts)}")
+        raise DataTypeError(f"{what} must be a mapping of names to {kind.__name__}s, got {format_value(parts)}")
     for name, value in parts.items():
         if not isinstance(name, str) or not isinstance(value, kind):
-            raise DataTypeError(f"{what} must map names to {kind.__name__}s, got {shown(name)}: {shown(value)}")
+            raise DataTypeError(
+                f"{what} must map names to {kind.__name__}s, got {format_value(name)}: {format_value(value)}"
+            )
     return dict(parts)
 
 
@@ -169,7 +171,7 @@ def as_extent(part: slice, count: int, what: str) -> slice:
     return slice(int(ends[0]), int(ends[1]))
 
 
-def tile(parts: Iterable[slice], count: int) -> bool:
+def is_partition(parts: Iterable[slice], count: int) -> bool:
     """Return whether slices cover 0 to count in order, each beginning where the one before it ends."""
     place = 0
     for part in parts:
@@ -179,24 +181,26 @@ def tile(parts: Iterable[slice], count: int) -> bool:
     return place == count
 
 
-def named_variables(variables: Any, n: int) -> dict[str, slice]:
+def name_variables(variables: Any, n: int) -> dict[str, slice]:
     """Return the variables' names, or "x" for all of them."""
     named = as_names(variables, "variables", slice) or {"x": slice(0, n)}
     found = {name: as_extent(part, n, f"the variables {name!r}") for name, part in named.items()}
-    if not tile(found.values(), n):
+    if not is_partition(found.values(), n):
         raise DataError(f"the variables' slices must cover 0 to {n} in order, got {dict(variables)}")
     return found
 
 
-def named_rows(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> dict[str, Rows]:
+def name_rows(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> dict[str, Rows]:
     """Return the groups, with names for a matrix whose rows have none; names for some rows only are an error."""
     found: dict[str, Rows] = {}
     counts = {"G": 0 if h is None else len(h), "A": 0 if b is None else len(b)}
     for name, group in as_names(constraints, "constraints", Rows).items():
         if not isinstance(group.matrix, str) or group.matrix not in counts or not isinstance(group.formula, str):
-            raise DataError(f"the constraints {name!r} must be rows of 'G' or 'A' and a text, got {shown(group)}")
+            raise DataError(
+                f"the constraints {name!r} must be rows of 'G' or 'A' and a text, got {format_value(group)}"
+            )
         if not isinstance(group.rows, slice):
-            raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {shown(group.rows)}")
+            raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {format_value(group.rows)}")
         found[name] = replace(group, rows=as_extent(group.rows, counts[group.matrix], f"the constraints {name!r}"))
     sides: tuple[tuple[Literal["G", "A"], str], ...] = (("G", "Gx ≤ h"), ("A", "Ax = b"))
     for matrix, formula in sides:
@@ -206,7 +210,7 @@ def named_rows(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> 
             while name in found:
                 name += "_"
             found[name] = Rows(matrix, slice(0, counts[matrix]), formula)
-        elif not tile((slice(*ends) for ends in groups), counts[matrix]):
+        elif not is_partition((slice(*ends) for ends in groups), counts[matrix]):
             raise DataError(
                 f"{matrix} has {counts[matrix]} rows, but the constraint groups name "
                 f"{', '.join(f'{start} to {stop}' for start, stop in groups)}; name all of them, each once, or none"
@@ -215,7 +219,7 @@ def named_rows(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> 
 
 
 def _check_numbers(values: FloatArray) -> None:
-    if not _finite(values):
+    if not _is_finite(values):
         raise DataError("P holds a number that is not finite")
 
 
@@ -224,9 +228,9 @@ def _check_square(shape: tuple[int, ...]) -> None:
         raise DataError(f"P has shape {shape}; it must be square")
 
 
-def _finite(values: FloatArray) -> bool:
+def _is_finite(values: FloatArray) -> bool:
     """Return whether all values are finite: a finite sum shows it in one pass, otherwise the values are checked."""
-    common = common_value(values) if values.ndim == 1 else None
+    common = find_common_value(values) if values.ndim == 1 else None
     if common is not None:
         return math.isfinite(common)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -235,12 +239,12 @@ def _finite(values: FloatArray) -> bool:
 
 def _check_symmetric(P: FloatArray) -> None:
     """Check that P is symmetric: xᵀPx depends on the symmetric part only, but solvers read one triangle."""
-    i, j, difference = largest_asymmetry(P)
+    i, j, difference = find_largest_asymmetry(P)
     if difference > ASYMMETRY:
         raise DataError(f"P is not symmetric: P[{i}, {j}] = {P[i, j]:g} and P[{j}, {i}] = {P[j, i]:g}; use (P + Pᵀ)/2")
 
 
-def _shared(vector: FloatArray) -> float | FloatArray:
-    """Return the one number of a `repeated` vector, or the vector."""
-    value = common_value(vector)
+def _compress_constant(vector: FloatArray) -> float | FloatArray:
+    """Return the one number of a `repeat_value` vector, or the vector."""
+    value = find_common_value(vector)
     return vector if value is None else value

@@ -1,4 +1,4 @@
-"""Format a QP for people: its parts and their sizes, and the numbers of a small one (`as_text`, `as_page`)."""
+"""Format a QP for people: its parts and their sizes, and the numbers of a small one (`as_text`, `as_html`)."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.html import Cell, table
+from qpsvm.base.html import Cell, render_table
 from qpsvm.space.operators import Operator
 
 
 def as_text(qp: Any) -> str:
     """Format a QP for a terminal."""
     lines, lead = [qp.title, f"  minimise    {qp.formula}"], "  subject to  "
-    for text, name, count in _restrictions(qp):
+    for text, name, count in _list_restrictions(qp):
         lines.append(f"{lead}{text:<33} {name:<10}{count:>8} row{'s' if count != 1 else ''}")
         lead = " " * len(lead)
-    lines += [f"  {label:<12}{text}" for label, text in _sizes(qp)]
-    numbers = text_of(*_numbers(qp))
+    lines += [f"  {label:<12}{text}" for label, text in _describe_sizes(qp)]
+    numbers = format_lines(*_format_numbers(qp))
     return "\n".join([*lines, *([""] if numbers else []), *numbers])
 
 
-def as_page(qp: Any) -> str:
+def as_html(qp: Any) -> str:
     """Format a QP for a notebook, as HTML."""
     rows = [[Cell("minimise"), Cell(qp.formula)]]
-    for k, (text, name, count) in enumerate(_restrictions(qp)):
+    for k, (text, name, count) in enumerate(_list_restrictions(qp)):
         said = f"{text}  ({name}, {count} row{'s' if count != 1 else ''})"
         rows.append([Cell("" if k else "subject to"), Cell(said)])
-    rows += [[Cell(label), Cell(text)] for label, text in _sizes(qp)]
-    whole = table(rows, title=qp.title)
-    names, lines = _numbers(qp)
+    rows += [[Cell(label), Cell(text)] for label, text in _describe_sizes(qp)]
+    whole = render_table(rows, title=qp.title)
+    names, lines = _format_numbers(qp)
     if not lines:
         return whole
     numbers = [
         [Cell(letter), *(Cell(entry, True) for entry in entries), Cell(relation), Cell(side, True), Cell(name)]
         for letter, entries, relation, side, name in lines
     ]
-    return whole + table(numbers, head=["", *names, "", "", ""])
+    return whole + render_table(numbers, head=["", *names, "", "", ""])
 
 
-def _restrictions(qp: Any) -> list[tuple[str, str, int]]:
+def _list_restrictions(qp: Any) -> list[tuple[str, str, int]]:
     """Return formula, name and number of rows of each group of constraints, and of each box."""
     rows = [(group.formula, name, group.rows.stop - group.rows.start) for name, group in qp.constraints.items()]
     box = [(text, "box", part.stop - part.start) for name, part in qp.variables.items()
-           if (text := _box_text(qp, name, part))]  # fmt: skip
+           if (text := _describe_box(qp, name, part))]  # fmt: skip
     return rows + box
 
 
-def _sizes(qp: Any) -> list[tuple[str, str]]:
+def _describe_sizes(qp: Any) -> list[tuple[str, str]]:
     """Return the description and size of each part, by its letter."""
     listing = ", ".join(f"{name} {part.stop - part.start}" for name, part in qp.variables.items())
     sizes = [("variables", f"{qp.n}: {listing}"), ("P", f"{qp.n} × {qp.n}, {qp.P.describe()}")]
@@ -59,31 +59,31 @@ def _sizes(qp: Any) -> list[tuple[str, str]]:
             nonzeros = matrix.nnz if sp.issparse(matrix) else np.count_nonzero(matrix)
             kind = "sparse" if sp.issparse(matrix) else "dense"
             sizes.append((name, f"{matrix.shape[0]} × {matrix.shape[1]}, {kind}, {nonzeros} non-zeros"))
-    return [*sizes, ("memory", _human(qp.nbytes))]
+    return [*sizes, ("memory", _format_bytes(qp.nbytes))]
 
 
-def _numbers(qp: Any) -> tuple[list[str], list[Line]]:
+def _format_numbers(qp: Any) -> tuple[list[str], list[Line]]:
     """Return the numbers of a small QP."""
     groups = {letter: [(name, group.rows) for name, group in qp.constraints.items() if group.matrix == letter]
               for letter in "GA"}  # fmt: skip
     rows = [("G", qp.G, qp.h, groups["G"]), ("A", qp.A, qp.b, groups["A"])]
-    return lines_of(qp.P, qp.q, qp.variables, rows, {"lb": qp.lb, "ub": qp.ub})
+    return build_lines(qp.P, qp.q, qp.variables, rows, {"lb": qp.lb, "ub": qp.ub})
 
 
-def _box_text(qp: Any, name: str, part: slice) -> str:
+def _describe_box(qp: Any, name: str, part: slice) -> str:
     lb, ub = (bound[part] for bound in qp.bounds)
     if not (np.isfinite(lb).any() or np.isfinite(ub).any()):
         return ""
-    low = f"{_entry(lb, 'lb')} ≤ " if np.isfinite(lb).any() else ""
-    high = f" ≤ {_entry(ub, 'ub')}" if np.isfinite(ub).any() else ""
+    low = f"{_format_bound(lb, 'lb')} ≤ " if np.isfinite(lb).any() else ""
+    high = f" ≤ {_format_bound(ub, 'ub')}" if np.isfinite(ub).any() else ""
     return f"{low}{name}{high}"
 
 
-def _entry(bound: FloatArray, letter: str) -> str:
+def _format_bound(bound: FloatArray, letter: str) -> str:
     return f"{bound[0]:.6g}" if (bound == bound[0]).all() else f"{letter}_i ({bound.min():.4g} … {bound.max():.4g})"
 
 
-def _human(size: float) -> str:
+def _format_bytes(size: float) -> str:
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
@@ -92,7 +92,7 @@ def _human(size: float) -> str:
 
 
 #: Most variables, and most rows of G and A together, that are read at a glance; and how wide a screen is.
-MOST, WIDTH = 8, 100
+MAX_SIZE, MAX_WIDTH = 8, 100
 #: Significant digits.
 DIGITS = 4
 
@@ -100,7 +100,7 @@ DIGITS = 4
 Line = tuple[str, list[str], str, str, str]
 
 
-def names_of(parts: Iterable[tuple[str, slice]], n: int) -> list[str]:
+def list_names(parts: Iterable[tuple[str, slice]], n: int) -> list[str]:
     """Return the names of n variables or rows: `b` where a part has one, else `xi[0]`, `xi[1]`, …"""
     names = [""] * n
     for name, part in parts:
@@ -109,7 +109,7 @@ def names_of(parts: Iterable[tuple[str, slice]], n: int) -> list[str]:
     return names
 
 
-def lines_of(
+def build_lines(
     P: Operator,
     q: FloatArray,
     variables: Mapping[str, slice],
@@ -121,48 +121,49 @@ def lines_of(
     Shapes: P (n, n), q (n,), bounds (n,) or None.
     """
     n = len(q)
-    if max(n, sum(len(side) for _, _, side, _ in rows if side is not None)) > MOST:
+    if max(n, sum(len(side) for _, _, side, _ in rows if side is not None)) > MAX_SIZE:
         return [], []
-    names, every = names_of(variables.items(), n), np.arange(n)
+    names, every = list_names(variables.items(), n), np.arange(n)
     lines: list[Line] = [
-        _line("P" if i == 0 else "", row, name=names[i]) for i, row in enumerate(P.block(every, every))
+        _build_line("P" if i == 0 else "", row, name=names[i]) for i, row in enumerate(P.block(every, every))
     ]
-    lines.append(_line("q", q))
+    lines.append(_build_line("q", q))
     for letter, matrix, side, groups in rows:
         if matrix is None or side is None:
             continue
-        entries, called = as_dense(matrix) if sp.issparse(matrix) else matrix, names_of(groups, len(side))
+        entries, called = as_dense(matrix) if sp.issparse(matrix) else matrix, list_names(groups, len(side))
         relation = "≤" if letter == "G" else "="
         lines += [
-            _line(letter if i == 0 else "", entries[i], relation, _number(side[i]), called[i]) for i in range(len(side))
+            _build_line(letter if i == 0 else "", entries[i], relation, _format_number(side[i]), called[i])
+            for i in range(len(side))
         ]
-    lines += [_line(letter, bound) for letter, bound in bounds.items() if bound is not None]
+    lines += [_build_line(letter, bound) for letter, bound in bounds.items() if bound is not None]
     return names, lines
 
 
-def text_of(names: list[str], lines: list[Line]) -> list[str]:
+def format_lines(names: list[str], lines: list[Line]) -> list[str]:
     """Return the lines for a terminal, under their names; none if they are too wide for one."""
     if not lines:
         return []
     widths = [max(len(cell) for cell in column) for column in zip(names, *(line[1] for line in lines), strict=True)]
     side = max(len(line[3]) for line in lines)
-    text = [_aligned("", names, widths)]
+    text = [_align_line("", names, widths)]
     for letter, entries, relation, right, name in lines:
         end = f"  {relation:1} {right:>{side}}" if side else ""
-        text.append(f"{_aligned(letter, entries, widths)}{end}  {name}".rstrip())
-    return text if max(map(len, text)) <= WIDTH else []
+        text.append(f"{_align_line(letter, entries, widths)}{end}  {name}".rstrip())
+    return text if max(map(len, text)) <= MAX_WIDTH else []
 
 
-def _aligned(letter: str, cells: list[str], widths: list[int]) -> str:
+def _align_line(letter: str, cells: list[str], widths: list[int]) -> str:
     return f"  {letter:<8}" + "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
-def _line(letter: str, entries: FloatArray, relation: str = "", side: str = "", name: str = "") -> Line:
-    return letter, [_number(entry) for entry in entries], relation, side, name
+def _build_line(letter: str, entries: FloatArray, relation: str = "", side: str = "", name: str = "") -> Line:
+    return letter, [_format_number(entry) for entry in entries], relation, side, name
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value + 0.0:.{DIGITS}g}"  # −0 is 0
 
 
-__all__ = ["as_page", "as_text"]
+__all__ = ["as_html", "as_text"]

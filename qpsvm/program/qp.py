@@ -18,10 +18,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_positive, as_real_vector
-from qpsvm.base.arrays.frozen import common_value, freeze_parts, repeated, times
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import find_common_value, freeze_parts, multiply, repeat_value
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.program.exchange import Exchange
 from qpsvm.program.parts import (
     Rows,
@@ -32,10 +32,10 @@ from qpsvm.program.parts import (
     check_bounds,
     check_finite,
     check_texts,
-    named_rows,
-    named_variables,
+    name_rows,
+    name_variables,
 )
-from qpsvm.program.printing import as_page, as_text
+from qpsvm.program.printing import as_html, as_text
 from qpsvm.program.svm_dual import Statement
 from qpsvm.space.operators import Diagonal, Operator
 from qpsvm.space.operators.base import as_vector, is_ready
@@ -146,7 +146,7 @@ class QP(Exchange):
         check_texts(formula=self.formula, title=self.title)
         self.__dict__.update(P=P, q=q, r=as_constant(self.r), G=G, h=h, A=A, b=b, lb=lb, ub=ub)
         freeze_parts(self)
-        names, rows = named_variables(self.variables, n), named_rows(self.constraints, h, b)
+        names, rows = name_variables(self.variables, n), name_rows(self.constraints, h, b)
         self.__dict__.update(variables=names, constraints=rows)
 
     @property
@@ -158,8 +158,8 @@ class QP(Exchange):
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Bounds lb and ub, (n,) each, infinite where there is none."""
         return (
-            repeated(-np.inf, self.n) if self.lb is None else self.lb,
-            repeated(np.inf, self.n) if self.ub is None else self.ub,
+            repeat_value(-np.inf, self.n) if self.lb is None else self.lb,
+            repeat_value(np.inf, self.n) if self.ub is None else self.ub,
         )
 
     def objective(self, x: ArrayLike) -> float:
@@ -187,7 +187,7 @@ class QP(Exchange):
         >>> qp.objective([1, 1])
         14.0
         """
-        point = _entries_of(x, "x", self.n)
+        point = _check_vector(x, "x", self.n)
         return float(0.5 * (point @ (self.P @ point)) + self.q @ point + self.r)
 
     def split(self, x: ArrayLike) -> dict[str, FloatArray]:
@@ -218,7 +218,7 @@ class QP(Exchange):
         b [-1.]
         xi [0. 0.]
         """
-        point = _entries_of(x, "x", self.n)
+        point = _check_vector(x, "x", self.n)
         return {name: point[part] for name, part in self.variables.items()}
 
     def multiplier(self, name: str, z: ArrayLike, y: ArrayLike) -> FloatArray:
@@ -256,12 +256,14 @@ class QP(Exchange):
         [0.5 0.5]
         """
         if not isinstance(name, str) or name not in self.constraints:
-            raise UnknownOptionError(f"no constraint group {shown(name)}; {nearest(name, self.constraints)}")
+            raise UnknownOptionError(
+                f"no constraint group {format_value(name)}; {describe_nearest(name, self.constraints)}"
+            )
         group = self.constraints[name]
         letter, multipliers, side = ("z", z, self.h) if group.matrix == "G" else ("y", y, self.b)
-        return _entries_of(multipliers, letter, 0 if side is None else len(side))[group.rows]
+        return _check_vector(multipliers, letter, 0 if side is None else len(side))[group.rows]
 
-    def lifted(self) -> QP:
+    def to_lifted(self) -> QP:
         """Return the equivalent sparse QP in (x, v) with v = Zᵀx, for P = ZZᵀ + diag(d).
 
         Returns
@@ -278,7 +280,7 @@ class QP(Exchange):
         --------
         >>> import qpsvm
         >>> problem = qpsvm.CSVM([[0.0, 1.0], [1.0, 0.0], [3.0, 1.0]], [0, 0, 1])
-        >>> wide = problem.qp("dual").lifted()
+        >>> wide = problem.qp("dual").to_lifted()
         >>> print({name: part.stop - part.start for name, part in wide.variables.items()}, wide.P)
         {'alpha': 3, 'v': 2} <Diagonal 5 × 5: diagonal, 2 non-zero>
         >>> print(wide.constraints["lift"].formula)
@@ -290,12 +292,12 @@ class QP(Exchange):
         Z, d = factor
         k = Z.shape[1]
         lift = sp.hstack([sp.csc_array(Z).T, -sp.eye_array(k)], format="csc")
-        wide_A = lift if self.A is None else sp.vstack([_widen(self.A, k), lift], format="csc")
+        wide_A = lift if self.A is None else sp.vstack([_pad_columns(self.A, k), lift], format="csc")
         known = 0 if self.A is None else self.A.shape[0]
         lb, ub = self.bounds
         return QP(
             P=Diagonal(np.concatenate([d, np.ones(k)])), q=np.concatenate([self.q, np.zeros(k)]), r=self.r,
-            G=None if self.G is None else _widen(self.G, k), h=self.h,
+            G=None if self.G is None else _pad_columns(self.G, k), h=self.h,
             A=wide_A, b=np.concatenate([np.zeros(0) if self.b is None else self.b, np.zeros(k)]),
             lb=np.concatenate([lb, np.full(k, -np.inf)]), ub=np.concatenate([ub, np.full(k, np.inf)]),
             variables={**self.variables, "v": slice(self.n, self.n + k)},
@@ -335,23 +337,23 @@ class QP(Exchange):
         """
         for scales, name in ((variables, "variables"), (rows, "rows")):
             if not isinstance(scales, Mapping):
-                raise ParameterTypeError(f"{name} must be a mapping of names to factors, got {shown(scales)}")
+                raise ParameterTypeError(f"{name} must be a mapping of names to factors, got {format_value(scales)}")
         for factor in (*variables.values(), *rows.values(), objective):
             as_positive(factor, "a positive scale")
         s, g, a = self.scales(variables, rows)
-        common = common_value(s)
-        inverse = 1.0 / s if common is None else repeated(1.0 / common, self.n)
-        return self._derived(
-            P=self.P.congruence(times(float(np.sqrt(objective)), s)), q=times(objective, times(s, self.q)),
+        common = find_common_value(s)
+        inverse = 1.0 / s if common is None else repeat_value(1.0 / common, self.n)
+        return self._copy_with(
+            P=self.P.congruence(multiply(float(np.sqrt(objective)), s)), q=multiply(objective, multiply(s, self.q)),
             r=objective * self.r, title=f"{self.title}, scaled",
-            G=_scale_matrix(self.G, g, s), h=None if self.h is None else times(g, self.h),
-            A=_scale_matrix(self.A, a, s), b=None if self.b is None else times(a, self.b),
-            lb=None if self.lb is None else times(inverse, self.lb),
-            ub=None if self.ub is None else times(inverse, self.ub),
-            statement=None if self.statement is None else self.statement.scaled(variables, rows, objective),
+            G=_scale_matrix(self.G, g, s), h=None if self.h is None else multiply(g, self.h),
+            A=_scale_matrix(self.A, a, s), b=None if self.b is None else multiply(a, self.b),
+            lb=None if self.lb is None else multiply(inverse, self.lb),
+            ub=None if self.ub is None else multiply(inverse, self.ub),
+            statement=None if self.statement is None else self.statement.scale(variables, rows, objective),
         )  # fmt: skip
 
-    def _derived(self, **changed: Any) -> QP:
+    def _copy_with(self, **changed: Any) -> QP:
         """Return a copy with other numbers of the same shapes, not checked again."""
         copy = object.__new__(QP)
         copy.__dict__.update(self.__dict__)
@@ -388,7 +390,7 @@ class QP(Exchange):
         [5. 1. 1. 1.] [3. 3.] []
         """
         if len(self.variables) == 1:
-            s = repeated(variables.get(next(iter(self.variables)), 1.0), self.n)
+            s = repeat_value(variables.get(next(iter(self.variables)), 1.0), self.n)
         else:
             s = np.ones(self.n)
             for name, part in self.variables.items():
@@ -403,20 +405,20 @@ class QP(Exchange):
     def nbytes(self) -> int:
         """Memory of P's data, the vectors and the constraint matrices, in bytes."""
         vectors = [v.nbytes for v in (self.q, self.h, self.b, self.lb, self.ub) if v is not None]
-        return self.P.nbytes + sum(vectors) + sum(_nbytes(M) for M in (self.G, self.A) if M is not None)
+        return self.P.nbytes + sum(vectors) + sum(_count_bytes(M) for M in (self.G, self.A) if M is not None)
 
     def __str__(self) -> str:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        return as_page(self)
+        return as_html(self)
 
     def __repr__(self) -> str:
         rows = [f"{len(side)} × {self.n} {name}" for name, side in (("G", self.h), ("A", self.b)) if side is not None]
         return f"<QP {self.title!r}: {', '.join([f'{self.n} variables', *rows])}>"
 
 
-def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:
+def _check_vector(values: ArrayLike, name: str, n: int) -> FloatArray:
     """Return a vector of n numbers, of any value."""
     vector = values if is_ready(values) else as_real_vector(values, name)
     if vector.shape != (n,):
@@ -424,13 +426,13 @@ def _entries_of(values: ArrayLike, name: str, n: int) -> FloatArray:
     return vector
 
 
-def _nbytes(matrix: Matrix) -> int:
+def _count_bytes(matrix: Matrix) -> int:
     if sp.issparse(matrix):
         return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
     return int(matrix.nbytes)
 
 
-def _widen(matrix: Matrix, k: int) -> Matrix:
+def _pad_columns(matrix: Matrix, k: int) -> Matrix:
     return sp.hstack([sp.csc_array(matrix), sp.csc_array((matrix.shape[0], k))], format="csc")
 
 
@@ -439,7 +441,7 @@ def _scale_matrix(matrix: Matrix | None, rows: FloatArray, columns: FloatArray) 
         return None
     if sp.issparse(matrix):
         return sp.csc_array(sp.diags_array(rows) @ matrix @ sp.diags_array(columns))
-    column = common_value(columns)
+    column = find_common_value(columns)
     if column is None:
         return rows[:, None] * matrix * columns
     factors = column * rows

@@ -1,4 +1,4 @@
-"""Map values between the samples and the rows of a dual (`RowsOfSamples`, `Group`, `Part`).
+"""Map values between the samples and the rows of a dual (`DualRows`, `DualGroup`, `DualPart`).
 
 Row k of the dual belongs to sample r(k), or to a combination of samples, (DUAL.5) and (DUAL.6). What rows share are the
 multipliers of groups.
@@ -14,19 +14,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value, freeze_each, frozen, remembered, repeated
+from qpsvm.base.arrays.formatting import build_repr
+from qpsvm.base.arrays.frozen import cached, find_common_value, freeze, freeze_each, repeat_value
 from qpsvm.base.arrays.rounding import ROUNDED, UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.space.operators import Operator
 
 #: Samples up to which the rows of a regression are kept from machine to machine.
-KEPT_ROWS = 2000
+MAX_CACHED_ROWS = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class DualGroup:
     """A column of E in (DUAL.1), with its multiplier.
 
     name: Of the row in the dual QP.
@@ -50,11 +50,11 @@ class Group:
         freeze_each(self.__dict__.values())
 
     def __repr__(self) -> str:
-        return outline("Group", **vars(self))
+        return build_repr(type(self).__name__, **vars(self))
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class DualPart:
     """Rows that share one multiplier θ and no other: Σ column·α = total over them.
 
     rows (m,): All rows where None.
@@ -69,21 +69,21 @@ class Part:
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())
 
-    def of(self, vector: NDArray[Any]) -> NDArray[Any]:
-        """Return the entries of a vector (m,) over the rows of the part; `repeated` where the vector is."""
+    def restrict(self, vector: NDArray[Any]) -> NDArray[Any]:
+        """Return the entries of a vector (m,) over the rows of the part; `repeat_value` where the vector is."""
         if self.rows is None:
             return vector
-        common = common_value(vector)
-        return vector[self.places] if common is None else repeated(common, len(self.places))
+        common = find_common_value(vector)
+        return vector[self.row_indices] if common is None else repeat_value(common, len(self.row_indices))
 
-    @remembered
-    def places(self) -> IntArray:
+    @cached
+    def row_indices(self) -> IntArray:
         """The indices of the part's rows: (r,)."""
         assert self.rows is not None
         return self.rows.nonzero()[0]
 
 
-class RowsOfSamples:
+class DualRows:
     """Samples and signs of the rows of a dual; the fields are those of `SVMDual`."""
 
     gram: Operator
@@ -103,21 +103,21 @@ class RowsOfSamples:
         return self.gram.shape[0]
 
     @property
-    def plain(self) -> bool:
+    def has_one_row_per_sample(self) -> bool:
         """Whether row k is sample k."""
         return self.rows is None and self.mix is None
 
-    @remembered
-    def mirrored(self) -> bool:
+    @cached
+    def is_two_sided(self) -> bool:
         """Whether every sample has two rows of opposite signs, first all with s = 1, then all with s = −1."""
-        return self.rows is not None and self._mirrored(self.rows)
+        return self.rows is not None and self._check_two_sided(self.rows)
 
-    def _mirrored(self, rows: IntArray) -> bool:
+    def _check_two_sided(self, rows: IntArray) -> bool:
         """Return whether every sample has two of these rows of opposite signs."""
         if self.m != 2 * self.n:
             return False
         n = self.n
-        if n <= KEPT_ROWS and self.sign is mirrored_rows(n)[0] and rows is mirrored_rows(n)[1]:
+        if n <= MAX_CACHED_ROWS and self.sign is build_two_sided_rows(n)[0] and rows is build_two_sided_rows(n)[1]:
             return True
         each = np.arange(n)
         same = (rows[:n] == each).all() and (rows[n:] == each).all()
@@ -138,12 +138,12 @@ class RowsOfSamples:
         """
         signed: FloatArray = alpha * self.sign
         if self.mix is not None:
-            return self._unmixed(signed, self.mix)
+            return self._apply_mix_transpose(signed, self.mix)
         if self.rows is None:
             return signed
         return np.bincount(self.rows, signed, minlength=self.n).astype(np.float64, copy=False)
 
-    def beta_size(self, alpha: FloatArray) -> FloatArray:
+    def sum_absolute_alpha(self, alpha: FloatArray) -> FloatArray:
         """Return Σ|α_k| over the rows of each sample: at least |β|.
 
         Parameters
@@ -157,19 +157,19 @@ class RowsOfSamples:
             By samples.
         """
         if self.mix is not None:
-            return self._unmixed(np.abs(alpha), abs(self.mix))
+            return self._apply_mix_transpose(np.abs(alpha), abs(self.mix))
         if self.rows is None:
             return alpha
         return np.bincount(self.rows, np.abs(alpha), minlength=self.n).astype(np.float64, copy=False)
 
     @staticmethod
-    def _unmixed(values: FloatArray, mix: sp.csr_array) -> FloatArray:
+    def _apply_mix_transpose(values: FloatArray, mix: sp.csr_array) -> FloatArray:
         """Return Aᵀv: (n,), for v (m,)."""
         sums: FloatArray = mix.T @ values
         return sums
 
-    def beta_radius(self, alpha: FloatArray) -> FloatArray | None:
-        """Bound the rounding error of `beta`.
+    def bound_beta_rounding(self, alpha: FloatArray) -> FloatArray | None:
+        """Bound the rounding error of `compute_beta`.
 
         Parameters
         ----------
@@ -185,13 +185,13 @@ class RowsOfSamples:
             return None  # a whole number of a power of 2
         if self.mix is not None:
             most = int(np.bincount(self.mix[np.flatnonzero(alpha)].indices, minlength=self.n).max(initial=0))
-            return (most + 1) * 2.0 * UNIT * self.beta_size(alpha)
+            return (most + 1) * 2.0 * UNIT * self.sum_absolute_alpha(alpha)
         if self.rows is None:
             return None
         several = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
         if several == 1:  # one rounding, of the result
             return UNIT * np.abs(self.beta(alpha))
-        return several * 2.0 * UNIT * self.beta_size(alpha) if several > 0 else None
+        return several * 2.0 * UNIT * self.sum_absolute_alpha(alpha) if several > 0 else None
 
     def at_rows(self, values: FloatArray) -> FloatArray:
         """Spread values at the samples over the rows of the dual.
@@ -211,7 +211,7 @@ class RowsOfSamples:
             return combined
         return values if self.rows is None else values[self.rows]
 
-    def samples_of(self, rows: IntArray) -> IntArray:
+    def find_samples(self, rows: IntArray) -> IntArray:
         """Return the samples of some rows.
 
         Parameters
@@ -229,42 +229,42 @@ class RowsOfSamples:
         return rows if self.rows is None else self.rows[rows]
 
 
-def mirrored_rows(n: int) -> tuple[FloatArray, IntArray]:
+def build_two_sided_rows(n: int) -> tuple[FloatArray, IntArray]:
     """Return signs and samples of a regression's rows, first all with s = 1, then all with s = −1: (2n,) each.
 
     Of few rows they are kept, and known again.
     """
-    return _mirrored_rows(n) if n > KEPT_ROWS else _kept_rows(n)
+    return _compute_two_sided_rows(n) if n > MAX_CACHED_ROWS else _cached_two_sided_rows(n)
 
 
-def _mirrored_rows(n: int) -> tuple[FloatArray, IntArray]:
-    return frozen((np.repeat([1.0, -1.0], n), np.tile(np.arange(n), 2)))
+def _compute_two_sided_rows(n: int) -> tuple[FloatArray, IntArray]:
+    return freeze((np.repeat([1.0, -1.0], n), np.tile(np.arange(n), 2)))
 
 
-_kept_rows = lru_cache(maxsize=16)(_mirrored_rows)
+_cached_two_sided_rows = lru_cache(maxsize=16)(_compute_two_sided_rows)
 
 
-def intercept_group(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[Group, ...]:
+def build_intercept_groups(sign: FloatArray, kind: str | None, formula: str = "yᵀα = 0") -> tuple[DualGroup, ...]:
     """Build the groups of a machine whose only multiplier is its intercept: free, penalised (R = 1) or None."""
     if kind is None:
         return ()
     ridge = 1.0 if kind == "penalised" else 0.0
     return (  # (DUAL.1), (HARD.5), (CSVM.5), (NUSVM.5), (PHINGE.5), (SQHINGE.5), (HUBER.5)
-        Group("balance", "b", column=sign, total=0.0, ridge=ridge, formula=formula),
+        DualGroup("balance", "b", column=sign, total=0.0, ridge=ridge, formula=formula),
     )
 
 
-def first_distinct(E: FloatArray, most: int) -> list[int]:
+def find_distinct_rows(E: FloatArray, max_rows: int) -> list[int]:
     """Return the indices of the first distinct rows of E (m, q), at most `most`."""
     left = np.ones(len(E), dtype=bool)
     found: list[int] = []
-    while len(found) < most and left.any():
+    while len(found) < max_rows and left.any():
         found.append(int(np.argmax(left)))
         left &= ~(E[found[-1]] == E).all(axis=1)
     return found
 
 
-def inverse(mixing: FloatArray, names: str) -> FloatArray:
+def invert_mixing(mixing: FloatArray, names: str) -> FloatArray:
     """Return M⁻¹ of the distinct rows of E, (q, q), of the groups with these names. Raises UnsupportedError."""
     if len(mixing) == 2:
         (a, b), (c, d) = mixing.tolist()

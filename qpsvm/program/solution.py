@@ -18,15 +18,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import bare, freeze_parts, remembered, repeated, times
+from qpsvm.base.arrays.formatting import build_repr
+from qpsvm.base.arrays.frozen import cached, copy_without_cache, freeze_parts, multiply, repeat_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import SolverError
 from qpsvm.program.qp import QP
 from qpsvm.program.svm_dual import Statement, SVMDual
 
 
-def primal_residual(qp: QP, x: FloatArray) -> float:
+def compute_primal_residual(qp: QP, x: FloatArray) -> float:
     """Return the largest violation of Gx ≤ h, Ax = b and lb ≤ x ≤ ub at x (n,), in the units of the rows."""
     lb, ub = qp.bounds
     parts = [np.maximum(lb - x, 0.0), np.maximum(x - ub, 0.0)]
@@ -34,10 +34,10 @@ def primal_residual(qp: QP, x: FloatArray) -> float:
         parts.append(np.maximum(qp.G @ x - qp.h, 0.0))
     if qp.A is not None:
         parts.append(np.abs(qp.A @ x - qp.b))
-    return _largest(parts)
+    return _find_largest(parts)
 
 
-def gradient(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
+def compute_lagrangian_gradient(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
     """Return Px + q + Gᵀz + Aᵀy, the multipliers of the bounds by (QP.1), up to the sign: (n,)."""
     total: FloatArray = qp.P @ x + qp.q
     if qp.G is not None:
@@ -47,7 +47,7 @@ def gradient(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
     return total
 
 
-def dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
+def compute_dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
     """Return the largest entry of |Px + q + Gᵀz + Aᵀy + z_box| (QP.1), or of a multiplier of the wrong sign.
 
     Shapes: x, z_box (n,), y (p,), z (m,).
@@ -55,10 +55,17 @@ def dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: Fl
     lb, ub = qp.bounds
     unbounded_below = np.where(np.isfinite(lb), 0.0, np.maximum(-z_box, 0.0))
     unbounded_above = np.where(np.isfinite(ub), 0.0, np.maximum(z_box, 0.0))
-    return _largest([np.abs(gradient(qp, x, y, z) + z_box), np.maximum(-z, 0.0), unbounded_below, unbounded_above])
+    return _find_largest(
+        [
+            np.abs(compute_lagrangian_gradient(qp, x, y, z) + z_box),
+            np.maximum(-z, 0.0),
+            unbounded_below,
+            unbounded_above,
+        ]
+    )
 
 
-def complementarity(qp: QP, x: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
+def compute_complementarity(qp: QP, x: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
     """Return the largest product of a multiplier and the slack of its row or bound, at x, z_box (n,), z (m,)."""
     lb, ub = qp.bounds
     low, high = np.maximum(-z_box, 0.0), np.maximum(z_box, 0.0)
@@ -68,10 +75,10 @@ def complementarity(qp: QP, x: FloatArray, z: FloatArray, z_box: FloatArray) -> 
     ]
     if qp.G is not None and qp.h is not None:
         parts.append(np.abs(z * (qp.h - qp.G @ x)))
-    return _largest(parts)
+    return _find_largest(parts)
 
 
-def duality_gap(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
+def compute_duality_gap(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
     """Return |primal − dual objective|: |xᵀPx + qᵀx + bᵀy + hᵀz + ubᵀz_box⁺ − lbᵀz_box⁻|."""
     lb, ub = qp.bounds
     value = float(x @ (qp.P @ x) + qp.q @ x)
@@ -84,7 +91,7 @@ def duality_gap(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: Floa
     return abs(value)
 
 
-def _largest(parts: list[FloatArray]) -> float:
+def _find_largest(parts: list[FloatArray]) -> float:
     return max((float(part.max()) for part in parts if part.size), default=0.0)
 
 
@@ -159,7 +166,7 @@ class QPSolution:
     ----------
     qp : QP
     reported : Status
-        What the solver claims, translated; nothing here is certified. `duality_gap()` and the residuals measure it.
+        What the solver claims, translated; not certified. `compute_duality_gap()` and the residuals measure it.
     x : ndarray, shape (n,), or None
         None where the solver gave no point.
     y : ndarray, shape (p,)
@@ -207,9 +214,9 @@ class QPSolution:
     def __repr__(self) -> str:
         parts = ("qp", "reported", "solver", "x", "y", "z", "iterations")
         gap = {} if self.x is None else {"measured_gap": self.duality_gap() / max(1.0, abs(self.objective))}
-        return outline("QPSolution", **{name: getattr(self, name) for name in parts}, **gap)
+        return build_repr("QPSolution", **{name: getattr(self, name) for name in parts}, **gap)
 
-    def changed(self, **parts: Any) -> QPSolution:
+    def replace(self, **parts: Any) -> QPSolution:
         """Return a copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
 
         Parameters
@@ -227,21 +234,21 @@ class QPSolution:
         >>> import numpy as np
         >>> import qpsvm
         >>> solution = qpsvm.compile(qpsvm.QP(P=[[1.0]], q=[-3.0]), "cvxopt").solve()
-        >>> solution.changed(x=np.array([2.0])).objective
+        >>> solution.replace(x=np.array([2.0])).objective
         -4.0
         """
-        twin: QPSolution = bare(self)  # without z_box, which is measured on the parts
+        twin: QPSolution = copy_without_cache(self)  # without z_box, which is measured on the parts
         twin.__dict__.update(parts)
         return twin
 
-    @remembered
+    @cached
     def z_box(self) -> FloatArray | None:
         """Multipliers of the bounds, (n,): the solver's, or what (QP.1) leaves for them; None without a point."""
         if self.x is None or self.box is not None:
             return self.box
-        return -gradient(self.qp, self.x, self.y, self.z)
+        return -compute_lagrangian_gradient(self.qp, self.x, self.y, self.z)
 
-    def _point(self) -> tuple[FloatArray, FloatArray]:
+    def _require_point(self) -> tuple[FloatArray, FloatArray]:
         if self.x is None or self.z_box is None:
             raise SolverError(f"{self.solver.name} returned no point to measure ({self.solver.status})")
         return self.x, self.z_box
@@ -249,7 +256,7 @@ class QPSolution:
     @property
     def objective(self) -> float:
         """½xᵀPx + qᵀx + r at x."""
-        return self.qp.objective(self._point()[0])
+        return self.qp.objective(self._require_point()[0])
 
     def primal_residual(self) -> float:
         """Measure the largest violation of a constraint.
@@ -272,11 +279,11 @@ class QPSolution:
         >>> import qpsvm
         >>> qp = qpsvm.QP(P=[[2.0, 0.0], [0.0, 2.0]], q=[0.0, 0.0], A=[[1.0, 1.0]], b=[2.0])
         >>> solution = qpsvm.compile(qp, "cvxopt").solve()
-        >>> half_way = solution.changed(x=np.array([0.5, 0.5]))
+        >>> half_way = solution.replace(x=np.array([0.5, 0.5]))
         >>> print(half_way.primal_residual(), solution.primal_residual() < 1e-6)
         1.0 True
         """
-        return primal_residual(self.qp, self._point()[0])
+        return compute_primal_residual(self.qp, self._require_point()[0])
 
     def dual_residual(self) -> float:
         """Measure the largest entry of (QP.1)'s left-hand side.
@@ -298,8 +305,8 @@ class QPSolution:
         >>> print(solution.x.round(6), solution.z_box.round(6), solution.dual_residual() < 1e-6)
         [1.] [2.] True
         """
-        x, z_box = self._point()
-        return dual_residual(self.qp, x, self.y, self.z, z_box)
+        x, z_box = self._require_point()
+        return compute_dual_residual(self.qp, x, self.y, self.z, z_box)
 
     def complementarity(self) -> float:
         """Measure the largest product of a multiplier and its slack.
@@ -321,8 +328,8 @@ class QPSolution:
         >>> solution.complementarity() < 1e-6
         True
         """
-        x, z_box = self._point()
-        return complementarity(self.qp, x, self.z, z_box)
+        x, z_box = self._require_point()
+        return compute_complementarity(self.qp, x, self.z, z_box)
 
     def duality_gap(self) -> float:
         """Measure |primal − dual objective|.
@@ -345,11 +352,11 @@ class QPSolution:
         >>> gaps[1] < 1e-6 < gaps[0]
         True
         """
-        x, z_box = self._point()
-        return duality_gap(self.qp, x, self.y, self.z, z_box)
+        x, z_box = self._require_point()
+        return compute_duality_gap(self.qp, x, self.y, self.z, z_box)
 
 
-class LaterQP(QP):
+class DeferredQP(QP):
     """The dual QP of a machine, over α, built at the first access to its numbers. In all else it is that QP.
 
     statement: The dual, and the units of the QP: known from the beginning.
@@ -363,8 +370,8 @@ class LaterQP(QP):
     def __init__(self, statement: Statement, make: Callable[[], QP]) -> None:
         self.__dict__.update(statement=statement, _make=make)
 
-    @remembered
-    def made(self) -> QP:
+    @cached
+    def materialised_qp(self) -> QP:
         """The QP itself."""
         found: QP = self.__dict__["_make"]()
         return found
@@ -384,24 +391,24 @@ class LaterQP(QP):
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the factors as `QP.scales`; there are no rows of G, and a row of A for every group without a ridge."""
         equalities = [rows.get(group.name, 1.0) for group in self._svm.groups if not group.ridge]
-        return repeated(variables.get("alpha", 1.0), self.n), np.zeros(0), np.array(equalities, dtype=np.float64)
+        return repeat_value(variables.get("alpha", 1.0), self.n), np.zeros(0), np.array(equalities, dtype=np.float64)
 
     @property
     def _svm(self) -> SVMDual:
         svm: SVMDual = self.__dict__["statement"].svm
         return svm
 
-    def _derived(self, **changed: Any) -> QP:
-        return self.made._derived(**changed)
+    def _copy_with(self, **changed: Any) -> QP:
+        return self.materialised_qp._copy_with(**changed)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy it as the QP that it is."""
-        return copy, (self.made,)
+        return copy, (self.materialised_qp,)
 
 
 for _part in fields(QP):
     if _part.name not in ("statement", "variables"):
-        setattr(LaterQP, _part.name, property(attrgetter(f"made.{_part.name}")))
+        setattr(DeferredQP, _part.name, property(attrgetter(f"materialised_qp.{_part.name}")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,24 +427,24 @@ class ScaledQP:
     objective: float
 
     def __repr__(self) -> str:
-        return outline("ScaledQP", **vars(self))
+        return build_repr(type(self).__name__, **vars(self))
 
     def scale(self, x: FloatArray) -> FloatArray:
         """Return a point of `original`, one block of variables, in the units of `qp`: (n,)."""
         return x / self.original.scales(self.variables, self.rows)[0]
 
     def unscale(self, solution: QPSolution, **others: Any) -> QPSolution:
-        """Return the solution in the units of `original`, with other attributes changed as `QPSolution.changed` does.
+        """Return the solution in the units of `original`, with other attributes changed as `QPSolution.replace` does.
 
         With x = s∘x̃, rows times g and the objective times t, (QP.1) maps z = g∘z̃/t and z_box = z̃_box/(t s).
         """
         if solution.x is None:
-            return solution.changed(qp=self.original, **others)
+            return solution.replace(qp=self.original, **others)
         s, g, a = self.original.scales(self.variables, self.rows)
         t = self.objective
-        return solution.changed(
+        return solution.replace(
             qp=self.original,
-            x=times(s, solution.x),
+            x=multiply(s, solution.x),
             y=a * solution.y / t,
             z=g * solution.z / t if len(g) else solution.z,
             box=None if solution.box is None else solution.box / (t * s),
@@ -446,4 +453,4 @@ class ScaledQP:
         )
 
 
-__all__ = ["LaterQP", "QPSolution", "ScaledQP", "Solver", "Status"]
+__all__ = ["DeferredQP", "QPSolution", "ScaledQP", "Solver", "Status"]

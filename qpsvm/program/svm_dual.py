@@ -40,41 +40,41 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value, freeze_each, made, remembered, repeated, times
+from qpsvm.base.arrays.formatting import build_repr
+from qpsvm.base.arrays.frozen import build_frozen, cached, find_common_value, freeze_each, multiply, repeat_value
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.program.rows import Group, Part, RowsOfSamples, first_distinct, intercept_group, inverse
-from qpsvm.space.operators import Operator, gathered, mixed, shifted
+from qpsvm.program.rows import DualGroup, DualPart, DualRows, build_intercept_groups, find_distinct_rows, invert_mixing
+from qpsvm.space.operators import Operator, add_diagonal, combine_rows, take_rows
 
 
 @dataclass(frozen=True, eq=False)
-class Users:
+class LinearConstraints:
     """Linear constraints added to a machine, (DUAL.9).
 
-    own: The dual of the machine without them, over its own samples; its Gram matrix stands in for another.
+    unconstrained_dual: The dual of the machine without them, over its own samples; its Gram matrix is a stand-in.
     names: Of the p rows.
-    opposite (k, 2): Pairs of them of which one is the other with both sides turned, the bounds apart: two
+    opposite_pairs (k, 2): Pairs of them of which one is the other with both sides turned, the bounds apart: two
         prices for one thing.
-    equal (m,) or None: Which rows can be kept as equalities only, where there are such.
+    equality_mask (m,) or None: Which rows can be kept as equalities only, where there are such.
     """
 
-    own: SVMDual
+    unconstrained_dual: SVMDual
     names: tuple[str, ...]
-    opposite: IntArray
-    equal: NDArray[np.bool_] | None = None
+    opposite_pairs: IntArray
+    equality_mask: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())
 
     def __repr__(self) -> str:
-        return outline("Users", **vars(self))
+        return build_repr(type(self).__name__, **vars(self))
 
 
 @dataclass(frozen=True, eq=False)
-class SVMDual(RowsOfSamples):
+class SVMDual(DualRows):
     """The dual (DUAL.1) of a machine.
 
     Attributes
@@ -83,7 +83,7 @@ class SVMDual(RowsOfSamples):
         K_ij = ⟨φ(x_i), φ(x_j)⟩ over the samples.
     sign, level, upper, curvature : ndarray, shape (m,)
         s, which is −1 or +1, ℓ, U and δ. U may be infinite, in some rows or in all. Where one number serves every row,
-        it is `repeated`.
+        it is `repeat_value`.
     groups : tuple of Group
         The columns of E, e and R.
     rows : ndarray of int, shape (m,), or None
@@ -94,7 +94,7 @@ class SVMDual(RowsOfSamples):
         Where rows are of combinations of samples: A of (DUAL.6), instead of `rows`.
     level_radius, upper_radius : ndarray, shape (m,), or None
         How far ℓ and U may be off that had to be computed; None where they are what they say.
-    users : Users or None
+    linear_constraints : Users or None
         The last rows where a user has added some.
     block : int
         How many consecutive rows share a slack, and U, (DUAL.10).
@@ -124,13 +124,13 @@ class SVMDual(RowsOfSamples):
     level: FloatArray
     upper: FloatArray
     curvature: FloatArray
-    groups: tuple[Group, ...] = ()
+    groups: tuple[DualGroup, ...] = ()
     rows: IntArray | None = None
     unit: float = 1.0
     mix: sp.csr_array | None = None
     level_radius: FloatArray | None = None
     upper_radius: FloatArray | None = None
-    users: Users | None = None
+    linear_constraints: LinearConstraints | None = None
     block: int = 1
     classes: AllInOneDual | None = None
 
@@ -139,9 +139,9 @@ class SVMDual(RowsOfSamples):
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return outline("SVMDual", **shown)
+        return build_repr("SVMDual", **shown)
 
-    def over(self, gram: Operator) -> SVMDual:
+    def with_gram(self, gram: Operator) -> SVMDual:
         """Return the same dual over another Gram matrix; all cached values are shared, except the Hessian.
 
         Parameters
@@ -156,87 +156,87 @@ class SVMDual(RowsOfSamples):
         """
         twin = object.__new__(SVMDual)
         twin.__dict__.update(self.__dict__)
-        twin.__dict__.pop("matrix", None)
+        twin.__dict__.pop("hessian", None)
         twin.__dict__["gram"] = gram
         return twin
 
-    @remembered
-    def intercept(self) -> Group | None:
+    @cached
+    def intercept(self) -> DualGroup | None:
         """The group whose multiplier is the intercept of f, (DUAL.4)."""
         return next((group for group in self.groups if group.column is self.sign), None)
 
-    @remembered
-    def margins(self) -> tuple[Group, ...]:
+    @cached
+    def margin_groups(self) -> tuple[DualGroup, ...]:
         """The other groups: their multipliers move the level that a row is to reach."""
         return tuple(group for group in self.groups if group is not self.intercept)
 
-    @remembered
-    def penalised(self) -> tuple[Group, ...]:
+    @cached
+    def penalised_groups(self) -> tuple[DualGroup, ...]:
         """The groups with a ridge."""
         return tuple(group for group in self.groups if group.ridge > 0.0)
 
-    @remembered
-    def curved(self) -> bool:
+    @cached
+    def has_curvature(self) -> bool:
         """Whether any δ is positive."""
-        value = common_value(self.curvature)
+        value = find_common_value(self.curvature)
         return bool((self.curvature > 0.0).any()) if value is None else value > 0.0
 
-    @remembered
-    def hard(self) -> NDArray[np.bool_] | None:
+    @cached
+    def hard_rows(self) -> NDArray[np.bool_] | None:
         """The hard rows, which nothing may violate, U = ∞ and δ = 0, as a mask (m,); None where there are none."""
-        value = common_value(self.upper)
+        value = find_common_value(self.upper)
         mask: NDArray[np.bool_] | None = None
         if value is None or not value < np.inf:
             mask = np.isinf(self.upper) & (self.curvature == 0.0)
         return mask if mask is not None and mask.any() else None
 
-    @remembered
-    def all_hard(self) -> bool:
+    @cached
+    def is_hard(self) -> bool:
         """Whether that is every row, and none of them a user's, which no larger w brings nearer."""
-        return self.users is None and self.hard is not None and bool(self.hard.all())
+        return self.linear_constraints is None and self.hard_rows is not None and bool(self.hard_rows.all())
 
-    @remembered
-    def bounded(self) -> bool:
+    @cached
+    def is_bounded(self) -> bool:
         """Whether every U is finite."""
-        value = common_value(self.upper)
+        value = find_common_value(self.upper)
         return bool(np.isfinite(self.upper).all()) if value is None else value < np.inf
 
-    @remembered
+    @cached
     def common_level(self) -> float | None:
         """The level ℓ where it is one number for all rows."""
-        value = common_value(self.level)
+        value = find_common_value(self.level)
         if value is None and len(self.level) and (self.level == self.level[0]).all():
             return float(self.level[0])
         return value
 
     @property
-    def homogeneous(self) -> bool:
+    def is_homogeneous(self) -> bool:
         """Whether every level is 0, so that only the groups keep α away from 0."""
         return self.common_level == 0.0
 
-    @remembered
-    def scalable(self) -> bool:
+    @cached
+    def is_scalable(self) -> bool:
         """Whether a larger (w, μ) brings every row nearer to its level or beyond: levels one positive number, e = 0."""
         level = self.common_level
-        if self.users is not None:
+        if self.linear_constraints is not None:
             return False
         return level is not None and level > 0.0 and not any(group.total for group in self.groups)
 
-    @remembered
-    def stretchable(self) -> bool:
+    @cached
+    def is_stretchable(self) -> bool:
         """Whether a larger (w, μ) brings every hard row nearer to its level: there are some, levels positive, e = 0."""
-        if self.hard is None or self.users is not None or any(group.total for group in self.groups):
+        if self.hard_rows is None or self.linear_constraints is not None or any(group.total for group in self.groups):
             return False
-        return self.scalable or bool((self.level[self.hard] > 0.0).all())
+        return self.is_scalable or bool((self.level[self.hard_rows] > 0.0).all())
 
-    @remembered
-    def matrix(self) -> Operator:
+    @cached
+    def hessian(self) -> Operator:
         """The Hessian of (DUAL.1) without its penalised groups: s_k s_l K_r(k)r(l) + δ_k on the diagonal."""
-        own = gathered(self.gram, self.rows) if self.mix is None else mixed(self.gram, self.mix)
-        return shifted(own.congruence(self.sign), self.curvature if self.curved else None)
+        own = take_rows(self.gram, self.rows) if self.mix is None else combine_rows(self.gram, self.mix)
+        return add_diagonal(own.congruence(self.sign), self.curvature if self.has_curvature else None)
 
-    @remembered
-    def parts(self) -> tuple[Part, ...]:
+    @cached
+    def parts(self) -> tuple[DualPart, ...]:
         """The groups as parts of the rows, each with a multiplier of its own, (DUAL.2).
 
         One group is one part. Two equalities split the rows where E has two distinct rows (a, c) only, as that of a
@@ -249,48 +249,49 @@ class SVMDual(RowsOfSamples):
         """
         if not self.groups:
             return ()
-        if self.users is not None:
-            return self._parts_beside_users(self.users.own)
+        if self.linear_constraints is not None:
+            return self._build_constrained_parts(self.linear_constraints.unconstrained_dual)
         if self.classes is not None:  # one for each class, and they share rows
-            return cast("tuple[Part, ...]", self.groups)
+            return cast("tuple[DualPart, ...]", self.groups)
         if len(self.groups) == 1:
             group = self.groups[0]
-            return (made(Part, rows=None, column=group.column, total=group.total, ridge=group.ridge),)
-        masks = self._distinct[1]
-        totals = self.unmixing.T @ np.array([group.total for group in self.groups])
+            return (build_frozen(DualPart, rows=None, column=group.column, total=group.total, ridge=group.ridge),)
+        masks = self._distinct_rows[1]
+        totals = self.inverse_mixing.T @ np.array([group.total for group in self.groups])
         return tuple(
-            Part(mask, mask.astype(np.float64), float(total), 0.0) for mask, total in zip(masks, totals, strict=True)
+            DualPart(mask, mask.astype(np.float64), float(total), 0.0)
+            for mask, total in zip(masks, totals, strict=True)
         )
 
-    def _parts_beside_users(self, own: SVMDual) -> tuple[Part, ...]:
+    def _build_constrained_parts(self, own: SVMDual) -> tuple[DualPart, ...]:
         """Return the parts of the machine's own rows; an added constraint may be of several of them."""
-        behind = np.column_stack([group.column[own.m :] for group in self.groups]) @ own.unmixing  # (p, q)
+        behind = np.column_stack([group.column[own.m :] for group in self.groups]) @ own.inverse_mixing  # (p, q)
         columns = [np.concatenate([part.column, behind[:, j]]) for j, part in enumerate(own.parts)]
         return tuple(replace(p, rows=None, column=column) for p, column in zip(own.parts, columns, strict=True))
 
-    @remembered
-    def _distinct(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
+    @cached
+    def _distinct_rows(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
         """The first, the second, … distinct row of E, (q, q), and the rows that have it: masks (m,)."""
-        beside = common_value(self.groups[1].column) if len(self.groups) == 2 else None
-        if beside and self.groups[0] is self.intercept and not self.penalised:  # (±1, c) of a ν-machine
+        beside = find_common_value(self.groups[1].column) if len(self.groups) == 2 else None
+        if beside and self.groups[0] is self.intercept and not self.penalised_groups:  # (±1, c) of a ν-machine
             first = self.sign == self.sign[0]
             if not first.all():
                 return np.array([[self.sign[0], beside], [-self.sign[0], beside]]), [first, ~first]
         E = np.column_stack([group.column for group in self.groups])
         q = len(self.groups)
-        first = E[first_distinct(E, q + 1)]
-        if len(first) != q or self.penalised:
+        first = E[find_distinct_rows(E, q + 1)]
+        if len(first) != q or self.penalised_groups:
             names = ", ".join(group.name for group in self.groups)
             raise UnsupportedError(f"the groups {names} share rows in a way that is not supported")
         return first, [(row == E).all(axis=1) for row in first]
 
-    @remembered
-    def unmixing(self) -> FloatArray:
+    @cached
+    def inverse_mixing(self) -> FloatArray:
         """M⁻¹, with μ = M⁻¹θ and the distinct rows of E as M, (q, q): 1 for one group."""
-        if self.users is not None:
-            return self.users.own.unmixing
-        mixing = self._distinct[0] if len(self.groups) > 1 else np.eye(len(self.groups))
-        return inverse(mixing, ", ".join(group.name for group in self.groups))
+        if self.linear_constraints is not None:
+            return self.linear_constraints.unconstrained_dual.inverse_mixing
+        mixing = self._distinct_rows[0] if len(self.groups) > 1 else np.eye(len(self.groups))
+        return invert_mixing(mixing, ", ".join(group.name for group in self.groups))
 
     def multipliers(self, thetas: list[float]) -> dict[str, float]:
         """Return the multipliers μ by name, from the multipliers θ of the parts.
@@ -307,7 +308,7 @@ class SVMDual(RowsOfSamples):
         """
         if len(thetas) == 1:
             return {self.groups[0].multiplier: thetas[0]}
-        values = self.unmixing @ np.array(thetas) if thetas else ()
+        values = self.inverse_mixing @ np.array(thetas) if thetas else ()
         return {group.multiplier: float(value) for group, value in zip(self.groups, values, strict=True)}
 
     def b(self, multipliers: Mapping[str, float]) -> float:
@@ -340,15 +341,15 @@ class SVMDual(RowsOfSamples):
         """
         margin = self.level
         if self.classes is not None and self.groups:
-            own, rival = self.classes.of_rows(multipliers)
+            own, rival = self.classes.take_row_intercepts(multipliers)
             return np.asarray(margin - (own - rival))
-        for group in self.margins:
-            moved = times(-multipliers[group.multiplier], group.column)
-            one, other = common_value(margin), common_value(moved)
-            margin = margin + moved if one is None or other is None else repeated(one + other, self.m)
+        for group in self.margin_groups:
+            moved = multiply(-multipliers[group.multiplier], group.column)
+            one, other = find_common_value(margin), find_common_value(moved)
+            margin = margin + moved if one is None or other is None else repeat_value(one + other, self.m)
         return margin
 
-    def margin_radius(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
+    def bound_margin_rounding(self, multipliers: Mapping[str, float], rows: IntArray | slice) -> FloatArray | float:
         """Bound the rounding error of `margin` at some rows; 0 where it is a level or a multiplier itself.
 
         Parameters
@@ -364,16 +365,20 @@ class SVMDual(RowsOfSamples):
             Radii.
         """
         known = 0.0 if self.level_radius is None else self.level_radius[rows]
-        if not self.margins:
+        if not self.margin_groups:
             return known
-        exact = self.homogeneous and len(self.margins) == 1 and abs(common_value(self.margins[0].column) or 0.0) == 1.0
+        exact = (
+            self.is_homogeneous
+            and len(self.margin_groups) == 1
+            and abs(find_common_value(self.margin_groups[0].column) or 0.0) == 1.0
+        )
         if self.classes is not None:
-            moved = sum(np.abs(part[rows]) for part in self.classes.of_rows(multipliers))
+            moved = sum(np.abs(part[rows]) for part in self.classes.take_row_intercepts(multipliers))
             return known + 3.0 * UNIT * (np.abs(self.level[rows]) + moved)
-        if exact or not any(multipliers[group.multiplier] for group in self.margins):
+        if exact or not any(multipliers[group.multiplier] for group in self.margin_groups):
             return known
-        moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margins)
-        return known + (len(self.margins) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
+        moved = sum(np.abs(multipliers[group.multiplier] * group.column[rows]) for group in self.margin_groups)
+        return known + (len(self.margin_groups) + 1) * UNIT * (np.abs(self.level[rows]) + moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -390,23 +395,23 @@ class Statement:
     rows: Mapping[str, float] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return outline("Statement", **vars(self))
+        return build_repr(type(self).__name__, **vars(self))
 
-    def scaled(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> Statement:
+    def scale(self, variables: Mapping[str, float], rows: Mapping[str, float], objective: float) -> Statement:
         """Return the statement of the QP that `QP.scaled` makes with the same factors."""
         factors = {name: self.rows.get(name, 1.0) * rows.get(name, 1.0) for name in {**self.rows, **rows}}
         variable = self.variable * variables.get("alpha", 1.0)
         return replace(self, variable=variable, objective=self.objective * objective, rows=factors)
 
-    def x(self, alpha: FloatArray) -> FloatArray:
+    def to_qp_variables(self, alpha: FloatArray) -> FloatArray:
         """Return the QP's variables from α (m,)."""
-        return times(1.0 / self.variable, alpha)
+        return multiply(1.0 / self.variable, alpha)
 
-    def alpha(self, x: FloatArray) -> FloatArray:
+    def to_alpha(self, x: FloatArray) -> FloatArray:
         """Return α (m,) from the QP's variables."""
-        return times(self.variable, x)
+        return multiply(self.variable, x)
 
-    def multipliers(self, mu: Mapping[str, float]) -> FloatArray:
+    def to_row_multipliers(self, mu: Mapping[str, float]) -> FloatArray:
         """Return the multipliers of the equality rows, (p,), from μ by name."""
         price = self.objective * self.svm.unit
         equalities = (group for group in self.svm.groups if not group.ridge)
@@ -417,4 +422,4 @@ class Statement:
         return w * float(np.sqrt(self.objective * self.svm.unit))
 
 
-__all__ = ["Group", "Part", "SVMDual", "Statement", "Users", "intercept_group"]
+__all__ = ["DualGroup", "DualPart", "LinearConstraints", "SVMDual", "Statement", "build_intercept_groups"]

@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import QPSVMError, UnsupportedError
-from qpsvm.base.html import Cell, table
+from qpsvm.base.html import Cell, render_table
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.certified import Certified
 from qpsvm.result.kkt_table import KKTTable
-from qpsvm.result.model import JointModel
+from qpsvm.result.model import AllInOneModel
 
-#: What the numbers of `JointResult.kind` mean: α_ic = 0, between its bounds, at the bound.
+#: What the numbers of `AllInOneResult.kind` mean: α_ic = 0, between its bounds, at the bound.
 KINDS = ("idle", "margin", "bound")
 
 
 @dataclass(frozen=True, eq=False)
-class JointResult(Certified):
+class AllInOneResult(Certified):
     """A solved machine of several classes, with the certificate of how well it is solved.
 
     Arrays (n, k) have a row for each of the caller's samples and a column for each class; at a sample's own class α,
@@ -53,7 +53,7 @@ class JointResult(Certified):
         C_i.
     label : ndarray of int, shape (n,)
         The place of each sample's own class among `classes`.
-    model : JointModel
+    model : AllInOneModel
         The decision functions on their own.
 
     See Also
@@ -98,7 +98,7 @@ class JointResult(Certified):
     build_time: float
     solve_time: float
     solver: Solver
-    model: JointModel
+    model: AllInOneModel
     title: str
     message: str = ""
     error: QPSVMError | None = None
@@ -136,12 +136,12 @@ class JointResult(Certified):
         """The labels, (k,), in sort order."""
         return self.model.classes
 
-    @remembered
+    @cached
     def support(self) -> IntArray:
         """Samples with some α_ic > 0: (s,)."""
         return np.flatnonzero((self.kind > 0).any(axis=1))
 
-    @remembered
+    @cached
     def kkt(self) -> KKTTable:
         """Table with one row per sample and rival: the terms of its optimality conditions, and its share of the gap.
 
@@ -204,19 +204,19 @@ class JointResult(Certified):
         counts = [int((self.kind == kind).sum()) for kind in (1, 2)]
         n, k = self.alpha.shape
         lines = [
-            *self._first_lines(),
+            *self._describe_solve(),
             f"  vectors     {len(self.support)} support of {n}; rows: {counts[0]} on the margin + {counts[1]} at the "
             f"bound, of {n * (k - 1)}",
-            *self._last_lines(),
+            *self._describe_optimum(),
         ]
-        return self._with_notes(lines, notes)
+        return self._append_notes(lines, notes)
 
     def __repr__(self) -> str:
         return (
-            f"<JointResult {self.status}: gap {self.gap:.2g}, {len(self.support)} support vectors, "
+            f"<AllInOneResult {self.status}: gap {self.gap:.2g}, {len(self.support)} support vectors, "
             f"{self.backend}/{self.form}>"
         )
 
     def _repr_html_(self) -> str:
         title, *lines = self.summary().splitlines()
-        return table([[Cell(line[2:14].strip()), Cell(line[14:])] for line in lines], title=title)
+        return render_table([[Cell(line[2:14].strip()), Cell(line[14:])] for line in lines], title=title)

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import AbsentError, FileFormatError
 
 #: Of a pair neither class is less likely than this, as in LIBSVM: the system of (PROB.2) is regular then.
-LEAST = 1e-7
+MIN_PROBABILITY = 1e-7
 #: Where a model's metadata have its calibration.
 KEY = "probability"
 METHODS = ("sigmoid", "isotonic")
@@ -43,16 +43,16 @@ class Calibration:
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Return the probability of each class, (m, k), from decision values (m, P)."""
-        chances = [self._chance(f, *curve) for f, curve in zip(values.T, self.curves, strict=True)]
+        chances = [self._compute_probability(f, *curve) for f, curve in zip(values.T, self.curves, strict=True)]
         P = np.column_stack(chances)
         if self.coupling == "two":
             return np.asarray(np.hstack([1.0 - P, P]))
         if self.coupling == "pairs":
-            return coupled(P)
+            return couple_probabilities(P)
         total = P.sum(axis=1, keepdims=True)  # (PROB.3)
         return np.asarray(np.divide(P, total, out=np.full_like(P, 1.0 / P.shape[1]), where=total > 0.0))
 
-    def _chance(self, f: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
+    def _compute_probability(self, f: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
         """Return (PROB.1): (m,)."""
         if self.method == "sigmoid":
             from scipy.special import expit  # imported late: it is 30 ms of `import qpsvm`
@@ -60,13 +60,13 @@ class Calibration:
             return np.asarray(expit(x[0] * f + y[0]))
         return np.asarray(np.interp(f, x, y))
 
-    def record(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return the calibration as values that JSON can hold."""
         curves = [[x.tolist(), y.tolist()] for x, y in self.curves]
         return {"method": self.method, "coupling": self.coupling, "curves": curves}
 
     @classmethod
-    def of_record(cls, record: Any, functions: int) -> Calibration:
+    def from_record(cls, record: Any, functions: int) -> Calibration:
         """Build it from the output of `record`, checked, of a model with `functions`. Raises FileFormatError."""
         try:
             method, coupling = record["method"], record["coupling"]
@@ -77,16 +77,16 @@ class Calibration:
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"the model's calibration is damaged: {error}") from error
         if method not in METHODS or coupling not in COUPLINGS or len(curves) != functions or not all(fitting):
-            raise FileFormatError(f"the model's calibration is none of this version: {shown(record)}")
+            raise FileFormatError(f"the model's calibration is none of this version: {format_value(record)}")
         return cls(method, coupling, curves)
 
 
-def coupled(P: FloatArray) -> FloatArray:
+def couple_probabilities(P: FloatArray) -> FloatArray:
     """Return (PROB.2), from the probability of the later class of each pair, in the order (0, 1), (0, 2), …: (m, k)."""
     m, pairs = P.shape
     k = round((1.0 + (1.0 + 8.0 * pairs) ** 0.5) / 2.0)
     first, second = np.triu_indices(k, 1)
-    later = np.clip(P, LEAST, 1.0 - LEAST)
+    later = np.clip(P, MIN_PROBABILITY, 1.0 - MIN_PROBABILITY)
     r = np.zeros((m, k, k))
     r[:, second, first], r[:, first, second] = later, 1.0 - later
     system = np.zeros((m, k + 1, k + 1))
@@ -100,7 +100,7 @@ def coupled(P: FloatArray) -> FloatArray:
     return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
-class Probable:
+class ProbabilityMixin:
     """Decision functions whose metadata may have a calibration."""
 
     metadata: dict[str, Any]
@@ -144,9 +144,9 @@ class Probable:
         """
         if KEY not in self.metadata:
             raise AbsentError("this model has no probabilities: SVC(probability=True).fit(X, y).save(path) writes one")
-        return Calibration.of_record(self.metadata[KEY], np.size(self.b))(self._by_machine(X))
+        return Calibration.from_record(self.metadata[KEY], np.size(self.b))(self._compute_machine_values(X))
 
-    def _by_machine(self, X: Any) -> FloatArray:
+    def _compute_machine_values(self, X: Any) -> FloatArray:
         """Return f of each machine, positive for the later class of a pair: (m, P)."""
         values = self.decision_function(X)
         return np.asarray(values if values.ndim > 1 else values[:, None])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import freeze_all, freeze_parts, remembered
+from qpsvm.base.arrays.frozen import cached, freeze_all, freeze_parts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import NoWeightVectorError
 from qpsvm.base.other_names import OF_RESULT, AnswersOtherNames
@@ -57,7 +57,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
 
         Parameters
         ----------
-        problem : Problem or JointProblem, optional
+        problem : Problem or AllInOneProblem, optional
             What was solved: of a result that comes out of a file, which has no samples with it. Another problem judges
             these numbers as a point of its own, and the title of the proof says so.
         tol : float, optional
@@ -87,7 +87,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         >>> proof.gap < 1e-14, bool(proof)
         (True, True)
         """
-        proof: Proof = self._owner(problem).prove(self, tol=tol)
+        proof: Proof = self._require_problem(problem).prove(self, tol=tol)
         return proof
 
     @property
@@ -195,7 +195,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         """
         self.model.save(path)
 
-    @remembered
+    @cached
     def notes(self) -> tuple[str, ...]:
         """The message, and hints about the data and the parameters; mostly empty.
 
@@ -212,19 +212,19 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         said = [self.message] if self.message else []
         if "no information" not in self.message:
             said += [caveat.text for caveat in self.caveats if caveat.kind == "degenerate"]
-        return (*said, *map(str, self.hints()))
+        return (*said, *map(str, self.list_hints()))
 
-    def hints(self, names: Sequence[str] | None = None) -> list[Hint]:
+    def list_hints(self, names: Sequence[str] | None = None) -> list[Hint]:
         """Return the hints about the result, with names of the features."""
-        from qpsvm.result.hints import of_result  # imported on demand
+        from qpsvm.result.hints import find_hints  # imported on demand
 
-        return of_result(self, names)
+        return find_hints(self, names)
 
-    def _with_notes(self, lines: list[str], notes: bool) -> str:
+    def _append_notes(self, lines: list[str], notes: bool) -> str:
         """Return the lines of a summary, followed by the notes."""
         return "\n".join([*lines, *(f"  note        {note}" for note in self.notes if notes)])
 
-    def _first_lines(self) -> list[str]:
+    def _describe_solve(self) -> list[str]:
         """Return the first lines of a summary: title, status, objective and gap."""
         return [
             self.title,
@@ -233,7 +233,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
             f"  gap         {self.gap:.2g} relative, rounding included (the solver's own point: {self.solver_gap:.2g})",
         ]
 
-    def _last_lines(self) -> list[str]:
+    def _describe_optimum(self) -> list[str]:
         """Return the lines of a summary about the optimum, the solver and the time."""
         near = [f"  optimum     ‖w − w*‖ ≤ {self.nearness:.2g} for every exact optimum"] if self.gap < np.inf else []
         steps = "" if self.iterations is None else f", {self.iterations} iterations"
@@ -241,10 +241,10 @@ class Certified(AnswersOtherNames, ProvenPredictions):
             *near,
             f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
             f"{self.solver.status!r}",
-            f"  time        build {seconds(self.build_time)}, solve {seconds(self.solve_time)}",
+            f"  time        build {format_seconds(self.build_time)}, solve {format_seconds(self.solve_time)}",
         ]
 
 
-def seconds(t: float) -> str:
+def format_seconds(t: float) -> str:
     """Format a time."""
     return f"{1e3 * t:.3g} ms" if t < 1 else f"{t:.3g} s"

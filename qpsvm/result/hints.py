@@ -1,4 +1,4 @@
-"""Find hints on a result: features out of scale, a constant kernel, a class that is never predicted (`of_result`).
+"""Find hints on a result: features out of scale, a constant kernel, a class that is never predicted (`find_hints`).
 
 Each is a fact about the numbers and what to try, in the words of the command line and, in brackets, of Python. A result
 says them in `notes` and `summary`, an estimator in `notes_`, the command line at its end. Nothing is changed by them.
@@ -16,14 +16,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.space.kernels.functions import Precomputed
 
 #: Rows whose features are scanned, and rows between which kernel values are computed.
 ROWS, FEW_ROWS = 10_000, 64
 #: How many times as much one feature varies as another before it is said.
-APART = 1e6
+MAX_SCALE_RATIO = 1e6
 #: A kernel whose values differ by a smaller share of the largest is as good as constant.
 CONSTANT = 1e-3
 #: A balanced accuracy that is no more than so much above that of a guess is that of a guess.
@@ -47,28 +47,30 @@ class Hint:
         return f"{self.fact}. Try {self.advice}" if self.advice else self.fact
 
 
-def of_result(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
+def find_hints(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
     """Return the hints of a result with its problem; none for one from a file, or of one of many machines."""
     problem = result.problem
     if problem is None or callable(problem) or not result.gap < np.inf:
         return []
     names = result.model.feature_names if names is None else names
-    found = of_samples(problem.X, problem.kernel, names)
+    found = find_sample_hints(problem.X, problem.kernel, names)
     if any(hint.kind == "constant kernel" for hint in found):
         return found  # what else there is to say follows from that
-    if len(problem.rows) < ENOUGH:
+    if len(problem.active_rows) < ENOUGH:
         return found
-    if problem.learns == "labels":
+    if problem._target_kind == "labels":
         weight = problem.samples.weight
-        found += of_counts(_training_confusion(problem, result), problem.classes, common_value(weight) is None)
-    return [*found, *_of_bounds(problem, result)]
+        found += find_confusion_hints(
+            _count_training_confusion(problem, result), problem.classes, find_common_value(weight) is None
+        )
+    return [*found, *_find_bound_hints(problem, result)]
 
 
-def of_samples(X: Any, kernel: Any, names: Sequence[str] | None = None) -> list[Hint]:
+def find_sample_hints(X: Any, kernel: Any, names: Sequence[str] | None = None) -> list[Hint]:
     """Return hints on features out of scale, and on a nearly constant kernel; stored X (n, d) is left alone."""
     if isinstance(kernel, Precomputed) or not (isinstance(X, np.ndarray) or sp.issparse(X)) or X.shape[0] < 2:
         return []
-    found = [] if X.shape[1] < 2 else _of_scale(X[:: -(-X.shape[0] // ROWS)], names)
+    found = [] if X.shape[1] < 2 else _find_scale_hints(X[:: -(-X.shape[0] // ROWS)], names)
     gamma = getattr(kernel, "gamma", None)
     if isinstance(gamma, (int, float)):
         few = X[np.unique(np.linspace(0, X.shape[0] - 1, FEW_ROWS).astype(int))]
@@ -83,7 +85,7 @@ def of_samples(X: Any, kernel: Any, names: Sequence[str] | None = None) -> list[
     return found
 
 
-def _of_scale(X: Any, names: Sequence[str] | None) -> list[Hint]:
+def _find_scale_hints(X: Any, names: Sequence[str] | None) -> list[Hint]:
     """Return a hint on features of very different ranges."""
     if sp.issparse(X):
         width = X.max(axis=0).toarray().ravel() - X.min(axis=0).toarray().ravel()
@@ -94,17 +96,19 @@ def _of_scale(X: Any, names: Sequence[str] | None) -> list[Hint]:
         return []
     least, most = (int(varies[pick(width[varies])]) for pick in (np.argmin, np.argmax))
     ratio = float(width[most]) / float(width[least])
-    if not ratio >= APART:
+    if not ratio >= MAX_SCALE_RATIO:
         return []
     wide, narrow = (repr(names[j]) if names is not None else f"feature {j}" for j in (most, least))
     fact = f"{wide} varies {ratio:.0e} times as much as {narrow}, which counts for nothing beside it"
     return [Hint("scale", fact, "--standardise (StandardScaler)")]
 
 
-def of_labels(true: NDArray[Any], predicted: NDArray[Any], weighed: bool = False) -> list[Hint]:
-    """Return the hints of `of_counts` from labels: (n,) each."""
+def find_label_hints(true: NDArray[Any], predicted: NDArray[Any], is_weighted: bool = False) -> list[Hint]:
+    """Return the hints of `find_confusion_hints` from labels: (n,) each."""
     classes, codes = np.unique(np.concatenate([true, predicted]), return_inverse=True)
-    return of_counts(_count_confusion(codes[: len(true)], codes[len(true) :], len(classes)), classes, weighed)
+    return find_confusion_hints(
+        _count_confusion(codes[: len(true)], codes[len(true) :], len(classes)), classes, is_weighted
+    )
 
 
 def _count_confusion(true: NDArray[Any], predicted: NDArray[Any], k: int) -> NDArray[np.intp]:
@@ -112,7 +116,7 @@ def _count_confusion(true: NDArray[Any], predicted: NDArray[Any], k: int) -> NDA
     return np.bincount(true * k + predicted, minlength=k * k).reshape(k, k)
 
 
-def of_counts(counts: NDArray[np.intp], classes: NDArray[Any], weighed: bool = False) -> list[Hint]:
+def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_weighted: bool = False) -> list[Hint]:
     """Return hints on a class that is never predicted, and on predictions no better than a guess.
 
     Where classes are `weighed`, weights for them are no advice.
@@ -122,8 +126,8 @@ def of_counts(counts: NDArray[np.intp], classes: NDArray[Any], weighed: bool = F
     n, rows, answers = int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0)
     if n < 2:
         return []
-    balanced = "" if weighed else "--class-weight balanced (class_weight='balanced'), "
-    advice = f"{balanced}{'another' if weighed else 'a larger'} C, or another kernel"
+    balanced = "" if is_weighted else "--class-weight balanced (class_weight='balanced'), "
+    advice = f"{balanced}{'another' if is_weighted else 'a larger'} C, or another kernel"
     if (answers == n).any():
         only = int(answers.argmax())
         share = f"the accuracy of {rows[only] / n:.4f} is the share of that class"
@@ -141,12 +145,12 @@ def of_counts(counts: NDArray[np.intp], classes: NDArray[Any], weighed: bool = F
     return []
 
 
-def _training_confusion(problem: Any, result: Any) -> NDArray[np.intp]:
+def _count_training_confusion(problem: Any, result: Any) -> NDArray[np.intp]:
     """Return the confusion matrix of the active training samples: (k, k)."""
-    rows, k = problem.rows, len(problem.classes)
+    rows, k = problem.active_rows, len(problem.classes)
     if result.coef.ndim > 1:
         own = result.label[rows]
-        ahead: FloatArray = result.missing[rows] - problem.level  # f_c − f_y
+        ahead: FloatArray = result.missing[rows] - problem._margin_level  # f_c − f_y
         ahead[np.arange(len(rows)), own] = 0.0
         return _count_confusion(own, ahead.argmax(axis=1), k)
     positive, right = problem.y[rows] > 0.0, result.yf[rows] > 0.0
@@ -154,18 +158,18 @@ def _training_confusion(problem: Any, result: Any) -> NDArray[np.intp]:
     return _count_confusion(positive.astype(np.intp), positive_f.astype(np.intp), k)
 
 
-def _of_bounds(problem: Any, result: Any) -> list[Hint]:
+def _find_bound_hints(problem: Any, result: Any) -> list[Hint]:
     """Return a hint on slack that costs too little: no free α, and all rows of a class or regression at bound."""
-    price = next((name for name in problem.own if name in ("C", "lam")), None)
+    price = next((name for name in problem._hyperparameters if name in ("C", "lam")), None)
     free = (result.kind == 1).any()
-    if price is None or free or "nu" in problem.own or problem.learns not in ("labels", "numbers"):
+    if price is None or free or "nu" in problem._hyperparameters or problem._target_kind not in ("labels", "numbers"):
         return []
-    rows = problem.rows
+    rows = problem.active_rows
     full = result.kind[rows] == 2
     full = full.any(axis=1) if full.ndim > 1 else full
     curved = np.any(getattr(result, "curvature", 0.0)) or not np.isfinite(result.upper).all()
     groups = [np.ones(len(rows), dtype=bool)]
-    if problem.learns == "labels" and result.coef.ndim == 1:
+    if problem._target_kind == "labels" and result.coef.ndim == 1:
         groups = [problem.y[rows] > 0.0, problem.y[rows] < 0.0]
     if curved or not any(full[group].all() for group in groups):
         return []

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import IntArray
-from qpsvm.base.html import Cell, table
+from qpsvm.base.html import Cell, render_table
 
 #: Rows up to which all are printed; of more, the number printed from each end.
-MOST_ROWS, EACH_END = 20, 5
+MAX_ROWS, ROWS_AT_EACH_END = 20, 5
 #: Significant digits of a printed number.
 DIGITS = 4
 
@@ -66,7 +66,10 @@ class KKTTable:
 
     def __str__(self) -> str:
         names = ["", *self._names]
-        cells = [[str(self._numbers[i]), *(_text(self._rows[name][i]) for name in self._names)] for i in self._shown]
+        cells = [
+            [str(self._numbers[i]), *(_format_value(self._rows[name][i]) for name in self._names)]
+            for i in self._displayed_rows
+        ]
         widths = [max(len(row[k]) for row in [names, *cells]) for k in range(len(names))]
         right = [True, *(self._is_number(name) for name in self._names)]
         lines = [
@@ -74,10 +77,10 @@ class KKTTable:
                       for text, width, flush in zip(row, widths, right, strict=True)).rstrip()
             for row in [names, *cells]
         ]  # fmt: skip
-        left_out = len(self) - len(self._shown)
+        left_out = len(self) - len(self._displayed_rows)
         if left_out:
-            lines.insert(1 + EACH_END, f"{'…':>{widths[0]}}  {left_out} more rows")
-        return "\n".join([*lines, *self._worst()])
+            lines.insert(1 + ROWS_AT_EACH_END, f"{'…':>{widths[0]}}  {left_out} more rows")
+        return "\n".join([*lines, *self._describe_worst_row()])
 
     def __repr__(self) -> str:
         return str(self)
@@ -85,13 +88,13 @@ class KKTTable:
     def _repr_html_(self) -> str:
         columns = [(self._rows[name], self._is_number(name)) for name in self._names]
         body = [
-            [Cell(str(self._numbers[i])), *(Cell(_text(column[i]), number) for column, number in columns)]
-            for i in self._shown
+            [Cell(str(self._numbers[i])), *(Cell(_format_value(column[i]), number) for column, number in columns)]
+            for i in self._displayed_rows
         ]
-        left_out = len(self) - len(self._shown)
+        left_out = len(self) - len(self._displayed_rows)
         if left_out:
-            body.insert(EACH_END, [Cell("…"), Cell(f"{left_out} more rows", spans=len(self._names))])
-        return table(body, head=["", *self._names], caption=" ".join(self._worst()))
+            body.insert(ROWS_AT_EACH_END, [Cell("…"), Cell(f"{left_out} more rows", n_columns=len(self._names))])
+        return render_table(body, head=["", *self._names], caption=" ".join(self._describe_worst_row()))
 
     @property
     def _names(self) -> tuple[str, ...]:
@@ -101,12 +104,12 @@ class KKTTable:
         return bool(self._rows.dtype[name].kind in "fiu")
 
     @property
-    def _shown(self) -> list[int]:
+    def _displayed_rows(self) -> list[int]:
         """The rows that are printed."""
         n = len(self)
-        return list(range(n)) if n <= MOST_ROWS else [*range(EACH_END), *range(n - EACH_END, n)]
+        return list(range(n)) if n <= MAX_ROWS else [*range(ROWS_AT_EACH_END), *range(n - ROWS_AT_EACH_END, n)]
 
-    def _worst(self) -> list[str]:
+    def _describe_worst_row(self) -> list[str]:
         """Return a line that names the row of the largest residual."""
         if "residual" not in self._names or not len(self):
             return []
@@ -114,8 +117,8 @@ class KKTTable:
         worst = int(np.argmax(np.where(np.isnan(residuals), np.inf, residuals)))
         if residuals[worst] == 0.0:
             return ["every residual is 0"]
-        return [f"largest residual {_text(residuals[worst])}, row {self._numbers[worst]}"]
+        return [f"largest residual {_format_value(residuals[worst])}, row {self._numbers[worst]}"]
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return f"{value:.{DIGITS}g}" if isinstance(value, (float, np.floating)) else str(value)

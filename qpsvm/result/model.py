@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, column_order, order_of
+from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, find_column_order, find_order
+from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import AbsentError, DataError, ParameterError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource
-from qpsvm.result.calibration import Probable
-from qpsvm.result.votes import scores, winners
+from qpsvm.result.calibration import ProbabilityMixin
+from qpsvm.result.votes import compute_scores, find_winners
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
-from qpsvm.space.kernels.scores import Scores
+from qpsvm.space.kernels.scores import ScoreFunctions
 
-NEAR = "near"  #: Where a model's metadata say how near its optimum is.
+NEAR_KEY = "near"  #: Where a model's metadata say how near its optimum is.
 
 
-def own_values(kernel: Kernel, diagonal: Any, rows: int, needed: bool) -> FloatArray | None:
+def check_kernel_diagonal(kernel: Kernel, diagonal: Any, rows: int, needed: bool) -> FloatArray | None:
     """Check K(x, x) of rows of a precomputed kernel, (m,); None for others. Raises ParameterError, DataError."""
     precomputed = isinstance(kernel, Precomputed)
     if diagonal is not None and not precomputed:
@@ -37,7 +37,7 @@ def own_values(kernel: Kernel, diagonal: Any, rows: int, needed: bool) -> FloatA
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DecisionFunctions(Probable):
+class DecisionFunctions(ProbabilityMixin):
     """One decision function, or several over the same rows: of m rows kept, coef is (m,) or (m, k)."""
 
     kernel: Kernel
@@ -54,20 +54,20 @@ class DecisionFunctions(Probable):
         freeze_parts(self)
 
     def __repr__(self) -> str:
-        return outline(type(self).__name__, **self._attributes)
+        return build_repr(type(self).__name__, **self._attributes)
 
     @property
     def _attributes(self) -> dict[str, Any]:
         """The attributes by name."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
-    def _samples(self, X: Any) -> Matrix:
+    def _check_samples(self, X: Any) -> Matrix:
         """Check the rows to predict, their columns in the order of the training data: (m, d)."""
-        order = column_order(X, self.feature_names)
+        order = find_column_order(X, self.feature_names)
         samples = as_matrix(X, "X", self.n_features)
         return samples if order is None else samples[:, order]
 
-    def _values(self, samples: Matrix) -> FloatArray:
+    def _evaluate(self, samples: Matrix) -> FloatArray:
         """Return f of checked samples: (m,) or (m, k)."""
         if self.w is not None:
             of_w: FloatArray = samples @ self.w.T
@@ -97,7 +97,7 @@ class DecisionFunctions(Probable):
         -------
         ndarray, shape (m,), (m, k) or (m, k(k − 1)/2)
             Of one function positive on the side of the larger label, and the prediction itself where there are no
-            labels. Of a `JointModel` a column for each of `classes`. Of a `PairsModel`, as its `by_class` says, the
+            labels. Of a `AllInOneModel` a column for each of `classes`. Of a `PairsModel`, as its `by_class` says, the
             votes of each class with less than half of one more by the values, or f of each pair.
 
         Raises
@@ -131,9 +131,9 @@ class DecisionFunctions(Probable):
         >>> print(qpsvm.load("model.npz").decision_function([[1.0]]).round(6))
         [[0.  0.5 2. ]]
         """
-        samples = self._samples(X)
-        own_values(self.kernel, diagonal, samples.shape[0], needed=False)
-        return self._values(samples)
+        samples = self._check_samples(X)
+        check_kernel_diagonal(self.kernel, diagonal, samples.shape[0], needed=False)
+        return self._evaluate(samples)
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
         """Return the label of each row of X: the larger one where f > 0, or that of the largest f_c or most votes.
@@ -258,14 +258,14 @@ class Model(DecisionFunctions):
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """Return f(x) for each row of X, (m,)."""
         if isinstance(X, RowSource):
-            return self._streamed(X, diagonal)
-        samples = self._samples(X)
-        own = own_values(self.kernel, diagonal, samples.shape[0], needed=self.diagonal != 0.0)
+            return self._evaluate_stream(X, diagonal)
+        samples = self._check_samples(X)
+        own = check_kernel_diagonal(self.kernel, diagonal, samples.shape[0], needed=self.diagonal != 0.0)
         if isinstance(self.kernel, FeatureMap) and self.w is not None:
-            return self._of_features(samples, self.kernel)
+            return self._evaluate_features(samples, self.kernel)
         if self.radius is not None and self.w is not None:
-            return self._inside(samples, self.w / 2.0, self.radius)
-        values = self._values(samples)
+            return self._evaluate_ball(samples, self.w / 2.0, self.radius)
+        values = self._evaluate(samples)
         if not self.diagonal:
             return values
         return values + self.diagonal * (self.kernel.diagonal(samples) if own is None else own)
@@ -295,49 +295,49 @@ class Model(DecisionFunctions):
         --------
         >>> import dataclasses, qpsvm
         >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
-        >>> model = dataclasses.replace(result.model, metadata={"near": result.near_function().record()})
+        >>> model = dataclasses.replace(result.model, metadata={"near": result.build_near_function().record()})
         >>> print(*(side.round(6) for side in model.decision_bounds([[0.0], [2.5]])))
         [-2.   0.5] [-2.   0.5]
         """
         from qpsvm.bounds.near_points import NearFunction  # what proofs are made of, loaded when asked for
 
-        if NEAR not in self.metadata:
+        if NEAR_KEY not in self.metadata:
             raise AbsentError("this model knows nothing of the optimum: `solve --bounds --save` keeps it with a model")
-        near = NearFunction.of_record(self.metadata[NEAR], self.n_features if self.w is None else len(self.w))
-        samples = self._samples(X)
-        own = own_values(self.kernel, diagonal, samples.shape[0], needed=True)
+        near = NearFunction.of_record(self.metadata[NEAR_KEY], self.n_features if self.w is None else len(self.w))
+        samples = self._check_samples(X)
+        own = check_kernel_diagonal(self.kernel, diagonal, samples.shape[0], needed=True)
         return tuple(side[:, 0] for side in near(self, samples, own)[:2])  # type: ignore[return-value]
 
     @property
-    def over_features(self) -> Model:
+    def linear_model(self) -> Model:
         """The linear decision function over the features of a map; itself where the kernel is none."""
         if not isinstance(self.kernel, FeatureMap) or self.w is None:
             return self
         return replace(self, kernel=Linear(), n_features=len(self.w), feature_names=None)
 
-    def _of_features(self, samples: Matrix, row_map: FeatureMap) -> FloatArray:
+    def _evaluate_features(self, samples: Matrix, row_map: FeatureMap) -> FloatArray:
         """Return the linear decision function over the features that a map makes of checked samples, by parts: (m,)."""
-        linear = self.over_features
-        step = max(1, BLOCK_NUMBERS // row_map.learnt.factor.size)
+        linear = self.linear_model
+        step = max(1, BLOCK_NUMBERS // row_map.learned_fit.factor.size)
         rows = range(0, samples.shape[0], step)
         return np.concatenate([linear.decision_function(row_map.features(samples[i : i + step])) for i in rows])
 
-    def _streamed(self, source: RowSource, diagonal: Any = None) -> FloatArray:
+    def _evaluate_stream(self, source: RowSource, diagonal: Any = None) -> FloatArray:
         """Evaluate f on rows that are not all in memory, one block at a time: (m,)."""
         if source.d != self.n_features:
             raise DataError(f"X has {source.d} columns where {self.n_features} are expected")
         known, given = self.feature_names, source.feature_names
-        order = None if known is None or given is None else order_of(given, known, "X")
-        own = own_values(self.kernel, diagonal, source.n, needed=self.diagonal != 0.0)
+        order = None if known is None or given is None else find_order(given, known, "X")
+        own = check_kernel_diagonal(self.kernel, diagonal, source.n, needed=self.diagonal != 0.0)
         found: list[FloatArray] = []
-        for part in (piece.matrix for block in source.blocks() for piece in block.pieces()):
+        for part in (piece.matrix for block in source.blocks() for piece in block.iter_tiles()):
             at = sum(map(len, found))
             some = None if own is None else own[at : at + part.shape[0]]
             found.append(self.decision_function(part if order is None else part[:, order], diagonal=some))
         return np.concatenate(found)
 
     @staticmethod
-    def _inside(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:
+    def _evaluate_ball(samples: Matrix, centre: FloatArray, radius: float) -> FloatArray:
         """Return R² − ‖x − c‖² for checked samples (m, d), by differences, without cancellation far away: (m,)."""
         step = max(1, BLOCK_NUMBERS // len(centre))
         blocks = (as_dense(samples[i : i + step]) - centre for i in range(0, samples.shape[0], step))
@@ -346,7 +346,7 @@ class Model(DecisionFunctions):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointModel(DecisionFunctions):
+class AllInOneModel(DecisionFunctions):
     """Trained decision functions, one a class: the largest says which class.
 
     What it holds is what a `Model` holds, of k classes in sort order: b (k,), coef (m, k), and w (k, d) of a linear
@@ -392,7 +392,7 @@ class PairsModel(DecisionFunctions):
     See Also
     --------
     load : Read one from a file.
-    JointModel : One decision function for each class.
+    AllInOneModel : One decision function for each class.
 
     Examples
     --------
@@ -412,32 +412,32 @@ class PairsModel(DecisionFunctions):
     break_ties: bool = False
 
     @cached_property
-    def _scores(self) -> Scores:
+    def _scores(self) -> ScoreFunctions:
         picked = self.vectors if isinstance(self.kernel, Precomputed) else np.arange(self.coef.shape[1])
         ends = np.concatenate([[0], np.cumsum(self.counts)])
-        return Scores(self.kernel, np.asarray(picked), self.vectors, self.coef, self.b, self.w, ends)
+        return ScoreFunctions(self.kernel, np.asarray(picked), self.vectors, self.coef, self.b, self.w, ends)
 
-    def _values(self, samples: Matrix) -> FloatArray:
+    def _evaluate(self, samples: Matrix) -> FloatArray:
         """Return f of each pair: (m, P)."""
-        return self._scores.tied(samples)
+        return self._scores.score_with_ties(samples)
 
-    def _by_machine(self, X: Any) -> FloatArray:
-        return -self._values(self._samples(X))
+    def _compute_machine_values(self, X: Any) -> FloatArray:
+        return -self._evaluate(self._check_samples(X))
 
     def decision_function(self, X: Any, *, diagonal: Any = None) -> FloatArray:
         """Return a score for each class, (m, k), or f of each pair, (m, k(k − 1)/2)."""
         values = super().decision_function(X, diagonal=diagonal)
-        return scores(values, len(self.classes)) if self.by_class else values
+        return compute_scores(values, len(self.classes)) if self.by_class else values
 
     def predict(self, X: Any, *, diagonal: Any = None) -> NDArray[Any]:
         """Return the label of the class with the most votes, (m,); of several that are equal, the first."""
         values, k = super().decision_function(X, diagonal=diagonal), len(self.classes)
-        codes = scores(values, k).argmax(axis=1) if self.break_ties else winners(values, k)
+        codes = compute_scores(values, k).argmax(axis=1) if self.break_ties else find_winners(values, k)
         labels: NDArray[Any] = self.classes[codes]
         return labels
 
 
-def load(path: str | os.PathLike[str]) -> Model | JointModel | PairsModel:
+def load(path: str | os.PathLike[str]) -> Model | AllInOneModel | PairsModel:
     """Read a model that `Model.save`, `Certified.save` or an estimator wrote, or those of machines of several classes.
 
     Every array is checked, so that a model that loads can predict. Nothing that is written in a file is ever run.
@@ -449,7 +449,7 @@ def load(path: str | os.PathLike[str]) -> Model | JointModel | PairsModel:
 
     Returns
     -------
-    Model, JointModel or PairsModel
+    Model, AllInOneModel or PairsModel
         Without the training samples, but for the support vectors of a kernel machine.
 
     Raises
@@ -478,4 +478,4 @@ def load(path: str | os.PathLike[str]) -> Model | JointModel | PairsModel:
 
     if "counts" in (attributes := read_model(path)):
         return PairsModel(**attributes)
-    return Model(**attributes) if "diagonal" in attributes else JointModel(**attributes)
+    return Model(**attributes) if "diagonal" in attributes else AllInOneModel(**attributes)

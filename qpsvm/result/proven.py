@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_real
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.rounding import FEW
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.program.exchange import Solvable
-from qpsvm.result.model import own_values
+from qpsvm.result.model import check_kernel_diagonal
 
 if TYPE_CHECKING:
     from qpsvm.bounds.near_optimum import NearOptimum
@@ -38,7 +38,7 @@ class ProvenPredictions:
         ----------
         X : array_like or SciPy sparse, shape (q, d)
             As `decision_function` takes it.
-        problem : Problem or JointProblem, optional
+        problem : Problem or AllInOneProblem, optional
             What was solved: of a result that comes out of a file, which has no samples with it.
         diagonal : array_like, shape (q,), optional
             K(x, x) of each row: of a precomputed kernel, whose rows in X say nothing of it.
@@ -76,7 +76,7 @@ class ProvenPredictions:
         >>> bool((low <= [-2.0, 0.5]).all() and (high >= [-2.0, 0.5]).all())
         True
         """
-        low, high, _ = self._bounds(X, problem, diagonal)
+        low, high, _ = self._compute_bounds(X, problem, diagonal)
         return (low[:, 0], high[:, 0]) if np.ndim(self.model.b) == 0 else (low, high)
 
     def proven(
@@ -110,12 +110,12 @@ class ProvenPredictions:
         >>> print(result.proven([[0.0], [1.9], [2.0]]))
         [ True  True False]
         """
-        owner = self._owner(problem)
-        numbers = owner.learns in ("numbers", "ranks")
+        owner = self._require_problem(problem)
+        numbers = owner._target_kind in ("numbers", "ranks")
         if numbers != (within is not None):
             what = "predicts numbers: say within what they count as equal, as in within=0.01"
             raise ParameterError(f"{owner.title} {what if numbers else 'predicts labels: leave `within` out'}")
-        low, high, f = self._bounds(X, problem, diagonal)
+        low, high, f = self._compute_bounds(X, problem, diagonal)
         if within is not None:
             within = as_real(within, "within")
             if not within >= 0.0:
@@ -146,8 +146,8 @@ class ProvenPredictions:
         found = float(np.sqrt(2.0 * self.gap * size / unit))
         return found * (1.0 + 1e-9) if np.isfinite(found) else float("inf")
 
-    def near_function(self, problem: Any = None) -> NearFunction:
-        """Return the data of `decision_bounds`, without the samples: its `record()` is saved with a model.
+    def build_near_function(self, problem: Any = None) -> NearFunction:
+        """Return the data of `decision_bounds`, without the samples: its `to_record()` is saved with a model.
 
         Raises UnsupportedError, DataError.
 
@@ -155,17 +155,19 @@ class ProvenPredictions:
         --------
         >>> import qpsvm
         >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]))
-        >>> result.near_function().radius < 1e-6
+        >>> result.build_near_function().radius < 1e-6
         True
         """
-        return self._near(problem).function(float(self._owner(problem).size_of_f))
+        return self._enclose_optima(problem).function(float(self._require_problem(problem)._f_scale))
 
-    def _owner(self, problem: Any) -> Any:
+    def _require_problem(self, problem: Any) -> Any:
         """Return the problem that was solved. Raises UnsupportedError, ParameterTypeError."""
         if problem is not None:
             if isinstance(problem, Solvable) and hasattr(problem, "prove"):
                 return problem
-            raise ParameterTypeError(f"problem must be what was solved, such as CSVM(X, y), got {shown(problem)}")
+            raise ParameterTypeError(
+                f"problem must be what was solved, such as CSVM(X, y), got {format_value(problem)}"
+            )
         owner = self.problem() if callable(self.problem) else self.problem
         if owner is None:
             raise UnsupportedError(
@@ -173,21 +175,21 @@ class ProvenPredictions:
             )
         return owner
 
-    def _near(self, problem: Any) -> NearOptimum:
+    def _enclose_optima(self, problem: Any) -> NearOptimum:
         """Return the set that contains every optimum; cached for the result's own problem."""
         if problem is not None:
-            found: NearOptimum = self._owner(problem)._near(self)
+            found: NearOptimum = self._require_problem(problem)._enclose_optima(self)
             return found
         known: NearOptimum | None = self.__dict__.get("_near_optimum")
         if known is None:
-            known = self._owner(None)._near(self)
+            known = self._require_problem(None)._enclose_optima(self)
             self.__dict__["_near_optimum"] = known
         assert known is not None
         return known
 
-    def _bounds(self, X: Any, problem: Any, diagonal: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _compute_bounds(self, X: Any, problem: Any, diagonal: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (OPTIMA.3) and f itself: (q, k) each."""
         model = self.model
-        samples: Matrix = model._samples(X)
-        own = own_values(model.kernel, diagonal, samples.shape[0], needed=True)
-        return self.near_function(problem)(model, samples, own)
+        samples: Matrix = model._check_samples(X)
+        own = check_kernel_diagonal(model.kernel, diagonal, samples.shape[0], needed=True)
+        return self.build_near_function(problem)(model, samples, own)

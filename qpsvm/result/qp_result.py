@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import outline
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import Solver, Status
 
@@ -110,7 +110,7 @@ class QPResult:
         freeze_parts(self)
 
     def __repr__(self) -> str:
-        return outline("QPResult", status=str(self.status), gap=self.gap, x=self.x, solver=self.solver)
+        return build_repr("QPResult", status=str(self.status), gap=self.gap, x=self.x, solver=self.solver)
 
     @property
     def explanation(self) -> str:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError, ParameterTypeError, QPSVMError
-from qpsvm.base.html import Cell, table
+from qpsvm.base.html import Cell, render_table
 from qpsvm.bounds.certificate import objective_terms
 from qpsvm.data.rows import as_row_source
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.caveats import Caveat
-from qpsvm.result.certified import Certified, seconds
+from qpsvm.result.certified import Certified, format_seconds
 from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import Model
 
@@ -28,17 +28,17 @@ KINDS_IN_WORDS = ("peripheral", "on the margin", "at the bound")
 
 
 @dataclass(frozen=True)
-class Kinds:
+class KindLabels:
     """Names of the numbers 0, 1 and 2 of `SVMResult.kind` for a machine.
 
     names: One word each, in tables.
-    words: For people who look at a picture or a page.
-    curved: For people: the third, where a loss that is curved has no bound.
+    descriptions: For people who look at a picture or a page.
+    curved_description: For people: the third, where a loss that is curved has no bound.
     """
 
     names: tuple[str, str, str] = KINDS
-    words: tuple[str, str, str] = KINDS_IN_WORDS
-    curved: str = "inside the margin or misclassified"
+    descriptions: tuple[str, str, str] = KINDS_IN_WORDS
+    curved_description: str = "inside the margin or misclassified"
 
 
 #: What the variables of the primal beside w and b are called at the beginning of a line.
@@ -47,7 +47,7 @@ EXTRA_LINES = {
     "exact_primal": "exact", "exact_dual": "exact", "exact_gap": "exact",
 }  # fmt: skip
 #: Rows of a user's that a notebook shows: all of them are in `SVMResult.constraints`.
-SHOWN_ROWS = 10
+MAX_DISPLAYED_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,10 +105,10 @@ class SVMResult(Certified):
     target : ndarray, shape (n,), or None
         t of a regression.
     kinds : Kinds
-        What the numbers in `kind` mean.
+        What the numbers in `select_kind` mean.
     pairs : ndarray of int, shape (m, 2), or None
         Of a ranking, the pairs (better, worse). What has an entry for each sample elsewhere has one for each pair:
-        `kind`, `kkt`, `support`, `on_margin`, `at_bound`. The samples that support are those with `coef` ≠ 0.
+        `select_kind`, `kkt`, `support`, `on_margin`, `at_bound`. The samples that support are those with `coef` ≠ 0.
     constraints : structured ndarray, shape (p,), or None
         The rows of `constraints=`, one each: name, value and bound of G w + c b ≤ h, violation, the price λ, and `gap`,
         λ·|slack|, which complementary slackness says is 0. A violation is 0 but for rows that can be kept as equalities
@@ -168,7 +168,7 @@ class SVMResult(Certified):
     extras: Mapping[str, float] = field(default_factory=dict)
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     target: FloatArray | None = None
-    kinds: Kinds = Kinds()
+    kinds: KindLabels = KindLabels()
     pairs: IntArray | None = None
     constraints: NDArray[np.void] | None = None
     problem: Any = None
@@ -180,23 +180,23 @@ class SVMResult(Certified):
         table = self.constraints
         return {} if table is None else dict(zip(table["name"].tolist(), table["price"].tolist(), strict=True))
 
-    @remembered
+    @cached
     def xi(self) -> FloatArray:
         """Slacks ξ_i = max(ρ − y_i f(x_i), 0), one for every α: (m,)."""
         return np.maximum(self.margin - self.yf, 0.0)
 
-    @remembered
+    @cached
     def terms(self) -> FloatArray:
         """The share of every α in P − D, (CERT.1) in the units of the objective: (m,)."""
         return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal)
 
-    @remembered
+    @cached
     def counts(self) -> tuple[int, int, int]:
         """The number of samples of each of the three kinds."""
         idle, inner, beyond = np.bincount(self.kind, minlength=len(KINDS)).tolist()
         return idle, inner, beyond
 
-    @remembered
+    @cached
     def support(self) -> IntArray:
         """Rows of the support vectors, (k,): those with α > 0, on the margin or at the bound."""
         return np.flatnonzero(self.kind > 0)
@@ -217,25 +217,25 @@ class SVMResult(Certified):
         >>> print(result.support, result.support_vectors.ravel())
         [1 2] [1. 3.]
         """
-        X, rows = self._owner(None).X, np.flatnonzero(self.coef)
+        X, rows = self._require_problem(None).X, np.flatnonzero(self.coef)
         return as_row_source(X).take(rows)
 
-    @remembered
+    @cached
     def on_margin(self) -> IntArray:
         """Rows with 0 < α < C, (k,). They lie on the margin."""
         return np.flatnonzero(self.kind == 1)
 
-    @remembered
+    @cached
     def at_bound(self) -> IntArray:
         """Rows with α = C, (k,), or with a curved loss α > 0: on the margin, inside it, or misclassified."""
         return np.flatnonzero(self.kind == 2)
 
     @property
-    def kind_words(self) -> tuple[str, str, str]:
+    def kind_descriptions(self) -> tuple[str, str, str]:
         """Descriptions of the three kinds; if α has no bound, the third is not called at the bound."""
         bounded = len(self.upper) != len(self.kind) or np.isfinite(self.upper[self.at_bound]).all()
-        idle, inner, beyond = self.kinds.words
-        return idle, inner, beyond if bounded else self.kinds.curved
+        idle, inner, beyond = self.kinds.descriptions
+        return idle, inner, beyond if bounded else self.kinds.curved_description
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -259,7 +259,7 @@ class SVMResult(Certified):
         AbsentError
             Another machine.
         """
-        return self._extra("epsilon")
+        return self._get_extra("epsilon")
 
     @property
     def radius(self) -> float:
@@ -270,7 +270,7 @@ class SVMResult(Certified):
         AbsentError
             Another machine.
         """
-        return self._extra("radius")
+        return self._get_extra("radius")
 
     @property
     def centre(self) -> FloatArray:
@@ -283,15 +283,15 @@ class SVMResult(Certified):
         NoWeightVectorError
             The kernel is not linear: c lives in the kernel's feature space.
         """
-        self._extra("radius")
+        self._get_extra("radius")
         return self.w / 2.0
 
-    def _extra(self, name: str) -> float:
+    def _get_extra(self, name: str) -> float:
         if name not in self.extras:
             raise AbsentError(f"{name} is no variable of this machine ({self.title})")
         return self.extras[name]
 
-    @remembered
+    @cached
     def kkt(self) -> KKTTable:
         """Table with one row per sample: the terms of its optimality conditions, and its share of the gap.
 
@@ -312,7 +312,7 @@ class SVMResult(Certified):
 
         It prints as a table, and `np.asarray(result.kkt)` is the structured array.
         """
-        return KKTTable(kkt_table(self))
+        return KKTTable(build_kkt_table(self))
 
     def sensitivity(self, problem: Any = None) -> Any:
         """Return the derivatives of f, b, w, margin and objective in parameters, weights, targets, X and γ.
@@ -348,10 +348,10 @@ class SVMResult(Certified):
         >>> print(round(change.objective, 4), change.two_sided)
         1.6667 True
         """
-        owner = self._owner(problem)
-        if not hasattr(owner, "_sensitivity"):
+        owner = self._require_problem(problem)
+        if not hasattr(owner, "_build_sensitivity"):
             raise ParameterTypeError(f"problem must be what was solved, and this result is of no {owner.title}")
-        return owner._sensitivity(self)
+        return owner._build_sensitivity(self)
 
     def summary(self, notes: bool = True) -> str:
         """Return the result in a few lines.
@@ -381,27 +381,27 @@ class SVMResult(Certified):
           solver      cvxopt ... on the dual form, ... iterations; it said 'optimal'
           time        build ...s, solve ...s
         """
-        _, inner, beyond = self.kind_words
+        _, inner, beyond = self.kind_descriptions
         lines = [
-            *self._first_lines(),
+            *self._describe_solve(),
             f"  {'vectors' if self.pairs is None else 'pairs  '}     {sum(self.counts[1:])} support = "
             f"{self.counts[1]} {inner} + {self.counts[2]} {beyond}, of {sum(self.counts)}",
-            f"  intercept   b = {self.b:.10g}{_spread('b', self.b, self.b_interval)}",
-            *self._last_lines(),
+            f"  intercept   b = {self.b:.10g}{_describe_interval('b', self.b, self.b_interval)}",
+            *self._describe_optimum(),
         ]
         extras = {"rho": self.rho, **self.extras} if self.rho != 1.0 else self.extras
         if self.constraints is not None:
             table = self.constraints
-            lines.insert(6, f"  constraints {_rows_in_words(table)}")
+            lines.insert(6, f"  constraints {_describe_constraints(table)}")
         for name, value in extras.items():
-            spread = _spread(name, value, self.intervals.get(name, (value, value)))
+            spread = _describe_interval(name, value, self.intervals.get(name, (value, value)))
             lines.insert(5, f"  {EXTRA_LINES.get(name, name):<11} {name} = {value:.10g}{spread}")
-        return self._with_notes(lines, notes)
+        return self._append_notes(lines, notes)
 
     def __repr__(self) -> str:
         return (
             f"<SVMResult {self.status}: gap {self.gap:.2g}, {sum(self.counts[1:])} support vectors "
-            f"({self.counts[1]} {self.kinds.words[1]}), {self.backend}/{self.form}>"
+            f"({self.counts[1]} {self.kinds.descriptions[1]}), {self.backend}/{self.form}>"
         )
 
     def _repr_html_(self) -> str:
@@ -411,17 +411,17 @@ class SVMResult(Certified):
             ("relative gap", f"{self.gap:.2g}"), ("b", f"{self.b:.10g}"), ("interval of b", f"{low:.6g} to {high:.6g}"),
             *((name, f"{value:.10g}") for name, value in {"rho": self.rho, **self.extras}.items()),
             ("solver", f"{self.solver.name} {self.solver.version}, {self.form} form"),
-            ("time", f"build {seconds(self.build_time)}, solve {seconds(self.solve_time)}"),
+            ("time", f"build {format_seconds(self.build_time)}, solve {format_seconds(self.solve_time)}"),
             ("note", "; ".join(self.notes)),
         ]  # fmt: skip
-        said = table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
-        words = self.kinds.words
+        said = render_table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
+        words = self.kinds.descriptions
         kinds = [[Cell(word), Cell(str(count), True)] for word, count in zip(words, self.counts, strict=True)]
-        said += table([*kinds, [Cell("all"), Cell(str(sum(self.counts)), True)]], head=["kind", "samples"])
-        return said if self.constraints is None else said + _rows_as_table(self.constraints)
+        said += render_table([*kinds, [Cell("all"), Cell(str(sum(self.counts)), True)]], head=["kind", "samples"])
+        return said if self.constraints is None else said + _render_constraints(self.constraints)
 
 
-def kkt_table(result: SVMResult) -> NDArray[np.void]:
+def build_kkt_table(result: SVMResult) -> NDArray[np.void]:
     """Build the rows of `SVMResult.kkt`: (n,)."""
     terms, columns = result.terms, {"alpha": result.alpha, "xi": result.xi}
     columns |= {"eta": result.upper - result.alpha, "yf": result.yf}  # (DUAL.7), (CSVM.6), (NUSVM.7), (PHINGE.6)
@@ -445,7 +445,7 @@ def kkt_table(result: SVMResult) -> NDArray[np.void]:
     return table
 
 
-def _rows_in_words(table: NDArray[np.void]) -> str:
+def _describe_constraints(table: NDArray[np.void]) -> str:
     """Describe the linear constraints in a line: how many have a nonzero multiplier, and the costliest of them."""
     priced = np.flatnonzero(table["price"] > 0.0)
     dearest = priced[np.argsort(-table["price"][priced], kind="stable")][:3]
@@ -456,19 +456,23 @@ def _rows_in_words(table: NDArray[np.void]) -> str:
     return f"{len(table)} rows, {kept}; {len(priced)} with a price{': ' if named else ''}{named}{more}"
 
 
-def _rows_as_table(table_of_rows: NDArray[np.void]) -> str:
+def _render_constraints(table_of_rows: NDArray[np.void]) -> str:
     """Return the costliest linear constraints in HTML, and how many there are."""
-    dearest = np.argsort(-table_of_rows["price"], kind="stable")[:SHOWN_ROWS]
+    dearest = np.argsort(-table_of_rows["price"], kind="stable")[:MAX_DISPLAYED_ROWS]
     columns = ("value", "bound", "price")
     cells = [
         [Cell(str(row["name"])), *(Cell(f"{float(row[column]):.6g}", True) for column in columns)]
         for row in table_of_rows[dearest]
     ]
-    more = f"the first {SHOWN_ROWS} of {len(table_of_rows)}, by price" if len(table_of_rows) > SHOWN_ROWS else ""
-    return table(cells, head=["row", "value ≤", *columns[1:]], title="rows of your own", caption=more)
+    more = (
+        f"the first {MAX_DISPLAYED_ROWS} of {len(table_of_rows)}, by price"
+        if len(table_of_rows) > MAX_DISPLAYED_ROWS
+        else ""
+    )
+    return render_table(cells, head=["row", "value ≤", *columns[1:]], title="rows of your own", caption=more)
 
 
-def _spread(name: str, value: float, interval: tuple[float, float]) -> str:
+def _describe_interval(name: str, value: float, interval: tuple[float, float]) -> str:
     """Describe the interval of a variable that is not unique."""
     low, high = interval
     if not high - low > 1e-9 * max(1.0, abs(value)):

@@ -15,7 +15,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 
 
 @lru_cache(maxsize=32)
-def _sides(k: int) -> tuple[FloatArray, FloatArray]:
+def _build_pair_signs(k: int) -> tuple[FloatArray, FloatArray]:
     """Return +1 where a class is the first of a pair, −1 where the second, (P, k); in how many it is second, (k,)."""
     first, second = np.triu_indices(k, 1)
     sides = np.zeros((len(first), k))
@@ -24,32 +24,32 @@ def _sides(k: int) -> tuple[FloatArray, FloatArray]:
     return sides, np.arange(k, dtype=float)
 
 
-def _votes(won: NDArray[np.bool_], k: int) -> FloatArray:
+def _count_votes(won: NDArray[np.bool_], k: int) -> FloatArray:
     """Return the number of pairs each class wins: (m, k) from whether the first class of each pair does, (m, P)."""
-    sides, seconds = _sides(k)
+    sides, seconds = _build_pair_signs(k)
     votes: FloatArray = won.astype(np.float64) @ sides
     votes += seconds
     return votes
 
 
-def winners(values: FloatArray, k: int) -> NDArray[np.intp]:
+def find_winners(values: FloatArray, k: int) -> NDArray[np.intp]:
     """Return the class with the most votes, the first of those where several have as many: (m,) from (m, P)."""
-    codes: NDArray[np.intp] = _votes(values > 0.0, k).argmax(axis=1)
+    codes: NDArray[np.intp] = _count_votes(values > 0.0, k).argmax(axis=1)
     return codes
 
 
-def scores(values: FloatArray, k: int) -> FloatArray:
+def compute_scores(values: FloatArray, k: int) -> FloatArray:
     """Return a score per class: its votes and, to break ties, less than half of one by the values: (m, k)."""
-    total = values @ _sides(k)[0]
+    total = values @ _build_pair_signs(k)[0]
     sizes = np.abs(total)
     sizes += 1.0
     sizes *= 3.0
     total /= sizes  # above −1/3, below 1/3, in the order of the sums
-    total += _votes(values >= 0.0, k)
+    total += _count_votes(values >= 0.0, k)
     return total
 
 
-def packed(coef: sp.csr_array, size: FloatArray, codes: IntArray, support: IntArray) -> FloatArray:
+def pack_dual_coef(coef: sp.csr_array, size: FloatArray, codes: IntArray, support: IntArray) -> FloatArray:
     """Return LIBSVM's k − 1 rows of coefficients, (k − 1, s), from those of the pairs, each in units of a size.
 
     A support vector of class i has a coefficient for each other class c, in row c where c < i and c − 1 where c > i.

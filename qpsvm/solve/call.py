@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm import backends
-from qpsvm.backends.abilities import machine_traits, size_of
+from qpsvm.backends.abilities import find_problem_traits, measure_size
 from qpsvm.backends.base import COMMON_OPTIONS, Backend
 from qpsvm.backends.contract import Compiled, Limits
 from qpsvm.backends.requirements import Requirements
@@ -25,22 +25,30 @@ from qpsvm.base.errors import (
     TooLargeError,
     UnknownOptionError,
     UnsupportedError,
-    nearest,
+    describe_nearest,
 )
-from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.progress import Clock, heard, say
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.base.resources.progress import Clock, is_logging, log_message
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.machine import Machine
+from qpsvm.machines.problem.machine import BaseProblem
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import Status
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.choice import Choice, Request, attempt, choices, in_seconds, not_started, patience
+from qpsvm.solve.choice import (
+    Candidate,
+    SolveRequest,
+    bound_follow_up_time,
+    build_unstarted_result,
+    format_time_estimate,
+    rank_backends,
+    run_backend,
+)
 
 if TYPE_CHECKING:
-    from qpsvm.machines.problem.all_in_one import JointProblem
+    from qpsvm.machines.problem.all_in_one import AllInOneProblem
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
@@ -94,10 +102,10 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
         finite = np.isfinite(qp.P.mean_diagonal())
     if not finite:  # an explicit P is checked when the QP is made; a factor's entries show in the diagonal
         raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
-    from qpsvm.solve.program import compiled
+    from qpsvm.solve.program import compile_qp
 
     try:
-        return compiled(qp, backend)
+        return compile_qp(qp, backend)
     except TooLargeError:
         raise
     except MemoryError as error:
@@ -116,14 +124,14 @@ def solve(
     verbose: bool = False,
     time_limit: float | None = None,
     max_iter: int | None = None,
-    start: SVMResult | JointResult | ArrayLike | None = None,
+    start: SVMResult | AllInOneResult | ArrayLike | None = None,
     **options: Any,
 ) -> R:
     """Solve a support vector machine and certify the answer.
 
     Parameters
     ----------
-    problem : Problem, JointProblem or QP
+    problem : Problem, AllInOneProblem or QP
         Any machine: `CSVM`, `NuSVM`, `HardMargin`, `PrimalHinge`, or one of your own; `CrammerSinger` and
         `WestonWatkins`, which "auto" solves by "sequential_dual", and of the others those that take any QP. Or any
         convex `QP`, by those backends.
@@ -150,15 +158,15 @@ def solve(
         Iterations of the solver. Polishing then takes at most as long as the solver did (or a tenth of a second).
     start : SVMResult, or array_like of shape (n,), optional
         Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α; for machines that
-        learn several classes in one program a `JointResult`, or an array of shape (n, k). It changes the
+        learn several classes in one program a `AllInOneResult`, or an array of shape (n, k). It changes the
         time and not the answer; backends that the library chooses itself use it where they can.
     **options
         The solver's own settings, by their own names.
 
     Returns
     -------
-    SVMResult, JointResult or QPResult
-        Its `reported` says what was certified, with `check=False` also where that is not enough.
+    SVMResult, AllInOneResult or QPResult
+        Its `describe_solver` says what was certified, with `check=False` also where that is not enough.
 
     Raises
     ------
@@ -221,7 +229,7 @@ def solve(
     >>> print(qpsvm.solve(qpsvm.CSVM(problem.X, [0, 0, 1, 1], C=2), "kernel_newton", start=result).status)
     optimal
     """
-    if not isinstance(problem, (Machine, QP)):
+    if not isinstance(problem, (BaseProblem, QP)):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), or a QP, got {type(problem).__name__}")
     as_tolerance(tol)
     Limits(tol, max_iter, time_limit, verbose)  # checks them
@@ -229,34 +237,36 @@ def solve(
     for name, flag in {"polish": polish, "check": check, "verbose": verbose}.items():
         as_flag(flag, name)
     begin = None if start is None or isinstance(problem, QP) else cast("Any", problem).start(start)
-    request = Request(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
+    request = SolveRequest(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
     if isinstance(problem, QP):
         from qpsvm.solve.program import solve_program
 
         return cast("R", solve_program(problem, backend, request, start, check, form))
-    with np.errstate(all="ignore"), one_thread():  # what is not finite is looked for, and named
+    with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is looked for, and named
         try:
-            problem.samples.watched.begin()
-            result: SVMResult | JointResult
+            problem.samples.change_guard.start_run()
+            result: SVMResult | AllInOneResult
             if not isinstance(problem, Problem):
-                from qpsvm.solve.all_in_one_attempt import solve_joint
+                from qpsvm.solve.all_in_one_attempt import solve_all_in_one
 
-                result = solve_joint(cast("JointProblem", problem), backend, form, request)
+                result = solve_all_in_one(cast("AllInOneProblem", problem), backend, form, request)
             else:
-                result = _best(problem, _choices(problem, backend, form, request), request)
+                result = _find_best_result(problem, _iter_candidates(problem, backend, form, request), request)
         except TooLargeError:
             raise
         except MemoryError as error:
-            rows = f"{len(problem.rows)} rows with {problem.X.shape[1]} features"
+            rows = f"{len(problem.active_rows)} rows with {problem.X.shape[1]} features"
             raise TooLargeError(f"memory ran out over {rows}: use fewer rows, or free some first") from error
         finally:
-            problem.samples.watched.end()
+            problem.samples.change_guard.end_run()
     if check:
-        _check(result, request, backend)
+        _check_status(result, request, backend)
     return cast("R", result)
 
 
-def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Requirements]], request: Request) -> SVMResult:
+def _find_best_result(
+    problem: Problem, candidates: Iterator[tuple[Backend, Form, Requirements]], request: SolveRequest
+) -> SVMResult:
     """Return the best result of the candidates: of the first that can start, and of later ones within the time budget.
 
     Raises UnsupportedError, TooLargeError.
@@ -267,37 +277,37 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Requirements]],
     late: tuple[Backend, Form, str] | None = None
     left_out: list[str] = []
     waiting_helps = False
-    for chosen, wanted, needed in turns:
-        why = request.too_late(needed.seconds)
+    for chosen, wanted, needed in candidates:
+        why = request.explain_late_start(needed.seconds)
         if why is not None:
             late = late or (chosen, wanted, why)
             continue
         if left is not None and needed.seconds >= left:
-            why = f"about {in_seconds(needed.seconds)} to set it up" if left > 0.0 else "no time left"
-            left_out.append(f"{Choice(chosen.name, wanted)} ({why})")
+            why = f"about {format_time_estimate(needed.seconds)} to set it up" if left > 0.0 else "no time left"
+            left_out.append(f"{Candidate(chosen.name, wanted)} ({why})")
             waiting_helps = True
             continue
         turn = Clock(left)
         try:
-            result = attempt(problem, chosen, wanted, needed, request, turn)
+            result = run_backend(problem, chosen, wanted, needed, request, turn)
         except UnsupportedError as error:
             refused = refused or error  # it takes other machines
             continue
         except SolverError as error:  # of a backend from outside, which is not the only one that there is
             refused = refused or error
-            left_out.append(f"{Choice(chosen.name, wanted)} ({error})")
+            left_out.append(f"{Candidate(chosen.name, wanted)} ({error})")
             continue
         except TooLargeError as error:
             refused = error
-            left_out.append(f"{Choice(chosen.name, wanted)} (memory)")
+            left_out.append(f"{Candidate(chosen.name, wanted)} (memory)")
             continue
-        left = patience(turn.seconds) if left is None else left - turn.seconds
+        left = bound_follow_up_time(turn.seconds) if left is None else left - turn.seconds
         best = result if best is None or result.gap < best.gap else best
-        if best.status is Status.OPTIMAL or result.error is not None or request.spent(result):
+        if best.status is Status.OPTIMAL or result.error is not None or request.forbids_retry(result):
             break
     if best is None and late is not None:
         backend, form, why = late
-        return not_started(problem, backend.name, backend.version() or "?", form, request, why)
+        return build_unstarted_result(problem, backend.name, backend.version() or "?", form, request, why)
     if best is None:
         assert refused is not None  # there is at least one choice
         raise refused
@@ -307,8 +317,8 @@ def _best(problem: Problem, turns: Iterator[tuple[Backend, Form, Requirements]],
     return replace(best, message=f"{best.message} {said}".strip())
 
 
-def _choices(
-    problem: Problem, backend: str, form: Form | None, request: Request
+def _iter_candidates(
+    problem: Problem, backend: str, form: Form | None, request: SolveRequest
 ) -> Iterator[tuple[Backend, Form, Requirements]]:
     """Yield the backends and forms to try, in order, with their requirements; several only with "auto".
 
@@ -322,59 +332,63 @@ def _choices(
     named = not (isinstance(backend, str) and backend == "auto")
     refused: QPSVMError | None = None
     found = False
-    size, traits = size_of(problem), machine_traits(problem)
-    candidates: Iterable[Choice] = [Choice(backend)] if named else choices(problem)
-    if not named and heard(request.verbose):
+    size, traits = measure_size(problem), find_problem_traits(problem)
+    candidates: Iterable[Candidate] = [Candidate(backend)] if named else rank_backends(problem)
+    if not named and is_logging(request.verbose):
         candidates = list(candidates)
-        say(f"auto, in this order: {', '.join(str(choice) for choice in candidates)}", request.verbose)
+        log_message(f"auto, in this order: {', '.join(str(choice) for choice in candidates)}", request.verbose)
     for choice in candidates:
-        chosen = choice.chosen
+        chosen = choice.backend_object
         if form is not None and choice.form not in (None, form):
             continue
-        preferred: Form = "dual" if request.begins(chosen, "dual") else chosen.preferred_form(linear)
+        preferred: Form = "dual" if request.can_warm_start(chosen, "dual") else chosen.preferred_form(linear)
         wanted = form or choice.form or preferred
-        reason, needed = chosen.refuse(traits, size.rows, wanted), chosen.requirements(size, wanted)
-        can_stop = request.time_limit is None or chosen.abilities.grants("time_limit")
+        reason, needed = chosen.explain_refusal(traits, size.rows, wanted), chosen.requirements(size, wanted)
+        can_stop = request.time_limit is None or chosen.abilities.supports("time_limit")
         try:
             if reason:
                 raise UnsupportedError(reason)
-            if named and request.start is not None and not request.begins(chosen, wanted):
-                raise chosen.cannot_begin(wanted)
-            late = can_stop and request.too_late(needed.seconds) is not None  # it will not be started
-            if request.asks and (named or not late):  # its options are asked of its package
-                chosen.check(request.limits(chosen), request.options)
+            if named and request.start is not None and not request.can_warm_start(chosen, wanted):
+                raise chosen.build_warm_start_error(wanted)
+            late = can_stop and request.explain_late_start(needed.seconds) is not None  # it will not be started
+            if request.has_requirements and (named or not late):  # its options are asked of its package
+                chosen.check_request(request.build_limits(chosen), request.options)
         except (UnsupportedError, UnknownOptionError) as error:
             refused = error
             continue
-        chosen.require()
+        chosen.require_package()
         found = True
         yield chosen, wanted, needed
     if found or refused is None:
         return
     if not named and isinstance(refused, UnknownOptionError):
-        raise UnknownOptionError(_whose(request.options)) from None
+        raise UnknownOptionError(_explain_unknown_option(request.options)) from None
     raise refused
 
 
-def _whose(options: Mapping[str, Any]) -> str:
+def _explain_unknown_option(options: Mapping[str, Any]) -> str:
     """Return the message about options that no backend chosen by "auto" has; it names the backends that have them."""
-    listed = {backend.name: backend.options() for backend in backends.everyone() if backend.version()}
+    listed = {backend.name: backend.options() for backend in backends.iter_backends() if backend.version()}
     option = next((name for name in options if not any(name in known for known in listed.values())), None)
     if option is not None:
-        return f"no backend has an option {option!r}; {nearest(option, COMMON_OPTIONS)}, and each backend's own"
+        return (
+            f"no backend has an option {option!r}; {describe_nearest(option, COMMON_OPTIONS)}, and each backend's own"
+        )
     option = next(iter(options))
     owners = [name for name, known in listed.items() if option in known]
     return f"the option {option!r} belongs to {' and '.join(owners)}: name the backend, as in backend={owners[0]!r}"
 
 
-def _check(result: SVMResult | JointResult, request: Request, backend: str) -> None:
+def _check_status(result: SVMResult | AllInOneResult, request: SolveRequest, backend: str) -> None:
     """Raise or warn as `check=True` promises."""
     if result.error is not None:
         raise result.error
     if result.status is Status.OPTIMAL:
         return
     said = f"{result.solver.name} ended with {result.solver.status!r}"
-    what_to_do = " ".join(f"{result.status.sentence} {_advice(result, request, backend)} {result.message}".split())
+    what_to_do = " ".join(
+        f"{result.status.sentence} {_suggest_remedies(result, request, backend)} {result.message}".split()
+    )
     if result.gap == float("inf"):
         raise SolverError(f"{result.status}: no point could be certified ({said}). {what_to_do}")
     warnings.warn(
@@ -385,7 +399,7 @@ def _check(result: SVMResult | JointResult, request: Request, backend: str) -> N
     )
 
 
-def _advice(result: SVMResult | JointResult, request: Request, backend: str) -> str:
+def _suggest_remedies(result: SVMResult | AllInOneResult, request: SolveRequest, backend: str) -> str:
     """Return what to try after an inaccurate result, without what has been tried; "" after any other."""
     if result.status is not Status.INACCURATE:
         return ""

@@ -1,4 +1,4 @@
-"""Bound both sides of a QP's optimum from the point of a solver (`Attempt`)."""
+"""Bound both sides of a QP's optimum from the point of a solver (`QPAttempt`)."""
 
 from __future__ import annotations
 
@@ -7,92 +7,99 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.faces import Face, dual_inside, face_of
 from qpsvm.bounds.program.feasibility import interior_point, off_the_rows, prove_infeasible
 from qpsvm.bounds.program.polish import polish
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction
-from qpsvm.bounds.program.sides import STEPS, Lower, Multipliers, Program, Upper
+from qpsvm.bounds.program.sides import STEPS, DualArguments, LowerBound, QPBounds, UpperBound
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Solver, Status, complementarity, dual_residual, primal_residual
+from qpsvm.program.solution import (
+    QPSolution,
+    Solver,
+    Status,
+    compute_complementarity,
+    compute_dual_residual,
+    compute_primal_residual,
+)
 from qpsvm.result.qp_result import QPResult
-from qpsvm.space.operators.structured import shifted
+from qpsvm.space.operators.structured import add_diagonal
 
 #: How much the diagonal of P and sides grow in a program within rounding: with their own rounding, below `ROUNDING`.
 GROWTH = 0.95 * ROUNDING
 #: Time limit of a linear program that helps to certify a point, as a multiple of the solver's time or of a second.
-LONGEST = 2.0
+LP_TIME_FACTOR = 2.0
 #: What proves that there is no optimum.
-PROOFS = {
+PROOF_SENTENCES = {
     Status.INFEASIBLE: "Multipliers of the rows prove that no point satisfies all of them.",
     Status.UNBOUNDED: "From x along the ray every point is feasible, and the objective falls without end.",
 }
 
 
-class Attempt:
+class QPAttempt:
     """A program whose optimum is to be bounded: the given one in fewer rows, or one within rounding of it.
 
     rounding: Whether entries may be changed by `ROUNDING` of themselves.
-    curved, roomy: Whether the diagonal of P, or the sides of inequalities, are larger by next to that.
-    whole: The given program; what is known of its P also holds here.
+    grow_diagonal, relax_sides: Whether the diagonal of P, or the sides of inequalities, are larger by next to that.
+    original: The given program; what is known of its P also holds here.
     """
 
     def __init__(
         self,
         reduction: Reduction,
         rounding: bool = False,
-        curved: bool = False,
-        roomy: bool = False,
-        whole: Program | None = None,
+        grow_diagonal: bool = False,
+        relax_sides: bool = False,
+        original: QPBounds | None = None,
     ) -> None:
         self.reduction, self.qp, self.change = reduction, reduction.qp, reduction.change
         exact, P, h = self.qp, self.qp.P, self.qp.h
-        if curved and P.diagonal().any():
-            self.qp = self.qp.replace(P=shifted(P, GROWTH * P.diagonal()))
-        if roomy and h is not None:
+        if grow_diagonal and P.diagonal().any():
+            self.qp = self.qp.replace(P=add_diagonal(P, GROWTH * P.diagonal()))
+        if relax_sides and h is not None:
             self.qp = self.qp.replace(h=h + GROWTH * np.abs(h))
         if self.qp is not exact:
             self.change = max(self.change, GROWTH + 2.0**-52)
-        self.program = Program(self.qp, ROUNDING if rounding else 0.0)
-        if whole is not None and self.qp.P is whole.qp.P:
-            self.program.adopt_convexity(whole)
+        self.program = QPBounds(self.qp, ROUNDING if rounding else 0.0)
+        if original is not None and self.qp.P is original.qp.P:
+            self.program.adopt_convexity(original)
 
-    @remembered
-    def interior(self) -> tuple[FloatArray | Face | None, tuple[FloatArray, FloatArray] | None]:
+    @cached
+    def interior_or_proof(self) -> tuple[FloatArray | Face | None, tuple[FloatArray, FloatArray] | None]:
         """A strictly feasible point, or a face; or multipliers that may prove that there is neither."""
         found, multipliers = interior_point(self.program)
         return (face_of(self.program) if found is None else found), multipliers
 
-    def judge(self, solution: QPSolution, tol: float, finer: bool, left: float = math.inf) -> QPResult:
+    def certify(self, solution: QPSolution, tol: float, with_polish: bool, remaining: float = math.inf) -> QPResult:
         """Certify a solver's solution, polished first if `finer`, within `left` seconds."""
         program, given = self.program, self.reduction.given
-        program.seconds = max(min(left, LONGEST * max(solution.solve_time, 1.0)), 0.0)
-        points = [] if solution.x is None else [Multipliers(solution.x, solution.y, solution.z)]
-        better = polish(program, points[0]) if finer and points else None
+        program.seconds = max(min(remaining, LP_TIME_FACTOR * max(solution.solve_time, 1.0)), 0.0)
+        points = [] if solution.x is None else [DualArguments(solution.x, solution.y, solution.z)]
+        better = polish(program, points[0]) if with_polish and points else None
         points = points if better is None else [better, *points]
-        upper, lower, own = self._sides(points)
+        upper, lower, own = self._bound_both_sides(points)
         if not math.isfinite(upper.value):
             upper = self._bound_above(points, upper)
         if not math.isfinite(upper.value):
-            shortfall = self.interior[1]
+            shortfall = self.interior_or_proof[1]
             proof = None if shortfall is None else prove_infeasible(program, *shortfall)
             if proof is not None:
-                return self._infeasible(proof, solution)
-        if gap_between(upper.value, lower.value) > tol and program.curvature is not None:
+                return self._build_infeasible_result(proof, solution)
+        if compute_gap(upper.value, lower.value) > tol and program.curvature is not None:
             lower = self._bound_below(points, lower)
         change = max(self.change, lower.share)
         if lower.share and math.isfinite(upper.value):
-            inside = self.interior[0]
+            inside = self.interior_or_proof[0]
             upper = min(
-                (program.upper(point.u, inside, lower.share) for point in points), key=lambda above: above.value
+                (program.bound_above(point.u, inside, lower.share) for point in points), key=lambda above: above.value
             )
         primal = upper.value
         if lower.rests is not None:  # q is moved: f is larger by no more than this
             primal += float(lower.rests @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)
             sizes = np.abs(self.qp.q)
             change = max(change, float((lower.rests / np.where(sizes > 0.0, sizes, 1.0)).max()))
-        gap = gap_between(primal, lower.value)
+        gap = compute_gap(primal, lower.value)
         status, why = Status.INACCURATE, dict.fromkeys(part for part in (upper.why, lower.why) if part)
         message = " ".join(f"{part}." for part in why)
         if gap <= tol:
@@ -102,57 +109,61 @@ class Attempt:
         residuals = (math.nan,) * 3
         if solution.x is not None and solution.z_box is not None:
             qp, x, y, z, box = solution.qp, solution.x, solution.y, solution.z, solution.z_box
-            residuals = (primal_residual(qp, x), dual_residual(qp, x, y, z, box), complementarity(qp, x, z, box))
-        y, z, box = self.reduction.expand(lower.y, lower.z, bound_multipliers(program, lower.c))
+            residuals = (
+                compute_primal_residual(qp, x),
+                compute_dual_residual(qp, x, y, z, box),
+                compute_complementarity(qp, x, z, box),
+            )
+        y, z, box = self.reduction.expand(lower.y, lower.z, split_bound_multipliers(program, lower.c))
         return QPResult(
             given, status, upper.x, upper.radius, y, z, box, primal, lower.value, gap, own, *residuals,
             solver=Solver(*solution.solver), solve_time=solution.solve_time, iterations=solution.iterations,
             data_change=change, message=message,
         )  # fmt: skip
 
-    def _sides(self, points: list[Multipliers]) -> tuple[Upper, Lower, float]:
+    def _bound_both_sides(self, points: list[DualArguments]) -> tuple[UpperBound, LowerBound, float]:
         """Return the best bounds of the points, and the gap of the last one, which is the solver's."""
         program = self.program
-        upper = Upper(math.inf, np.full(self.qp.n, math.nan), math.inf, "the solver gave no point")
+        upper = UpperBound(math.inf, np.full(self.qp.n, math.nan), math.inf, "the solver gave no point")
         none = (np.zeros(len(program.b)), np.zeros(len(program.h)), np.zeros(self.qp.n))
-        lower, own = Lower(-math.inf, *none, "" if points else "the solver gave no point"), math.inf
+        lower, own = LowerBound(-math.inf, *none, "" if points else "the solver gave no point"), math.inf
         for point in points:
-            above, below = program.upper(point.u, None), program.lower(*point)
-            own = gap_between(above.value, below.value)
+            above, below = program.bound_above(point.u, None), program.bound_below(*point)
+            own = compute_gap(above.value, below.value)
             upper = above if above.value < upper.value or not math.isfinite(upper.radius) else upper
             lower = below if below.value > lower.value or not lower.c.any() else lower
         return upper, lower, own
 
-    def _bound_above(self, points: list[Multipliers], upper: Upper) -> Upper:
+    def _bound_above(self, points: list[DualArguments], upper: UpperBound) -> UpperBound:
         """Return the best upper bound of the points, moved off the rows or inside; the given one if none is better."""
         program = self.program
         for point in points:
             towards = off_the_rows(program, point.u)
-            above = upper if towards is None else program.upper(point.u, towards)
+            above = upper if towards is None else program.bound_above(point.u, towards)
             upper = above if above.value < upper.value else upper
-        inside = None if math.isfinite(upper.value) else self.interior[0]
+        inside = None if math.isfinite(upper.value) else self.interior_or_proof[0]
         for point in points if inside is not None else []:
-            above = program.upper(point.u, inside)
+            above = program.bound_above(point.u, inside)
             upper = above if above.value < upper.value else upper
         return upper
 
-    def _bound_below(self, points: list[Multipliers], lower: Lower) -> Lower:
+    def _bound_below(self, points: list[DualArguments], lower: LowerBound) -> LowerBound:
         """Return the best lower bound: without multipliers, with sharper curvature, or with those moved by (FACE.4)."""
         program, none = self.program, (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)))
-        found = [lower, *(program.lower(x, *none) for x, *_ in points[:1])]
+        found = [lower, *(program.bound_below(x, *none) for x, *_ in points[:1])]
         if program.curvature is not None and program.curvature.any():
-            found += [program.lower(*point, sharp=True) for point in points]
+            found += [program.bound_below(*point, sharp=True) for point in points]
         for x, y, z in points:
             for other_y, other_z in dual_inside(program, x):
                 for t in STEPS[1:]:
                     moved = np.maximum(z, 0.0) * (1.0 - t) + t * np.maximum(other_z, 0.0)
-                    found.append(program.lower(x, y + t * (other_y - y), moved))
+                    found.append(program.bound_below(x, y + t * (other_y - y), moved))
         return max(found, key=lambda each: each.value)
 
-    def _infeasible(self, proof: tuple[FloatArray, FloatArray], solution: QPSolution) -> QPResult:
+    def _build_infeasible_result(self, proof: tuple[FloatArray, FloatArray], solution: QPSolution) -> QPResult:
         c = self.program.A.T @ proof[0] + self.program.G.T @ proof[1]
-        y, z, box = self.reduction.expand(*proof, bound_multipliers(self.program, c))
-        return without_optimum(
+        y, z, box = self.reduction.expand(*proof, split_bound_multipliers(self.program, c))
+        return build_result_without_optimum(
             self.reduction.given, Status.INFEASIBLE, (y, z, box), Solver(*solution.solver), self.change,
             solve_time=solution.solve_time, iterations=solution.iterations,
         )  # fmt: skip
@@ -164,7 +175,7 @@ def describe_change(change: float) -> str:
     return near if change else ""
 
 
-def without_optimum(
+def build_result_without_optimum(
     qp: QP, status: Status, multipliers: tuple[FloatArray, FloatArray, FloatArray], solver: Solver, change: float,
     x: FloatArray | None = None, **others: Any,
 ) -> QPResult:  # fmt: skip
@@ -173,16 +184,16 @@ def without_optimum(
     point, radius = (np.full(qp.n, math.nan), math.inf) if x is None else (x, 0.0)
     return QPResult(
         qp, status, point, radius, *multipliers, end, end, math.inf, math.inf, *(math.nan,) * 3, solver=solver,
-        data_change=change, message=f"{PROOFS[status]} {describe_change(change)}".strip(), **others,
+        data_change=change, message=f"{PROOF_SENTENCES[status]} {describe_change(change)}".strip(), **others,
     )  # fmt: skip
 
 
-def bound_multipliers(program: Program, c: FloatArray) -> FloatArray:
+def split_bound_multipliers(program: QPBounds, c: FloatArray) -> FloatArray:
     """Return the multipliers of the bounds, (n,), in the signs of (QP.1): −c where there is such a bound."""
     return np.where((c > 0.0) & np.isfinite(program.lb) | (c < 0.0) & np.isfinite(program.ub), -c, 0.0)
 
 
-def gap_between(above: float, below: float) -> float:
+def compute_gap(above: float, below: float) -> float:
     """Return the relative gap between an upper and a lower bound, infinite if one of them is."""
     difference = above - below
     return max(difference / max(1.0, abs(above), abs(below)), 0.0) if math.isfinite(difference) else math.inf

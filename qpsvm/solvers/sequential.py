@@ -37,7 +37,7 @@ from qpsvm.solvers.shared.stopping import Budget, StopReason
 from qpsvm.space.operators import LowRank, Operator
 
 
-def shared_step(z: FloatArray, C: float) -> FloatArray:
+def compute_shared_step(z: FloatArray, C: float) -> FloatArray:
     """(SAMPLE.1) for z = m/K over the rivals: (k − 1,)."""
     ordered = np.sort(z)[::-1]
     sums = np.cumsum(ordered)
@@ -54,7 +54,7 @@ def shared_step(z: FloatArray, C: float) -> FloatArray:
     return np.asarray(np.maximum(z - theta, 0.0))
 
 
-def separate_step(z: FloatArray, C: float) -> FloatArray:
+def compute_separate_step(z: FloatArray, C: float) -> FloatArray:
     """(SAMPLE.2) for z = m/K over the rivals: (k − 1,)."""
     points = np.concatenate([z, z - C])
     points.sort()
@@ -81,7 +81,7 @@ BALANCED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class SequentialSolution:
     """α (n, k), b (k,), why it ended, the steps over a sample, and the violation left, in units of the level."""
 
     alpha: FloatArray
@@ -91,22 +91,22 @@ class Answer:
     violation: float
 
 
-def sequential_dual(
+def solve_sequential(
     gram: Operator,
     dual: AllInOneDual,
     tol: float,
     budget: Budget,
     alpha: FloatArray | None = None,
     b: FloatArray | None = None,
-) -> Answer:
+) -> SequentialSolution:
     """Run until every violation is below `tol`, a share of the level, or the budget is spent.
 
     Shapes: gram (n, n), alpha (n, k), b (k,).
     """
-    return _Run(gram, dual, tol * dual.level, budget, alpha, b).run()
+    return _SequentialRun(gram, dual, tol * dual.level, budget, alpha, b).run()
 
 
-class _Run:
+class _SequentialRun:
     """The state of one run: α, β, f, b, and how many steps it has made."""
 
     def __init__(
@@ -115,7 +115,7 @@ class _Run:
     ) -> None:  # fmt: skip
         self.gram, self.dual, self.tol, self.budget = gram, dual, tol, budget
         n, k = dual.n, dual.k
-        self.each, self.own = np.arange(n), dual.own
+        self.each, self.own = np.arange(n), dual.own_class_mask
         self.rivals = np.array([[c for c in range(k) if c != y] for y in range(k)], dtype=np.intp)  # (k, k − 1)
         self.diagonal = gram.diagonal()
         usual = float(self.diagonal.mean()) or 1.0
@@ -125,31 +125,35 @@ class _Run:
         self.diagonal = np.maximum(self.diagonal + self.rho, 1e-12 * usual)
         self.alpha = np.zeros((n, k)) if alpha is None else alpha.copy()
         self.b = np.zeros(k) if b is None or not self.free else b.copy()
-        self.product = _product(gram)
-        self.step: Callable[[FloatArray, float], FloatArray] = shared_step if dual.shared else separate_step
-        self.beta = dual.beta(self.alpha)
+        self.product = _choose_product(gram)
+        self.step: Callable[[FloatArray, float], FloatArray] = (
+            compute_shared_step if dual.has_shared_slack else compute_separate_step
+        )
+        self.beta = dual.compute_beta(self.alpha)
         support = np.flatnonzero(self.alpha.any(axis=1))
         self.f = self.product(support, self.beta[support]) if len(support) else np.zeros((n, k))
         self.f += self.b + self.rho * self.beta.sum(axis=0)
 
-    def run(self) -> Answer:
+    def run(self) -> SequentialSolution:
         level = self.dual.level
         reason: StopReason | None = None
         while reason is None:
-            violation = self._violations(self.f, self.alpha, self.each)
-            worst, apart = float(violation.max()), self._apart()
+            violation = self._compute_violations(self.f, self.alpha, self.each)
+            worst, apart = float(violation.max()), self._measure_imbalance()
             if worst <= self.tol and apart <= self.tol:
                 reason = "converged"
             elif self.free and worst <= max(BALANCED * apart, self.tol):
                 self._move_intercepts()
-            elif (reason := self.budget.spent()) is None:
-                self._work_on(self._chosen(violation), worst)
+            elif (reason := self.budget.find_stop_reason()) is None:
+                self._sweep_working_set(self._select_working_set(violation), worst)
                 self.budget.report("sequential dual", self.budget.steps, violation=worst / level, balance=apart / level)
-        violation = self._violations(self.f, self.alpha, self.each)
-        left = max(float(violation.max()), self._apart()) / level
-        return Answer(self.alpha, self.b + self.rho * self.beta.sum(axis=0), reason, self.budget.steps, left)
+        violation = self._compute_violations(self.f, self.alpha, self.each)
+        left = max(float(violation.max()), self._measure_imbalance()) / level
+        return SequentialSolution(
+            self.alpha, self.b + self.rho * self.beta.sum(axis=0), reason, self.budget.steps, left
+        )
 
-    def _apart(self) -> float:
+    def _measure_imbalance(self) -> float:
         """Return the largest shift of f by the imbalance, (SEQ.2); 0 without a free intercept."""
         return self.rho * float(np.abs(self.beta.sum(axis=0)).max()) if self.free else 0.0
 
@@ -159,12 +163,12 @@ class _Run:
         self.b = self.b + moved
         self.f += moved
 
-    def _violations(self, f: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
-        """By how much t of some samples (r, k) falls short of what optimality asks: (r,)."""
+    def _compute_violations(self, f: FloatArray, alpha: FloatArray, rows: IntArray) -> FloatArray:
+        """Compute the violation of optimality of some samples (r, k): (r,)."""
         dual = self.dual
         label, own, C = dual.label[rows], self.own[rows], dual.upper[rows]
         t = dual.level - (f[np.arange(len(rows)), label][:, None] - f)
-        if dual.shared:
+        if dual.has_shared_slack:
             t[own] = 0.0
             room = alpha.sum(axis=1) < C * (1.0 - 1e-12)
             least = np.where(alpha > 0.0, t, np.inf).min(axis=1)
@@ -175,13 +179,13 @@ class _Run:
         both[own] = 0.0
         return np.asarray(both.max(axis=1))
 
-    def _chosen(self, violation: FloatArray) -> IntArray:
+    def _select_working_set(self, violation: FloatArray) -> IntArray:
         """Select the samples that violate most."""
         q = min(WORKING_SET, len(violation))
         chosen = np.argpartition(-violation, q - 1)[:q]
         return np.asarray(chosen[violation[chosen] > 0.0])
 
-    def _work_on(self, rows: IntArray, worst: float) -> None:
+    def _sweep_working_set(self, rows: IntArray, worst: float) -> None:
         """Sweep over a working set, then update f of all samples."""
         K = self.gram.block(rows, rows) + self.rho
         f, alpha = self.f[rows].copy(), self.alpha[rows].copy()
@@ -189,7 +193,7 @@ class _Run:
         label, C, diagonal = self.dual.label[rows], self.dual.upper[rows], self.diagonal[rows]
         enough = max(INNER * worst, 0.5 * self.tol)
         for _ in range(SWEEPS):
-            violation = self._violations(f, alpha, rows)
+            violation = self._compute_violations(f, alpha, rows)
             order = np.argsort(-violation)
             order = order[violation[order] > enough]
             if not len(order):
@@ -197,7 +201,7 @@ class _Run:
             for i in order.tolist():
                 self._solve_sample(i, int(label[i]), float(C[i]), float(diagonal[i]), K, f, alpha)
             self.budget.steps += len(order)
-            if self.budget.spent() is not None:
+            if self.budget.find_stop_reason() is not None:
                 break
         beta = -alpha
         beta[np.arange(len(rows)), label] = alpha.sum(axis=1)
@@ -223,7 +227,7 @@ class _Run:
         alpha[i, rivals] = new
 
 
-def _product(gram: Operator) -> Callable[[IntArray, FloatArray], FloatArray]:
+def _choose_product(gram: Operator) -> Callable[[IntArray, FloatArray], FloatArray]:
     """K[:, rows] δ for few rows."""
     if isinstance(gram, LowRank) and gram.scale is None and gram.d is None:
         source = gram.source

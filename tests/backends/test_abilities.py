@@ -12,9 +12,17 @@ from matrix import FORMS, SAMPLES
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
-from qpsvm.backends import REGISTRY, everyone, get
-from qpsvm.backends.abilities import ALL, ANYTHING, IN_WORDS, Abilities, Machines, machine_traits, traits_of
-from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.backends import REGISTRY, get, iter_backends
+from qpsvm.backends.abilities import (
+    ALL_MACHINES,
+    ALL_TRAITS,
+    TRAIT_DESCRIPTIONS,
+    Abilities,
+    MachineSet,
+    find_dual_traits,
+    find_problem_traits,
+)
+from qpsvm.program.svm_dual import DualGroup, SVMDual
 from qpsvm.space.operators import Diagonal
 
 X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
@@ -53,7 +61,7 @@ def test_a_backend_takes_what_it_says_and_nothing_else(machine, kernel, name):
     """By compiling: `compile` looks at the QP's numbers, and knows nothing of what is said."""
     backend, problem = get(name), MACHINES[machine](KERNELS[kernel])
     for form in FORMS:
-        said = backend.abilities.takes(machine_traits(problem), len(problem.labels), form)
+        said = backend.abilities.accepts(find_problem_traits(problem), len(problem._active_target), form)
         try:
             backend.compile(problem.solver_qp(form).qp)
         except qpsvm.UnsupportedError:
@@ -69,7 +77,7 @@ def test_what_is_refused_is_said_before_anything_is_built_with_one_that_can(name
         for make in MACHINES.values():
             for form in FORMS:
                 problem = make(kernel)
-                why = backend.refuse(machine_traits(problem), len(problem.labels), form)
+                why = backend.explain_refusal(find_problem_traits(problem), len(problem._active_target), form)
                 if why is None:
                     continue
                 with pytest.raises(qpsvm.UnsupportedError, match=name) as caught:
@@ -79,7 +87,8 @@ def test_what_is_refused_is_said_before_anything_is_built_with_one_that_can(name
                 able = [word.strip(",.;") for word in why.split("use ")[1].split() if word.strip(",.;") in REGISTRY]
                 assert able
                 assert all(
-                    get(each).abilities.takes(machine_traits(problem), len(problem.labels), form) for each in able
+                    get(each).abilities.accepts(find_problem_traits(problem), len(problem._active_target), form)
+                    for each in able
                 )
 
 
@@ -99,7 +108,7 @@ def test_a_start_is_used_or_refused_and_never_ignored(name):
     form = get(name).abilities.forms[0]
     compiled = qpsvm.compile(problem.solver_qp(form).qp, name)
     start = np.zeros(compiled.qp.n)
-    if get(name).abilities.starts:
+    if get(name).abilities.supports_warm_start:
         assert compiled.solve(start=start, max_iter=5).x is not None
     else:
         with pytest.raises(qpsvm.UnsupportedError, match=f"{name} cannot begin at a given point; .*osqp"):
@@ -111,7 +120,7 @@ def test_a_start_is_used_or_refused_and_never_ignored(name):
 def test_what_is_refused_of_a_qp_is_said_with_backends_that_take_it(name, asked):
     qp = qpsvm.QP(P=np.eye(2), q=[-3.0, 0.0], G=[[1.0, 1.0]], h=[2.0])  # no machine's dual
     backend = get(name)
-    if not backend.abilities.any_qp or all(backend.abilities.grants(wish) for wish in asked):
+    if not backend.abilities.accepts_any_qp or all(backend.abilities.supports(wish) for wish in asked):
         return
     solvers = [lambda each: qpsvm.compile(qp, each).solve(**asked)]
     if "start" not in asked:  # `solve` of a QP has no use for one
@@ -130,15 +139,15 @@ def test_abilities_are_complete(name):
     backend, can = get(name), get(name).abilities
     assert backend.name == name
     assert can.forms
-    assert (len(can.forms) < 2) == bool(can.because)
+    assert (len(can.forms) < 2) == bool(can.missing_form_reason)
     assert can.linear_form in can.forms
     assert can.kernel_form in can.forms or not any("kernel" in able.traits for able in (*can.dual, *can.primal))
-    assert can.in_words() in repr(backend)
-    assert not can.any_qp or all(can.takes_all(form) for form in FORMS)
+    assert can.describe() in repr(backend)
+    assert not can.accepts_any_qp or all(can.accepts_every_machine(form) for form in FORMS)
 
 
 def test_every_trait_has_words():
-    assert set(IN_WORDS) == set(ANYTHING)
+    assert set(TRAIT_DESCRIPTIONS) == set(ALL_TRAITS)
 
 
 # --- traits -----------------------------------------------------------------------------------------------------------
@@ -149,15 +158,15 @@ def test_every_trait_has_words():
 def test_traits_of_the_machines(machine, kernel):
     problem = MACHINES[machine](KERNELS[kernel])
     word = "linear" if kernel == "linear" else "kernel"
-    assert machine_traits(problem) == TRAITS[machine] | {word, "flat", "one α a sample"}
+    assert find_problem_traits(problem) == TRAITS[machine] | {word, "flat", "one α a sample"}
     assert problem.space.is_linear or not problem.space.gram.nbytes, "the Gram matrix was built for it"
 
 
 SIGN = np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])
 
 
-def group(column: Any, total: float = 0.0, ridge: float = 0.0) -> Group:
-    return Group("row", "mu", np.asarray(column, dtype=float), total, ridge)
+def group(column: Any, total: float = 0.0, ridge: float = 0.0) -> DualGroup:
+    return DualGroup("row", "mu", np.asarray(column, dtype=float), total, ridge)
 
 
 def dual(**changed: Any) -> SVMDual:
@@ -198,7 +207,7 @@ PLAIN = {"level 1", "bounded", "flat", "balance", "unpenalised", "one α a sampl
 def test_traits_of_duals_that_no_machine_has_yet(change):
     svm, other = CHANGED[change]
     for linear, word in ((True, "linear"), (False, "kernel")):
-        found = traits_of(svm, linear)
+        found = find_dual_traits(svm, linear)
         assert found - PLAIN == other | {word}
         assert len(found) == len(PLAIN) + 1, "one of each kind"
 
@@ -206,15 +215,15 @@ def test_traits_of_duals_that_no_machine_has_yet(change):
 @pytest.mark.parametrize("change", CHANGED)
 def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_name_it(change):
     svm, other = CHANGED[change]
-    traits = traits_of(svm, False)
-    able = {backend.name for backend in everyone() if backend.abilities.takes(traits, 6, "dual")}
+    traits = find_dual_traits(svm, False)
+    able = {backend.name for backend in iter_backends() if backend.abilities.accepts(traits, 6, "dual")}
     assert able >= {"cvxopt", "osqp", "cvxpy", "clarabel", "interior_point", "slsqp"}
     narrow = {"augmented_lagrangian", "kernel_newton", "libsvm", "liblinear"}
     if other & {"partly curved", "partly bounded", "several α a sample", "one row", "other rows"}:
         assert not able & narrow
     if other & {"curved", "sum", "other levels"}:
         assert not able & (narrow - {"kernel_newton", "libsvm"})
-    why = get("kernel_newton").refuse(traits, 6, "dual")
+    why = get("kernel_newton").explain_refusal(traits, 6, "dual")
     assert (why is None) == ("kernel_newton" in able)
     assert why is None or "cvxopt" in why
 
@@ -223,20 +232,23 @@ def test_a_new_machine_is_taken_by_those_that_take_anything_and_no_one_has_to_na
 
 
 def test_abilities_by_hand():
-    narrow = Machines(ANYTHING - {"curved", "linear"}), Machines(ANYTHING - {"curved", "kernel"}, 10)
-    can = Abilities("a dual", dual=narrow, because="it is narrow")
-    csvm, other = traits_of(dual(), False), traits_of(dual(), True)
-    curved = traits_of(dual(curvature=np.ones(6)), False)
+    narrow = MachineSet(ALL_TRAITS - {"curved", "linear"}), MachineSet(ALL_TRAITS - {"curved", "kernel"}, 10)
+    can = Abilities("a dual", dual=narrow, missing_form_reason="it is narrow")
+    csvm, other = find_dual_traits(dual(), False), find_dual_traits(dual(), True)
+    curved = find_dual_traits(dual(curvature=np.ones(6)), False)
     assert can.forms == ("dual",)
-    assert can.takes(csvm, 1000, "dual")
-    assert can.takes(other, 10, "dual")
-    assert not can.takes(other, 11, "dual")
-    assert not can.takes(csvm, 10, "primal")
-    assert not can.takes_all("dual")
-    assert can.lacks(other, 11, "dual") == "more than 10 rows"
-    assert can.lacks(curved, 5, "dual") == IN_WORDS["curved"]
-    assert can.in_words() == "a dual"
-    assert replace(can, keeps=frozenset(), study=True).in_words() == "a dual; no max_iter; no time_limit; for study"
-    assert replace(can, dual=ALL).takes_all("dual")
-    assert can.grants("time_limit")
-    assert not can.grants("start")
+    assert can.accepts(csvm, 1000, "dual")
+    assert can.accepts(other, 10, "dual")
+    assert not can.accepts(other, 11, "dual")
+    assert not can.accepts(csvm, 10, "primal")
+    assert not can.accepts_every_machine("dual")
+    assert can.explain_rejection(other, 11, "dual") == "more than 10 rows"
+    assert can.explain_rejection(curved, 5, "dual") == TRAIT_DESCRIPTIONS["curved"]
+    assert can.describe() == "a dual"
+    assert (
+        replace(can, enforced_limits=frozenset(), is_educational=True).describe()
+        == "a dual; no max_iter; no time_limit; for study"
+    )
+    assert replace(can, dual=ALL_MACHINES).accepts_every_machine("dual")
+    assert can.supports("time_limit")
+    assert not can.supports("start")

@@ -89,7 +89,7 @@ try:
 except qpsvm.UnsupportedError as error:
     assert not [name for name in ABSENT if f" {name}" in str(error).split("or ", 1)[1]], error
 main(["backends"])
-missing = [backend.name for backend in qpsvm.backends.everyone() if backend.version() is None]
+missing = [backend.name for backend in qpsvm.backends.iter_backends() if backend.version() is None]
 assert missing == [name for name in qpsvm.backends.names() if name in ABSENT]
 assert not [name for name in ABSENT if name in sys.modules]
 """

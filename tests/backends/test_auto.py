@@ -14,10 +14,10 @@ from matrix import SAMPLES
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, solve
-from qpsvm.backends.abilities import ALL, ANYTHING, Abilities, Machines
+from qpsvm.backends.abilities import ALL_MACHINES, ALL_TRAITS, Abilities, MachineSet
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData
-from qpsvm.backends.requirements import Import, Memory, Requirements, Size
+from qpsvm.backends.requirements import LazyImport, Memory, Requirements, Size
 from qpsvm.machines import Problem
 from qpsvm.program.solution import QPSolution, Solver, Status
 from qpsvm.solve import choice
@@ -28,9 +28,9 @@ from qpsvm.solve.choice import (
     PRIMAL_ROWS,
     SMALL_ROWS,
     WIDE_ROWS,
-    Choice,
-    check_room,
-    choices,
+    Candidate,
+    check_available_memory,
+    rank_backends,
 )
 
 X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
@@ -57,7 +57,7 @@ class Fake(Backend):
     """An engine that takes anything and finds nothing; what it needs is set by a test."""
 
     name = "fake"
-    abilities = Abilities("any QP", dual=ALL, primal=ALL)
+    abilities = Abilities("any QP", dual=ALL_MACHINES, primal=ALL_MACHINES)
     memory = Memory(0.0, 0.0)
     setup = 0.0
     sleeps = 0.0
@@ -89,14 +89,14 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
     """`quick` and `fake`, registered as any backend is; nothing that they find is made better."""
     for kind in (Quick, Fake):
         monkeypatch.setitem(backends.REGISTRY, kind.name, (__name__, kind.__name__))
-    monkeypatch.setattr(Problem, "_polished", lambda self, certificate, *others: certificate)  # noqa: ARG005
+    monkeypatch.setattr(Problem, "_polish", lambda self, certificate, *others: certificate)  # noqa: ARG005
     yield backends.get("quick"), backends.get("fake")
-    backends._made.cache_clear()  # what a test has set goes with them
+    backends._instantiate.cache_clear()  # what a test has set goes with them
 
 
 def in_order(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """`auto` takes these, in this order."""
-    monkeypatch.setattr(CALL, "choices", lambda _: [Choice(name) for name in names])
+    monkeypatch.setattr(CALL, "rank_backends", lambda _: [Candidate(name) for name in names])
 
 
 def csvm() -> CSVM:
@@ -108,7 +108,7 @@ def samples(n: int, d: int = 2) -> tuple[np.ndarray, np.ndarray]:
 
 
 def order(problem: Problem) -> list[str]:
-    return [str(choice) for choice in choices(problem)]
+    return [str(choice) for choice in rank_backends(problem)]
 
 
 # --- the rule ---------------------------------------------------------------------------------------------------------
@@ -146,18 +146,20 @@ def test_machines_of_another_kernel():
 def test_a_registered_backend_comes_after_our_own_and_before_cvxpy():
     for problem in (CSVM(*FEW), csvm()):
         with qpsvm.register_backend("mine", Fake, auto=True):
-            names = [choice.backend for choice in choices(problem)]
+            names = [choice.backend for choice in rank_backends(problem)]
             assert names[-2:] == ["mine", "cvxpy"]
         with qpsvm.register_backend("mine", Fake):
-            assert "mine" not in [choice.backend for choice in choices(problem)]
+            assert "mine" not in [choice.backend for choice in rank_backends(problem)]
 
 
 def test_what_takes_no_such_machine_is_for_study_or_absent_has_no_turn(monkeypatch):
-    monkeypatch.setattr(Fake, "abilities", Abilities("a ν-SVM", dual=(Machines(ANYTHING - {"level 1"}),), because="."))
+    monkeypatch.setattr(
+        Fake, "abilities", Abilities("a ν-SVM", dual=(MachineSet(ALL_TRAITS - {"level 1"}),), missing_form_reason=".")
+    )
     with qpsvm.register_backend("mine", Fake, auto=True):
         assert "mine" not in order(csvm())
         assert "mine" in order(NuSVM(X, Y, 0.3, RBF(0.2)))
-        monkeypatch.setattr(Fake, "abilities", replace(Fake.abilities, study=True))
+        monkeypatch.setattr(Fake, "abilities", replace(Fake.abilities, is_educational=True))
         assert "mine" not in order(NuSVM(X, Y, 0.3, RBF(0.2)))
     monkeypatch.setattr(type(backends.get("cvxopt")), "version", lambda _: None)
     assert not [name for name in order(csvm()) if name.startswith("cvxopt")]
@@ -197,8 +199,8 @@ def test_a_follower_whose_set_up_is_too_long_is_left_out_and_said(fakes, monkeyp
 
 def test_a_follower_that_takes_too_long_is_stopped_and_nothing_follows(fakes, monkeypatch):
     quick, fake = fakes
-    monkeypatch.setattr(choice, "FLOOR", 0.05)
-    allowed = choice.PATIENCE * 0.05
+    monkeypatch.setattr(choice, "MIN_COUNTED_SECONDS", 0.05)
+    allowed = choice.FOLLOW_UP_FACTOR * 0.05
     fake.sleeps = 60.0
     in_order(monkeypatch, "quick", "fake", "cvxpy")
     began = time.monotonic()
@@ -207,7 +209,7 @@ def test_a_follower_that_takes_too_long_is_stopped_and_nothing_follows(fakes, mo
     (first,), (limit,) = quick.given, fake.given
     assert first is None
     assert limit is not None
-    assert 0 < limit <= max(allowed, choice.PATIENCE * took)
+    assert 0 < limit <= max(allowed, choice.FOLLOW_UP_FACTOR * took)
     assert took < fake.sleeps, "it was stopped"
     assert result.status == "inaccurate", "nobody asked for a time limit"
     assert "cvxpy" in result.message
@@ -249,9 +251,9 @@ def test_memory_is_asked_for_once(monkeypatch):
 
     def counted(problem: Any, backend: Any, form: Any, needed: Any) -> None:
         asked.append(backend.name)
-        check_room(problem, backend, form, needed)
+        check_available_memory(problem, backend, form, needed)
 
-    monkeypatch.setattr(choice, "check_room", counted)
+    monkeypatch.setattr(choice, "check_available_memory", counted)
     solve(csvm())
     solve(csvm(), "cvxopt")
     assert asked == ["kernel_newton", "cvxopt"]
@@ -259,34 +261,34 @@ def test_memory_is_asked_for_once(monkeypatch):
 
 def test_what_an_import_maps_counts_where_address_space_is_limited(fakes, monkeypatch):
     quick, _ = fakes
-    size = choice.size_of(csvm())
-    quick.loads = Import("no_such_package", HUGE, 2.0)
+    size = choice.measure_size(csvm())
+    quick.lazy_import = LazyImport("no_such_package", HUGE, 2.0)
     needed = Backend.requirements(quick, size, "dual")
     assert needed.seconds >= 2.0
-    assert (needed.bytes, needed.mapped) == (0.0, HUGE)
-    check_room(csvm(), quick, "dual", needed)
-    monkeypatch.setattr(choice, "address_space", lambda: 1e9)
+    assert (needed.memory_bytes, needed.mapped_bytes) == (0.0, HUGE)
+    check_available_memory(csvm(), quick, "dual", needed)
+    monkeypatch.setattr(choice, "find_free_address_space", lambda: 1e9)
     with pytest.raises(qpsvm.TooLargeError):
-        check_room(csvm(), quick, "dual", needed)
-    quick.loads = Import("numpy", HUGE)
-    check_room(csvm(), quick, "dual", Backend.requirements(quick, size, "dual"))
+        check_available_memory(csvm(), quick, "dual", needed)
+    quick.lazy_import = LazyImport("numpy", HUGE)
+    check_available_memory(csvm(), quick, "dual", Backend.requirements(quick, size, "dual"))
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("n", [100, 5000])
 def test_every_backend_says_what_it_needs(kernel, n):
-    size = choice.size_of(CSVM(*samples(n, 10), kernel=kernel))
-    for backend in backends.everyone():
+    size = choice.measure_size(CSVM(*samples(n, 10), kernel=kernel))
+    for backend in backends.iter_backends():
         for form in backend.abilities.forms:
             needed = backend.requirements(size, form)
             assert 0 <= needed.seconds < np.inf
-            assert 0 <= needed.bytes < np.inf
+            assert 0 <= needed.memory_bytes < np.inf
 
 
 def test_sparse_rows_of_many_columns_are_not_refused_for_a_matrix_of_the_columns():
     """10⁵ columns squared are 75 GiB, and nobody makes them: Newton steps there are on the free rows."""
-    text = Size(10**6, 10**5, 4 * 10**7, linear=True)
+    text = Size(10**6, 10**5, 4 * 10**7, is_linear=True)
     rows = 8.0 * (text.entries + text.rows)
-    assert backends.get(AUGMENTED).requirements(text, "dual").bytes < 2.0 * rows
+    assert backends.get(AUGMENTED).requirements(text, "dual").memory_bytes < 2.0 * rows
     narrow = text._replace(features=1000)
-    assert backends.get(AUGMENTED).requirements(narrow, "dual").bytes >= 8.0 * narrow.features**2
+    assert backends.get(AUGMENTED).requirements(narrow, "dual").memory_bytes >= 8.0 * narrow.features**2

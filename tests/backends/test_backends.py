@@ -53,7 +53,9 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 def test_the_matrix_covers_every_backend_that_is_not_for_study():
-    assert {*BACKENDS, *PARTIAL} == {each.name for each in backends.everyone() if not each.abilities.study}
+    assert {*BACKENDS, *PARTIAL} == {
+        each.name for each in backends.iter_backends() if not each.abilities.is_educational
+    }
     assert set(GENERAL) < set(BACKENDS) == {"cvxopt", "osqp", "cvxpy", "clarabel", "interior_point"}
 
 
@@ -130,7 +132,7 @@ def test_osqp_arrays_are_trusted_only_where_the_status_says_there_is_a_point(raw
     rows = compiled.data.A.shape[0]
     info = SimpleNamespace(status_val=int(raw), status="", iter=1)
     answer = SimpleNamespace(x=np.full(N, OSQP_FILL), y=np.full(rows, OSQP_FILL), info=info)
-    solution = compiled._mapped(answer)
+    solution = compiled._map_solution(answer)
     if raw.name in ("OSQP_SOLVED", "OSQP_SOLVED_INACCURATE", "OSQP_MAX_ITER_REACHED", "OSQP_TIME_LIMIT_REACHED"):
         assert solution.x is not None
     else:
@@ -210,7 +212,7 @@ def test_solver_error_where_nothing_can_be_certified(monkeypatch):
         weights = np.where(y > 0, 1 / (y > 0).sum(), 1 / (y < 0).sum())
         return HullDistance(weights * (y > 0), weights * (y < 0), 1.0, np.zeros(space.rows.d))
 
-    monkeypatch.setattr(hard_margin, "nearest_hulls", mute)
+    monkeypatch.setattr(hard_margin, "find_nearest_hulls", mute)
     with pytest.raises(qpsvm.NotSeparableError, match=r"distance 0\.0e") as caught:
         qpsvm.solve(qpsvm.HardMargin(X, Y), "osqp")
     assert caught.value.distance == 0.0
@@ -263,7 +265,7 @@ def test_cvxopt_refuses_a_time_limit_before_it_starts():
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [{"max_iter": 2}, {"time_limit": 1e-9}, {"tol": 0.5}], ids=str)
 def test_limits_of_one_run_do_not_reach_the_next(backend, limit):
-    if not set(limit) - {"tol"} <= backends.get(backend).abilities.keeps:
+    if not set(limit) - {"tol"} <= backends.get(backend).abilities.enforced_limits:
         pytest.skip("a limit that it cannot keep")
     compiled = qpsvm.compile(csvm().qp("dual"), backend)
     fresh = compiled.solve(tol=1e-8)

@@ -228,8 +228,8 @@ CIRCLE = qpsvm.CSVM([[294.04214297], [-1509.77251304], [644.19052319]], [-1, 1, 
 
 
 def test_libsvm_ends_where_its_loop_would_not(monkeypatch):
-    assert libsvm_.LEAST_ITERATIONS >= 10**6
-    monkeypatch.setattr(libsvm_, "LEAST_ITERATIONS", 50_000)
+    assert libsvm_.MIN_ITERATIONS >= 10**6
+    monkeypatch.setattr(libsvm_, "MIN_ITERATIONS", 50_000)
     result = qpsvm.solve(CIRCLE, "libsvm", polish=False, check=False)
     assert result.status == "iteration_limit"
     assert result.iterations == 50_000
@@ -240,7 +240,7 @@ def test_libsvm_ends_where_its_loop_would_not(monkeypatch):
 @pytest.mark.parametrize("machine", [qpsvm.CSVM, qpsvm.NuSVM])
 def test_libsvm_keeps_a_time_limit(machine, monkeypatch):
     """It ends in time, with what it has; the slice by which it measures its speed is short on a busy machine too."""
-    monkeypatch.setattr(libsvm_, "iterations_within", lambda *_, **__: 100)
+    monkeypatch.setattr(libsvm_, "bound_iterations", lambda *_, **__: 100)
     noise = np.tile(X, (10, 1)) + RNG.normal(size=(3000, 4))
     weight = 1e6 if machine is qpsvm.CSVM else 0.2  # LIBSVM needs minutes, or 3e5 iterations
     problem = machine(noise, RNG.random(3000) < 0.5, weight, qpsvm.RBF(1.0))
@@ -255,13 +255,13 @@ def test_libsvm_keeps_a_time_limit(machine, monkeypatch):
 @pytest.mark.parametrize("problem", [KERNEL["rbf"], qpsvm.EpsilonSVR(X, X[:, 1], kernel=qpsvm.RBF())])
 def test_what_a_child_process_needs_is_loaded_before_it_begins(problem, monkeypatch):
     """Else each of them imports scikit-learn anew, which took longer than a limit of 2 seconds."""
-    cached, before = (libsvm_.quiet, libsvm.compiled_loop), []
+    cached, before = (libsvm_.silence_class, libsvm.find_compiled_loop), []
 
     def here(function, arguments, *_):
         before.append(sum(each.cache_info().currsize for each in cached))
         return function(*arguments)
 
-    monkeypatch.setattr(stopping, "run_apart", here)
+    monkeypatch.setattr(stopping, "run_in_child", here)
     monkeypatch.setattr(stopping, "AT_ONCE", 0.0)
     for each in cached:
         each.cache_clear()

@@ -15,11 +15,11 @@ import pytest
 
 import qpsvm
 from qpsvm import backends
-from qpsvm.backends.abilities import ALL, Abilities
+from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled
 from qpsvm.program.solution import Status
-from qpsvm.solve.choice import Choice, choices
+from qpsvm.solve.choice import Candidate, rank_backends
 
 RNG = np.random.default_rng(4)
 CALL = sys.modules["qpsvm.solve.call"]
@@ -36,7 +36,7 @@ MACHINES = {
 @pytest.fixture(autouse=True)
 def _nothing_stays() -> Iterator[None]:
     yield
-    for name in tuple(backends.OUTSIDE):
+    for name in tuple(backends.EXTERNAL_BACKENDS):
         qpsvm.unregister_backend(name)
 
 
@@ -185,7 +185,7 @@ class Own(Backend):
     """A backend as CONTRIBUTING has it, that does as it is told."""
 
     name = "own"
-    abilities = Abilities(needs="any QP", dual=ALL, primal=ALL, any_qp=True)
+    abilities = Abilities(summary="any QP", dual=ALL_MACHINES, primal=ALL_MACHINES, accepts_any_qp=True)
     changes: dict[str, Any] = {}  # noqa: RUF012
 
     def options(self):
@@ -199,7 +199,7 @@ class OwnCompiled(Compiled):
     def _run(self, limits, options):  # noqa: ARG002
         found = qpsvm.compile(self.qp, "cvxopt").solve()
         changes = {part: change(found) if callable(change) else change for part, change in self.backend.changes.items()}
-        return changes.get("all", found.changed(**changes))
+        return changes.get("all", found.replace(**changes))
 
 
 def test_a_subclass_is_one_too():
@@ -208,7 +208,7 @@ def test_a_subclass_is_one_too():
             assert (backend.name, type(backend), backend.version()) == ("mine", Own, "?")
             result = qpsvm.solve(MACHINES["c"](), "mine")
             assert (result.status, result.backend) == ("optimal", "mine")
-            assert "mine" in qpsvm.backends.get("cvxopt").others("time_limit")
+            assert "mine" in qpsvm.backends.get("cvxopt").list_alternatives("time_limit")
     assert Own.name == "own"
 
 
@@ -300,16 +300,16 @@ def test_names_are_new_and_what_is_ours_stays():
 def test_auto_takes_it_only_where_it_is_told_to_and_goes_on_where_it_breaks(monkeypatch):
     problem = MACHINES["c"]()
     with qpsvm.register_backend("mine", Own):
-        assert "mine" not in [choice.backend for choice in choices(problem)]
+        assert "mine" not in [choice.backend for choice in rank_backends(problem)]
     with qpsvm.register_backend("mine", Own, auto=True):
-        assert "mine" in [choice.backend for choice in choices(problem)]
-        monkeypatch.setattr(CALL, "choices", lambda _: [Choice("mine"), Choice("kernel_newton")])
+        assert "mine" in [choice.backend for choice in rank_backends(problem)]
+        monkeypatch.setattr(CALL, "rank_backends", lambda _: [Candidate("mine"), Candidate("kernel_newton")])
         assert qpsvm.solve(problem).backend == "mine"
         monkeypatch.setattr(Own, "changes", {"all": "nonsense"})
         result = qpsvm.solve(problem)
         assert (result.status, result.backend != "mine") == ("optimal", True)
         monkeypatch.undo()
-    assert "mine" not in [choice.backend for choice in choices(problem)]
+    assert "mine" not in [choice.backend for choice in rank_backends(problem)]
 
 
 def test_threads_register_beside_each_other():
@@ -333,10 +333,10 @@ def test_threads_register_beside_each_other():
 
 def test_a_package_offers_one_that_is_loaded_when_it_is_asked_for(monkeypatch):
     offers = {"theirs": "honest", "absent": "nothing", "half": "Half", "cvxopt": "Own"}
-    points = {name: EntryPoint(name, f"{__name__}:{what}", backends.GROUP) for name, what in offers.items()}
-    monkeypatch.setattr(backends, "offered", lambda: points)
+    points = {name: EntryPoint(name, f"{__name__}:{what}", backends.ENTRY_POINT_GROUP) for name, what in offers.items()}
+    monkeypatch.setattr(backends, "find_entry_points", lambda: points)
     assert backends.names() == (*backends.REGISTRY, "theirs", "absent", "half")
-    assert "theirs" not in backends.OUTSIDE
+    assert "theirs" not in backends.EXTERNAL_BACKENDS
     result = qpsvm.solve(MACHINES["c"](), "theirs")
     assert (result.status, result.backend) == ("optimal", "theirs")
     assert backends.get("theirs") is backends.get("theirs")

@@ -16,10 +16,10 @@ import cvxopt
 
 import qpsvm
 from benchmarks.samples import Clouds, Moons, Waves
-from benchmarks.score import GridJudge, judge_of, primal_value
+from benchmarks.score import GridJudge, choose_judge, compute_primal_value
 from benchmarks.solvers import ENTRANTS, GRIDS, Curve, Point, Rung
 from benchmarks.tasks import Grid, Task
-from benchmarks.threads import VARIABLES, unset
+from benchmarks.threads import VARIABLES, restore_default_threads
 
 LINEAR = [
     Task(f"C = {C:g}, {intercept}", Clouds(n, d, seed=d), {}, "hinge", C=C, intercept=intercept)
@@ -73,10 +73,10 @@ def ended(entrant, machine, tol):
 @pytest.mark.parametrize("task", LINEAR, ids=lambda task: task.name)
 def test_rehline_solves_the_problem_of_liblinear_and_gives_its_multipliers(task):
     entrant = installed(ENTRANTS["rehline"])
-    machine = task.machine(*task.source.load())
+    machine = task.build_machine(*task.source.load())
     point, optimum = ended(entrant, machine, 1e-9), primal_optimum(machine)
-    assert primal_value(machine, point) == pytest.approx(optimum, rel=1e-7)
-    assert judge_of(machine).gap(Point(point.alpha))[0] < 1e-6
+    assert compute_primal_value(machine, point) == pytest.approx(optimum, rel=1e-7)
+    assert choose_judge(machine).compute_gap(Point(point.alpha))[0] < 1e-6
 
 
 @pytest.mark.parametrize("task", LINEAR, ids=lambda task: task.name)
@@ -84,11 +84,11 @@ def test_snapml_solves_the_problem_of_liblinear(task):
     """In most orders of the rows: in some it stands still before it is there, at any tolerance."""
     entrant = installed(ENTRANTS["snapml"])
     X, y = task.source.load()
-    machine = task.machine(X, y)
+    machine = task.build_machine(X, y)
     found = []
     for seed in range(8):
         order = np.random.default_rng(seed).permutation(len(y))
-        found.append(primal_value(machine, ended(entrant, task.machine(X[order], y[order]), 1e-12)))
+        found.append(compute_primal_value(machine, ended(entrant, task.build_machine(X[order], y[order]), 1e-12)))
     assert min(found) == pytest.approx(primal_optimum(machine), rel=1e-6)
     assert min(found) > primal_optimum(machine) * (1 - 1e-7)
 
@@ -96,9 +96,9 @@ def test_snapml_solves_the_problem_of_liblinear(task):
 @pytest.mark.parametrize("task", KERNEL, ids=lambda task: task.name)
 def test_sklearnex_solves_the_problem_of_svc(task):
     entrant = installed(ENTRANTS["sklearnex SVC"])
-    machine = task.machine(*task.source.load())
+    machine = task.build_machine(*task.source.load())
     point = ended(entrant, machine, 1e-9)
-    result = machine.problem().certify(point.alpha)
+    result = machine.build_problem().certify(point.alpha)
     assert result.dual == pytest.approx(dual_optimum(machine), rel=1e-7)
     assert result.gap < 1e-6
 
@@ -106,7 +106,7 @@ def test_sklearnex_solves_the_problem_of_svc(task):
 @pytest.mark.parametrize("kind", ["c", "nu"])
 def test_sklearnex_has_the_scale_of_scikit_learn(kind):
     task = Task("", Moons(80, 0.3), {}, kind, nu=0.4, kernel="rbf", gamma="scale")
-    machine = task.machine(*task.source.load())
+    machine = task.build_machine(*task.source.load())
     name = "SVC" if kind == "c" else "NuSVC"
     ours, theirs = (ended(installed(ENTRANTS[one]), machine, 1e-8) for one in (f"sklearnex {name}", name))
     assert ours.alpha == pytest.approx(theirs.alpha, abs=1e-4 * np.max(theirs.alpha))
@@ -123,16 +123,16 @@ def test_grids_are_of_the_same_machines(name):
     """For every C the machine on all rows is CVXOPT's, and the folds leave out the same rows with the same C."""
     entrant = installed(GRIDS[name])
     task = replace(KERNEL[0], grid=GRID)
-    machine = task.machine(*task.source.load())
+    machine = task.build_machine(*task.source.load())
     curve = ended(entrant, machine, 1e-6)
     for point, C in zip(curve.points, GRID.penalties, strict=True):
         alone = replace(machine, task=replace(task, C=C, grid=None))
         optimum = dual_optimum(alone)
         if point.alpha is None:
-            assert primal_value(alone, point) == pytest.approx(optimum, rel=2e-3)
+            assert compute_primal_value(alone, point) == pytest.approx(optimum, rel=2e-3)
         else:
-            assert alone.problem().certify(point.alpha).dual == pytest.approx(optimum, rel=1e-4)
-    verdict = GridJudge(machine).verdict(curve)
+            assert alone.build_problem().certify(point.alpha).dual == pytest.approx(optimum, rel=1e-4)
+    verdict = GridJudge(machine).score(curve)
     assert verdict["gap"] < 2e-3
     assert verdict["machines"] == 2
     assert verdict["error_off"] <= OTHERWISE[name] / 80 + 1e-12
@@ -140,9 +140,9 @@ def test_grids_are_of_the_same_machines(name):
 
 def test_the_judge_of_grids_does_not_believe():
     task = replace(KERNEL[0], grid=GRID)
-    machine = task.machine(*task.source.load())
+    machine = task.build_machine(*task.source.load())
     nothing = Curve((Point(np.zeros(80)), Point(coefficients=np.zeros(80))), np.full(2, 0.5))
-    verdict = GridJudge(machine).verdict(nothing)
+    verdict = GridJudge(machine).score(nothing)
     assert verdict["gap"] > 0.1
     assert verdict["right"] == 0
     assert verdict["error_off"] > 0.2
@@ -152,7 +152,7 @@ def test_default_threads_are_nobodys_setting(monkeypatch):
     for name in VARIABLES:
         monkeypatch.setenv(name, "1")
     asked = [sys.executable, "-c", f"import os; print([os.environ.get(name) for name in {VARIABLES}])"]
-    with unset():
+    with restore_default_threads():
         there = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     assert there == "[None, None, None]"
     assert [os.environ[name] for name in VARIABLES] == ["1"] * len(VARIABLES)
@@ -167,12 +167,12 @@ LOSSES = [
 
 @pytest.mark.parametrize("task", LOSSES, ids=lambda task: f"{task.name}, {task.intercept}")
 def test_the_losses_that_judge_points_without_multipliers_are_those_of_the_machines(task):
-    machine = task.machine(*task.source.load())
-    result = qpsvm.solve(machine.problem(), "cvxopt", tol=1e-9)
-    assert primal_value(machine, Point(w=result.w, b=result.b)) == pytest.approx(result.primal, rel=1e-8)
+    machine = task.build_machine(*task.source.load())
+    result = qpsvm.solve(machine.build_problem(), "cvxopt", tol=1e-9)
+    assert compute_primal_value(machine, Point(w=result.w, b=result.b)) == pytest.approx(result.primal, rel=1e-8)
     worse = Point(w=result.w + 0.1, b=result.b)
-    assert primal_value(machine, worse) > result.primal * (1 + 1e-4)
-    assert judge_of(machine).gap(worse)[0] > 1e-4
+    assert compute_primal_value(machine, worse) > result.primal * (1 + 1e-4)
+    assert choose_judge(machine).compute_gap(worse)[0] > 1e-4
 
 
 PEERS = [
@@ -190,10 +190,10 @@ def test_the_multipliers_of_peers_are_read_in_the_units_of_the_machine(name, var
     kind = {"intercept": "penalised"} if name == "rehline" else {"kernel": "rbf"}
     source = Waves(40, 3) if variant.endswith("svr") else Clouds(40, 3)
     task = Task("", source, {}, variant, C=3.0, nu=0.3, **kind)
-    assert entrant.takes(task)
-    machine = task.machine(*source.load())
+    assert entrant.accepts(task)
+    machine = task.build_machine(*source.load())
     point = ended(entrant, machine, 1e-7)
-    assert judge_of(machine).gap(Point(point.alpha)) == (pytest.approx(0.0, abs=1e-4), "own")
+    assert choose_judge(machine).compute_gap(Point(point.alpha)) == (pytest.approx(0.0, abs=1e-4), "own")
 
 
 @pytest.mark.parametrize(("name", "variant"), [
@@ -203,7 +203,7 @@ def test_the_multipliers_of_peers_are_read_in_the_units_of_the_machine(name, var
 def test_liblinear_solves_the_machines_with_a_penalised_intercept(name, variant):
     entrant = installed(ENTRANTS[name])
     source = Waves(60, 3) if variant.endswith("svr") else Clouds(60, 3)
-    machine = Task("", source, {}, variant, C=0.5, intercept="penalised").machine(*source.load())
-    gap, bound = judge_of(machine).gap(ended(entrant, machine, 1e-6))
+    machine = Task("", source, {}, variant, C=0.5, intercept="penalised").build_machine(*source.load())
+    gap, bound = choose_judge(machine).compute_gap(ended(entrant, machine, 1e-6))
     assert gap <= 1e-3
     assert bound == "known"

@@ -18,8 +18,8 @@ from scipy.io import savemat
 
 import qpsvm
 from benchmarks import cli, fetch, programs
-from benchmarks.fetch import ORIGINS, Origin, content
-from benchmarks.suites import suites
+from benchmarks.fetch import ORIGINS, FileOrigin, content
+from benchmarks.suites import build_suites
 
 ELSEWHERE = Path(__file__).resolve().parents[2] / "benchmarks" / "elsewhere"
 
@@ -38,7 +38,7 @@ def matlab(folder: Path) -> Path:
 
 
 def test_a_matlab_file_is_read(tmp_path):
-    qp = programs.read(matlab(tmp_path))
+    qp = programs.read_program(matlab(tmp_path))
     assert (qp.title, qp.n, len(qp.b), len(qp.h)) == ("SMALL", 2, 1, 1)
     result = qpsvm.solve(qp)
     assert result.x == pytest.approx([2 / 3, 1 / 3], abs=1e-9)
@@ -68,9 +68,9 @@ def test_every_claim_is_judged(tmp_path, capsys):
 
 def test_a_claim_that_is_none_shows():
     kinds = {"problem": "P", "n": 1, "rows": 0, "said": "optimal", "claimed": True, "seconds": 0.1}
-    far = programs.Verdict(solver="a", own=0.5, gap=1e-9, low=1.0, high=3.0, **kinds)
-    open_ = programs.Verdict(solver="b", own=np.inf, gap=np.inf, low=2.0, high=np.inf, **kinds)
-    text = programs.tables([far, open_])
+    far = programs.ProgramVerdict(solver="a", own=0.5, gap=1e-9, low=1.0, high=3.0, **kinds)
+    open_ = programs.ProgramVerdict(solver="b", own=np.inf, gap=np.inf, low=2.0, high=np.inf, **kinds)
+    text = programs.format_tables([far, open_])
     assert "| a | 1 | 1 | 0 | 0 | 1 | 0 | 1 | 100.0 |" in text
     assert "| b | 1 | 1 | 0 | 0 | 0 | 1 | 0 | 100.0 |" in text
     assert "| P | 1 | 0 | 2 | 3 | 3e-01 | a 5e-01 |" in text
@@ -78,8 +78,8 @@ def test_a_claim_that_is_none_shows():
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_solver_that_does_not_end_is_ended(monkeypatch):
-    monkeypatch.setattr(programs, "verdict", lambda *_: time.sleep(60))
-    found = programs.within(qpsvm.QP(P=[[1.0]], q=[1.0]), "osqp", 1e-6, 0.2)
+    monkeypatch.setattr(programs, "judge_solver", lambda *_: time.sleep(60))
+    found = programs.judge_within_limit(qpsvm.QP(P=[[1.0]], q=[1.0]), "osqp", 1e-6, 0.2)
     assert (found.claimed, found.said) == (False, "no answer in 0.2 s")
 
 
@@ -97,7 +97,7 @@ def test_wrong_words_of_programs_are_named(tmp_path, capsys):
 
 
 def test_every_file_of_the_suites_has_an_address(tmp_path):
-    named = {name for suite in suites(tmp_path, quick=False).values() for name in suite.files}
+    named = {name for suite in build_suites(tmp_path, quick=False).values() for name in suite.files}
     assert named <= set(ORIGINS)
     assert all(len(origin.sha256) == 64 and origin.at.count("/") >= 3 for origin in ORIGINS.values())
 
@@ -120,7 +120,11 @@ def test_what_is_absent_is_brought_and_checked(tmp_path, monkeypatch, capsys):
     (there / "one").write_bytes(b"1 1:2\n")
     (there / "two").write_bytes(b"something else")
     digest = hashlib.sha256(b"1 1:2\n").hexdigest()
-    origins = {"a.xz": Origin(digest, "one"), "b": Origin(digest, "two"), "c": Origin(digest, "three", "by hand: so")}
+    origins = {
+        "a.xz": FileOrigin(digest, "one"),
+        "b": FileOrigin(digest, "two"),
+        "c": FileOrigin(digest, "three", "by hand: so"),
+    }
     monkeypatch.setattr(fetch, "ORIGINS", origins)
     monkeypatch.setattr(fetch, "ADDRESS", there.as_uri())
     data = tmp_path / "data"
@@ -149,7 +153,7 @@ def test_what_is_absent_is_brought_and_checked(tmp_path, monkeypatch, capsys):
 def test_no_solver_is_left_out_in_silence(tmp_path, monkeypatch, capsys):
     from benchmarks import run as runner
 
-    monkeypatch.setattr(runner, "run", lambda *_: None)
+    monkeypatch.setattr(runner, "run_pairs", lambda *_: None)
     words = ["--quick", "--suite", "osqp", "--suite", "variants", "--lines", str(tmp_path / "lines.jsonl")]
     assert cli.main([*words, "--solver", "qpsvm", "--solver", "LinearSVC", "--solver", "SVC"]) == 0
     told = capsys.readouterr().err

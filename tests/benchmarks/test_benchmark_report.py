@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import details, pictures, summary, tables
 from benchmarks import lines as record_of
-from benchmarks.report import NOTHING, SECTIONS, TABLES, fill, report
-from benchmarks.summary import GOALS, SOLVERS, Profile, performance_profile, shifted_geometric_mean
+from benchmarks.report import NOTHING, SECTIONS, TABLES, fill_tables, write_report
+from benchmarks.summary import GOALS, SOLVERS, Profile, compute_profile, compute_shifted_mean
 from qpsvm.base.errors import FileFormatError, UnknownOptionError
 
 mpl.use("Agg")
@@ -46,47 +46,47 @@ THREE = [
 
 
 def test_time_to_a_gap_is_the_least_of_the_runs_that_got_there():
-    found = summary.times(THREE, 1e-6)
+    found = summary.find_times(THREE, 1e-6)
     assert found["a", "piqp"] == 0.19
     assert found["b", "piqp"] == math.inf
     assert found["c", "qpsvm"] == math.inf
     assert ("b", "SVC") not in found
-    assert summary.times(THREE, 1e-3)["a", "piqp"] == 0.01
-    assert summary.times(THREE, 1e-8)["a", "piqp"] == 0.50
+    assert summary.find_times(THREE, 1e-3)["a", "piqp"] == 0.01
+    assert summary.find_times(THREE, 1e-8)["a", "piqp"] == 0.50
 
 
 def test_a_quick_tight_run_counts_for_looser_goals():
     lines = [run("a", "osqp", 0.5, 1e-4, tol=1e-3), run("a", "osqp", 0.1, 1e-9)]
-    assert summary.times(lines, 1e-3) == {("a", "osqp"): 0.1}
+    assert summary.find_times(lines, 1e-3) == {("a", "osqp"): 0.1}
 
 
 def test_best_gap_and_memory():
-    assert summary.best_gaps(THREE)["a", "piqp"] == 1e-8
-    assert summary.best_gaps(THREE)["b", "piqp"] == math.inf
+    assert summary.find_best_gaps(THREE)["a", "piqp"] == 1e-8
+    assert summary.find_best_gaps(THREE)["b", "piqp"] == math.inf
     lines = [run("a", "scs", 1, 1e-3, memory=5.0), run("a", "scs", 1, 1e-6, memory=7.0), run("b", "scs", 1, 1e-6)]
     late = run("a", "scs", 9, None, memory=99.0, outcome="limit")
-    assert summary.peak_memories([*lines, late]) == {("a", "scs"): 7.0}
+    assert summary.find_peak_memories([*lines, late]) == {("a", "scs"): 7.0}
 
 
 def test_progress_never_gets_worse():
     lines = [run("a", "slsqp", s, g) for s, g in ((3.0, 1e-3), (1.0, 1e-1), (2.0, 0.5), (4.0, None))]
-    assert summary.progress(lines) == {("a", "slsqp"): [(1.0, 0.1), (2.0, 0.1), (3.0, 1e-3)]}
+    assert summary.trace_progress(lines) == {("a", "slsqp"): [(1.0, 0.1), (2.0, 0.1), (3.0, 1e-3)]}
 
 
 # --- all tasks ----------------------------------------------------------------------------------------------------
 
 
 def test_shifted_geometric_mean_by_hand():
-    assert shifted_geometric_mean([0.09, 0.39]) == pytest.approx(0.19)  # √(0.1 · 0.4) − 0.01
-    assert shifted_geometric_mean([3.0, 15.0], shift=1.0) == pytest.approx(7.0)
-    assert shifted_geometric_mean([2.5]) == pytest.approx(2.5)
-    assert shifted_geometric_mean([0.0, 0.0]) == pytest.approx(0.0, abs=1e-15)
-    assert math.isnan(shifted_geometric_mean([]))
+    assert compute_shifted_mean([0.09, 0.39]) == pytest.approx(0.19)  # √(0.1 · 0.4) − 0.01
+    assert compute_shifted_mean([3.0, 15.0], shift=1.0) == pytest.approx(7.0)
+    assert compute_shifted_mean([2.5]) == pytest.approx(2.5)
+    assert compute_shifted_mean([0.0, 0.0]) == pytest.approx(0.0, abs=1e-15)
+    assert math.isnan(compute_shifted_mean([]))
 
 
 def test_a_failure_counts_with_the_limit_and_what_does_not_apply_does_not():
-    ours, svc, piqp = summary.standings(THREE, 1e-6)
-    assert summary.failure_seconds(THREE) == 3.99
+    ours, svc, piqp = summary.compare_solvers(THREE, 1e-6)
+    assert summary.find_failure_seconds(THREE) == 3.99
     assert (ours.solver, ours.tried, ours.reached) == ("qpsvm", 2, 2)
     assert ours.mean == pytest.approx(0.19)
     assert ours.ratio == pytest.approx(1.0)
@@ -99,17 +99,17 @@ def test_a_failure_counts_with_the_limit_and_what_does_not_apply_does_not():
 
 def test_without_a_limit_a_failure_counts_with_the_largest_time():
     lines = [run("a", "qpsvm", 0.2, 1e-9), run("a", "scs", 7.0, 1e-2), run("a", "daqp", None, None, outcome="crash")]
-    assert summary.failure_seconds(lines) == 7.0
-    assert [one.mean for one in summary.standings(lines, 1e-6)] == pytest.approx([0.2, 7.0, 7.0])
+    assert summary.find_failure_seconds(lines) == 7.0
+    assert [one.mean for one in summary.compare_solvers(lines, 1e-6)] == pytest.approx([0.2, 7.0, 7.0])
 
 
 def test_the_limit_is_what_a_failure_counts_even_if_others_took_longer():
     lines = [run("a", "qpsvm", 12.0, 1e-9, limit=10.0), run("b", "osqp", 9.0, 1e-2, outcome="limit", limit=10.0)]
-    assert summary.failure_seconds(lines) == 10.0
+    assert summary.find_failure_seconds(lines) == 10.0
 
 
 def test_without_ours_there_is_no_ratio():
-    (one,) = summary.standings([run("a", "scs", 1.0, 1e-9)], 1e-6)
+    (one,) = summary.compare_solvers([run("a", "scs", 1.0, 1e-9)], 1e-6)
     assert one.common == 0
     assert math.isnan(one.ratio)
 
@@ -121,26 +121,26 @@ def test_performance_profile_by_hand():
         run("d", "piqp", 9.0, 1e-2),
         run("e", "qpsvm", 1.0, 1e-9),
     ]
-    profile = performance_profile(lines, 1e-6)
+    profile = compute_profile(lines, 1e-6)
     assert profile.tasks == 4
     assert profile.ratios == {"qpsvm": [1.0, 1.0, 1.0, 2.0], "piqp": [1.0, 1.0, 2.0]}
-    assert [profile.rho("piqp", tau) for tau in (0.9, 1.0, 1.9, 2.0, 1e9)] == [0.0, 0.5, 0.5, 0.75, 0.75]
-    assert performance_profile(lines, 1e-6, ["qpsvm"]).tasks == 5
-    assert performance_profile(lines, 1e-6, ["piqp"]).ratios == {"piqp": [1.0, 1.0, 1.0]}
+    assert [profile.share_within("piqp", tau) for tau in (0.9, 1.0, 1.9, 2.0, 1e9)] == [0.0, 0.5, 0.5, 0.75, 0.75]
+    assert compute_profile(lines, 1e-6, ["qpsvm"]).tasks == 5
+    assert compute_profile(lines, 1e-6, ["piqp"]).ratios == {"piqp": [1.0, 1.0, 1.0]}
 
 
 def test_a_task_that_nobody_solved_lowers_every_profile():
-    profile = performance_profile(THREE, 1e-6, ["qpsvm", "piqp"])
+    profile = compute_profile(THREE, 1e-6, ["qpsvm", "piqp"])
     assert profile == Profile(3, {"qpsvm": [1.0, 1.0], "piqp": [pytest.approx(0.19 / 0.09)]})
 
 
 def test_the_widest_comparison_leaves_out_who_was_tried_on_little():
     lines = [run(str(k), solver, 1.0, 1e-9) for k in range(6) for solver in ("qpsvm", "piqp", "scs")]
     lines += [run("0", "SVC", 1.0, 1e-9), run("other", "liblinear", 1.0, 1e-9)]
-    assert summary.widest_common(lines) == ["qpsvm", "piqp", "scs"]
-    assert summary.widest_common([]) == []
+    assert summary.choose_common_solvers(lines) == ["qpsvm", "piqp", "scs"]
+    assert summary.choose_common_solvers([]) == []
     lines = [run(str(k), "qpsvm", 1.0, 1e-9) for k in range(6)] + [run(str(k), "SVC", 1.0, 1e-9) for k in range(3)]
-    assert summary.widest_common(lines) == ["qpsvm", "SVC"]  # 2 × 3 is as wide as 1 × 6, and compares
+    assert summary.choose_common_solvers(lines) == ["qpsvm", "SVC"]  # 2 × 3 is as wide as 1 × 6, and compares
 
 
 def test_claims_by_hand():
@@ -154,7 +154,7 @@ def test_claims_by_hand():
         run("f", "daqp", None, None, outcome="error"),
         run("g", "slsqp", 1, 1.0, tol=None, max_iter=10, claimed=True),
     ]
-    found = summary.claims(lines)
+    found = summary.count_claims(lines)
     assert list(found) == ["scs", "daqp"]
     scs, daqp = found["scs"], found["daqp"]
     assert (scs.runs, scs.claimed, scs.true, scs.near) == (5, 4, 2, 3)
@@ -164,14 +164,14 @@ def test_claims_by_hand():
 
 
 def test_ten_times_the_tolerance_is_near():
-    found = summary.claims([run("a", "scs", 1, gap, tol=1.0, claimed=True) for gap in (1.0, 10.0, 10.5)])
+    found = summary.count_claims([run("a", "scs", 1, gap, tol=1.0, claimed=True) for gap in (1.0, 10.0, 10.5)])
     assert (found["scs"].true, found["scs"].near) == (1, 2)
 
 
 def test_exponent_by_hand():
-    assert summary.exponent([1, 10, 100], [5.0, 500.0, 50000.0]) == (pytest.approx(2.0), 3)
-    assert summary.exponent([1, 10, 100, 1000], [2.0, None, 200.0, math.inf]) == (pytest.approx(1.0), 2)
-    power, count = summary.exponent([10, 10, 20], [1.0, 2.0, 0.0])
+    assert summary.fit_exponent([1, 10, 100], [5.0, 500.0, 50000.0]) == (pytest.approx(2.0), 3)
+    assert summary.fit_exponent([1, 10, 100, 1000], [2.0, None, 200.0, math.inf]) == (pytest.approx(1.0), 2)
+    power, count = summary.fit_exponent([10, 10, 20], [1.0, 2.0, 0.0])
     assert (math.isnan(power), count) == (True, 2)
 
 
@@ -182,12 +182,12 @@ def test_growth_keeps_other_machines_and_failures_apart():
 
     lines = [at(10, "free", 1.0, 1e-7), at(100, "free", 10.0, 1e-7), at(1000, "free", 30.0, None)]
     lines.append(at(10, "penalised", 99.0, 1e-7))
-    free, penalised = summary.growths(lines)
+    free, penalised = summary.measure_growths(lines)
     assert (free.sweep, free.sizes, free.seconds) == ("rows, linear", [10.0, 100.0, 1000.0], [1.0, 10.0, None])
     assert free.largest == 100.0
     assert penalised.sweep == "rows, linear, penalised intercept"
-    assert "n^1.00 (2)" in tables.scaling(lines)
-    assert "n^1.00 (3)" in tables.scaling(lines)
+    assert "n^1.00 (2)" in tables.build_scaling_table(lines)
+    assert "n^1.00 (3)" in tables.build_scaling_table(lines)
 
 
 def test_a_sweep_over_columns_grows_in_d():
@@ -195,8 +195,8 @@ def test_a_sweep_over_columns_grows_in_d():
         run(str(d), "qpsvm", d / 10, 1e-9, suite="scaling", facts={"sweep": "columns, linear", "n": 3000, "d": d})
         for d in (10, 100)
     ]
-    assert [growth.sizes for growth in summary.growths(lines)] == [[10.0, 100.0]]
-    assert "d = 10 to 100" in tables.scaling(lines)
+    assert [growth.sizes for growth in summary.measure_growths(lines)] == [[10.0, 100.0]]
+    assert "d = 10 to 100" in tables.build_scaling_table(lines)
 
 
 # --- text ---------------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def test_a_sweep_over_columns_grows_in_d():
     [(61234.0, "61200"), (3.0666, "3.07"), (0.0012345, "0.00123"), (9.999, "10.0"), (0.0, "0"), (math.inf, "–")],
 )
 def test_digits(value, text):
-    assert tables.digits(value) == text
+    assert tables.format_digits(value) == text
 
 
 @pytest.mark.parametrize(
@@ -223,16 +223,16 @@ def test_digits(value, text):
     ],
 )
 def test_a_gap_is_rounded_up(value, text):
-    assert tables.gap(value) == text
+    assert tables.format_gap(value) == text
 
 
 def test_only_what_is_exact_is_all_or_nothing():
-    shares = [tables.share(*pair) for pair in ((3, 3), (0, 3), (9999, 10000), (1, 10000), (1, 3), (0, 0))]
+    shares = [tables.format_share(*pair) for pair in ((3, 3), (0, 3), (9999, 10000), (1, 10000), (1, 3), (0, 0))]
     assert shares == ["100 %", "0 %", "99.9 %", "0.1 %", "33.3 %", "–"]
 
 
 def test_columns_are_aligned_and_bars_are_escaped():
-    rows = tables.markdown(["name", "s"], [["a|b", "1.0"], ["c", "10.0"]]).splitlines()
+    rows = tables.format_table(["name", "s"], [["a|b", "1.0"], ["c", "10.0"]]).splitlines()
     assert rows == [r"| name |    s |", r"| ---- | ---: |", r"| a\|b |  1.0 |", r"| c    | 10.0 |"]
 
 
@@ -250,11 +250,11 @@ def test_variants_show_time_gap_in_brackets_and_what_does_not_apply():
     lines = [at("qpsvm", "c", 0.002, 1e-9), at("qpsvm:osqp", "c", 0.001, 2e-4), at("qpsvm", "hard", 0.003, 1e-9),
              at("qpsvm:slsqp", "c", None, None, "limit"), at("qpsvm:slsqp", "hard", 0.001, 1e-9),
              at("piqp", "c", 0.001, 1e-9)]  # fmt: skip
-    header, hard, soft = cells(tables.variants(lines))  # without the facts that no task has
+    header, hard, soft = cells(tables.build_variants_table(lines))  # without the facts that no task has
     assert header == ["variant", "kernel", "n", "qpsvm, ms", "osqp, ms", "slsqp, ms"]
     assert hard == ["hard", "rbf", "100", "3.00", "–", "**1.00**"]
     assert soft == ["c", "rbf", "100", "**2.00**", "[2e-4]", "[limit]"]
-    assert cells(tables.variants_solvers(lines))[2] == ["c", "rbf", "100", "2.00", "**1.00**"]
+    assert cells(tables.build_variants_solvers_table(lines))[2] == ["c", "rbf", "100", "2.00", "**1.00**"]
 
 
 def test_data_sets_show_the_fastest_of_a_group_with_its_name():
@@ -265,7 +265,7 @@ def test_data_sets_show_the_fastest_of_a_group_with_its_name():
             ("qpsvm", 2.0, 1e-8), ("piqp", 3.0, 1e-4), ("piqp", 5.0, 1e-7), ("osqp", 2.5, 1e-4), ("SVC", 9.0, 1e-2),
         )
     ]  # fmt: skip
-    header, row = cells(tables.linear(lines))
+    header, row = cells(tables.build_linear_table(lines))
     assert header == ["data (n × d)", "setting", "qpsvm, s", "scikit-learn, s", "public QP solvers, s"]
     setting = "raw, C = 1, intercept free"
     assert row == ["a9a (32561 × 123)", setting, "**2.00**", "SVC: [1e-2]", "piqp: 3.00 / 5.00, 2.5 ×"]
@@ -275,9 +275,12 @@ def test_seeds_count_with_their_median_and_partial_failures_are_said():
     facts = {"class": "OSQP", "n_features": 10, "n": 1000}
     lines = [run(f"s{k}", "qpsvm", 1.0 + k, 1e-9, facts={**facts, "seed": k}) for k in range(3)]
     lines += [run(f"s{k}", "scs", 4.0, 1e-9 if k else 1e-2, facts={**facts, "seed": k}) for k in range(3)]
-    assert cells(tables.osqp(lines))[1] == ["OSQP", "10", "1000", "**2.00**", "4.00 (2/3), 2.0 ×"]
+    assert cells(tables.build_osqp_table(lines))[1] == ["OSQP", "10", "1000", "**2.00**", "4.00 (2/3), 2.0 ×"]
     quick = [{**line, "seconds": 1.0} if line["solver"] == "scs" else line for line in lines]
-    assert cells(tables.osqp(quick))[1][3:] == ["**2.00**", "1.00 (2/3), 0.50 ×"]  # not the fastest: it failed once
+    assert cells(tables.build_osqp_table(quick))[1][3:] == [
+        "**2.00**",
+        "1.00 (2/3), 0.50 ×",
+    ]  # not the fastest: it failed once
 
 
 def test_textbook_shows_what_was_known_when():
@@ -285,18 +288,18 @@ def test_textbook_shows_what_was_known_when():
         run("moons", "slsqp", seconds, gap, suite="textbook", facts={"data": "moons"}, tol=None, max_iter=k)
         for k, (seconds, gap) in enumerate(((0.02, 0.5), (1.0, 1e-3), (2.0, 1e-2)))
     ]
-    header, row = cells(tables.textbook(lines))
+    header, row = cells(tables.build_textbook_table(lines))
     assert header[2:] == ["at 0.1 s", "at 1 s", "at 10 s", "best gap", "after, s"]
     assert row == ["moons", "slsqp", "5e-1", "1e-3", "1e-3", "1e-3", "1.00"]
 
 
 def test_machine_of_several_sessions_is_one_column():
     later = {**MACHINE, "id": "other", "date": "2026-11-23T01:00:00+00:00"}
-    table = tables.machine([MACHINE, later])
+    table = tables.build_machine_table([MACHINE, later])
     assert "2026-11-21 to 2026-11-23" in table
     assert r"some \| thing" in table
     assert len(cells(table)[0]) == 2
-    assert len(cells(tables.machine([MACHINE, {**later, "commit": "new"}]))[0]) == 3
+    assert len(cells(tables.build_machine_table([MACHINE, {**later, "commit": "new"}]))[0]) == 3
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -320,14 +323,14 @@ def test_every_table_takes_what_is_missing(name):
 
 
 def test_pictures_take_what_is_missing():
-    assert pictures.pictures([]) == {}
+    assert pictures.draw_pictures([]) == {}
     lines = [run("t", solver, None, None, suite=suite) for solver in SOLVERS for suite in summary.SUITES]
-    assert pictures.pictures(lines) == {}
+    assert pictures.draw_pictures(lines) == {}
 
 
 def test_solvers_stand_in_their_order():
     names = ["cvxopt", "zzz", "SVC", "qpsvm:osqp", "qpsvm", "aaa"]
-    assert summary.solvers_of([run("t", name, 1, 1) for name in names]) == [
+    assert summary.list_solvers([run("t", name, 1, 1) for name in names]) == [
         "qpsvm", "qpsvm:osqp", "SVC", "cvxopt", "aaa", "zzz",
     ]  # fmt: skip
 
@@ -368,7 +371,7 @@ def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path, monkeypatc
 
     monkeypatch.setattr(pictures.Figure, "savefig", once)
     before = mpl.rcParams.copy()
-    page = report(many(), [MACHINE], tmp_path / "new" / "folder").read_text(encoding="utf-8")
+    page = write_report(many(), [MACHINE], tmp_path / "new" / "folder").read_text(encoding="utf-8")
     assert [heading for heading, _ in SECTIONS.values() if f"## {heading}\n" not in page] == []
     drawn = sorted(path.name for path in (tmp_path / "new" / "folder").glob("*.[ps][nv]g"))
     assert len(drawn) == 24
@@ -382,7 +385,7 @@ def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path, monkeypatc
 @pytest.mark.slow
 def test_a_suite_without_lines_is_left_out(tmp_path):
     lines = [line for line in many() if line["suite"] == "textbook"]
-    page = report(lines, [], tmp_path).read_text(encoding="utf-8")
+    page = write_report(lines, [], tmp_path).read_text(encoding="utf-8")
     assert "## Textbook methods" in page
     assert "## Machine" not in page
     assert "## Growth" not in page
@@ -393,7 +396,7 @@ def test_a_suite_without_lines_is_left_out(tmp_path):
 def test_the_same_lines_give_the_same_files(tmp_path):
     lines = [line for line in many() if line["suite"] == "textbook"]
     for name in ("one", "two"):
-        report(lines, [MACHINE], tmp_path / name)
+        write_report(lines, [MACHINE], tmp_path / name)
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
 
@@ -401,17 +404,17 @@ def test_the_same_lines_give_the_same_files(tmp_path):
 def test_fill_makes_marked_tables_anew_and_leaves_the_rest(tmp_path):
     path = tmp_path / "RESULTS.md"
     path.write_text("# Ours\n<!-- table: osqp -->\nold\n<!-- end -->\nbetween\n<!--table: machine--><!--end-->\nlast\n")
-    assert fill(path, many(), [MACHINE]) == ["osqp", "machine"]
+    assert fill_tables(path, many(), [MACHINE]) == ["osqp", "machine"]
     once = path.read_text(encoding="utf-8")
     assert "old" not in once
-    assert tables.osqp(many()) in once
-    assert tables.machine([MACHINE]) in once
+    assert tables.build_osqp_table(many()) in once
+    assert tables.build_machine_table([MACHINE]) in once
     assert once.startswith("# Ours\n<!-- table: osqp -->\n")
     assert once.endswith("<!--end-->\nlast\n")
     assert "<!-- end -->\nbetween\n" in once
-    fill(path, many(), [MACHINE])
+    fill_tables(path, many(), [MACHINE])
     assert path.read_text(encoding="utf-8") == once
-    fill(path, [])
+    fill_tables(path, [])
     assert path.read_text(encoding="utf-8").count(NOTHING) == 2
 
 
@@ -427,7 +430,7 @@ def test_fill_refuses_what_it_cannot_do_and_writes_nothing(tmp_path, text, error
     path = tmp_path / "RESULTS.md"
     path.write_text(text)
     with pytest.raises(error, match=words):
-        fill(path, many())
+        fill_tables(path, many())
     assert path.read_text() == text
 
 
@@ -442,7 +445,7 @@ def test_races_are_against_the_fastest_of_all_others():
         run("d", "qpsvm", 0.2, 1e-2), run("d", "piqp", 0.1, 1e-2),
         run("e", "qpsvm", 0.2, 1e-7),
     ]  # fmt: skip
-    races = {race.task: race for race in summary.races(lines, 1e-6)}
+    races = {race.task: race for race in summary.list_races(lines, 1e-6)}
     assert set(races) == {"a", "b", "c", "d"}
     assert (races["a"].solver, races["a"].slower) == ("SVC", 2.0)
     assert races["b"].slower == 0.0
@@ -463,7 +466,9 @@ def test_engines_are_counted_by_the_run_that_was_first():
         run("c", "qpsvm", 0.5, 1e-7, engine="band"), run("d", "qpsvm", 9.0, 1e-2, engine="never"),
         run("e", "qpsvm", 9.0, 1e-7, engine=None), run("b", "SVC", 0.1, 1e-7, engine=None),
     ]  # fmt: skip
-    rows = [[part.strip() for part in row.split("|")[1:-1]] for row in details.engines(lines).splitlines()[2:]]
+    rows = [
+        [part.strip() for part in row.split("|")[1:-1]] for row in details.build_engines_table(lines).splitlines()[2:]
+    ]
     assert rows == [["osqp", "band", "2", "3", "450", "90.0 %"], ["osqp", "gram", "1", "3", "100", "10.0 %"]]
 
 
@@ -479,10 +484,10 @@ def test_silence_is_a_limit_without_a_warning_or_a_claim_that_is_wrong():
         run("g", "s", 9.0, None, claimed=False, outcome="limit"),
         run("a", "old", 1.0, None, claimed=True), run("b", "old", 1.0, 1e-2, claimed=False),
     ]  # fmt: skip
-    found = details.silences(lines)
-    assert found["s"] == details.Silence(5, exhausted=3, unwarned=2, missed=2, silent=3, worst=1e-1)
-    assert found["old"] == details.Silence(2, exhausted=0, unwarned=0, missed=1, silent=1, worst=math.inf)
-    assert "3 (60.0 %)" in details.silent(lines)
+    found = details.count_silent_failures(lines)
+    assert found["s"] == details.SilentFailures(5, exhausted=3, unwarned=2, missed=2, silent=3, worst=1e-1)
+    assert found["old"] == details.SilentFailures(2, exhausted=0, unwarned=0, missed=1, silent=1, worst=math.inf)
+    assert "3 (60.0 %)" in details.build_silent_table(lines)
 
 
 def test_default_threads_stand_beside_one_thread():
@@ -491,7 +496,7 @@ def test_default_threads_stand_beside_one_thread():
         run("t", solver, seconds, 1e-8, suite="threads", facts=facts)
         for solver, seconds in (("qpsvm", 0.4), ("qpsvm@all", 0.2), ("sklearnex SVC", 0.6), ("sklearnex SVC@all", 0.5))
     ]
-    row = [part.strip() for part in details.threads(lines).splitlines()[4].split("|")[1:-1]]
+    row = [part.strip() for part in details.build_threads_table(lines).splitlines()[4].split("|")[1:-1]]
     absent = tables.ABSENT
     assert row == ["clouds, 5000 rows, rbf, C = 1", "200", "400", "0.50 ×", "500", "600", "0.83 ×", absent,
                    "2.5 ×", "1.5 ×"]  # fmt: skip
@@ -509,10 +514,12 @@ def test_records_are_joined_and_the_later_one_counts(tmp_path):
     old = record("old", "first", run("a", "qpsvm", 9.0, 1e-7), run("a", "SVC", 2.0, 1e-7), run("b", "SVC", 3.0, 1e-7))
     new = record("new", "second", run("a", "qpsvm", 1.0, 1e-7), run("b", "SVC", 1.0, 1e-7))
     packed = tmp_path / "both.jsonl.xz"
-    assert record_of.join([old, new], packed) == 3
-    found = {(line["task"], line["solver"]): line["seconds"] for line in record_of.read([packed])}
+    assert record_of.join_records([old, new], packed) == 3
+    found = {(line["task"], line["solver"]): line["seconds"] for line in record_of.read_runs([packed])}
     assert found == {("a", "qpsvm"): 1.0, ("a", "SVC"): 2.0, ("b", "SVC"): 1.0}
-    assert record_of.processors(record_of.read([packed]), record_of.machines([packed])) == {"osqp": {"first", "second"}}
-    assert record_of.join([packed, new], packed) == 3  # again, and into itself
-    assert record_of.join([old, new], packed, ["osqp"]) == 2
-    assert [machine["id"] for machine in record_of.machines([packed])] == ["new"]
+    assert record_of.group_processors(record_of.read_runs([packed]), record_of.read_machines([packed])) == {
+        "osqp": {"first", "second"}
+    }
+    assert record_of.join_records([packed, new], packed) == 3  # again, and into itself
+    assert record_of.join_records([old, new], packed, ["osqp"]) == 2
+    assert [machine["id"] for machine in record_of.read_machines([packed])] == ["new"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import lines
-from benchmarks.report import fill
+from benchmarks.report import fill_tables
 from benchmarks.tables import TABLES
 from benchmarks.threads import ALL
 
@@ -22,12 +22,12 @@ README = ROOT / "README.md"
 def test_the_tables_are_those_of_the_lines(tmp_path):
     copy = tmp_path / RESULTS.name
     copy.write_text(RESULTS.read_text(encoding="utf-8"), encoding="utf-8")
-    assert fill(copy, lines.read(RECORD), lines.machines(RECORD))
+    assert fill_tables(copy, lines.read_runs(RECORD), lines.read_machines(RECORD))
     assert copy.read_text(encoding="utf-8") == RESULTS.read_text(encoding="utf-8")
 
 
 def test_the_table_of_proofs_is_that_of_its_lines():
-    table = TABLES["proven"](lines.read([ROOT / "benchmarks" / "results" / "proven.jsonl.xz"]))
+    table = TABLES["proven"](lines.read_runs([ROOT / "benchmarks" / "results" / "proven.jsonl.xz"]))
     assert table
     assert table in RESULTS.read_text(encoding="utf-8")
 
@@ -50,13 +50,13 @@ def test_the_readme_quotes_only_what_the_results_say():
 
 @pytest.mark.slow
 def test_the_record_says_where_it_comes_from():
-    machines = {machine["id"]: machine for machine in lines.machines(RECORD)}
-    for run in lines.read(RECORD):
+    machines = {machine["id"]: machine for machine in lines.read_machines(RECORD)}
+    for run in lines.read_runs(RECORD):
         machine = machines[run["machine"]]
         assert machine["cpu"]
         assert machine["commit"]
         assert machine["threads"] == 1
         assert run.get("threads", 1) == 1 or run["solver"].endswith(ALL)
         assert run["version"]
-    for suite, kinds in lines.processors(lines.read(RECORD), machines.values()).items():
+    for suite, kinds in lines.group_processors(lines.read_runs(RECORD), machines.values()).items():
         assert len(kinds) == 1, f"{suite}: times of several processors cannot be compared"

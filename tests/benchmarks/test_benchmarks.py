@@ -18,16 +18,16 @@ pytest.importorskip("tqdm", reason="the benchmarks need the extra bench")
 pytest.importorskip("resource", reason="the benchmarks weigh memory as Unix does")
 
 from benchmarks import cli, kinds, lines
-from benchmarks.capture import captured
-from benchmarks.measure import Plan, _run
-from benchmarks.run import Pair, run
-from benchmarks.samples import Bundled, Clouds, Moons, RandomClass, Waves
-from benchmarks.score import Judge, primal_value
+from benchmarks.capture import capture_output
+from benchmarks.measure import Plan, _time_runs
+from benchmarks.run import Pair, run_pairs
+from benchmarks.samples import BundledTable, Clouds, Moons, RandomClass, Waves
+from benchmarks.score import Judge, compute_primal_value
 from benchmarks.solvers import ENTRANTS, ESTIMATORS, GRIDS, Entrant, Point, Rung, Said
 from benchmarks.suite import Suite
-from benchmarks.suites import suites
+from benchmarks.suites import build_suites
 from benchmarks.tasks import Task
-from qpsvm.base.resources.child_process import run_apart
+from qpsvm.base.resources.child_process import run_in_child
 from qpsvm.solvers.study.dual_ascent import projected_gradient
 from qpsvm.solvers.study.subgradient import hinge_subgradient
 
@@ -69,15 +69,15 @@ def test_every_solver_comes_close_in_the_units_of_the_machine(name, monkeypatch)
     for engine, few in FEW.items():
         monkeypatch.setitem(engine.__kwdefaults__, "max_iter", few)
     rung = Rung(tol=1e-6, seconds=10.0)
-    taken = [task for task in TASKS if entrant.takes(task)]
+    taken = [task for task in TASKS if entrant.accepts(task)]
     assert taken
     if name in SLOW:  # with our call around it, which is the same for all backends, the engine is that without it
         taken = taken[:: 3 if name.startswith("qpsvm:") else 2]
     for task in taken:
-        machine = task.machine(*task.source.load())
+        machine = task.build_machine(*task.source.load())
         data = entrant.prepare(machine)
         answer, said = entrant.run(data, rung)
-        gap, _ = Judge(machine).gap(entrant.point(data, answer))
+        gap, _ = Judge(machine).compute_gap(entrant.point(data, answer))
         assert gap <= SLOW.get(name, 1e-3) or not said.claimed, (task.name, said)
         assert gap <= NEAR or name not in SLOW, (task.name, said)
         assert said.words, task.name
@@ -86,17 +86,19 @@ def test_every_solver_comes_close_in_the_units_of_the_machine(name, monkeypatch)
 def test_the_judge_does_not_believe():
     """A wrong point has a large gap, no point an infinite one, and w without α is held against a certified bound."""
     task = TASKS[7]
-    machine = task.machine(*task.source.load())
+    machine = task.build_machine(*task.source.load())
     judge = Judge(machine)
-    assert judge.gap(Point(np.zeros(60)))[0] > 0.1
-    assert judge.gap(Point()) == (np.inf, "own")
-    gap, bound = judge.gap(Point(w=np.zeros(4), b=0.0))
+    assert judge.compute_gap(Point(np.zeros(60)))[0] > 0.1
+    assert judge.compute_gap(Point()) == (np.inf, "own")
+    gap, bound = judge.compute_gap(Point(w=np.zeros(4), b=0.0))
     assert bound == "known"
     assert gap > 0.1
-    assert primal_value(machine, Point(w=np.zeros(4))) == pytest.approx(3.0 * 60)
+    assert compute_primal_value(machine, Point(w=np.zeros(4))) == pytest.approx(3.0 * 60)
 
 
-@pytest.mark.parametrize("source", [Clouds(50, 3), Moons(50), RandomClass(4, 10, 0.5, 1), Bundled("iris")], ids=str)
+@pytest.mark.parametrize(
+    "source", [Clouds(50, 3), Moons(50), RandomClass(4, 10, 0.5, 1), BundledTable("iris")], ids=str
+)
 def test_sources_are_the_same_each_time(source):
     (X, y), (again, same) = source.load(), source.load()
     assert (abs(X - again)).max() == 0
@@ -123,7 +125,7 @@ class Trouble(Entrant):
     def __init__(self, name):
         self.name = name
 
-    def takes(self, task):  # noqa: ARG002
+    def accepts(self, task):  # noqa: ARG002
         return True
 
     def run(self, data, rung):  # noqa: ARG002
@@ -159,12 +161,12 @@ def test_whatever_a_solver_does_the_run_goes_on(monkeypatch, tmp_path, name, out
         monkeypatch.setattr("benchmarks.measure._warm_up", lambda *_: None)
     path = tmp_path / "lines.jsonl"
     todo = session(name, seconds=1.0)
-    run(todo, path, "fork")
-    found = lines.read([path])
+    run_pairs(todo, path, "fork")
+    found = lines.read_runs([path])
     assert {line["outcome"] for line in found} == {outcome}
-    assert lines.done(path) == {("trouble", "C", name)}
+    assert lines.read_done_pairs(path) == {("trouble", "C", name)}
     for line in found:
-        assert line["machine"] == lines.machines([path])[0]["id"]
+        assert line["machine"] == lines.read_machines([path])[0]["id"]
         if name == "liar":  # what it claims is kept beside what it is worth
             assert line["claimed"]
             assert line["gap"] > 1e-2
@@ -172,7 +174,7 @@ def test_whatever_a_solver_does_the_run_goes_on(monkeypatch, tmp_path, name, out
             assert not line["claimed"]
             assert line["gap"] is None
     before = path.read_text()
-    run(todo, path, "fork")
+    run_pairs(todo, path, "fork")
     assert path.read_text() == before  # nothing is measured twice
 
 
@@ -181,12 +183,12 @@ def test_whatever_a_solver_does_the_run_goes_on(monkeypatch, tmp_path, name, out
 def test_the_engine_that_solved_is_recorded(tmp_path):
     path = tmp_path / "lines.jsonl"
     suite = Suite("engines", "", (TASKS[1],), ("qpsvm", "qpsvm:libsvm", "SVC"))
-    run([Pair(suite, Plan(TASKS[1], name, 1e-3, 5.0, 5.0)) for name in suite.solvers], path, "fork")
-    found = {line["solver"]: line["engine"] for line in lines.read([path])}
+    run_pairs([Pair(suite, Plan(TASKS[1], name, 1e-3, 5.0, 5.0)) for name in suite.solvers], path, "fork")
+    found = {line["solver"]: line["engine"] for line in lines.read_runs([path])}
     assert found == {"qpsvm": "kernel_newton (gram)", "qpsvm:libsvm": "libsvm", "SVC": None}
     written = [json.loads(line) for line in path.read_text().splitlines()]
     path.write_text("\n".join(json.dumps({k: v for k, v in line.items() if k != "engine"}) for line in written))
-    assert {line["engine"] for line in lines.read([path])} == {None}  # a record from before
+    assert {line["engine"] for line in lines.read_runs([path])} == {None}  # a record from before
 
 
 def busy(seconds):
@@ -200,7 +202,7 @@ class Elsewhere(Trouble):
 
     def run(self, data, rung):  # noqa: ARG002
         if self.name == "apart":
-            run_apart(busy, (0.2,), lambda: False)
+            run_in_child(busy, (0.2,), lambda: False)
             return None, Said("optimal", True)
         reads, writes = os.pipe()
         self.child = os.fork()
@@ -218,7 +220,7 @@ def test_time_in_other_processes_is_counted(name, monkeypatch):
     monkeypatch.setattr("benchmarks.measure.REPEAT_SECONDS", 0.0)
     entrant = Elsewhere(name)
     try:
-        line = _run(entrant, None, Rung(), "processor")[1]
+        line = _time_runs(entrant, None, Rung(), "processor")[1]
         assert line["seconds"] == line["processor"] >= 0.15
     finally:
         if name == "left alone":
@@ -230,17 +232,17 @@ def test_time_in_other_processes_is_counted(name, monkeypatch):
 def test_a_broken_session_is_taken_up_where_it_was(monkeypatch, tmp_path):
     monkeypatch.setitem(ENTRANTS, "liar", Trouble("liar"))
     path = tmp_path / "lines.jsonl"
-    run(session("liar"), path, "fork")
+    run_pairs(session("liar"), path, "fork")
     whole = path.read_text().splitlines()
     path.write_text("\n".join(whole[:-2]) + "\n" + whole[-2][:20])  # stopped in the middle of a line
-    assert lines.done(path) == set()
-    run(session("liar"), path, "fork")
-    assert len(lines.read([path])) == 2
-    assert lines.done(path) == {("trouble", "C", "liar")}
+    assert lines.read_done_pairs(path) == set()
+    run_pairs(session("liar"), path, "fork")
+    assert len(lines.read_runs([path])) == 2
+    assert lines.read_done_pairs(path) == {("trouble", "C", "liar")}
 
 
 def test_compiled_output_is_captured(capfd):
-    with captured() as printed:
+    with capture_output() as printed:
         os.write(1, b"from below\n")
     print("after")
     assert printed() == "from below\n"
@@ -249,20 +251,20 @@ def test_compiled_output_is_captured(capfd):
 
 def test_suites_are_described_and_unique():
     for quick in (False, True):
-        for suite in suites(Path("nowhere"), quick).values():
+        for suite in build_suites(Path("nowhere"), quick).values():
             names = [task.name for task in suite.tasks]
             assert len(set(names)) == len(names)
             for task in suite.tasks:
                 known = ESTIMATORS if task.estimator else ENTRANTS if task.grid is None else GRIDS
                 assert set(suite.solvers) <= set(known)
             assert suite.about
-    assert sum(len(suite.tasks) for suite in suites(Path("nowhere"), True).values()) < 45
+    assert sum(len(suite.tasks) for suite in build_suites(Path("nowhere"), True).values()) < 45
 
 
 @pytest.mark.parametrize(("kind", "d"), [(kind, d) for kind, d, *_ in kinds.SIZES])
 def test_kinds_of_tables_are_what_they_are_called(kind, d):
     """The same each time, both labels, and the kind's own mark."""
-    made = kinds.Made(kind, 2000, d, 1)
+    made = kinds.GeneratedTable(kind, 2000, d, 1)
     (X, y), (again, same) = made.load(), made.load()
     assert abs(X - again).max() == 0
     assert np.array_equal(y, same)
@@ -307,8 +309,8 @@ def test_the_command_measures_and_reports(tmp_path):
     lines = [json.loads(line) for line in record.read_text().splitlines()]
     assert lines[0]["kind"] == "machine"
     done = {(line["suite"], line["task"]) for line in lines if line["kind"] == "done"}
-    assert {suite for suite, _ in done} == set(suites(ROOT, True))
-    assert len(done) == len(suites(ROOT, True))
+    assert {suite for suite, _ in done} == set(build_suites(ROOT, True))
+    assert len(done) == len(build_suites(ROOT, True))
     subprocess.run([*command, "report", str(record), "--to", str(tmp_path)], cwd=ROOT, check=True, capture_output=True)
     report = (tmp_path / "report.md").read_text()
     assert "interior_point" in report

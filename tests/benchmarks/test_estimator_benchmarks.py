@@ -9,19 +9,25 @@ import pytest
 
 pytest.importorskip("tqdm", reason="the benchmarks need the extra bench")
 
-from benchmarks.estimator_tables import estimators as table
-from benchmarks.estimators import CLASSIFIERS, REGRESSORS, Labelled, _task
-from benchmarks.score import EstimatorJudge, judge_of
-from benchmarks.solvers import ESTIMATORS, Rung, entrant_of
-from benchmarks.solvers.fitted import fitted_part, held_out_part, machines_of, points_of, rows_of
+from benchmarks.estimator_tables import build_estimators_table as table
+from benchmarks.estimators import CLASSIFIERS, REGRESSORS, LabelledTable, _build_task
+from benchmarks.score import EstimatorJudge, choose_judge
+from benchmarks.solvers import ESTIMATORS, Rung, find_entrant
+from benchmarks.solvers.fitted import (
+    extract_points,
+    iter_machine_rows,
+    iter_machines,
+    take_fitted_rows,
+    take_held_out_rows,
+)
 
 #: Three classes, two, and a number.
-IRIS = Labelled("iris", rows=60)
-CANCER, DIABETES = Labelled("breast_cancer", rows=60), Labelled("diabetes", target="numbers", rows=50)
+IRIS = LabelledTable("iris", rows=60)
+CANCER, DIABETES = LabelledTable("breast_cancer", rows=60), LabelledTable("diabetes", target="numbers", rows=50)
 TASKS = [
-    *(_task(IRIS, "iris", 60, 3, kind) for kind in CLASSIFIERS),
-    *(_task(CANCER, "cancer", 60, 2, kind) for kind in (CLASSIFIERS[0], CLASSIFIERS[3], CLASSIFIERS[4])),
-    *(_task(DIABETES, "diabetes", 50, 0, kind) for kind in REGRESSORS),
+    *(_build_task(IRIS, "iris", 60, 3, kind) for kind in CLASSIFIERS),
+    *(_build_task(CANCER, "cancer", 60, 2, kind) for kind in (CLASSIFIERS[0], CLASSIFIERS[3], CLASSIFIERS[4])),
+    *(_build_task(DIABETES, "diabetes", 50, 0, kind) for kind in REGRESSORS),
 ]
 
 
@@ -33,16 +39,16 @@ def _quick(monkeypatch):
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_the_attributes_of_every_package_are_read_in_the_units_of_its_machines(task):
-    machine = task.machine(*task.source.load())
-    judge = judge_of(machine)
+    machine = task.build_machine(*task.source.load())
+    judge = choose_judge(machine)
     assert isinstance(judge, EstimatorJudge)
     for name, entrant in ESTIMATORS.items():
-        if entrant.version() is None or not entrant.takes(task):
+        if entrant.version() is None or not entrant.accepts(task):
             continue
-        assert entrant_of(name, task) is entrant
+        assert find_entrant(name, task) is entrant
         data = entrant.prepare(machine)
         answer, _ = entrant.run(data, Rung(tol=1e-6))
-        verdict = judge.verdict(entrant.point(data, answer))
+        verdict = judge.score(entrant.point(data, answer))
         worst = 1e-6 if name == "qpsvm" else 1e-3 if task.estimator == "LinearSVR" else 1e-4
         assert verdict["gap"] <= worst, name
         assert verdict["machines"] == (3 if task.facts["data"] == "iris" else 1)
@@ -53,37 +59,37 @@ def test_the_attributes_of_every_package_are_read_in_the_units_of_its_machines(t
 def test_a_spoiled_estimator_is_seen():
     """One pair of three is wrong, and predictions are compared with exact ones."""
     task = TASKS[0]
-    machine = task.machine(*task.source.load())
+    machine = task.build_machine(*task.source.load())
     entrant = ESTIMATORS["scikit-learn"]
     part, (X, y) = data = entrant.prepare(machine)
     assert len(part.y) + len(y) == 60
     answer, _ = entrant.run(data, Rung(tol=1e-6))
     fitted, judge = entrant.point(data, answer), EstimatorJudge(machine)
     wrong = replace(fitted.points[1], alpha=np.zeros_like(fitted.points[1].alpha))
-    verdict = judge.verdict(replace(fitted, points=(fitted.points[0], wrong, fitted.points[2])))
+    verdict = judge.score(replace(fitted, points=(fitted.points[0], wrong, fitted.points[2])))
     assert verdict["gap"] > 0.5
     assert verdict["median_gap"] <= 1e-4
-    verdict = judge.verdict(replace(fitted, predicted=(fitted.predicted + 1.0) % 3))
+    verdict = judge.score(replace(fitted, predicted=(fitted.predicted + 1.0) % 3))
     assert (verdict["off"], verdict["gap"] <= 1e-4) == (1.0, True)
     assert verdict["right"] < 0.5
     with pytest.raises(ValueError, match="zip"):
-        judge.verdict(replace(fitted, points=fitted.points[:2]))
+        judge.score(replace(fitted, points=fitted.points[:2]))
     answer._dual_coef_ = answer.dual_coef_[:, ::-1].copy()
-    assert max(point.alpha.max() for point in points_of(part, answer)) <= 1.0
-    assert np.array_equal(held_out_part(machine)[0], X)
-    assert np.array_equal(fitted_part(machine).X, part.X)
+    assert max(point.alpha.max() for point in extract_points(part, answer)) <= 1.0
+    assert np.array_equal(take_held_out_rows(machine)[0], X)
+    assert np.array_equal(take_fitted_rows(machine).X, part.X)
 
 
 def test_the_machines_of_several_classes():
     """A pair of classes is −1 and +1 in their order; LIBLINEAR's machines are over all rows."""
-    part = fitted_part(TASKS[0].machine(*TASKS[0].source.load()))
+    part = take_fitted_rows(TASKS[0].build_machine(*TASKS[0].source.load()))
     found = [(sorted(set(part.y[rows])), {part.y[i]: t for i, t in zip(rows, target, strict=True)})
-             for rows, target in rows_of(part)]  # fmt: skip
+             for rows, target in iter_machine_rows(part)]  # fmt: skip
     assert [classes for classes, _ in found] == [[0, 1], [0, 2], [1, 2]]
     assert all(signs[classes[0]] == -1.0 and signs[classes[1]] == 1.0 for classes, signs in found)
-    linear = fitted_part(TASKS[4].machine(*TASKS[4].source.load()))
-    assert [len(each.y) for each in machines_of(linear)] == [len(linear.y)] * 3
-    assert {each.task.intercept for each in machines_of(linear)} == {"penalised"}
+    linear = take_fitted_rows(TASKS[4].build_machine(*TASKS[4].source.load()))
+    assert [len(each.y) for each in iter_machines(linear)] == [len(linear.y)] * 3
+    assert {each.task.intercept for each in iter_machines(linear)} == {"penalised"}
 
 
 def test_the_table_takes_runs_that_failed_and_packages_that_are_absent():

@@ -12,10 +12,10 @@ pytest.importorskip("tqdm", reason="the benchmarks need the extra bench")
 pytest.importorskip("resource", reason="the benchmarks weigh memory as Unix does")
 
 from benchmarks import cli, lines
-from benchmarks.chosen import add_choice, chosen
-from benchmarks.details import seconds_and_gaps
-from benchmarks.report import report
-from benchmarks.run import pairs, run
+from benchmarks.chosen import add_choice, choose_suites
+from benchmarks.details import build_seconds_table
+from benchmarks.report import write_report
+from benchmarks.run import iter_pairs, run_pairs
 from benchmarks.solvers import ENTRANTS
 
 ROWS = 40
@@ -27,7 +27,7 @@ class Mine(Entrant):
     name = "mine"
     tolerances = (1e-3, 1e-6)
 
-    def takes(self, task):
+    def accepts(self, task):
         return task.variant in ("c", "epsilon-svr") and task.kernel == "rbf"
 """
 POINT = """
@@ -36,7 +36,7 @@ POINT = """
 """
 HONEST = """
     def run(self, data, rung):
-        return qpsvm.solve(data.problem(), "cvxopt", tol=rung.tol).alpha, Said("done", claimed=True, seconds=1e-12)
+        return qpsvm.solve(data.build_problem(), "cvxopt", tol=rung.tol).alpha, Said("done", claimed=True, seconds=1e-12)
 """
 #: What a solver may do, and how the line ends that says so.
 BAD = {
@@ -77,12 +77,12 @@ def choice(*words: object):
     """The suites of a command line."""
     parser = argparse.ArgumentParser()
     add_choice(parser)
-    return chosen(parser.parse_args([str(word) for word in words]))
+    return choose_suites(parser.parse_args([str(word) for word in words]))
 
 
 def measured(path: Path, *words: object) -> list[dict]:
-    run(list(pairs(choice(*words))), path, "fork")
-    return lines.read([path])
+    run_pairs(list(iter_pairs(choice(*words))), path, "fork")
+    return lines.read_runs([path])
 
 
 def solver(folder: Path, body: str, head: str = HEAD) -> Path:
@@ -104,7 +104,7 @@ def test_a_table_is_measured_scored_and_reported(table, tmp_path):
     assert {(line["facts"]["n"], line["facts"]["d"]) for line in found} == {(ROWS - 1, 7)}
     assert {line["solver"] for line in found} == {"qpsvm", "SVC"}
     assert min(line["gap"] for line in found if line["solver"] == "qpsvm") <= 1e-9
-    page = report(found, lines.machines([tmp_path / "lines.jsonl"]), tmp_path / "report").read_text()
+    page = write_report(found, lines.read_machines([tmp_path / "lines.jsonl"]), tmp_path / "report").read_text()
     assert "## Your own tables" in page
     assert "C = 30" in page
 
@@ -124,7 +124,7 @@ def test_machines_and_targets_of_a_table(table):
     assert len(suite.tasks) == 1
     (suite,) = choice(*given, "--target", "kind", "--intercept", "penalised", "--kernel", "linear")
     assert (suite.tasks[0].variant, suite.tasks[0].intercept) == ("hinge", "penalised")
-    assert "piqp" in suite.solvers_of(suite.tasks[0])  # which is not asked for a twin in the suites of this folder
+    assert "piqp" in suite.iter_solvers(suite.tasks[0])  # which is not asked for a twin in the suites of this folder
     others = (("--target", "kind"), ("--target", "kind", "--standardise"), ("--target", "sort", "--positive", "a"))
     names = {choice(*given, *more)[0].tasks[0].name for more in others}
     assert len(names) == 3  # a record of one is not taken for another
@@ -187,12 +187,12 @@ def test_a_solver_of_ten_lines_is_measured_beside_the_others_by_our_clock(table,
     assert [line for line in again if line["solver"] == "qpsvm"] == [
         line for line in found if line["solver"] == "qpsvm"
     ]
-    begun = [line for line in lines.every([tmp_path / "lines.jsonl"]) if line["kind"] == "begin"]
+    begun = [line for line in lines.read_lines([tmp_path / "lines.jsonl"]) if line["kind"] == "begin"]
     assert sorted(line["solver"] for line in begun) == ["mine", "mine", "qpsvm", "qpsvm"]
     assert "mine" not in [name for suite in choice("--quick") for name in suite.solvers]
     inside = choice("--quick", "--solver", "mine")
     assert {suite.name for suite in inside if "mine" in suite.solvers} >= {"rbf", "linear", "variants"}
-    assert not [pair for pair in pairs(inside) if pair.plan.task.grid]
+    assert not [pair for pair in iter_pairs(inside) if pair.plan.task.grid]
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -206,7 +206,7 @@ def test_a_solver_that_fails_is_recorded_as_that_and_never_trusted(table, tmp_pa
     for line in found:
         assert line["gap"] is None or line["gap"] > 0.1
         assert line["outcome"] == "ran" or not line["claimed"]
-    shown = seconds_and_gaps(found)
+    shown = build_seconds_table(found)
     assert ended in shown
     row = shown.splitlines()[2].split("|")
     assert [cell.strip() for cell in row[3:5]] == ["–", "–"]

@@ -9,15 +9,15 @@ from each import for_each
 from scipy.optimize import linprog
 
 import qpsvm
-from qpsvm.base.arrays.frozen import repeated, total
-from qpsvm.base.arrays.quantiles import quantile_interval
-from qpsvm.base.arrays.rounding import relative_gap
+from qpsvm.base.arrays.frozen import repeat_value, sum_where
+from qpsvm.base.arrays.quantiles import find_quantile_interval
+from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.bounds.certificate import (
     gap_sums,
     gap_terms,
 )
-from qpsvm.bounds.repair import balanced, capped_simplex
-from qpsvm.program.svm_dual import SVMDual, intercept_group
+from qpsvm.bounds.repair import balance_sides, capped_simplex
+from qpsvm.program.svm_dual import SVMDual, build_intercept_groups
 from qpsvm.space.operators import LowRank
 
 
@@ -106,7 +106,7 @@ def test_quantile_interval_is_the_set_of_minimisers(seed):
     total = weights.sum()
     levels = [rng.uniform(0, total), float(weights[0]), float(weights[:2].sum()), total]
     for level in levels:
-        low, high = quantile_interval(points, weights, level)
+        low, high = find_quantile_interval(points, weights, level)
 
         def value(t, level=level):
             return float(weights @ np.maximum(t - points, 0.0) - level * t)
@@ -131,7 +131,7 @@ def test_intercepts_of_hinges_solve_the_linear_program(seed):
     y[:2] = [1.0, -1.0]
     if seed % 4 == 0:
         C = np.ones(len(u))
-    low, high = quantile_interval(y - u, C, total(C, y > 0))
+    low, high = find_quantile_interval(y - u, C, sum_where(C, y > 0))
 
     def value(b):
         return float(C @ np.maximum(1 - y * (u + b), 0.0))
@@ -155,11 +155,11 @@ def test_balanced_is_feasible_and_leaves_feasible_points_alone(seed):
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(12) % 3, 1.0, -1.0)
     upper = rng.uniform(0.5, 2, 12)
-    a = balanced(rng.normal(size=12) * 2, y, upper)
+    a = balance_sides(rng.normal(size=12) * 2, y, upper)
     assert (a >= 0).all()
     assert (a <= upper).all()
     assert abs(y @ a) <= 1e-14
-    np.testing.assert_allclose(balanced(a, y, upper), a, rtol=1e-14)
+    np.testing.assert_allclose(balance_sides(a, y, upper), a, rtol=1e-14)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -168,7 +168,7 @@ def test_the_terms_of_the_gap_sum_to_it(seed):
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(15, 3)), np.where(np.arange(15) % 2, 1.0, -1.0)
     C = rng.uniform(0.5, 2, 15)
-    alpha = balanced(rng.uniform(-1, 2, 15), y, C)
+    alpha = balance_sides(rng.uniform(-1, 2, 15), y, C)
     w, b, own = rng.normal(size=3), rng.normal(), X.T @ (alpha * y)
     yf = y * (X @ w + b)
     terms = gap_terms(alpha, C, yf, 1.0)
@@ -176,8 +176,8 @@ def test_the_terms_of_the_gap_sum_to_it(seed):
     primal = 0.5 * w @ w + loss
     dual = alpha.sum() - 0.5 * own @ own
     assert (terms >= 0).all()
-    ones = repeated(1.0, 15)
-    svm = SVMDual(LowRank(X), y, ones, C, repeated(0.0, 15), intercept_group(y, "free"))
+    ones = repeat_value(1.0, 15)
+    svm = SVMDual(LowRank(X), y, ones, C, repeat_value(0.0, 15), build_intercept_groups(y, "free"))
     assert gap_sums(svm, alpha, X @ w, b, ones) == pytest.approx((terms.sum(), loss), rel=1e-12)
     assert primal - dual == pytest.approx(0.5 * (w - own) @ (w - own) + terms.sum(), rel=1e-12)
 
@@ -190,11 +190,11 @@ def test_gap_terms_of_a_hard_margin():
 
 def test_relative_gap_is_relative():
     """(CERT.3): with max(1, |D|) below, C = 1e-8 at α = 0 would score 1e-6 while being 100 % off."""
-    assert relative_gap(1e-6, 1e-6, 0.0) == 1.0
-    assert relative_gap(0.0, 0.0, 0.0) == 0.0
-    assert relative_gap(1.0, 0.0, 0.0) == np.inf
-    assert relative_gap(np.inf, np.inf, 1.0) == np.inf
-    assert relative_gap(1e-12, 1e-12, 0.0, floor=1e-3) == pytest.approx(1e-9)
+    assert compute_relative_gap(1e-6, 1e-6, 0.0) == 1.0
+    assert compute_relative_gap(0.0, 0.0, 0.0) == 0.0
+    assert compute_relative_gap(1.0, 0.0, 0.0) == np.inf
+    assert compute_relative_gap(np.inf, np.inf, 1.0) == np.inf
+    assert compute_relative_gap(1e-12, 1e-12, 0.0, floor=1e-3) == pytest.approx(1e-9)
 
 
 def test_a_quantile_of_equal_weights_needs_no_sorting() -> None:
@@ -202,8 +202,8 @@ def test_a_quantile_of_equal_weights_needs_no_sorting() -> None:
     for m in (1, 2, 7, 200):
         points = np.round(rng.normal(size=m), 1)  # with ties
         for level in (0.0, 0.3 * (m // 2), 0.3 * (m // 2) + 0.1, 0.3 * m):
-            shared = quantile_interval(points, repeated(0.3, m), level)
-            assert shared == quantile_interval(points, np.full(m, 0.3), level)
+            shared = find_quantile_interval(points, repeat_value(0.3, m), level)
+            assert shared == find_quantile_interval(points, np.full(m, 0.3), level)
 
 
 @pytest.mark.filterwarnings("error")
@@ -219,10 +219,10 @@ def test_an_alpha_whose_sums_are_beyond_all_floats_is_no_optimum():
 def test_a_point_with_another_alpha_does_not_keep_its_kinds():
     """What a sweep has found of the kinds of rows is not handed on to a point of which it may not be true."""
     problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
-    known = problem.certify([0.0, 0.5, 0.5, 0.0]).changed(kind=np.array([0, 1, 1, 0], dtype=np.int8))
-    assert known.changed(gap=0.5).kind is known.kind
+    known = problem.certify([0.0, 0.5, 0.5, 0.0]).replace(kind=np.array([0, 1, 1, 0], dtype=np.int8))
+    assert known.replace(gap=0.5).kind is known.kind
     for name in ("alpha", "yf", "margin"):
-        assert known.changed(**{name: np.ones(4)}).kind is None
+        assert known.replace(**{name: np.ones(4)}).kind is None
 
 
 @pytest.mark.parametrize("make", [np.array, sp.csr_array])

@@ -11,7 +11,7 @@ from judge import judge_dual
 from stated_machines import drawn_pairs, examined
 
 import qpsvm
-from qpsvm.base.arrays.rounding import column_sums
+from qpsvm.base.arrays.rounding import sum_columns_to_pairs
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.screening import combined_beta, combined_values
 
@@ -25,7 +25,7 @@ def test_column_sums_are_what_rational_numbers_say(seed: int) -> None:
     if seed % 2 and k:
         values = np.concatenate([values, -values * (1 + 1e-15)])
         columns = np.concatenate([columns, columns])
-    high, low, radii = column_sums(columns, values, n)
+    high, low, radii = sum_columns_to_pairs(columns, values, n)
     for j in range(n):
         exact = sum((Fraction(v) for v in values[columns == j]), Fraction(0))
         assert abs(exact - Fraction(high[j]) - Fraction(low[j])) <= Fraction(radii[j])

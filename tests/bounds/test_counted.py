@@ -93,7 +93,7 @@ def test_epsilon_counts_the_columns_that_sparse_samples_get_when_they_are_centre
         shape=(1000, columns + 1),
     )
     space = FeatureSpace(RBF(0.5), X, "free", "raise")
-    assert space.gram.blocks.fast
+    assert space.gram.blocks.is_fast
     near = np.arange(10)
     true = np.exp(-0.5 * (ones[:, None] - ones).astype(np.longdouble) ** 2)
     off = np.abs(space.gram.block(near, near) - true)

@@ -46,7 +46,7 @@ def test_difference_and_size_are_bounds_each(seed: int) -> None:
     """That of the size is at the losses for t − r: with those for t it is more than the objective of each of these."""
     problem = far(seed)
     result = qpsvm.solve(problem, "interior_point", check=False, polish=False)
-    bounds = Bounds(problem.judge.counting.accuracy, problem.svm)
+    bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)
     point = certify(problem.space, problem.svm, result.alpha)
     found, true = bounds.total_gap(point), judge_dual(problem.svm, problem.X, point)
     assert found.difference >= true.primal - true.dual
@@ -60,8 +60,8 @@ def test_rows_that_are_left_out_contribute_nothing(curvature: float) -> None:
     t[8:] += 0.7 * curvature
     problem = Stated(np.eye(16), np.resize([1, -1], 16), upper=0.7, curvature=curvature)
     point = certify(problem.space, problem.svm, np.zeros(16))
-    point = point.changed(alpha=np.tile(np.repeat([0.0, 0.7], 4), 2), slack=t, radius=r)
-    bounds = Bounds(problem.judge.counting.accuracy, problem.svm)
+    point = point.replace(alpha=np.tile(np.repeat([0.0, 0.7], 4), 2), slack=t, radius=r)
+    bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)
     rest = np.setdiff1d(np.arange(16), bounds.total_gap(point).rows)
     assert len(rest)
     assert bounds.terms(point, rest, t[rest], r[rest]) == 0.0
@@ -79,7 +79,7 @@ def test_the_terms_are_no_less_than_their_sum(seed: int, kind: str) -> None:
     point = replace(certify(problem.space, problem.svm, a), alpha=a)
     bends = fractions(np.full(m, curvature))
     for r in np.zeros(m), np.where(t > 0.0, 0.25, 0.1 * np.abs(t)):
-        found = Bounds(problem.judge.counting.accuracy, problem.svm).terms(point, np.arange(m), t, r)
+        found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).terms(point, np.arange(m), t, r)
         ends = [
             [
                 loss(T, upper, bend) + bend * alpha**2 / 2 - alpha * T
@@ -108,11 +108,11 @@ def test_a_surplus_is_paid_for(seed: int | None) -> None:
         off[k] = np.clip(off[k] + rng.choice([0.3, -0.3]), 0, 2)
     point = certify(problem.space, problem.svm, off if a is None else a)
     apart = float(np.linalg.norm(((off - point.alpha) * y) @ problem.space.rows.matrix()))
-    point = point.changed(alpha=off, offset=apart * FEW)
+    point = point.replace(alpha=off, offset=apart * FEW)
     if seed is None:  # where nothing has reached its level
-        point = point.changed(b=0.0, level=0.0, yf=point.yf - y * point.level)
+        point = point.replace(b=0.0, level=0.0, yf=point.yf - y * point.level)
     true = judge_dual(problem.svm, problem.X, point)
-    found = Bounds(problem.judge.counting.accuracy, problem.svm).total_gap(point)
+    found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).total_gap(point)
     assert found.difference >= true.primal - true.dual
 
 
@@ -134,15 +134,18 @@ def test_a_repaired_alpha_leaves_no_surplus(kind: str, n: int) -> None:
     assert ((a >= 0.0) & (a <= svm.upper)).all()
     for part in svm.parts:
         assert dot(fractions(a), fractions(part.column)) == Fraction(part.total)
-        assert Bounds(problem.judge.counting.accuracy, svm)._surplus(certify(problem.space, svm, a), part) == (0.0, 0.0)
+        assert Bounds(problem._certifier.gap_bounder.accuracy, svm)._surplus(certify(problem.space, svm, a), part) == (
+            0.0,
+            0.0,
+        )
 
 
 def test_a_surplus_that_no_row_can_take_makes_no_bound() -> None:
     problem = Stated(np.eye(4), [1, -1, 1, -1], upper=1.0, intercept="free")
     point = certify(problem.space, problem.svm, np.full(4, 0.5))
     for alpha in (np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.5, 0.25, 0.0, 0.0])):
-        found = Bounds(problem.judge.counting.accuracy, problem.svm)._surplus(
-            point.changed(alpha=alpha), problem.svm.parts[0]
+        found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)._surplus(
+            point.replace(alpha=alpha), problem.svm.parts[0]
         )
         assert (found[1] == np.inf) == (alpha[0] == 1.0)
 
@@ -150,9 +153,9 @@ def test_a_surplus_that_no_row_can_take_makes_no_bound() -> None:
 def test_equalities_are_priced_at_their_radius() -> None:
     """(COUNT.5)"""
     problem = Stated(np.eye(4), [1, -1, 1, -1], upper=np.inf)
-    bounds = Bounds(problem.judge.counting.accuracy, problem.svm, np.ones(4, dtype=bool))
+    bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm, np.ones(4, dtype=bool))
     a, t, r = np.array([1.0, 2.0, 0.0, 3.0]), np.array([0.0, -1e-9, 0.0, 1e-9]), np.full(4, 1e-9)
-    point = certify(problem.space, problem.svm, np.ones(4)).changed(alpha=a)
+    point = certify(problem.space, problem.svm, np.ones(4)).replace(alpha=a)
     assert bounds.terms(point, np.arange(4), t, r) >= float(a @ (np.abs(t) + r))
     assert bounds.terms(point, np.arange(4), 9.0 * r, r) == np.inf
 
@@ -162,7 +165,7 @@ def test_an_objective_that_is_a_norm_is_that_of_its_alpha() -> None:
     problem = qpsvm.OneClass(np.random.default_rng(0).standard_normal((9, 2)) + 3.0, nu=0.3, kernel="linear")
     own = problem.space.weights(problem.svm.beta(qpsvm.solve(problem).alpha))
     point = certify(problem.space, problem.svm, qpsvm.solve(problem).alpha, 2.0 * own, np.inf)
-    found = Bounds(problem.judge.counting.accuracy, problem.svm).total_gap(point)
+    found = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).total_gap(point)
     assert 0.4 * float(own @ own) < found.size < 0.5 * float(own @ own)
 
 
@@ -172,14 +175,14 @@ def test_a_penalised_intercept_is_as_far_as_it_may_be(seed: int) -> None:
     rng = np.random.default_rng(seed)
     y = np.where(rng.permutation(9) < 4, 1.0, -1.0)
     problem = Stated(rng.standard_normal((9, 2)), y, 1.0, 3.0, 0.0, "penalised")
-    (group,) = problem.svm.penalised
+    (group,) = problem.svm.penalised_groups
     group = replace(group, ridge=10.0 ** rng.uniform(-3, 3))
     point = certify(problem.space, problem.svm, rng.uniform(0.0, 3.0, 9))
     slope = dot(fractions(point.alpha), fractions(y)) / Fraction(group.ridge)
-    bounds = Bounds(problem.judge.counting.accuracy, problem.svm)
+    bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)
     for level in (0.1, float(slope), 3.0):
         for off in (0.0, 1e-12, 0.5):
-            apart, least = bounds.apart(point.changed(level=level, level_radius=off), group)
+            apart, least = bounds.bound_multiplier_distance(point.replace(level=level, level_radius=off), group)
             ends = [Fraction(level) - Fraction(off), Fraction(level) + Fraction(off)]
             assert all(apart >= abs(end - slope) for end in ends)
             assert all(least <= abs(end) * Fraction(FEW) for end in ends)
@@ -192,10 +195,10 @@ def test_a_ball_is_as_small_as_it_may_be(off: float) -> None:
     point = certify(problem.space, problem.svm, np.array([0.5, 0.5, 0.0]))
     w, level, U = fractions(point.w), Fraction(point.level + 1.0), fractions(problem.svm.upper)
     X = [fractions(x) for x in problem.X]
-    centre = fractions(problem.space.moved(point.w))
+    centre = fractions(problem.space.to_caller_weights(point.w))
     square = dot(w, w) + 2 * level
-    known = point.changed(level=float(level), level_radius=off, slack=None, radius=None)
-    size = Bounds(problem.judge.counting.accuracy, problem.svm).total_gap(known).size
+    known = point.replace(level=float(level), level_radius=off, slack=None, radius=None)
+    size = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm).total_gap(known).size
     for end in (square - 2 * Fraction(off), square + 2 * Fraction(off)):
         t = [(dot(z, z) - end) / 2 for z in ([a - c for a, c in zip(x, centre, strict=True)] for x in X)]
         assert size <= end / 2 + sum(C * max(part, Fraction(0)) for C, part in zip(U, t, strict=True))
@@ -248,7 +251,7 @@ def banded(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
     alpha = feasible(problem.svm, rng.uniform(0.0, 1.0, problem.svm.m))
     beta = problem.svm.beta(alpha)
     point = next(primal_points(problem.space, beta, None)[1])
-    return problem, problem.judge.held, {"a": alpha, "beta": beta, "point": point}, {"b": 0.3 / 7.0}
+    return problem, problem._certifier.restoration, {"a": alpha, "beta": beta, "point": point}, {"b": 0.3 / 7.0}
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -258,7 +261,7 @@ def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int)
     t, r = held._slack(**at, mu=mu)
     assert (held._broken(t, r) == (t + r > 0.0)).all()
     assert held._broken(-0.5 * r, r).all()
-    low, high = held._allowed(**at, mu=mu)
+    low, high = held._bound_intercept(**at, mu=mu)
     assert np.isfinite([low, high]).all()
     for end, column in ((low, held.column[held.rows] > 0), (high, held.column[held.rows] < 0)):
         assert not held._broken(*held._slack(**at, mu={"b": end}))[column].any()
@@ -271,7 +274,7 @@ def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) ->
     t, r = held._slack(**at, mu=mu)
     worst = t == t.max()
     assert t[worst][0] > 0.0
-    moved = held._corrected(at["beta"], at["point"], mu, worst, t, r)
+    moved = held._correct_rows(at["beta"], at["point"], mu, worst, t, r)
     assert not held._broken(*held._slack(at["a"], at["beta"], *moved))[worst].any()
 
 
@@ -279,7 +282,7 @@ def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) ->
 def test_the_room_of_a_point_inside_is_there(seed: int) -> None:
     """(HELD.4) shrinks towards it by as much: exactly what the rows leave, or less."""
     problem, held, _, _ = banded(seed)
-    inner, b, room = held._inside
+    inner, b, room = held._interior_point
     w, Z = fractions(inner.w), rows_of(problem.space.rows.matrix(), problem.svm)
     for k, row in enumerate(held.rows):
         sign, column = (Fraction(float(part[row])) for part in (problem.svm.sign, held.column))

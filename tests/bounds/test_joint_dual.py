@@ -10,10 +10,10 @@ import scipy.optimize
 import scipy.sparse
 
 import qpsvm
-from qpsvm.bounds.all_in_one_repair import capped, feasible, from_free_rows, improved
+from qpsvm.bounds.all_in_one_repair import feasible, from_free_rows, improve_intercepts, project_on_simplex
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.program.losses import block_terms
-from qpsvm.space.operators import Dense, LowRank, coupled
+from qpsvm.program.losses import bound_block_terms
+from qpsvm.space.operators import Dense, LowRank, couple_classes
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -31,11 +31,11 @@ def test_a_repaired_alpha_is_feasible_to_the_last_bit(shared, intercept):
             alpha[rng.integers(n), rng.integers(k)] = (np.nan, np.inf, 1e308)[trial % 9 // 3]
         a = feasible(dual, alpha)
         exact = [[Fraction(value) for value in row] for row in a.tolist()]
-        assert not a[dual.own].any()
+        assert not a[dual.own_class_mask].any()
         assert (a >= 0.0).all()
         for row, cap in zip(exact, upper.tolist(), strict=True):
             assert (sum(row) if shared else max(row)) <= Fraction(cap)
-        beta = dual.beta(a)
+        beta = dual.compute_beta(a)
         for i, row in enumerate(exact):
             assert Fraction(beta[i, label[i]]) == sum(row)
         if intercept == "free":
@@ -57,7 +57,7 @@ def test_what_is_at_its_bound_stays_there_as_far_as_the_balance_allows():
 def test_projection_onto_a_capped_simplex():
     rng = np.random.default_rng(3)
     a, mass = rng.normal(size=(50, 4)), rng.uniform(0.1, 3.0, 50)
-    x = capped(a, mass)
+    x = project_on_simplex(a, mass)
     assert np.allclose(x.sum(axis=1), mass)
     theta = (a - x).max(axis=1, where=x > 0.0, initial=-np.inf)
     assert (x >= np.maximum(a - theta[:, None], 0.0) - 1e-12).all()
@@ -71,7 +71,7 @@ def test_coupled_classes_are_what_they_say():
     directions = np.eye(k)[label[sample]] - np.eye(k)[rival]
     whole = (Z @ Z.T)[np.ix_(sample, sample)] * (directions @ directions.T)
     for base in (LowRank(Z), Dense(Z @ Z.T)):
-        P = coupled(base, sample, label[sample], rival, k)
+        P = couple_classes(base, sample, label[sample], rival, k)
         assert isinstance(P, LowRank) == isinstance(base, LowRank)
         s, x = rng.uniform(0.5, 2.0, len(sample)), rng.normal(size=(len(sample), 2))
         scaled = P.congruence(s)
@@ -92,28 +92,32 @@ def test_free_intercepts_are_as_good_as_those_of_a_linear_program(machine):
         labels = np.arange(n) % k
         X = 1.5 * rng.normal(size=(k, 3))[labels] + rng.normal(size=(n, 3))
         problem = machine(X, labels, C=0.3)
-        dual, star = problem.joint, qpsvm.solve(problem, tol=1e-9).alpha.reshape(n, -1)
+        dual, star = problem._all_in_one_dual, qpsvm.solve(problem, tol=1e-9).alpha.reshape(n, -1)
         a = feasible(dual, star * (1.0 + 1e-6 * rng.normal(size=star.shape)))
-        beta = dual.beta(a)
+        beta = dual.compute_beta(a)
         u = X @ (X.T @ beta)
         half = 0.5 * float((beta * u).sum())
         below = dual.level * float(a.sum()) - 2.0 * half  # what no loss at this w is less than
-        b = improved(dual, u, from_free_rows(dual, a, u), below)
-        loss, least = (float(dual.losses(dual.missing(u + at)).sum()) for at in (b, by_program(dual, u)))
+        b = improve_intercepts(dual, u, from_free_rows(dual, a, u), below)
+        loss, least = (
+            float(dual.compute_losses(dual.compute_shortfalls(u + at)).sum()) for at in (b, by_program(dual, u))
+        )
         assert loss - below <= 1.02 * (least - below) + 1e-12 * loss
 
 
 def by_program(dual, u):
     """Intercepts that minimise the losses for ⟨w_c, φ(x_i)⟩ (n, k), by HiGHS: (k,)."""
-    k, (i, c) = dual.k, np.nonzero(~dual.own)
+    k, (i, c) = dual.k, np.nonzero(~dual.own_class_mask)
     m = len(i)
-    slack, row = (i if dual.shared else np.arange(m)), np.arange(m)
-    cost = np.append(np.zeros(k), dual.upper if dual.shared else dual.upper[i])
+    slack, row = (i if dual.has_shared_slack else np.arange(m)), np.arange(m)
+    cost = np.append(np.zeros(k), dual.upper if dual.has_shared_slack else dual.upper[i])
     rows, columns = np.tile(row, 3), np.concatenate([dual.label[i], c, k + slack])
     A = scipy.sparse.csr_array((np.repeat([-1.0, 1.0, -1.0], m), (rows, columns)), (m, len(cost)))
     bounds = [(None, None)] * k + [(0.0, None)] * (len(cost) - k)
     tight = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-    return scipy.optimize.linprog(cost, A, -dual.missing(u)[i, c], bounds=bounds, method="highs", options=tight).x[:k]
+    return scipy.optimize.linprog(
+        cost, A, -dual.compute_shortfalls(u)[i, c], bounds=bounds, method="highs", options=tight
+    ).x[:k]
 
 
 def test_the_terms_of_a_block_are_bounded_whatever_its_rows_lack():
@@ -127,7 +131,7 @@ def test_the_terms_of_a_block_are_bounded_whatever_its_rows_lack():
             / 2**20
         )
         t, r = rng.normal(size=m), 10.0 ** rng.uniform(-8, 0, m)
-        found = block_terms(alpha, t - r, t + r, U, np.zeros(m), block)
+        found = bound_block_terms(alpha, t - r, t + r, U, np.zeros(m), block)
         for at in (t - r, t + r, t + r * rng.choice([-1.0, 1.0], m)):
             for B, bound in enumerate(found.tolist()):
                 part = slice(block * B, block * (B + 1))

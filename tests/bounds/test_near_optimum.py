@@ -159,8 +159,8 @@ def judged(seed):
     rng = np.random.default_rng(seed)
     problem, Q, level, upper, bend, column, sign, index, KT, one, (T, more) = problem_of(rng)
     best = qpsvm.solve(problem, tol=1e-12, check=False)
-    alpha = np.where(np.tile(best.kind == 0, problem.sides), 0.0, best.alpha)
-    if problem.sides == 1 and problem.own == ("C",) and not any(bend):
+    alpha = np.where(np.tile(best.kind == 0, problem._variables_per_sample), 0.0, best.alpha)
+    if problem._variables_per_sample == 1 and problem._hyperparameters == ("C",) and not any(bend):
         alpha = np.where(best.kind == 2, best.upper, alpha)
     alpha = [u if a >= float(u) else Fraction(float(a)) for a, u in zip(alpha, upper, strict=True)]
     found = optimum(Q, level, upper, bend, column, alpha)
@@ -185,7 +185,7 @@ def judged(seed):
             assert np.isinf(least) or Fraction(least) <= value + ends[0]
             assert np.isinf(most) or Fraction(most) >= value + ends[1]
         count[0] += len(low)
-        count[1] += int((result.proven(T, **more) if problem.learns == "labels" else np.isfinite(low)).sum())
+        count[1] += int((result.proven(T, **more) if problem._target_kind == "labels" else np.isfinite(low)).sum())
     return count
 
 
@@ -236,7 +236,7 @@ def test_every_machine_has_bounds_that_hold_and_that_say_something(name, kernel)
     assert (low <= f).all()
     assert (f <= high).all()
     assert np.median(high - low) <= 1e-3 * np.abs(f).max()
-    within = {"within": 0.05} if problem.learns in ("numbers", "ranks") else {}
+    within = {"within": 0.05} if problem._target_kind in ("numbers", "ranks") else {}
     near = np.sort(f, axis=1)[:, -1] - np.sort(f, axis=1)[:, -2] if f.ndim == 2 else np.abs(f)
     assert best.proven(NEW, **within)[near > 1e-9].mean() >= 0.95  # the program of some classes is symmetric in them
     own = np.asarray(best.alpha)

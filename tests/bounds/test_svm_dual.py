@@ -20,17 +20,17 @@ from scipy.optimize import minimize_scalar
 from stated_machines import Stated, drawn, examined
 
 import qpsvm
-from qpsvm.base.arrays.frozen import repeated
+from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.certify import certify
 from qpsvm.bounds.polish import polish
-from qpsvm.bounds.repair import balanced, feasible
+from qpsvm.bounds.repair import balance_sides, feasible
 from qpsvm.bounds.rounding_bound import Counting
 from qpsvm.program import losses
-from qpsvm.program.svm_dual import Group, Part, SVMDual, intercept_group
+from qpsvm.program.svm_dual import DualGroup, DualPart, SVMDual, build_intercept_groups
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.space import FeatureSpace
 from qpsvm.space.operators import LowRank
@@ -64,20 +64,25 @@ def drawn_dual(seed: int, kind: str, size: float = 1.0) -> tuple[SVMDual, Any, F
     sign = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0) if rows is None else np.repeat([1.0, -1.0], n)
     level = rng.choice([-1.0, 0.0, 0.5, 1.0, 2.0], m)
     if seed % 3 == 0:
-        level = repeated(float(rng.choice([0.0, 1.0])), m)
+        level = repeat_value(float(rng.choice([0.0, 1.0])), m)
     upper, curvature = prices(rng, m, size)
-    free = (Group("balance", "b", sign),)
+    free = (DualGroup("balance", "b", sign),)
     mass = float(0.25 * np.where(np.isfinite(upper), upper, size)[sign > 0].min())
-    total = Group("nu", "rho", repeated(-1.0, m), -mass)
+    total = DualGroup("nu", "rho", repeat_value(-1.0, m), -mass)
     groups = {
-        "none": (), "free": free, "penalised": intercept_group(sign, "penalised"), "balance and total": (*free, total),
-        "total": (total,), "doubled": free, "doubled and total": (*free, total),
-    }[kind]  # fmt: skip
+        "none": (),
+        "free": free,
+        "penalised": build_intercept_groups(sign, "penalised"),
+        "balance and total": (*free, total),
+        "total": (total,),
+        "doubled": free,
+        "doubled and total": (*free, total),
+    }[kind]
     if kind == "penalised" and seed % 2:
         groups = (replace(groups[0], ridge=0.375),)
     intercept: Any = "penalised" if kind == "penalised" else "free" if groups and groups[0] is free[0] else None
     space = FeatureSpace(Linear(), X, intercept, "raise")
-    return SVMDual(space.centred, sign, level, upper, curvature, groups, rows), X, space
+    return SVMDual(space.centred_gram, sign, level, upper, curvature, groups, rows), X, space
 
 
 # --- (GAP.1) ----------------------------------------------------------------------------------------------------------
@@ -109,7 +114,7 @@ def test_the_gap_is_a_sum_of_terms_that_are_not_negative(seed: int, kind: str) -
     apart = [x - y for x, y in zip(w, own, strict=True)]
     terms = exact_terms(svm, X, alpha, w, mu)
     difference = dot(apart, apart) / 2 + sum(g for _, g in terms)
-    for group in svm.penalised:
+    for group in svm.penalised_groups:
         ridge = Fraction(group.ridge)
         slope = (dot(fractions(group.column), alpha) - Fraction(group.total)) / ridge
         difference += ridge * (mu[group.multiplier] - slope) ** 2 / 2
@@ -117,7 +122,7 @@ def test_the_gap_is_a_sum_of_terms_that_are_not_negative(seed: int, kind: str) -
     primal, dual = values_of(svm, X, alpha, w, mu)
     assert primal - dual == difference
     t = np.array([float(t) for t, _ in terms])
-    computed = losses.gap_term(a, t, svm.upper, svm.curvature)
+    computed = losses.compute_gap_term(a, t, svm.upper, svm.curvature)
     np.testing.assert_allclose(computed, [float(g) for _, g in terms], rtol=1e-12, atol=1e-15)
 
 
@@ -146,7 +151,7 @@ def test_any_alpha_becomes_a_pair_whose_gap_is_no_less_than_the_exact_one(seed: 
         assert point.primal >= point.dual
     assert certificate.gap >= verdict.gap
     difference = float(measured.terms.sum()) + 0.5 * measured.offset**2
-    for group in svm.penalised:
+    for group in svm.penalised_groups:
         slope = (float(group.column @ measured.alpha) - group.total) / group.ridge
         difference += 0.5 * group.ridge * (measured.level - slope) ** 2
     assert measured.primal - measured.dual == pytest.approx(difference, rel=1e-9, abs=1e-12 * abs(measured.primal))
@@ -156,7 +161,7 @@ def test_a_row_at_its_bound_is_settled_from_the_knee_on_even_where_others_have_n
     """The row with α = U = 1 falls short by less than δU = 8, and costs (t − 8)²/16 there: that was left out."""
     problem = Stated([[1.0], [-1.0]], [1, -1], 5.0, upper=[1.0, np.inf], curvature=[8.0, 1.0])
     certificate = problem.certify([1.0, 1.0])
-    assert 0.0 < certificate.short[0] < 8.0
+    assert 0.0 < certificate.violation[0] < 8.0
     assert certificate.gap >= judge_dual(problem.svm, problem.X, certificate).gap > 0.01
 
 
@@ -172,7 +177,7 @@ def test_a_vanishing_w_is_no_excuse_for_an_alpha_that_costs_by_itself(intercept:
 
 def test_the_dual_value_counts_the_penalised_multiplier() -> None:
     svm, X, space = drawn_dual(6, "penalised")
-    svm = replace(svm, level=repeated(0.0, svm.m))
+    svm = replace(svm, level=repeat_value(0.0, svm.m))
     point = certify(space, svm, np.arange(svm.m) / 8.0)
     assert point.dual == pytest.approx(float(judge_dual(svm, X, point).dual), rel=1e-12)
 
@@ -189,8 +194,8 @@ def test_alpha_is_zero_and_so_is_the_optimum() -> None:
 def test_the_column_of_a_group_may_have_any_size(factor: float) -> None:
     """What a surplus of column·α is repaired by is column times as much α."""
     svm, X, space = drawn_dual(1, "total")
-    column = repeated(-factor, svm.m)
-    svm = replace(svm, groups=(Group("nu", "rho", column, factor * svm.groups[0].total),))
+    column = repeat_value(-factor, svm.m)
+    svm = replace(svm, groups=(DualGroup("nu", "rho", column, factor * svm.groups[0].total),))
     for step in (0.0, 1e-12, 1e-9):
         certificate = certify(space, svm, np.full(svm.m, 0.1))
         off = replace(certificate, alpha=np.maximum(certificate.alpha * (1.0 + step), 0.0))
@@ -199,11 +204,11 @@ def test_the_column_of_a_group_may_have_any_size(factor: float) -> None:
 
 
 def test_groups_that_cannot_be_told_apart_are_refused() -> None:
-    ones = repeated(1.0, 4)
+    ones = repeat_value(1.0, 4)
     columns = np.array([1.0, 1.0, 2.0, 2.0])
     svm = SVMDual(
-        LowRank(np.ones((4, 1))), ones, ones, ones, repeated(0.0, 4),
-        (Group("one", "a", columns, 1.0), Group("other", "c", 2.0 * columns, 2.0)),
+        LowRank(np.ones((4, 1))), ones, ones, ones, repeat_value(0.0, 4),
+        (DualGroup("one", "a", columns, 1.0), DualGroup("other", "c", 2.0 * columns, 2.0)),
     )  # fmt: skip
     with pytest.raises(UnsupportedError, match="one, other"):
         _ = svm.parts
@@ -223,7 +228,7 @@ def test_over_a_kernel_matrix_too(seed: int, kind: str) -> None:
             level=rng.choice([0.5, 1.0, 2.0], svm.m),
         )  # fmt: skip
     space = FeatureSpace(Precomputed(), X @ X.T, space.intercept, "raise")
-    svm = replace(svm, gram=space.centred)
+    svm = replace(svm, gram=space.centred_gram)
     start = certify(space, svm, rng.uniform(-0.5, 1.5, svm.m) * size)
     for point in (start, polish(svm, start, lambda a: certify(space, svm, a))):
         found = Counting(Accuracy(space), svm).with_rounding_bound(point, 0.0)
@@ -237,7 +242,7 @@ def test_over_a_kernel_matrix_too(seed: int, kind: str) -> None:
 # --- one multiplier ---------------------------------------------------------------------------------------------------
 
 
-def one_part(seed: int) -> tuple[SVMDual, Part, Any]:
+def one_part(seed: int) -> tuple[SVMDual, DualPart, Any]:
     """A dual with one group, whose column may have any numbers and zeros, a ridge or none, a total, some hard rows."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 9))
@@ -253,7 +258,7 @@ def one_part(seed: int) -> tuple[SVMDual, Part, Any]:
     total = float(rng.choice([0.0, 0.5])) * float(min(weights[column > 0].sum(), weights[column < 0].sum()))
     svm = SVMDual(
         LowRank(np.zeros((m, 1))), np.where(np.arange(m) % 2, 1.0, -1.0), rng.choice([-1.0, 0.0, 0.5, 2.0], m),
-        upper, curvature, (Group("one", "mu", column, total, ridge),),
+        upper, curvature, (DualGroup("one", "mu", column, total, ridge),),
     )  # fmt: skip
     return svm, svm.parts[0], rng.integers(-8, 9, m) / 4.0
 
@@ -304,7 +309,7 @@ def test_the_interval_of_a_multiplier_is_the_set_of_its_minimisers(seed: int) ->
     for outside in (low - 1e-3, high + 1e-3):
         if math.isfinite(outside):
             assert float(cost(svm, u, Fraction(outside))) > best
-    if svm.hard is None:
+    if svm.hard_rows is None:
         near = minimize_scalar(lambda x: float(cost(svm, u, Fraction(x))), bracket=(low - 1.0, low + 1.0))
         assert best <= near.fun + 1e-9 * scale
 
@@ -312,19 +317,23 @@ def test_the_interval_of_a_multiplier_is_the_set_of_its_minimisers(seed: int) ->
 def test_hard_rows_alone_leave_the_multiplier_to_its_total() -> None:
     """Nothing but eθ is left between two hard rows: it is least at an end."""
     for total, expected in ((0.0, (-1.0, 2.0)), (1.0, (-1.0, -1.0)), (-1.0, (2.0, 2.0))):
-        group = Group("one", "mu", np.array([1.0, -1.0]), total)
+        group = DualGroup("one", "mu", np.array([1.0, -1.0]), total)
         svm = SVMDual(
-            LowRank(np.zeros((2, 1))), repeated(1.0, 2), np.array([-1.0, -2.0]), repeated(np.inf, 2), repeated(0.0, 2),
+            LowRank(np.zeros((2, 1))),
+            repeat_value(1.0, 2),
+            np.array([-1.0, -2.0]),
+            repeat_value(np.inf, 2),
+            repeat_value(0.0, 2),
             (group,),
-        )  # fmt: skip
+        )
         assert levels.interval(svm, svm.parts[0], levels.reaches(svm, svm.parts[0], np.zeros(2))) == expected
 
 
 def test_hard_rows_that_touch_meet_in_a_point_and_those_that_cross_in_none() -> None:
     for missing, expected in ((0.0, (1.0, 1.0)), (0.5, None)):
         svm = SVMDual(
-            LowRank(np.zeros((2, 1))), np.array([1.0, -1.0]), np.array([1.0 + missing, -1.0]), repeated(np.inf, 2),
-            repeated(0.0, 2), (Group("one", "mu", np.array([1.0, -1.0])),),
+            LowRank(np.zeros((2, 1))), np.array([1.0, -1.0]), np.array([1.0 + missing, -1.0]), repeat_value(np.inf, 2),
+            repeat_value(0.0, 2), (DualGroup("one", "mu", np.array([1.0, -1.0])),),
         )  # fmt: skip
         assert levels.interval(svm, svm.parts[0], levels.reaches(svm, svm.parts[0], np.zeros(2))) == expected
 
@@ -334,8 +343,8 @@ def test_soft_rows_that_give_way_leave_the_multiplier_to_the_hard_ones(total: fl
     """e is more than the soft rows can hold: θ goes as far as the hard rows let it."""
     column = np.array([1.0, -1.0, 1.0, -1.0])
     svm = SVMDual(
-        LowRank(np.zeros((4, 1))), repeated(1.0, 4), np.array([-3.0, -4.0, 0.0, 0.0]),
-        np.array([np.inf, np.inf, 1.0, 1.0]), repeated(0.0, 4), (Group("one", "mu", column, total),),
+        LowRank(np.zeros((4, 1))), repeat_value(1.0, 4), np.array([-3.0, -4.0, 0.0, 0.0]),
+        np.array([np.inf, np.inf, 1.0, 1.0]), repeat_value(0.0, 4), (DualGroup("one", "mu", column, total),),
     )  # fmt: skip
     end = -3.0 if total > 0 else 4.0
     assert levels.interval(svm, svm.parts[0], levels.reaches(svm, svm.parts[0], np.zeros(4))) == (end, end)
@@ -344,7 +353,7 @@ def test_soft_rows_that_give_way_leave_the_multiplier_to_the_hard_ones(total: fl
 def test_averaging_leaves_out_rows_that_the_group_has_no_part_in() -> None:
     svm, part, u = one_part(0)
     column = np.where(np.arange(svm.m) < 2, part.column, 0.0)
-    svm = replace(svm, groups=(Group("one", "mu", column),))
+    svm = replace(svm, groups=(DualGroup("one", "mu", column),))
     alpha = np.where(np.isfinite(svm.upper), 0.5 * svm.upper, 1.0)
     found = levels.average(svm, svm.parts[0], levels.reaches(svm, svm.parts[0], u), alpha)
     assert found is not None
@@ -375,10 +384,10 @@ def test_repair_ends_in_the_set_and_stays_there(seed: int, kind: str) -> None:
 @pytest.mark.parametrize("caps", [1.0, np.inf])
 def test_a_mass_is_reached_from_below_whatever_the_sign_of_its_column(sign: float, caps: float) -> None:
     """1ᵀα = 2 and −1ᵀα = −2 are one equality."""
-    ones = repeated(1.0, 5)
+    ones = repeat_value(1.0, 5)
     svm = SVMDual(
-        LowRank(np.ones((5, 1))), ones, repeated(0.0, 5), repeated(caps, 5), repeated(0.0, 5),
-        (Group("total", "rho", repeated(sign, 5), 2.0 * sign),),
+        LowRank(np.ones((5, 1))), ones, repeat_value(0.0, 5), repeat_value(caps, 5), repeat_value(0.0, 5),
+        (DualGroup("total", "rho", repeat_value(sign, 5), 2.0 * sign),),
     )  # fmt: skip
     for start in (np.zeros(5), np.arange(5.0), np.full(5, 0.1)):
         alpha = feasible(svm, start)
@@ -392,7 +401,7 @@ def test_the_lighter_side_is_raised_where_emptying_the_heavier_one_is_not_enough
     column = np.array([1.0, 2.0, 0.0, -1.0, -0.5])
     for upper in (np.full(5, 4.0), np.full(5, np.inf)):
         for start in (np.zeros(5), np.ones(5), np.array([3.0, 3.0, 0.0, 0.0, 0.5])):
-            alpha = balanced(start, column, upper, mass)
+            alpha = balance_sides(start, column, upper, mass)
             assert (alpha >= 0).all()
             assert (alpha <= upper).all()
             assert column @ alpha == pytest.approx(mass, abs=1e-13)
@@ -416,8 +425,8 @@ def test_losses_and_terms_are_those_of_fractions_at_any_size() -> None:
                     continue
                 vectors = [np.array([value]) for value in (t, upper, bend, alpha)]
                 with np.errstate(over="ignore"):
-                    psi = float(losses.loss(*vectors[:3])[0])
-                    g = float(losses.gap_term(vectors[3], vectors[0], *vectors[1:3])[0])
+                    psi = float(losses.compute_loss(*vectors[:3])[0])
+                    g = float(losses.compute_gap_term(vectors[3], vectors[0], *vectors[1:3])[0])
                 exact = loss(Fraction(t), upper, Fraction(bend))
                 a = Fraction(alpha)
                 term = exact + Fraction(bend) * a * a / 2 - a * Fraction(t)
@@ -436,7 +445,7 @@ def test_losses_and_terms_are_those_of_fractions_at_any_size() -> None:
 def test_a_term_is_not_lost_where_its_square_would_be() -> None:
     """(t − δα)² underflows, and (t − δα)²/(2δ) is an ordinary number."""
     t, upper, bend = np.array([1e-170]), np.array([np.inf]), np.array([1e-200])
-    assert losses.gap_term(np.zeros(1), t, upper, bend)[0] == pytest.approx(5e-141, rel=1e-12, abs=0.0)
+    assert losses.compute_gap_term(np.zeros(1), t, upper, bend)[0] == pytest.approx(5e-141, rel=1e-12, abs=0.0)
 
 
 @pytest.mark.parametrize("upper", [0.5, 3.0])
@@ -444,9 +453,9 @@ def test_a_term_is_not_lost_where_its_square_would_be() -> None:
 def test_the_loss_is_continuous_at_its_knee(upper: float, bend: float) -> None:
     knee = upper * bend
     sides = np.array([np.nextafter(knee, 0.0), knee, np.nextafter(knee, np.inf)])
-    values = losses.loss(sides, np.full(3, upper), np.full(3, bend))
+    values = losses.compute_loss(sides, np.full(3, upper), np.full(3, bend))
     np.testing.assert_allclose(values, 0.5 * upper * knee, rtol=1e-14)
-    terms = losses.gap_term(np.full(3, upper), sides, np.full(3, upper), np.full(3, bend))
+    terms = losses.compute_gap_term(np.full(3, upper), sides, np.full(3, upper), np.full(3, bend))
     assert (terms <= 1e-28 * upper * knee).all()
 
 

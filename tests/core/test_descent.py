@@ -13,7 +13,7 @@ from pairwise import cover_pairs
 
 from qpsvm import core
 from qpsvm.program.losses import Loss
-from qpsvm.solvers.linear.descent import Pace
+from qpsvm.solvers.linear.descent import DescentPace
 from qpsvm.solvers.linear.solve import solve_linear
 
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="the compiled core is not there")
@@ -60,8 +60,8 @@ def descend(X, y, loss, unit=1.0, free=False, c=0.0, passes=10**6, work=10**12, 
 
 def gap_of(X, y, loss, alpha, w, b):
     """P − D of (DESCENT.1) for w = w(α), in other words than the loop's."""
-    r = loss.residuals(y * (X @ w + b))
-    return loss.loss(r) + loss.conjugate(alpha) - float(alpha @ r)
+    r = loss.compute_residuals(y * (X @ w + b))
+    return loss.sum_losses(r) + loss.sum_conjugates(alpha) - float(alpha @ r)
 
 
 @pytest.mark.usefixtures("level")
@@ -77,7 +77,7 @@ def test_it_ends_at_the_optimum(name, kind, unit):
     np.testing.assert_allclose(w, X.T @ (y * alpha), atol=1e-9)
     assert b == pytest.approx(unit * float(y @ alpha), abs=1e-9)
     assert 0.0 <= gap <= 1e-9 * abs(dual)
-    assert dual == pytest.approx(loss.worth(alpha) - 0.5 * float(w @ w) - 0.5 * b * b, rel=1e-9)
+    assert dual == pytest.approx(loss.compute_dual_value(alpha) - 0.5 * float(w @ w) - 0.5 * b * b, rel=1e-9)
     assert gap_of(X, y, loss, alpha, w, b) <= 1e-8 * abs(dual)
 
 
@@ -85,7 +85,7 @@ def test_it_ends_at_the_optimum(name, kind, unit):
 def test_a_free_intercept_balances_alpha(name):
     X, y = table()
     loss = LOSSES[name]
-    signs = y if loss.one_sided else np.ones(60)
+    signs = y if loss.is_one_sided else np.ones(60)
     alpha, w, (b, _, _, done, _, dual) = descend(X, signs, loss, 2.0, free=True)
     assert done
     assert abs(float(signs @ alpha)) <= 1e-4 * float(np.abs(alpha).sum())
@@ -99,7 +99,7 @@ def test_features_that_are_alike_take_no_more_passes(name, free):
     X, y = table(d=12)
     X = X + 6.0 * X[:, :1]  # one α after the other takes thousands
     loss = LOSSES[name]
-    signs = y if loss.one_sided else np.ones(60)
+    signs = y if loss.is_one_sided else np.ones(60)
     alpha, w, (b, passes, work, done, _, dual) = descend(X, signs, loss, free=free, tol=1e-8)
     assert done
     assert passes <= 2000
@@ -225,18 +225,18 @@ def test_what_cannot_be_written_is_refused():
 
 def test_a_wrong_beginning_costs_half_of_what_would_have_been_right():
     for rate in (1.0, 0.999, 0.9):
-        pace, spent, gap = Pace(1000.0, 1e-6), 0.0, 1.0
+        pace, spent, gap = DescentPace(1000.0, 1e-6), 0.0, 1.0
         while spent < 1e6:
             spent, gap = spent + 100.0, gap * rate
-            if not pace.goes_on(100.0, gap):
+            if not pace.should_continue(100.0, gap):
                 break
         assert spent <= (500.0 if rate > 0.9 else 15_000.0)
 
 
 def test_what_gains_fast_enough_goes_on():
-    pace, gap = Pace(1000.0, 1e-6), 1.0
+    pace, gap = DescentPace(1000.0, 1e-6), 1.0
     for _ in range(20):
         gap *= 0.2
-        assert pace.goes_on(100.0, gap)
-    assert not pace.goes_on(1000.0, gap)  # it stands still
-    assert not Pace(1.0, 1e-6).goes_on(1.0, np.nan)
+        assert pace.should_continue(100.0, gap)
+    assert not pace.should_continue(1000.0, gap)  # it stands still
+    assert not DescentPace(1.0, 1e-6).should_continue(1.0, np.nan)

@@ -17,9 +17,9 @@ from each import for_each
 from pairwise import cover_pairs
 
 from qpsvm import core
-from qpsvm.base.resources.progress import Clock, held
+from qpsvm.base.resources.progress import Clock, defer_interrupt
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.loop import Samples, working_set_loop
+from qpsvm.solvers.kernel.loop import KernelSamples, run_working_set_loop
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial
 
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="the core is not there")
@@ -43,8 +43,8 @@ def stated(kind: str, y: np.ndarray, t: np.ndarray, C: float = 2.0) -> KernelDua
     n, zero = len(y), np.zeros(len(y))
     weight = 0.5 + np.arange(n) % 3
     if kind in ("svc", "weighted", "linear term"):
-        dual = KernelDual.of_hinges(y, C * (np.ones(n) if kind == "svc" else weight))
-        return dual if kind != "linear term" else KernelDual(dual.high, t, dual.low, outside=0.3 * C, total=0.0)
+        dual = KernelDual.from_hinges(y, C * (np.ones(n) if kind == "svc" else weight))
+        return dual if kind != "linear term" else KernelDual(dual.high, t, dual.low, fixed_sum=0.3 * C, total=0.0)
     if kind == "svr":
         return KernelDual(np.full(n, C), t, np.full(n, -C), np.full(n, 0.1))
     if kind == "lopsided svr":
@@ -77,7 +77,7 @@ def violation(problem: KernelDual, K: np.ndarray, beta: np.ndarray) -> float:
 def feasible(problem: KernelDual, beta: np.ndarray) -> bool:
     """In fractions: the box exactly, and the sums to rounding."""
     assert ((beta >= problem.low) & (beta <= problem.high)).all()
-    total = float(sum(map(Fraction, beta), Fraction(0)) + Fraction(problem.outside) - Fraction(problem.total))
+    total = float(sum(map(Fraction, beta), Fraction(0)) + Fraction(problem.fixed_sum) - Fraction(problem.total))
     room = 1e-13 * max(problem.total_penalty, 1.0)
     if problem.mass is None:
         return abs(total) <= room
@@ -92,13 +92,13 @@ def test_every_machine_at_every_level(n: int, kind: str, single: bool) -> None:
     K, y, t = table(n, n)
     K = K.astype(np.float32) if single else K
     problem = stated(kind, y, t)
-    found = working_set_loop(problem, K, TOL)
-    assert found.finished
+    found = run_working_set_loop(problem, K, TOL)
+    assert found.converged
     assert feasible(problem, found.beta)
     assert found.u is not None
     np.testing.assert_allclose(found.u, K.astype(float) @ found.beta, atol=1e-10)
-    tubed = problem.mass is not None and problem.kinked
-    if not tubed or problem.edges(found.u).tube > 0.0:
+    tubed = problem.mass is not None and problem.has_kink
+    if not tubed or problem.compute_edges(found.u).tube > 0.0:
         assert violation(problem, K, found.beta) <= 1.01 * TOL + 1e-10
 
 
@@ -108,12 +108,12 @@ def test_from_any_start_to_the_same_optimum(kind: str) -> None:
     """And from the optimum itself, whose u is known, in no iteration."""
     K, y, t = table(90, 4)
     problem = stated(kind, y, t)
-    first = working_set_loop(problem, K, TOL)
-    rough = problem.balanced(np.random.default_rng(1).uniform(problem.low, problem.high))
-    other = working_set_loop(problem, K, TOL, start=rough)
-    assert other.finished
+    first = run_working_set_loop(problem, K, TOL)
+    rough = problem.make_feasible(np.random.default_rng(1).uniform(problem.low, problem.high))
+    other = run_working_set_loop(problem, K, TOL, start=rough)
+    assert other.converged
     np.testing.assert_allclose(other.beta, first.beta, atol=1e-3)
-    again = working_set_loop(problem, K, TOL, start=first.beta, u=first.u)
+    again = run_working_set_loop(problem, K, TOL, start=first.beta, u=first.u)
     assert again.iterations <= 1
 
 
@@ -122,10 +122,10 @@ def test_as_libsvm_to_its_tolerance(kind: str, monkeypatch: pytest.MonkeyPatch) 
     """The fallback minimises the same."""
     K, y, t = table(120, 5)
     problem = stated(kind, y, t)
-    ours = working_set_loop(problem, K, TOL)
+    ours = run_working_set_loop(problem, K, TOL)
     with monkeypatch.context() as patch:
         patch.setattr(core, "compiled", None)
-        theirs = working_set_loop(problem, K, TOL)
+        theirs = run_working_set_loop(problem, K, TOL)
     np.testing.assert_allclose(ours.beta, theirs.beta, atol=1e-3)
 
 
@@ -160,9 +160,9 @@ def test_degenerate_matrices_end(what: str, C: float, kind: str, single: bool) -
         K = K.astype(np.float32) if single else K
     problem = stated(kind, y, t, C)
     with np.errstate(invalid="ignore", over="ignore"):
-        found = working_set_loop(problem, K, 1e-3, most=20_000)
+        found = run_working_set_loop(problem, K, 1e-3, most=20_000)
         assert feasible(problem, found.beta)
-        if found.finished and np.isfinite(K).all():
+        if found.converged and np.isfinite(K).all():
             assert violation(problem, K, found.beta) <= 1.1e-3 + 1e-12 * C * float(np.abs(K).max())
 
 
@@ -175,10 +175,10 @@ def test_a_matrix_that_is_no_number_is_never_finished(bad: float) -> None:
             spoilt = K.copy()
             spoilt[where] = spoilt[where[::-1]] = bad
             with np.errstate(invalid="ignore"):
-                found = working_set_loop(stated(kind, y, t), spoilt, TOL, most=10_000)
+                found = run_working_set_loop(stated(kind, y, t), spoilt, TOL, most=10_000)
             assert feasible(stated(kind, y, t), found.beta)
             touched = found.beta[where[0]] != 0 or found.beta[where[1]] != 0
-            assert not (found.finished and touched)
+            assert not (found.converged and touched)
 
 
 @at_every_level
@@ -187,8 +187,8 @@ def test_a_box_of_no_width_stays() -> None:
     problem = stated("svr", y, t)
     low, high = problem.low.copy(), problem.high.copy()
     low[:10] = high[:10] = np.where(np.arange(10) % 2 == 0, 0.5, -0.5)
-    found = working_set_loop(KernelDual(high, t, low, problem.tube), K, TOL)
-    assert found.finished
+    found = run_working_set_loop(KernelDual(high, t, low, problem.tube), K, TOL)
+    assert found.converged
     assert (found.beta[:10] == low[:10]).all()
 
 
@@ -225,19 +225,19 @@ def test_what_is_wrong_is_refused() -> None:
 def endless(n: int = 3000) -> tuple[KernelDual, np.ndarray]:
     """A problem that takes minutes."""
     K, y, _ = table(n, 1)
-    return KernelDual.of_hinges(y, np.full(n, 1e9)), K
+    return KernelDual.from_hinges(y, np.full(n, 1e9)), K
 
 
 def test_the_clock_and_the_limit_end_it() -> None:
     """Also where rows are evaluated, and hardly any kept."""
     problem, K = endless()
-    for data in (K, Samples(RBF(0.1), samples(len(K), 5), 10**6)):
+    for data in (K, KernelSamples(RBF(0.1), samples(len(K), 5), 10**6)):
         began = time.process_time()
-        found = working_set_loop(problem, data, 1e-12, clock=Clock(0.2))
-        assert not found.finished
+        found = run_working_set_loop(problem, data, 1e-12, clock=Clock(0.2))
+        assert not found.converged
         assert feasible(problem, found.beta)
         assert time.process_time() - began < 5.0
-    assert working_set_loop(problem, K, 1e-12, most=50).iterations == 50
+    assert run_working_set_loop(problem, K, 1e-12, most=50).iterations == 50
 
 
 class Looked(Clock):
@@ -247,11 +247,11 @@ class Looked(Clock):
         super().__init__()
         self.looks, self.running, self.ends = looks, threading.Event(), threading.Event()
 
-    def stopped(self, coming: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
+    def find_stop_reason(self, coming: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
         self.looks -= 1
         if self.looks <= 0:
             self.running.set()
-        return "time_limit" if self.ends.is_set() or self.looks < -1000 else super().stopped(coming)
+        return "time_limit" if self.ends.is_set() or self.looks < -1000 else super().find_stop_reason(coming)
 
     def pressed(self) -> Looked:
         """Have the key pressed by another thread, once the loop runs."""
@@ -261,19 +261,19 @@ class Looked(Clock):
 
 def test_the_key_ends_it_with_a_point() -> None:
     problem, K = endless()
-    with held():
-        found = working_set_loop(problem, K, 1e-12, clock=Looked().pressed())
-    assert not found.finished
+    with defer_interrupt():
+        found = run_working_set_loop(problem, K, 1e-12, clock=Looked().pressed())
+    assert not found.converged
     assert found.beta.any()
     with pytest.raises(KeyboardInterrupt):  # where nobody holds the key
-        working_set_loop(problem, K, 1e-12, clock=Looked().pressed())
+        run_working_set_loop(problem, K, 1e-12, clock=Looked().pressed())
 
 
 def test_other_threads_run_meanwhile() -> None:
     problem, K = endless(1500)
     ended = threading.Event()
     clock = Looked()
-    thread = threading.Thread(target=lambda: (working_set_loop(problem, K, 1e-12, clock=clock), ended.set()))
+    thread = threading.Thread(target=lambda: (run_working_set_loop(problem, K, 1e-12, clock=clock), ended.set()))
     thread.start()
     assert clock.running.wait(60.0)
     turns = 0
@@ -330,12 +330,12 @@ def test_rows_that_are_evaluated_are_those_of_the_matrix(
     largest = max(float(np.abs(K).max()), 1.0)
     _, y, t = table(n)
     problem = stated(kind, y, t * largest if kind == "svr" else t, 2.0 / largest)
-    found = working_set_loop(problem, Samples(kernel, X, cache_bytes), 1e-4, most=20_000)
+    found = run_working_set_loop(problem, KernelSamples(kernel, X, cache_bytes), 1e-4, most=20_000)
     assert feasible(problem, found.beta)
     assert found.u is not None
     error = 3e-5 * largest * float(np.abs(found.beta).sum()) + 1e-9
     np.testing.assert_allclose(found.u, K @ found.beta, atol=error)
-    if found.finished:
+    if found.converged:
         assert violation(problem, K, found.beta) <= 1.01e-4 + 2 * error
 
 
@@ -345,7 +345,7 @@ def test_samples_that_are_no_numbers_are_never_finished(bad: float) -> None:
     X, (_, y, t) = samples(70, 3), table(70)
     X[5, 1] = bad
     with np.errstate(invalid="ignore", over="ignore"):
-        found = working_set_loop(stated("svc", y, t), Samples(RBF(0.1), X), TOL, most=5000)
+        found = run_working_set_loop(stated("svc", y, t), KernelSamples(RBF(0.1), X), TOL, most=5000)
     assert feasible(stated("svc", y, t), found.beta)
 
 
@@ -367,17 +367,17 @@ def test_samples_of_another_size_are_refused() -> None:
 def test_rows_are_kept_from_run_to_run_and_read_by_one_loop_at_a_time() -> None:
     X = np.random.default_rng(0).normal(size=(2000, 3))
     y = np.where(np.arange(2000) % 2 == 0, 1.0, -1.0)
-    problem, data = KernelDual.of_hinges(y, np.full(2000, 1e9)), Samples(RBF(0.4), X)
-    first = working_set_loop(problem, data, TOL, most=300)
-    again = working_set_loop(problem, data, TOL, most=300, start=first.beta, u=first.u)
-    whole = working_set_loop(problem, data, TOL, most=600)
+    problem, data = KernelDual.from_hinges(y, np.full(2000, 1e9)), KernelSamples(RBF(0.4), X)
+    first = run_working_set_loop(problem, data, TOL, most=300)
+    again = run_working_set_loop(problem, data, TOL, most=300, start=first.beta, u=first.u)
+    whole = run_working_set_loop(problem, data, TOL, most=600)
     assert first.iterations == again.iterations == 300
     np.testing.assert_allclose(again.u, whole.u, atol=1e-6 * np.abs(whole.beta).sum())
     clock = Looked()
-    thread = threading.Thread(target=lambda: working_set_loop(problem, data, 1e-15, clock=clock))
+    thread = threading.Thread(target=lambda: run_working_set_loop(problem, data, 1e-15, clock=clock))
     thread.start()
     assert clock.running.wait(60.0)
     with pytest.raises(ValueError, match="another loop"):
-        working_set_loop(problem, data, TOL)
+        run_working_set_loop(problem, data, TOL)
     clock.ends.set()
     thread.join()

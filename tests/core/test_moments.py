@@ -25,7 +25,7 @@ def test_they_are_those_of_numpy(shape, index):
     X, random = rows(*shape, index), np.random.default_rng(1)
     for at in (np.arange(0), np.arange(shape[0]), random.integers(0, max(shape[0], 1), 3 * (shape[0] > 0))):
         for scale in (None, random.random(len(at))):
-            S, s = SparseBlock(X)._paired(at, scale)
+            S, s = SparseBlock(X)._compute_pair_moments(at, scale)
             A, by = X.toarray()[at], np.ones(len(at)) if scale is None else scale
             np.testing.assert_allclose(S, A.T @ (by[:, None] * A), atol=1e-12)
             np.testing.assert_allclose(s, A.T @ by, atol=1e-12)

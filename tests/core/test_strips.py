@@ -11,7 +11,7 @@ from each import for_each
 
 from qpsvm import core
 from qpsvm.bounds.accuracy import FLOOR, FUNCTION_ROUNDINGS
-from qpsvm.space.kernels.blocks import KernelBlocks, exponent_error
+from qpsvm.space.kernels.blocks import KernelBlocks, bound_exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial
 
 compiled = core.compiled
@@ -91,11 +91,11 @@ def test_whole_powers(degree):
     rng = np.random.default_rng(degree)
     X, kernel = rng.normal(size=(120, 4)), Polynomial(degree, 0.25, 0.5)
     blocks, rows = KernelBlocks(kernel, X), np.arange(120)
-    assert blocks._strips is not None
+    assert blocks._core_arguments is not None
     base = 0.25 * np.abs(X) @ np.abs(X).T + 0.5
     off = 40 * degree * UNIT * base**degree
-    assert (np.abs(blocks.block(rows, rows[5:90]) - kernel(X, X[5:90])) <= off[:, 5:90]).all()
-    assert (np.abs(blocks.symmetric(None) - kernel(X, X)) <= off).all()
+    assert (np.abs(blocks.compute_block(rows, rows[5:90]) - kernel(X, X[5:90])) <= off[:, 5:90]).all()
+    assert (np.abs(blocks.compute_symmetric(None) - kernel(X, X)) <= off).all()
 
 
 @pytest.mark.usefixtures("level")
@@ -252,12 +252,12 @@ def test_kernel_values_are_within_what_the_certificate_counts(name):
     mpmath = pytest.importorskip("mpmath")
     X, gamma, exact = hostile_values(name)
     blocks, rows = KernelBlocks(RBF(gamma), X), np.arange(len(X))
-    assert blocks.fast
-    assert blocks._strips is not None
-    K, lengths, w = blocks.block(rows, rows), blocks.lengths, np.cos(rows)
+    assert blocks.is_fast
+    assert blocks._core_arguments is not None
+    K, lengths, w = blocks.compute_block(rows, rows), blocks.squared_lengths, np.cos(rows)
     for i in rows:
         for j in rows:
-            off = float(np.expm1(exponent_error(blocks.terms) * (lengths[i] + lengths[j])))
+            off = float(np.expm1(bound_exponent_error(blocks.terms) * (lengths[i] + lengths[j])))
             assert abs(K[i, j] - exact[i, j]) <= max(exact[i, j] * (off + FUNCTION_ROUNDINGS * UNIT), FLOOR)
     sums, m = blocks.product(rows, w, rows), len(rows)
     for i in rows:
@@ -284,4 +284,4 @@ def hostile_values(name):
 
 def blocks_error(blocks):
     """ε of (ACC.3), (ACC.5)."""
-    return max(np.expm1(exponent_error(blocks.terms) * blocks.longest) + FUNCTION_ROUNDINGS * UNIT, FLOOR)
+    return max(np.expm1(bound_exponent_error(blocks.terms) * blocks.longest) + FUNCTION_ROUNDINGS * UNIT, FLOOR)

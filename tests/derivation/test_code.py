@@ -12,8 +12,8 @@ from each import for_each
 from test_displayed import MANY, ONE, SEVERAL, SIGNS, X, cases, name, problem_of
 
 import qpsvm
-from qpsvm.derivation.expressions import Equation, Line
-from qpsvm.derivation.names import names_at
+from qpsvm.derivation.expressions import Equation, EquationLine
+from qpsvm.derivation.names import collect_names
 
 #: Steps that count what is rounding of a level as nothing, and the blocks of a QP.
 ROUNDED = {
@@ -22,9 +22,9 @@ ROUNDED = {
 }  # fmt: skip
 
 
-def sides(equation: Equation) -> Iterator[tuple[Line, Any]]:
+def sides(equation: Equation) -> Iterator[tuple[EquationLine, Any]]:
     for each in equation.lines:
-        if isinstance(each, Line) and each.measured:
+        if isinstance(each, EquationLine) and each.measured:
             yield from ((each, side) for side in each.sides)
 
 
@@ -66,8 +66,10 @@ def wrong_values(derivation: Any) -> Iterator[str]:
             if not side.python() or (each.when is not None and not each.when(at)):
                 continue
             point = at if each.at is None else each.at(at)
-            here = names | {"M": getattr(each.given and eval(each.given[4:], dict(names)), "copy", lambda: None)()}
-            here |= {} if each.at is None else names_at([step], point)
+            here = names | {
+                "M": getattr(each.setup_code and eval(each.setup_code[4:], dict(names)), "copy", lambda: None)()
+            }
+            here |= {} if each.at is None else collect_names([step], point)
             found, value = eval(side.python(), here), side.value(point)
             if not np.allclose(np.ravel(found), np.ravel(value), rtol=1e-7, atol=1e-8):
                 yield f"{step.tag}: {side.python()} = {found}, {value}".replace("\n", "")
@@ -76,7 +78,7 @@ def wrong_values(derivation: Any) -> Iterator[str]:
 @for_each("machine", ["c", "hinge", "squared", "huber", "svr", "quantile", "nu", "one", "ball", "rank"])
 def test_what_is_displayed_is_false_where_alpha_is_not_optimal(machine):
     problem = problem_of(machine, "free" if machine in MANY else "", "rbf", False, False)
-    start = np.random.default_rng(2).uniform(0.2, 0.8, problem.alphas)
+    start = np.random.default_rng(2).uniform(0.2, 0.8, problem._n_dual_variables)
     found = list(statements(qpsvm.derive(problem, problem.at(start))))
     titles = {step.tag: step.title for step in qpsvm.derive(problem)}
     false = {titles[tag] for tag, _, holds in found if not holds}

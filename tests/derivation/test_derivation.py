@@ -25,8 +25,8 @@ import qpsvm
 from qpsvm.derivation.display import Code, ShownStep
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.registry import STEPS
-from qpsvm.derivation.source import code
-from qpsvm.derivation.written.page import indexed
+from qpsvm.derivation.source import find_code
+from qpsvm.derivation.written.page import mark_indices
 from qpsvm.faces.cli import main
 from qpsvm.result.svm_result import SVMResult
 
@@ -159,7 +159,7 @@ def test_rows_of_weight_zero_have_no_part_in_it():
 
 
 def test_long_docstrings_are_cut_to_their_first_line():
-    text = code(qpsvm.Model.predict).text
+    text = find_code(qpsvm.Model.predict).text
     assert 'or that of the largest f_c or most votes."""' in text
     assert "Parameters" not in text
     compile("class A:\n" + "\n".join("    " + line for line in text.splitlines()), "cut", "exec")
@@ -305,7 +305,7 @@ def test_eta_is_the_multiplier_of_the_equation_beside_it():
 
 def test_the_page_sets_indices_as_such():
     """Of letters only: a name with an underscore stays as it is, and what is no letter of mathematics is escaped."""
-    assert indexed("α_i of K_ij < ν_max, some_name") == (
+    assert mark_indices("α_i of K_ij < ν_max, some_name") == (
         "α<sub>i</sub> of K<sub>ij</sub> &lt; ν<sub>max</sub>, some_name"
     )
 
@@ -327,7 +327,11 @@ def test_print_is_readable():
     assert len(str(derivation).splitlines()) <= 100
     assert max(len(line) for line in text.splitlines()) <= 80
     assert not [line for line in text.splitlines() if line != line.rstrip()]
-    for part in ("(CSVM.4)  Stationarity in w", "w = Σ_i α_i y_i φ(x_i)", "CSVM._record, qpsvm/machines/c_svm.py:"):
+    for part in (
+        "(CSVM.4)  Stationarity in w",
+        "w = Σ_i α_i y_i φ(x_i)",
+        "CSVM._build_specification, qpsvm/machines/c_svm.py:",
+    ):
         assert part in text
     assert len(re.findall(r"residual (?:0|[1-9]\.\de[-+]\d\d)$", text, re.MULTILINE)) == 18
     assert "0.5 * alpha @ Q @ alpha" in str(qpsvm.derive(problem)["CSVM.10"])
@@ -390,7 +394,7 @@ def test_without_the_extra_it_prints_and_names_the_command(package, monkeypatch,
     from qpsvm.derivation.written import page
 
     page.mathml.cache_clear()
-    page._coloured.cache_clear()
+    page._highlight.cache_clear()
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)

@@ -19,13 +19,13 @@ from each import for_each
 from test_displayed import INTERCEPTS, MANY, ONE, SEVERAL, cases, name, problem_of
 
 import qpsvm
-from qpsvm.derivation.source import statements
+from qpsvm.derivation.source import parse_statements
 from qpsvm.derivation.steps import sensitivity
 from qpsvm.machines.problem import constraints
 from qpsvm.result.svm_result import SVMResult
 
 #: Steps that all machines share.
-SHARED = statements(sensitivity)
+SHARED = parse_statements(sensitivity)
 #: What every residual is at a polished optimum, and what it exceeds where the equation is violated.
 HOLDS, FAILS = 1e-8, 1e-4
 #: What one of the violations of a step of a plane or a ball exceeds, which nobody takes for rounding.
@@ -247,7 +247,7 @@ def test_the_steps_are_the_equations_of_the_docstring_and_show_their_lines(machi
     ]:
         problem = problem_of(machine, intercept, kernel, False, rows)
         derivation = qpsvm.derive(problem)
-        says = statements(constraints if rows else inspect.getmodule(type(problem)))
+        says = parse_statements(constraints if rows else inspect.getmodule(type(problem)))
         assert [step.tag for step in derivation if step.tag not in SHARED] == list(says)
         assert [int(tag.split(".")[1]) for tag in says] == list(range(1, len(says) + 1))
         for step in derivation:
@@ -256,7 +256,7 @@ def test_the_steps_are_the_equations_of_the_docstring_and_show_their_lines(machi
             assert 1 <= len(re.findall(r"[.:] |\.$", step.text)) <= 6
             assert derivation[step.tag] is derivation[f"({step.tag})"] is step
             assert_shows_its_line(step)
-        stated = [step for step in derivation if getattr(step.function, "__name__", "") == "_record"]
+        stated = [step for step in derivation if getattr(step.function, "__name__", "") == "_build_specification"]
         assert rows or machine in SEVERAL or {"Dual"} <= {step.title for step in stated}
         assert all(f"({step.tag})" in step.shown().library.text for step in stated)
 

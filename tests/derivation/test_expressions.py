@@ -16,10 +16,10 @@ from each import for_each
 from test_displayed import BALL_ROWS, INTERCEPTS, MANY, problem_of
 
 import qpsvm
-from qpsvm.derivation.constraint_quantities import letters_of
+from qpsvm.derivation.constraint_quantities import build_quantities
 from qpsvm.derivation.expressions import line
 from qpsvm.derivation.registry import STEPS
-from qpsvm.derivation.terms import HALF, SUM, dot, letter, plain, total
+from qpsvm.derivation.terms import HALF, SUM, dot, latex_to_text, letter, total
 
 # --- a term -----------------------------------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ def test_a_term_is_written_and_evaluated_from_the_same_parts():
     assert (C - (C - xi)).latex() == r"C_i-(C_i-\xi_i)"
     assert (C + -xi).text() == "C_i − ξ_i"
     assert dot(1, C).latex() == r"1^{\top}C"
-    assert plain(r"\langle w,\varphi(x_i)\rangle") == "⟨w, φ(x_i)⟩"
+    assert latex_to_text(r"\langle w,\varphi(x_i)\rangle") == "⟨w, φ(x_i)⟩"
 
 
 def test_a_line_is_measured_where_it_is_displayed():
@@ -51,10 +51,10 @@ def test_a_line_is_measured_where_it_is_displayed():
         def name(self, place, i, _):
             return f"{place} {i}"
 
-    (sides,) = line(a, "≤", b, place="entry").found(Point())
+    (sides,) = line(a, "≤", b, place="entry").iter_sides(Point())
     assert (sides.left, sides.right, sides.relation, sides.residual) == (5.0, 4.0, "≤", 0.25)
     assert sides.of == "a_i, and b_i, of entry 1"
-    assert not list(line(a, "≤", b, rows=lambda at: at.a > 9).found(Point()))
+    assert not list(line(a, "≤", b, rows=lambda at: at.a > 9).iter_sides(Point()))
 
 
 # --- every machine ----------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def test_a_line_is_measured_where_it_is_displayed():
 @for_each("machine, intercept", [(machine, intercept) for machine in MANY for intercept in INTERCEPTS])
 def test_primal_and_dual_are_the_qps_at_random_points(machine, intercept):
     problem, rng = problem_of(machine, intercept, "linear", True, False), np.random.default_rng(4)
-    own, at = argument_of(problem), letters_of(problem, qpsvm.solve(problem))
+    own, at = argument_of(problem), build_quantities(problem, qpsvm.solve(problem))
     for _ in range(3):
         qp = problem.qp("primal")
         x = rng.normal(size=qp.n)
@@ -72,17 +72,17 @@ def test_primal_and_dual_are_the_qps_at_random_points(machine, intercept):
         slack = np.concatenate([given[key] for key in ("xi", "xi_star") if key in given])
         zeta = given.get("zeta", np.zeros(len(slack)))
         w = given["w"]
-        point = at.changed(values=problem.X @ w + b, b=b, square_of_w=float(w @ w), xi=slack + zeta, zeta=zeta)
+        point = at.with_letters(values=problem.X @ w + b, b=b, square_of_w=float(w @ w), xi=slack + zeta, zeta=zeta)
         point.__dict__["zeta"] = zeta if machine == "huber" else slack
         assert own.objective.value(point) == pytest.approx(qp.objective(x), rel=1e-10)
-        rooms = [rows.asked.sides for rows in own.rows]
-        room = [(r.value(point) - f.value(point)) * (1 if rows.asked.relations[0] == "≤" else -1)
+        rooms = [rows.constraint.sides for rows in own.rows]
+        room = [(r.value(point) - f.value(point)) * (1 if rows.constraint.relations[0] == "≤" else -1)
                 for (f, r), rows in zip(rooms, own.rows, strict=True)]  # fmt: skip
         assert np.concatenate(room) == pytest.approx(qp.h - qp.G @ x, rel=1e-9, abs=1e-9)
         alpha = rng.normal(size=len(at.alpha))
-        other = letters_of(problem, replace(at.result, alpha=alpha))
+        other = build_quantities(problem, replace(at.result, alpha=alpha))
         assert own.value().value(other) == pytest.approx(-problem.qp("dual").objective(alpha), rel=1e-10)
-        assert own.minimised.value(other) == pytest.approx(problem.qp("dual").objective(alpha), rel=1e-10)
+        assert own.dual_objective.value(other) == pytest.approx(problem.qp("dual").objective(alpha), rel=1e-10)
 
 
 def argument_of(problem: Any) -> Any:
@@ -99,5 +99,5 @@ def test_rows_of_a_user_are_terms_too():
 @for_each("kernel", ["linear", "rbf"])
 def test_sums_over_other_coefficients_are_made_anew(kernel):
     problem = problem_of("c", "free", kernel, False, False)
-    at = letters_of(problem, qpsvm.solve(problem))
+    at = build_quantities(problem, qpsvm.solve(problem))
     assert at.sums(2 * at.beta) == pytest.approx(2 * at.u, rel=1e-9)

@@ -20,7 +20,7 @@ LABELS = {"labels": np.repeat([0, 1], 12), "numbers": X.sum(axis=1), "ranks": np
 
 
 def derived(kind: type, samples: np.ndarray = X, **options: object) -> qpsvm.Derivation:
-    learns = getattr(kind, "learns", "labels")
+    learns = getattr(kind, "_target_kind", "labels")
     problem = kind(samples, **options) if learns == "none" else kind(samples, LABELS[learns], **options)
     return qpsvm.derive(problem, qpsvm.solve(problem, tol=1e-10, check=False))
 

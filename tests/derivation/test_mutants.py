@@ -17,11 +17,11 @@ from test_displayed import AT_ANY_ALPHA, AT_ANY_POINT, IDENTITIES, judged, lette
 
 import qpsvm
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
-from qpsvm.derivation.constraint_quantities import letters_of
-from qpsvm.derivation.expressions import Line
+from qpsvm.derivation.constraint_quantities import build_quantities
+from qpsvm.derivation.expressions import EquationLine
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.terms import SUM, Term, term
-from qpsvm.machines import JointProblem
+from qpsvm.machines import AllInOneProblem
 
 HOLDS, SEEN, SAMPLED = 1e-8, 1e-6, 0.15
 #: Steps of which the products that vanish at the optimum stand in a line that is displayed as well.
@@ -57,20 +57,20 @@ def changed(whole: Term) -> Iterator[Term]:
 def points(problem: Any) -> list[Any]:
     """The optimum, and points that are none: feasible, not feasible, and with another w and b."""
     result, rng = qpsvm.solve(problem, tol=1e-13, check=False), np.random.default_rng(8)
-    if isinstance(problem, JointProblem):
-        some = rng.uniform(0.1, 1.0, result.alpha.shape) * problem.joint.upper.max()
+    if isinstance(problem, AllInOneProblem):
+        some = rng.uniform(0.1, 1.0, result.alpha.shape) * problem._all_in_one_dual.upper.max()
         return [AllInOneQuantities(problem, point) for point in (result, problem.at(some))]
     some = rng.uniform(0.1, 1.0, len(result.alpha)) * np.minimum(result.upper, 2.0)
     lam = np.zeros(0) if result.constraints is None else rng.uniform(0.5, 1.0, len(result.constraints))
     certified = problem.at(np.concatenate([some, lam]))
     feasible, infeasible = (
-        letters_of(problem, each) for each in (certified, replace(certified, alpha=certified.alpha + 0.1))
+        build_quantities(problem, each) for each in (certified, replace(certified, alpha=certified.alpha + 0.1))
     )
-    found = [letters_of(problem, result), feasible, infeasible]
+    found = [build_quantities(problem, result), feasible, infeasible]
     if problem.intercept == "penalised":
         found.append(of_alpha(problem, feasible))
     rows = {"left": feasible.left + rng.normal(size=len(feasible.left))} if problem.constraints else {}
-    return [*found, feasible.changed(
+    return [*found, feasible.with_letters(
         values=feasible.values + rng.normal(size=len(feasible.values)), b=feasible.b + 0.3,
         square_of_w=feasible.square_of_w + 1.0, **rows,
     )]  # fmt: skip
@@ -79,13 +79,13 @@ def points(problem: Any) -> list[Any]:
 def of_alpha(problem: Any, at: Any) -> Any:
     """The point with the penalised b that α, and π, give."""
     b = float(at.beta.sum()) - (float(at.rows.c @ at.prices) if problem.constraints else 0.0)
-    return at.changed(b=b, values=at.values - at.b + b)
+    return at.with_letters(b=b, values=at.values - at.b + b)
 
 
-def residuals(line: Line, at: Any) -> list[float]:
+def residuals(line: EquationLine, at: Any) -> list[float]:
     try:
         with np.errstate(all="ignore"):
-            return [sides.residual for sides in line.found(at) if sides.relation == "="]
+            return [sides.residual for sides in line.iter_sides(at) if sides.relation == "="]
     except NotMeasurable:
         return []
 
@@ -112,7 +112,7 @@ class Judged:
             return None  # what is no display any more
 
 
-def same(line: Line, one: Term, other: Term, points: list[Any]) -> bool:
+def same(line: EquationLine, one: Term, other: Term, points: list[Any]) -> bool:
     """Whether a change changes nothing where the equation is to hold, such as that of a slack where there is none."""
     found = []
     for point in points:
@@ -125,10 +125,14 @@ def same(line: Line, one: Term, other: Term, points: list[Any]) -> bool:
     return all(found)
 
 
-def options(step: Any, rng: np.random.Generator) -> Iterator[tuple[int, Line, Term]]:
+def options(step: Any, rng: np.random.Generator) -> Iterator[tuple[int, EquationLine, Term]]:
     """The lines of a step that say an equality, or show a term, each with one term changed."""
     for place, line in enumerate(step.measure.lines):
-        if not isinstance(line, Line) or "\\text" in line.before or line.relations not in ((), ("=",), ("=", "=")):
+        if (
+            not isinstance(line, EquationLine)
+            or "\\text" in line.before
+            or line.relations not in ((), ("=",), ("=", "="))
+        ):
             continue
         if any(side.latex() == "0" for side in line.sides):
             continue  # twice 0 is 0

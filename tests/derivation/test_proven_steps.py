@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.base.arrays.words import at_least, at_most
+from qpsvm.base.arrays.formatting import format_lower_bound, format_upper_bound
 from qpsvm.bounds.proof import prove as proving
 from qpsvm.faces.cli import main
 
@@ -170,6 +170,8 @@ def test_from_the_command_line(capsys, tmp_path):
 @pytest.mark.parametrize("value", [1.0001e-7, 0.1, 1.0 / 3.0, 1e-16, 1234.5, 9.999e22, 1.7e308])
 def test_a_bound_that_is_printed_is_a_bound(value):
     for digits in (2, 3):
-        assert Decimal(at_least(value, digits)) <= Decimal(value) <= Decimal(at_most(value, digits))
-    assert at_most(0.0) == at_least(0.0) == "0"
-    assert at_most(math.inf) == "inf"
+        assert (
+            Decimal(format_lower_bound(value, digits)) <= Decimal(value) <= Decimal(format_upper_bound(value, digits))
+        )
+    assert format_upper_bound(0.0) == format_lower_bound(0.0) == "0"
+    assert format_upper_bound(math.inf) == "inf"

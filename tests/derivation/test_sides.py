@@ -14,8 +14,8 @@ from pairwise import cover_pairs
 from sklearn.datasets import make_moons
 
 import qpsvm
-from qpsvm.derivation.residual import BothSides, foremost, worst
-from qpsvm.derivation.source import lines_of
+from qpsvm.derivation.residual import BothSides, choose_shown_sides, find_worst_entry
+from qpsvm.derivation.source import find_tagged_lines
 from qpsvm.program.solution import Status
 
 HOLDS = 1e-8
@@ -190,17 +190,17 @@ def test_b_at_any_alpha_is_the_best_for_its_w(kernel):
 
 def test_the_worst_row_is_shown_or_the_one_that_says_most():
     left, right = np.array([1.0, 5.0, 2.0]), np.array([1.0, 5.0, 2.5])
-    found = worst(left, "=", right, "row {i}", 2.0, np.array([10, 20, 30]))
+    found = find_worst_entry(left, "=", right, "row {i}", 2.0, np.array([10, 20, 30]))
     assert (found.left, found.right, found.of, found.residual) == (2.0, 2.5, "row 30", 0.25)
-    assert worst(left, "=", left, "row {i}", 1.0).of == "row 1"
-    assert worst(left, "≤", left + np.array([1.0, 0.1, 2.0]), "row {i}", 1.0).of == "row 1"
-    assert worst(left, "≥", right, "row {i}", 1.0).residual == 0.5
+    assert find_worst_entry(left, "=", left, "row {i}", 1.0).of == "row 1"
+    assert find_worst_entry(left, "≤", left + np.array([1.0, 0.1, 2.0]), "row {i}", 1.0).of == "row 1"
+    assert find_worst_entry(left, "≥", right, "row {i}", 1.0).residual == 0.5
 
 
 def test_the_first_comparison_is_shown_until_another_fails_more():
     first, second = BothSides(1.0, "=", 1.0, "first"), BothSides(2.0, "≤", 1.0, "second", 4.0)
-    assert foremost((first, BothSides(1.0, "≤", 1.0, "second"))) is first
-    assert foremost((first, second)) is second
+    assert choose_shown_sides((first, BothSides(1.0, "≤", 1.0, "second"))) is first
+    assert choose_shown_sides((first, second)) is second
     assert second.residual == 0.25
 
 
@@ -271,7 +271,7 @@ def test_what_is_not_feasible_is_named():
     assert "α of sample 7 is -3, below 0" in qpsvm.derive(problem, alpha=alpha).headline
     off = np.where(problem.y > 0, 0.5, 0.0)
     assert "yᵀα = 0 fails: the left side is 12.5" in qpsvm.derive(problem, alpha=off).headline
-    weighted = qpsvm.CSVM(problem.X, problem.labels, 2.0, sample_weight=np.where(np.arange(50) == 4, 0.0, 1.0))
+    weighted = qpsvm.CSVM(problem.X, problem._active_target, 2.0, sample_weight=np.where(np.arange(50) == 4, 0.0, 1.0))
     alpha = qpsvm.solve(weighted).alpha.copy()
     assert qpsvm.derive(weighted, alpha=alpha).headline.startswith("optimal")
     alpha[4] = 0.5
@@ -313,10 +313,10 @@ def test_a_tag_marks_its_statement_or_its_line():
         return "(A.3)"
     return z
 '''
-    assert lines_of(text, "A.1") == (3, 4, 5, 7)
-    assert lines_of(text, "A.2") == (7,)
-    assert lines_of(text, "A.3") == (9,)
-    assert lines_of(text, "A.4") == ()
+    assert find_tagged_lines(text, "A.1") == (3, 4, 5, 7)
+    assert find_tagged_lines(text, "A.2") == (7,)
+    assert find_tagged_lines(text, "A.3") == (9,)
+    assert find_tagged_lines(text, "A.4") == ()
 
 
 def test_steps_that_hold_by_construction_say_so():

@@ -10,9 +10,9 @@ import pytest
 from test_key import LABELS, X, derived
 
 import qpsvm
-from qpsvm.derivation.latex import lines_of
+from qpsvm.derivation.latex import latex_to_lines
 from qpsvm.derivation.registry import STEPS
-from qpsvm.derivation.written.article import words
+from qpsvm.derivation.written.article import text_to_latex
 
 #: What LaTeX knows with amsmath, amssymb and graphicx, and what the article defines.
 MACROS = set(re.findall(r"\w+", """
@@ -60,7 +60,7 @@ def test_every_machine_fits_two_screens_and_is_latex(kind):
     for step in derivation:
         if not step.absent:
             assert not set("\\{}&$^") & set(
-                "".join(lines_of(step.latex)).replace("{i: ", "").replace("}", "").replace("{f =", "")
+                "".join(latex_to_lines(step.latex)).replace("{i: ", "").replace("}", "").replace("{f =", "")
             ), step.tag
             sides = derivation.sides()[step.tag]
             assert sides["left"] is None or f"({step.tag})" in str(derivation)
@@ -88,9 +88,9 @@ def test_the_text_of_an_equation_is_read_off_its_latex():
         r"-\tfrac12\bigl\|w(\alpha,\lambda)\bigr\|^2": "−½‖w(α, λ)‖²",
         r"f(x_i)=-1,\ b^{-1}\ne 2": "f(x_i) = −1, b⁻¹ ≠ 2",
     }.items():  # fmt: skip
-        assert [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines_of(latex)] == [text]
+        assert [line.replace("\N{NO-BREAK SPACE}", " ") for line in latex_to_lines(latex)] == [text]
     display = r"\begin{align*}L&=a\\ &\quad -b\\ &=c\end{align*}"
-    assert [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines_of(display)] == ["L = a − b", "= c"]
+    assert [line.replace("\N{NO-BREAK SPACE}", " ") for line in latex_to_lines(display)] == ["L = a − b", "= c"]
 
 
 def test_a_sentence_has_its_letters_set_as_mathematics():
@@ -99,7 +99,7 @@ def test_a_sentence_has_its_letters_set_as_mathematics():
         "η expressed by α_i, a box of b.": r"\(\eta \) expressed by \(\alpha _i\), a box of \(b\).",
         "C-SVM by QP_1 in 50%": r"C-SVM by \(\text{QP}_1\) in 50\%",
     }.items():
-        assert words(text) == latex
+        assert text_to_latex(text) == latex
 
 
 @pytest.mark.parametrize("beamer", [False, True])

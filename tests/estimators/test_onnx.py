@@ -15,7 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from qpsvm import estimators
 from qpsvm.base.errors import MissingExtraError, UnsupportedError
-from qpsvm.estimators.onnx import register_onnx, to_onnx, twin
+from qpsvm.estimators.onnx import build_twin, register_onnx, to_onnx
 
 X, y = load_iris(return_X_y=True)
 X, y = X[::3].astype(np.float32).astype(float), y[::3]
@@ -40,7 +40,7 @@ def values(machine, Z):
 
 @for_each("name", FITTED)
 def test_scikit_learns_twin_predicts_the_same(name):
-    np.testing.assert_allclose(values(twin(FITTED[name]), X), values(FITTED[name], X), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(values(build_twin(FITTED[name]), X), values(FITTED[name], X), rtol=1e-9, atol=1e-9)
 
 
 @for_each("name", FITTED)
@@ -84,7 +84,7 @@ def test_options_of_skl2onnx_and_estimators_in_others_are_kept():
     machine = estimators.SVC(kernel="linear", decision_function_shape="ovr").fit(scaled.transform(X), y)
     raw = {"raw_scores": True, "zipmap": False}
     by_us = run(make_pipeline(scaled, machine), options={id(machine): raw})
-    same = twin(machine)
+    same = build_twin(machine)
     by_scikit_learn = run(make_pipeline(scaled, same), options={id(same): raw})
     for ours, theirs in zip(by_us, by_scikit_learn, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -102,9 +102,9 @@ def test_what_has_no_twin_is_refused(monkeypatch):
         estimators.SVC(kernel="precomputed").fit(X @ X.T, y),
     ):
         with pytest.raises(UnsupportedError):
-            twin(machine)
+            build_twin(machine)
     with pytest.raises(NotFittedError):
-        twin(estimators.SVC())
+        build_twin(estimators.SVC())
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     for exports in (lambda: to_onnx(FITTED["SVC"], X), register_onnx):
         with pytest.raises(MissingExtraError, match="onnx"):

@@ -16,7 +16,7 @@ from qpsvm.estimators import SVC, SVR, LinearSVC
 from qpsvm.result import votes as voting
 from qpsvm.space.kernels.blocks import FixedVectors
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
-from qpsvm.space.kernels.scores import Scores
+from qpsvm.space.kernels.scores import ScoreFunctions
 
 X, y = load_iris(return_X_y=True)
 
@@ -53,12 +53,15 @@ def test_the_values_of_pairs_are_those_of_their_coefficients(kernel):
         coef = np.zeros((6, 9))
         for p, (i, j) in enumerate(combinations(range(4), 2)):
             coef[p, of == i], coef[p, of == j] = D[j - 1, of == i], D[i, of == j]
-        scores, plain = Scores(kernel, np.arange(9), V, D, b, None, some), Scores(kernel, np.arange(9), V, coef, b)
+        scores, plain = (
+            ScoreFunctions(kernel, np.arange(9), V, D, b, None, some),
+            ScoreFunctions(kernel, np.arange(9), V, coef, b),
+        )
         expected = kernel(Z, V) @ coef.T + b
         assert np.allclose(scores(Z), expected, rtol=1e-12, atol=1e-12)
         assert np.allclose(plain(Z), expected, rtol=1e-12, atol=1e-12)
         assert np.allclose(np.concatenate([scores(z[None, :]) for z in Z[:5]]), expected[:5], rtol=1e-12, atol=1e-12)
-    assert np.allclose(Scores(kernel, np.arange(0), V[:0], D[:1, :0], b[:1])(Z), b[0])
+    assert np.allclose(ScoreFunctions(kernel, np.arange(0), V[:0], D[:1, :0], b[:1])(Z), b[0])
 
 
 def test_votes_and_scores_are_those_of_counting():
@@ -69,8 +72,8 @@ def test_votes_and_scores_are_those_of_counting():
         for p, (i, j) in enumerate(combinations(range(k), 2)):
             votes[:, i] += values[:, p] > 0
             votes[:, j] += values[:, p] <= 0
-        assert np.array_equal(voting.winners(values, k), votes.argmax(axis=1))
-        assert np.allclose(voting.scores(values, k), _ovr_decision_function(values < 0, -values, k), atol=1e-12)
+        assert np.array_equal(voting.find_winners(values, k), votes.argmax(axis=1))
+        assert np.allclose(voting.compute_scores(values, k), _ovr_decision_function(values < 0, -values, k), atol=1e-12)
 
 
 @for_each("shape", ["ovo", "ovr"])

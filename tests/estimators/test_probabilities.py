@@ -20,7 +20,7 @@ from sklearn.frozen import FrozenEstimator
 import qpsvm
 from qpsvm.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR
 from qpsvm.estimators import left_out as module
-from qpsvm.result.calibration import Calibration, coupled
+from qpsvm.result.calibration import Calibration, couple_probabilities
 
 
 def classes(n: int, seed: int, k: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -102,7 +102,7 @@ def test_coupled_pairs_are_a_least_squares_solution():
     rng = np.random.default_rng(0)
     later = rng.uniform(size=(4, 6))
     first, second = np.triu_indices(4, 1)
-    for r, p in zip(later, coupled(later), strict=True):
+    for r, p in zip(later, couple_probabilities(later), strict=True):
 
         def loss(q, r=r):
             q = np.abs(q) / np.abs(q).sum()
@@ -112,8 +112,8 @@ def test_coupled_pairs_are_a_least_squares_solution():
                    min(loss(q) for q in rng.uniform(size=(200, 4))))  # fmt: skip
         assert p.min() >= 0.0
         assert loss(p) <= best + 1e-9
-    np.testing.assert_allclose(coupled(np.array([[0.3]])), [[0.7, 0.3]])
-    np.testing.assert_allclose(coupled(np.array([[0.0, 0.0, 1.0]])).sum(), 1.0)
+    np.testing.assert_allclose(couple_probabilities(np.array([[0.3]])), [[0.7, 0.3]])
+    np.testing.assert_allclose(couple_probabilities(np.array([[0.0, 0.0, 1.0]])).sum(), 1.0)
 
 
 @for_each("seed, method", [(seed, ("sigmoid", "isotonic")[seed % 2]) for seed in range(8)])
@@ -278,14 +278,14 @@ def test_a_file_has_the_probabilities(machine, k, tmp_path):
 
 
 def test_a_damaged_calibration_is_refused():
-    good = Calibration("sigmoid", "two", ((np.ones(1), np.zeros(1)),)).record()
-    assert Calibration.of_record(good, 1).record() == good
+    good = Calibration("sigmoid", "two", ((np.ones(1), np.zeros(1)),)).to_record()
+    assert Calibration.from_record(good, 1).to_record() == good
     for change in ({"method": "magic"}, {"coupling": "none"}, {"curves": []}, {"curves": [[[1.0], []]]},
                    {"curves": [[[float("nan")], [0.0]]]}, {"curves": 7}):  # fmt: skip
         with pytest.raises(qpsvm.FileFormatError):
-            Calibration.of_record({**good, **change}, 1)
+            Calibration.from_record({**good, **change}, 1)
     with pytest.raises(qpsvm.FileFormatError):
-        Calibration.of_record("sigmoid", 1)
+        Calibration.from_record("sigmoid", 1)
 
 
 def test_a_pickle_keeps_what_was_asked_for():
@@ -349,7 +349,7 @@ def test_what_cannot_be_left_out_is_refused_before_it_is_solved(monkeypatch):
         LinearSVC(constraints=fair).fit(X, y).prediction_sets(X)
     with pytest.raises(qpsvm.UnsupportedError, match="multi_class"):
         SVC(multi_class="crammer_singer").fit(*classes(30, 1, 3)).prediction_sets(X)
-    monkeypatch.setattr(module, "MOST_LEFT_OUT", 20)
+    monkeypatch.setattr(module, "MAX_LEFT_OUT", 20)
     with pytest.raises(qpsvm.UnsupportedError, match=r"20 of a machine.*30.*CalibratedClassifierCV"):
         SVC(probability=True).fit(X, y)
     with pytest.raises(qpsvm.UnsupportedError, match="hold some samples out"):

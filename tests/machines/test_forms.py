@@ -14,7 +14,7 @@ from stated_machines import Stated
 
 import qpsvm
 from qpsvm import CSVM, HardMargin, NuSVM, PrimalHinge
-from qpsvm.backends.recognise import statement_of
+from qpsvm.backends.recognise import recognise_statement
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(12, 3))
@@ -42,7 +42,7 @@ def dense(matrix: Any) -> Any:
 def test_the_primal_is_the_one_that_follows_from_the_dual(machine: Any, kernel: Any) -> None:
     problem = machine(kernel)
     explicit, space = problem.qp("primal"), problem.space
-    svm = problem._dual(space.centred, space.computed_intercept)
+    svm = problem._build_dual(space.centred_gram, space.computed_intercept)
     generic = primal_of(svm, space.textbook_coordinates)
     assert generic.variables == explicit.variables
     assert {name: group.rows for name, group in generic.constraints.items()} == {
@@ -71,16 +71,16 @@ def test_what_a_qp_states_is_what_its_numbers_say(machine: Any, kernel: Any, sca
     said = qp.statement
     bare = replace(qp, statement=None)
     assert said is not None
-    read = statement_of(bare, "test")
+    read = recognise_statement(bare, "test")
     x = RNG.random(qp.n)
-    own, guessed = said.alpha(x), read.alpha(x)
+    own, guessed = said.to_alpha(x), read.to_alpha(x)
     unit = guessed[0] / own[0]
     np.testing.assert_allclose(guessed, unit * own, rtol=1e-12)
-    np.testing.assert_allclose(read.x(guessed), x, rtol=1e-12)
-    np.testing.assert_allclose(said.x(own), x, rtol=1e-12)
+    np.testing.assert_allclose(read.to_qp_variables(guessed), x, rtol=1e-12)
+    np.testing.assert_allclose(said.to_qp_variables(own), x, rtol=1e-12)
     np.testing.assert_allclose(read.svm.upper, unit * said.svm.upper, rtol=1e-12)
     np.testing.assert_array_equal(read.svm.sign, said.svm.sign)
-    ours, theirs = said.svm.matrix @ own, read.svm.matrix @ guessed
+    ours, theirs = said.svm.hessian @ own, read.svm.hessian @ guessed
     level = said.svm.common_level
     assert read.svm.common_level == level
     w = RNG.normal(size=3)
@@ -88,13 +88,13 @@ def test_what_a_qp_states_is_what_its_numbers_say(machine: Any, kernel: Any, sca
         np.testing.assert_allclose(theirs, ours, rtol=1e-9, atol=1e-12 * np.abs(ours).max())
         np.testing.assert_allclose(read.lift(w), said.lift(w), rtol=1e-12)
         mu = {"b": 0.7}
-        np.testing.assert_allclose(read.multipliers(mu), said.multipliers(mu), rtol=1e-12)
+        np.testing.assert_allclose(read.to_row_multipliers(mu), said.to_row_multipliers(mu), rtol=1e-12)
     else:  # f is in units of α, (READ.1)
         np.testing.assert_allclose(theirs, unit * ours, rtol=1e-9, atol=1e-12 * np.abs(theirs).max())
         np.testing.assert_allclose(read.lift(unit * w), said.lift(w), rtol=1e-12)
         mu = {"b": 0.7, "rho": 0.2}
         larger = {name: unit * value for name, value in mu.items()}
-        np.testing.assert_allclose(read.multipliers(larger), said.multipliers(mu), rtol=1e-12)
+        np.testing.assert_allclose(read.to_row_multipliers(larger), said.to_row_multipliers(mu), rtol=1e-12)
 
 
 @pytest.mark.parametrize("backend", ["auto", "cvxopt", "osqp"])
@@ -110,6 +110,6 @@ def test_levels_of_zero_leave_a_unit_for_alpha(backend: str) -> None:
 def test_sizes_that_no_scale_makes_ordinary_are_refused_with_what_to_do(form: Any) -> None:
     """α is the target over K, which is 0 in floats: to divide by it was an error of Python's own."""
     problem = qpsvm.EpsilonSVR([[0.0], [1e100]], [0.0, 1e-200], epsilon=0.0, loss="squared")
-    for make in (problem.solver_qp, problem.posed):
+    for make in (problem.solver_qp, problem._deferred_qp):
         with pytest.raises(qpsvm.ParameterError, match="no scale makes ordinary numbers"):
             make(form)

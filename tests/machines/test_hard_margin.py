@@ -14,8 +14,8 @@ import qpsvm
 from qpsvm import RBF, HardMargin, NotSeparableError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.machines import separability
-from qpsvm.machines.problem.judge import Judge
-from qpsvm.machines.separability import nearest_points
+from qpsvm.machines.problem.certifier import Certifier
+from qpsvm.machines.separability import find_nearest_points
 
 RNG = np.random.default_rng(0)
 
@@ -85,11 +85,11 @@ def test_hulls_that_nearly_meet_are_looked_at_again():
     problem, rows = HardMargin(X, y, RBF(0.5)), np.arange(600)
     u, v = (y > 0) / (y > 0).sum(), (y < 0) / (y < 0).sum()
     near = separability.HullDistance(u, v, 1.4e-8, np.zeros(0))
-    again = separability._again(problem.space, y.astype(float), rows, near, never)
+    again = separability._refine_hulls(problem.space, y.astype(float), rows, near, never)
     assert again.distance < near.distance
     assert distance(RBF(0.5)(X, X), again.u, again.v) < 1e-8
     far = separability.HullDistance(u, v, 1e-3, np.zeros(0))
-    assert separability._again(problem.space, y.astype(float), rows, far, never) is far
+    assert separability._refine_hulls(problem.space, y.astype(float), rows, far, never) is far
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -107,7 +107,7 @@ def test_a_few_rows_of_many_that_are_inside_the_other_hull():
     X, y = clouds(6000, 4, 12.0)
     X[777] = X[y != y[777]].mean(axis=0)
     problem = HardMargin(X, y)
-    found = separability.nearest_hulls(problem.space, y.astype(float), np.zeros(6000), never)
+    found = separability.find_nearest_hulls(problem.space, y.astype(float), np.zeros(6000), never)
     assert found.meet
     np.testing.assert_allclose(X.T @ found.u, X.T @ found.v, atol=1e-7)
 
@@ -121,9 +121,11 @@ def test_the_nearest_points_of_separable_classes_are_the_hard_margin(kernel, mon
     problem = HardMargin(X, y, kernel)
     result = qpsvm.solve(problem)
     assert result.status == "optimal"
-    found = separability.nearest_hulls(problem.space, y.astype(float), np.zeros(600), never)
+    found = separability.find_nearest_hulls(problem.space, y.astype(float), np.zeros(600), never)
     beta = found.u - found.v
-    assert np.sqrt(beta @ (problem.space.centred @ beta)) == pytest.approx(2 / np.sqrt(2 * result.primal), rel=1e-5)
+    assert np.sqrt(beta @ (problem.space.centred_gram @ beta)) == pytest.approx(
+        2 / np.sqrt(2 * result.primal), rel=1e-5
+    )
     assert problem.certify(found.u + found.v).gap < 1e-5
 
 
@@ -136,7 +138,7 @@ def test_both_bounds_hold_whatever_the_data_are():
         Z = rng.normal(size=(n, r)) * 10.0 ** rng.integers(-6, 3, size=r) + rng.uniform(-1, 1) * y[:, None]
         if seed % 4 == 0:
             Z[rng.integers(n)] = Z[rng.integers(n)]
-        points = nearest_points(Z - Z.mean(axis=0), y, never)
+        points = find_nearest_points(Z - Z.mean(axis=0), y, never)
         assert (points.x >= 0).all()
         apart = np.linalg.norm(Z.T @ (points.x * y))
         assert apart == pytest.approx(points.upper, rel=1e-6, abs=1e-12 * np.abs(Z).max())
@@ -190,7 +192,7 @@ def test_kernel_newton_solves_hard_margins(n):
 def expired() -> Clock:
     """A clock whose time is over."""
     clock = Clock(0.0)
-    while clock.stopped() is None:
+    while clock.find_stop_reason() is None:
         pass
     return clock
 
@@ -232,7 +234,7 @@ def test_an_interrupted_search_ends_with_what_it_has(monkeypatch):
     assert found.undecided == "interrupted"
     assert len(presses) == 4
     assert not found.meet
-    monkeypatch.setattr(Clock, "stopped", lambda _: "interrupted")
+    monkeypatch.setattr(Clock, "find_stop_reason", lambda _: "interrupted")
     scaled = problem.solver_qp("dual")
     result = problem.interpret(scaled.unscale(qpsvm.compile(scaled.qp, "kernel_newton").solve()), clock=Clock())
     assert result.status == "interrupted"
@@ -243,11 +245,11 @@ def test_an_interrupted_search_ends_with_what_it_has(monkeypatch):
 def test_a_shared_sample_is_found_among_many_rows(storage):
     X, y = RNG.standard_normal((3000, 3)), np.where(np.arange(3000) % 2, 1.0, -1.0)
     X[:, :2] = np.round(X[:, :2])
-    assert separability.shared_sample(storage(X), y) is None
+    assert separability.find_shared_sample(storage(X), y) is None
     X[2718] = [0.0, 0.5, -2.0]
     X[1415] = [-0.0, 0.5, -2.0]
     y[1415], y[2718] = 1.0, -1.0
-    found = separability.shared_sample(storage(X), y)
+    found = separability.find_shared_sample(storage(X), y)
     assert found is not None
     assert found.distance == 0.0
     assert found.u[1415] == found.v[2718] == 1.0
@@ -255,8 +257,8 @@ def test_a_shared_sample_is_found_among_many_rows(storage):
 
 def test_a_search_that_had_no_time_costs_no_further_certificate(monkeypatch):
     problem = HardMargin(*moons(2000), RBF(1.0))
-    asked, certify = [], Judge.certify
-    monkeypatch.setattr(Judge, "certify", lambda self, *a, **k: asked.append(1) or certify(self, *a, **k))
+    asked, certify = [], Certifier.certify
+    monkeypatch.setattr(Certifier, "certify", lambda self, *a, **k: asked.append(1) or certify(self, *a, **k))
     result = qpsvm.solve(problem, time_limit=1e-3, check=False)
     assert result.status == "time_limit"
     assert result.gap == np.inf

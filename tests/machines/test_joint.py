@@ -54,7 +54,7 @@ def test_every_backend_and_form_comes_to_the_optimum_of_the_textbook(machine, in
     for kernel in (qpsvm.Linear(), *([qpsvm.RBF(0.5)] if intercept == "free" else [])):
         problem = machine(X, label, C=0.8, kernel=kernel, sample_weight=weight, intercept=intercept)
         F = X if kernel == qpsvm.Linear() else np.linalg.cholesky(kernel(X, X) + 1e-14 * np.eye(len(X)))
-        P, W, b, _ = joint_optimum(F, label, 0.8 * weight, shared=problem.shared, intercept=intercept)
+        P, W, b, _ = joint_optimum(F, label, 0.8 * weight, shared=problem._has_shared_slack, intercept=intercept)
         for backend, form in BACKENDS:
             result = qpsvm.solve(problem, backend, form=form)
             assert (result.status, result.backend, result.form) == ("optimal", backend, form)
@@ -212,12 +212,12 @@ def test_the_kinds_are_those_of_the_optimality_conditions():
         rivals = np.arange(3) != label[:, None]
         missing = 1.0 - (result.decision_function(X)[np.arange(18), label][:, None] - result.decision_function(X))
         worst = np.maximum(np.where(rivals, missing, -np.inf).max(axis=1), 0.0)
-        used = result.alpha.sum(axis=1)[:, None] if problem.shared else result.alpha
+        used = result.alpha.sum(axis=1)[:, None] if problem._has_shared_slack else result.alpha
         assert (result.alpha[result.kind == 0] <= 1e-9).all()
         assert np.abs(missing[result.kind == 1]).max() <= 1e-9
         assert np.allclose(np.broadcast_to(used, rivals.shape)[result.kind == 2], 1.0)
         full = result.kind == 2
-        floor = worst[:, None] if problem.shared else missing
+        floor = worst[:, None] if problem._has_shared_slack else missing
         assert (np.abs(missing - floor)[full] <= 1e-9).all()
         assert (missing[full] >= -1e-9).all()
         table = result.kkt
@@ -256,7 +256,7 @@ def test_models_are_saved_and_read_back(tmp_path):
         result = qpsvm.solve(qpsvm.CrammerSinger(data, names, kernel=kernel))
         result.save(tmp_path / "model.npz")
         model = qpsvm.load(tmp_path / "model.npz")
-        assert isinstance(model, qpsvm.JointModel)
+        assert isinstance(model, qpsvm.AllInOneModel)
         assert (model.decision_function(data) == result.decision_function(data)).all()
         assert (model.predict(data) == result.predict(data)).all()
     same = pickle.loads(pickle.dumps(result))

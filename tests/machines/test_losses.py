@@ -115,7 +115,7 @@ def test_kinds_say_where_the_loss_is_and_starts_keep_them() -> None:
     assert (result.xi[slope] >= 0.4 - 1e-5).all()
     assert (result.xi[(result.kind == 0) & taken] <= 1e-5).all()
     # What is on the curve does not begin at its bound: the optimum is where a neighbour begins.
-    np.testing.assert_allclose(problem.start(result), problem._gather(result.alpha), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(problem.start(result), problem._restrict_to_dual(result.alpha), rtol=1e-9, atol=1e-12)
     squared = qpsvm.solve(made("squared", C=1.0))
     assert (squared.kind[squared.alpha > 1e-9] == 2).all()
     begun = problem.start(squared)
@@ -149,7 +149,7 @@ def test_many_free_rows_without_bounds_are_not_factored_for_more_than_was_asked(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("the gap is below what was asked for")
 
-    monkeypatch.setattr("qpsvm.machines.problem.judge.polish", never)
+    monkeypatch.setattr("qpsvm.machines.problem.certifier.polish", never)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 10))
     y = X[:, 0] + 0.5 * rng.normal(size=1000) > 0

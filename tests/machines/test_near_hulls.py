@@ -132,7 +132,7 @@ def test_where_reduced_hulls_meet_nothing_is_polished(n, monkeypatch):
     def never(*_: object, **__: object) -> None:
         raise AssertionError("w(α) is rounding: there is nothing to polish")
 
-    monkeypatch.setattr("qpsvm.machines.problem.judge.polish", never)
+    monkeypatch.setattr("qpsvm.machines.problem.certifier.polish", never)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n, 10)), rng.integers(2, size=n)
     result = qpsvm.solve(qpsvm.NuSVM(X, y, nu=0.2))

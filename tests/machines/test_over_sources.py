@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm.base.errors import DataError, DataTypeError, UnknownOptionError
-from qpsvm.data.rows import Block, RowSource, Stacked, as_block, as_row_source
+from qpsvm.data.rows import Block, RowSource, StackedRows, as_block, as_row_source
 
 
 class Cut(RowSource):
@@ -93,7 +93,7 @@ def test_a_hard_margin_of_a_source():
 
 
 def test_stacked_rows_are_those_of_all():
-    both = Stacked([Cut(X, 20), as_row_source(X[:5])])
+    both = StackedRows([Cut(X, 20), as_row_source(X[:5])])
     assert np.array_equal(both.matrix(), np.vstack([X, X[:5]]))
     assert np.array_equal(both.take(np.array([3, 92, 40])), np.vstack([X, X[:5]])[[3, 92, 40]])
     assert both.entries == 95 * 4

@@ -11,20 +11,20 @@ import pytest
 from each import for_each
 
 import qpsvm
-from qpsvm.base.arrays.exactly import (
+from qpsvm.base.arrays.rationals import (
+    add_exactly,
     as_floats,
-    floats,
-    inverses,
-    joined,
-    multiples,
-    nearest_float,
-    products,
-    radii,
-    sums,
+    bound_float_errors,
+    concatenate_rationals,
+    divide_exactly,
+    from_floats,
+    multiply_exactly,
+    round_to_nearest,
+    scale_exactly,
 )
 from qpsvm.bounds.proof import checker
 from qpsvm.machines import registry
-from qpsvm.machines.problem.exact import recorded, stated
+from qpsvm.machines.problem.exact import build_proof_record, build_registered_program
 
 RNG = np.random.default_rng(27)
 N = 14
@@ -60,13 +60,13 @@ CASES = [
 
 
 def test_every_machine_is_in_the_registry_and_stated_by_the_checker() -> None:
-    kinds = {registry.machine(word) for word in registry.FILES}
+    kinds = {registry.load_machine(word) for word in registry.FILES}
     named = [getattr(qpsvm, name) for name in qpsvm.__all__]
     public = {kind for kind in named if isinstance(kind, type) and issubclass(kind, qpsvm.Problem)}
     assert kinds == public - {qpsvm.Problem} == {type(problem_of(name, "free", None)) for name in MACHINES}
     assert {kind.__name__ for kind in kinds} <= set(checker.MACHINES)
     for kind in kinds:
-        assert {*checker.MACHINES[kind.__name__][1]} - {"intercept"} == set(kind.own)
+        assert {*checker.MACHINES[kind.__name__][1]} - {"intercept"} == set(kind._hyperparameters)
 
 
 def problem_of(name: str, intercept: Any, weights: Any, **more: Any) -> Any:
@@ -77,12 +77,12 @@ def problem_of(name: str, intercept: Any, weights: Any, **more: Any) -> Any:
 
 def known(problem: Any) -> Any:
     """The program that the checker states of the same machine, from what a proof file says of it."""
-    machine = recorded(problem).machine
-    place = [int(i) for i in problem.rows]
-    y = [Fraction(float(v)) for v in problem.labels]
-    s = [Fraction(float(v)) for v in problem.taking_part(problem.sample_weight)]
+    machine = build_proof_record(problem).machine
+    place = [int(i) for i in problem.active_rows]
+    y = [Fraction(float(v)) for v in problem._active_target]
+    s = [Fraction(float(v)) for v in problem._select_active(problem.sample_weight)]
     diagonal = [sum(Fraction(float(v)) ** 2 for v in problem.X[i]) for i in place]
-    return checker.stated(machine, y, s, place, diagonal)
+    return checker.build_dual(machine, y, s, place, diagonal)
 
 
 @pytest.mark.parametrize("rows", [False, True], ids=["alone", "constraints"])
@@ -91,7 +91,7 @@ def test_the_record_is_what_the_checker_states(name: str, intercept: Any, weight
     if rows and name == "ball":
         pytest.skip("a proof file has no constraints beside a ball")
     problem = problem_of(name, intercept, weights, **({"constraints": ROWS} if rows else {}))
-    program, own = known(problem), stated(problem)
+    program, own = known(problem), build_registered_program(problem)
     entries = {(mu, k): group.entry(k) for mu, group in zip(names(own), own.groups, strict=True) for k in range(own.m)}
     assert program.unit == own.unit
     assert program.e == {group.multiplier: group.total for group in own.groups}
@@ -99,7 +99,7 @@ def test_the_record_is_what_the_checker_states(name: str, intercept: Any, weight
     assert len(program.rows) == own.m
     for k, row in enumerate(program.rows):
         assert sorted(row.z) == points(own, k)
-        assert (row.s, row.l, row.U) == (Fraction(float(own.sign[k])), own.level[k], own.upper.finite(k))
+        assert (row.s, row.l, row.U) == (Fraction(float(own.sign[k])), own.level[k], own.upper.get_finite(k))
         assert row.d == own.curvature[k]
         assert {mu: entries[mu, k] for mu in row.E} == row.E
 
@@ -120,18 +120,18 @@ def points(own: Any, k: int) -> list[tuple[int, Fraction]]:
 @for_each("name, intercept, weights", CASES)
 def test_the_floats_of_the_dual_are_the_record_rounded_once(name: str, intercept: Any, weights: Any) -> None:
     problem = problem_of(name, intercept, weights)
-    record, svm = problem._record(), problem.svm
+    record, svm = problem._build_specification(), problem.svm
     pairs = [(record.upper, svm.upper), (record.curvature, svm.curvature)]
     for exact, found in [*pairs, *([] if record.diagonal else [(record.level, svm.level)])]:
-        vector = record.vector(exact)
-        expected = [np.inf if vector.finite(k) is None else float(vector[k]) for k in range(svm.m)]
+        vector = record.to_rationals(exact)
+        expected = [np.inf if vector.get_finite(k) is None else float(vector[k]) for k in range(svm.m)]
         np.testing.assert_array_equal(found, expected)
     totals = {group.multiplier: float(group.total) for group in record.groups}
     assert {group.multiplier: group.total for group in svm.groups} == {g.multiplier: 0.0 for g in svm.groups} | totals
     assert svm.unit == float(record.unit)
     off = np.zeros(svm.m) if svm.level_radius is None else svm.level_radius
     if not record.diagonal:
-        level = record.vector(record.level)
+        level = record.to_rationals(record.level)
         assert all(abs(level[k] - Fraction(float(svm.level[k]))) <= Fraction(float(off[k])) for k in range(svm.m))
 
 
@@ -140,12 +140,13 @@ def test_floats_of_exact_vectors_are_rounded_to_nearest(size: float) -> None:
     rng, third = np.random.default_rng(27), Fraction(1, 3)
     a, b = rng.normal(size=9) * size, rng.normal(size=9)
     for vector in (
-        floats(a, third), products(a, b, third), joined(floats(a), sums(a, b)),
-        multiples(joined(floats(a), sums(a, b)), third),
-        inverses(floats(b, third), Fraction(2, 7)), inverses(joined(floats(b), floats(b, third)), third),
-        floats(a, third / Fraction(10) ** 320), floats(a, third * Fraction(10) ** 330),
+        from_floats(a, third), multiply_exactly(a, b, third), concatenate_rationals(from_floats(a), add_exactly(a, b)),
+        scale_exactly(concatenate_rationals(from_floats(a), add_exactly(a, b)), third),
+        divide_exactly(from_floats(b, third), Fraction(2, 7)), divide_exactly(concatenate_rationals(from_floats(b),
+        from_floats(b, third)), third), from_floats(a, third / Fraction(10) ** 320), from_floats(a, third * Fraction(10)
+        ** 330),
     ):  # fmt: skip
-        np.testing.assert_array_equal(as_floats(vector), [nearest_float(vector[k]) for k in range(len(vector))])
+        np.testing.assert_array_equal(as_floats(vector), [round_to_nearest(vector[k]) for k in range(len(vector))])
 
 
 @for_each("size", [1e-310, 1e-294, 1e-150, 1.0, 1e150, 1e294, 1e300])
@@ -154,7 +155,11 @@ def test_floats_are_no_farther_off_than_is_said(size: float, power: int) -> None
     """Wherever the numbers and their factor lie: products beside either end lose their errors."""
     rng, factor = np.random.default_rng(3), Fraction(10) ** power * Fraction(7, 3)
     a, b = rng.normal(size=40) * size, rng.normal(size=40) * size * 2.0**-30
-    for vector in (floats(a, factor), multiples(sums(a, b), factor), inverses(floats(a), factor)):
+    for vector in (
+        from_floats(a, factor),
+        scale_exactly(add_exactly(a, b), factor),
+        divide_exactly(from_floats(a), factor),
+    ):
         near = as_floats(vector)
-        for k, off in enumerate(radii(vector, near)):
+        for k, off in enumerate(bound_float_errors(vector, near)):
             assert np.isinf(near[k]) or abs(vector[k] - Fraction(float(near[k]))) <= Fraction(float(off))

@@ -83,7 +83,10 @@ def test_the_primal_is_the_one_that_follows_from_the_dual(name: str) -> None:
     for intercept in ("free", "penalised", None) if name in WITH_INTERCEPTS else ("free",):
         options = {} if intercept == "free" else {"intercept": intercept}
         problem = MACHINES[name](X, T, sample_weight=WEIGHT, **options)
-        ours, svm = problem.qp("primal"), problem._dual(problem.space.centred, problem.space.computed_intercept)
+        ours, svm = (
+            problem.qp("primal"),
+            problem._build_dual(problem.space.centred_gram, problem.space.computed_intercept),
+        )
         generic = primal_of(svm, problem.space.textbook_coordinates)
         np.testing.assert_allclose(ours.P.dense(), generic.P.dense(), rtol=1e-14)
         np.testing.assert_allclose(ours.q, generic.q, rtol=1e-14)

@@ -11,7 +11,7 @@ from sklearn.datasets import make_moons
 
 import qpsvm
 from qpsvm.base.errors import InfeasibleNuError
-from qpsvm.machines.problem.replaced import parameters, restricted
+from qpsvm.machines.problem.derived_problems import get_parameters, restrict_to_rows
 
 X, Y = make_moons(40, noise=0.2, random_state=1)
 PROBLEMS = {
@@ -32,7 +32,7 @@ PROBLEMS = {
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_it_is_what_a_problem_of_its_own_is(name):
     problem, changes, alone = PROBLEMS[name]
-    before, title = parameters(problem), problem.title
+    before, title = get_parameters(problem), problem.title
     new, own = problem.replace(**changes), alone()
     assert type(new) is type(problem)
     assert new.title == own.title
@@ -40,7 +40,7 @@ def test_it_is_what_a_problem_of_its_own_is(name):
     assert qpsvm.solve(new).primal == pytest.approx(qpsvm.solve(own).primal, rel=2e-6)
     assert (new.space is problem.space) == (not {"gamma", "kernel"} & set(changes))
     assert problem.title == title
-    assert parameters(problem) == before
+    assert get_parameters(problem) == before
 
 
 def test_a_hard_margin_forgets_its_hulls():
@@ -71,7 +71,7 @@ def test_some_of_the_samples_have_their_part_of_the_gram_matrix(kernel):
     if kernel != "linear":
         problem.space.gram.dense()
     chosen = np.arange(1, 38, 2)
-    part, rows = restricted(problem, chosen), problem.rows[chosen]
+    part, rows = restrict_to_rows(problem, chosen), problem.active_rows[chosen]
     own = samples[np.ix_(rows, rows)] if kernel == "precomputed" else samples[rows]
     alone = qpsvm.CSVM(own, Y[rows], problem.C[rows], problem.kernel, weight[rows])
     np.testing.assert_allclose(part.space.gram.dense(), alone.space.gram.dense(), rtol=1e-12)
@@ -85,7 +85,7 @@ def test_the_bound_of_a_part_counts_the_rounding_of_the_whole():
     far = np.concatenate([X, [[300.0, 0.0], [-300.0, 0.0]]])
     problem = qpsvm.CSVM(far, [*Y, 0, 1], kernel=qpsvm.RBF(0.5))
     problem.space.gram.dense()
-    part = restricted(problem, np.arange(40))
+    part = restrict_to_rows(problem, np.arange(40))
     assert part.space.gram.blocks.longest == problem.space.gram.blocks.longest
     result = qpsvm.solve(part)
     exact = qpsvm.CSVM(X, Y, kernel=lambda A, B: np.exp(-0.5 * ((A[:, None] - B) ** 2).sum(2)))
@@ -101,13 +101,13 @@ def test_a_machine_that_does_not_name_what_it_keeps_of_each_sample_is_refused():
             self.price = np.ones(40)
 
     with pytest.raises(qpsvm.UnsupportedError, match="price"):
-        restricted(Kept(), np.arange(20))
+        restrict_to_rows(Kept(), np.arange(20))
 
 
 def test_a_part_of_a_hard_margin_forgets_the_hulls_of_the_whole():
     problem = qpsvm.HardMargin([[0.0], [1.0], [2.0], [3.0], [0.0]], [0, 1, 0, 1, 0])
     assert problem.hulls().meet
-    part = restricted(problem, np.array([0, 1, 3, 4]))
+    part = restrict_to_rows(problem, np.array([0, 1, 3, 4]))
     assert not part.hulls().meet
     assert len(part.hulls().u) == 4
 

@@ -57,7 +57,7 @@ def changed(machine, kernel, name, step, way):
     problem = MACHINES[machine](Xs, ts, ss, KERNELS[kernel])
     if name in ("X", "target", "sample_weight"):
         return problem
-    value = float(np.ravel(getattr(problem, name) if name in problem.own else problem.kernel.gamma)[0])
+    value = float(np.ravel(getattr(problem, name) if name in problem._hyperparameters else problem.kernel.gamma)[0])
     return problem.replace(**{name: value + step})
 
 

@@ -42,7 +42,7 @@ def test_f_is_that_of_the_kernel_itself(results, new, tmp_path):
 
 def test_bounds_hold_f(results):
     direct, result = results
-    near = direct.near_function().record()
+    near = direct.build_near_function().record()
     model = replace(result.model, metadata={"near": near})
     low, high = model.decision_bounds(KERNEL(MANY, X), diagonal=KERNEL.diagonal(MANY))
     f = qpsvm.solve(direct.problem, tol=1e-12).decision_function(MANY)

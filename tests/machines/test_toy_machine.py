@@ -17,19 +17,19 @@ from numpy.typing import ArrayLike
 
 import qpsvm
 from qpsvm.base.arrays.checks import as_penalties
-from qpsvm.data.samples import two_classes
-from qpsvm.program.record import Record
+from qpsvm.data.samples import build_binary_samples
+from qpsvm.program.specification import Specification
 
 
 class SquaredHinge(qpsvm.Problem):
     """Soft-margin SVM with the squared hinge loss."""
 
-    textbook = ("", "½ {norm} + Σ C_i ξ_i²", "y_i {f} ≥ 1 − ξ_i")
+    _primal_notation = ("", "½ {norm} + Σ C_i ξ_i²", "y_i {f} ≥ 1 − ξ_i")
 
     def __init__(
         self, X: Any, y: ArrayLike, C: float | ArrayLike = 1.0, kernel: Any = "linear", level: Any = 1.0, hard: Any = ()
     ) -> None:
-        super().__init__(two_classes(X, y), kernel, "free", "raise")
+        super().__init__(build_binary_samples(X, y), kernel, "free", "raise")
         self.C, self.level, self.hard = as_penalties(C, self.n), level, np.array(hard, dtype=int)
 
     @property
@@ -37,10 +37,10 @@ class SquaredHinge(qpsvm.Problem):
         """The machine with its parameters."""
         return f"squared hinge, C = {self.C.max():g}, kernel {self.kernel}"
 
-    def _record(self) -> Record:
+    def _build_specification(self) -> Specification:
         curvature = 0.5 / self.C
         curvature[self.hard] = 0.0
-        return Record(self.labels, self.level, np.inf, curvature)
+        return Specification(self._active_target, self.level, np.inf, curvature)
 
 
 # --- thirty lines so far, and nothing below is about how it is solved -------------------------------------------------

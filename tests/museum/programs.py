@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 
 import qpsvm
-from qpsvm.bounds.program.sides import Program
+from qpsvm.bounds.program.sides import QPBounds
 
 
 @exhibit(issue(158, "osqp/osqp"), 2019, "ours", package="osqp", seen=("1.1.3",))
@@ -67,7 +67,7 @@ def osqp_polished() -> Shown:
     row = np.array([[6802.195057324533, 859169.6071018894, 1307081.4281253067, 881514.7112147971]])
     low, high = np.array([-490209.4743924113]), np.array([724880.97957331])
     qp = qpsvm.QP(P=P, q=q, G=np.vstack([row, -row]), h=np.append(high, -low))
-    program = Program(qp)
+    program = QPBounds(qp)
 
     def run(polishing: bool) -> Any:
         solver = osqp.OSQP()
@@ -77,7 +77,7 @@ def osqp_polished() -> Shown:
 
     def gap(answer: Any, best: qpsvm.QPResult) -> float:
         """What the point costs above the least that any can, as a share."""
-        above = program.upper(answer.x, np.zeros(4)).value  # 0 has room in both rows
+        above = program.bound_above(answer.x, np.zeros(4)).value  # 0 has room in both rows
         return (above - best.dual) / max(1.0, abs(above), abs(best.dual))
 
     (plain, polished), seconds = timed(lambda: (run(False), run(True)))

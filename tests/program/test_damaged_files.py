@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm.data.sources.arrays import width_of
+from qpsvm.data.sources.arrays import read_width
 
 #: Damaged files of each kind.
 COUNT = 200
@@ -126,6 +126,6 @@ def test_a_damaged_npy_file_of_samples_is_an_error_of_ours(tmp_path):
         head = changed(original[:128], rng)
         path.write_bytes(head + original[128:] if rng.random() < 0.7 else changed(original, rng))
         try:
-            assert width_of(str(path)) >= 0
+            assert read_width(str(path)) >= 0
         except qpsvm.QPSVMError as error:
             assert "damaged" in str(error)  # noqa: PT017

@@ -12,7 +12,7 @@ import pytest
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import LaterQP
+from qpsvm.program.solution import DeferredQP
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(30, 3)) + 3.0
@@ -39,16 +39,16 @@ def same(one: Any, other: Any) -> bool:
 
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_later_qp_is_the_same_qp(name):
-    posed, made = PROBLEMS[name].posed(), PROBLEMS[name].solver_qp()
+    posed, made = PROBLEMS[name]._deferred_qp(), PROBLEMS[name].solver_qp()
     assert (posed.variables, posed.rows, posed.objective) == (made.variables, made.rows, made.objective)
     pairs = (posed.qp, made.qp), (posed.original, made.original)
     for later, qp in pairs:
-        assert isinstance(later, LaterQP)
+        assert isinstance(later, DeferredQP)
         assert later.n == qp.n
         factors = {"alpha": 3.0}, {"balance": 2.0}
         for one, other in zip(later.scales(*factors), qp.scales(*factors), strict=True):
             np.testing.assert_array_equal(one, other)
-        assert "made" not in vars(later), "what is known beforehand is answered without making it"
+        assert "materialised_qp" not in vars(later), "what is known beforehand is answered without making it"
     for later, qp in pairs:
         for field in fields(QP):
             if field.name != "statement":
@@ -70,14 +70,14 @@ def test_our_solvers_do_not_look_at_it(name, backend, monkeypatch):
     def looked(self: QP) -> QP:
         raise AssertionError(f"{self!r} was made")
 
-    monkeypatch.setattr(LaterQP, "made", property(looked))
+    monkeypatch.setattr(DeferredQP, "materialised_qp", property(looked))
     assert qpsvm.solve(PROBLEMS[name], backend).status is qpsvm.Status.OPTIMAL
 
 
 def test_units_that_are_no_numbers_are_refused_as_when_it_is_made():
     tiny = CSVM([[0.0], [1e-200]], [0, 1], C=1.0)
     said = []
-    for make in (tiny.solver_qp, tiny.posed):
+    for make in (tiny.solver_qp, tiny._deferred_qp):
         try:
             make()
             said.append("")

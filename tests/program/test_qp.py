@@ -283,7 +283,7 @@ def test_print_says_whether_the_gram_matrix_exists():
 )
 def test_lifted_has_the_same_optimum(variant, kernel):
     qp = Cell(variant, kernel, 1.0).problem().qp("dual")
-    lifted = qp.lifted()
+    lifted = qp.to_lifted()
     Z, d = qp.P.factor()
     k = Z.shape[1]
     assert lifted.n == qp.n + k
@@ -307,15 +307,17 @@ def test_lifted_keeps_constants_and_the_diagonal():
     Z, d, q = rng.normal(size=(6, 2)), rng.uniform(0.5, 2, 6), rng.normal(size=6)
     qp = QP(P=LowRank(Z, d), q=q, r=3.0, G=rng.normal(size=(2, 6)), h=np.zeros(2))
     x = rng.normal(size=6)
-    lifted = qp.lifted()
+    lifted = qp.to_lifted()
     assert lifted.objective(np.concatenate([x, Z.T @ x])) == pytest.approx(qp.objective(x), rel=1e-13)
-    assert kkt.primal_residual(lifted, np.concatenate([x, Z.T @ x])) == pytest.approx(kkt.primal_residual(qp, x))
+    assert kkt.compute_primal_residual(lifted, np.concatenate([x, Z.T @ x])) == pytest.approx(
+        kkt.compute_primal_residual(qp, x)
+    )
     assert "lift" in str(lifted)
 
 
 def test_lifting_needs_a_factor():
     with pytest.raises(qpsvm.UnsupportedError, match="no factor"):
-        Cell("csvm", "rbf", 1.0).problem().qp("dual").lifted()
+        Cell("csvm", "rbf", 1.0).problem().qp("dual").to_lifted()
 
 
 # --- scaled -----------------------------------------------------------------------------------------------------------
@@ -422,19 +424,19 @@ def test_residuals_see_every_kind_of_violation():
         b=np.array([1.0]), lb=np.array([0.0, -np.inf]),
     )  # fmt: skip
     x, y, z, z_box = np.array([0.25, 0.75]), np.array([0.25]), np.array([0.5]), np.zeros(2)
-    assert kkt.primal_residual(qp, x) == 0
-    assert kkt.dual_residual(qp, x, y, z, z_box) <= 1e-15
-    assert kkt.complementarity(qp, x, z, z_box) == 0
-    assert kkt.duality_gap(qp, x, y, z, z_box) <= 1e-15
+    assert kkt.compute_primal_residual(qp, x) == 0
+    assert kkt.compute_dual_residual(qp, x, y, z, z_box) <= 1e-15
+    assert kkt.compute_complementarity(qp, x, z, z_box) == 0
+    assert kkt.compute_duality_gap(qp, x, y, z, z_box) <= 1e-15
     for broken in ([0.75, 0.25], [0.25, 1.25], [-0.5, 1.5]):
-        assert kkt.primal_residual(qp, np.array(broken)) == pytest.approx(0.5)
-    assert kkt.dual_residual(qp, x, y + 0.5, z, z_box) == pytest.approx(0.5)
+        assert kkt.compute_primal_residual(qp, np.array(broken)) == pytest.approx(0.5)
+    assert kkt.compute_dual_residual(qp, x, y + 0.5, z, z_box) == pytest.approx(0.5)
     turned = replace(qp, q=qp.q + np.array([1.0, 0.0]))  # where −z is stationary, and of the wrong sign
-    assert kkt.dual_residual(turned, x, y, -z, z_box) == pytest.approx(0.5)
-    assert kkt.dual_residual(qp, x, y, z, np.array([0.0, -0.5])) == pytest.approx(0.5)  # no lower bound there
-    assert kkt.dual_residual(qp, x, y, z, np.array([0.5, 0.0])) == pytest.approx(0.5)  # no upper bound there
-    assert kkt.complementarity(qp, np.array([0.0, 1.0]), z, z_box) == pytest.approx(0.125)
-    assert kkt.complementarity(qp, x, z, np.array([-1.0, 0.0])) == pytest.approx(0.25)
+    assert kkt.compute_dual_residual(turned, x, y, -z, z_box) == pytest.approx(0.5)
+    assert kkt.compute_dual_residual(qp, x, y, z, np.array([0.0, -0.5])) == pytest.approx(0.5)  # no lower bound there
+    assert kkt.compute_dual_residual(qp, x, y, z, np.array([0.5, 0.0])) == pytest.approx(0.5)  # no upper bound there
+    assert kkt.compute_complementarity(qp, np.array([0.0, 1.0]), z, z_box) == pytest.approx(0.125)
+    assert kkt.compute_complementarity(qp, x, z, np.array([-1.0, 0.0])) == pytest.approx(0.25)
 
 
 def test_every_form_of_every_cell_is_a_valid_qp():

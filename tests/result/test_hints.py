@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 import qpsvm
 from qpsvm import estimators
 from qpsvm.faces.cli import main
-from qpsvm.result.hints import of_labels, of_samples
+from qpsvm.result.hints import find_label_hints, find_sample_hints
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(90, 3))
@@ -66,7 +66,7 @@ def test_what_hurts_is_said_once(name):
 
 @pytest.mark.parametrize("name", HEALTHY)
 def test_nothing_is_said_of_what_is_well(name):
-    assert qpsvm.solve(HEALTHY[name](), check=False).hints() == []
+    assert qpsvm.solve(HEALTHY[name](), check=False).list_hints() == []
 
 
 def test_each_fact_is_one():
@@ -80,24 +80,24 @@ def test_each_fact_is_one():
         assert any("is predicted" in note for note in joint.notes) == bool(absent)
     K = qpsvm.RBF(1e-9)(X, X)
     assert np.ptp(K) < 1e-3 * K.max()
-    assert of_samples(X, qpsvm.RBF(1e-9))
-    assert not of_samples(X, qpsvm.RBF(1e-2))
+    assert find_sample_hints(X, qpsvm.RBF(1e-9))
+    assert not find_sample_hints(X, qpsvm.RBF(1e-2))
 
 
 def test_names_are_those_of_the_frame_and_of_a_file_nothing_is_said():
     frame = pd.DataFrame(APART, columns=["a", "b", "c"])
     result = qpsvm.solve(qpsvm.CSVM(frame, SIDE))
     assert result.notes[0].startswith("'b' varies")
-    assert pickle.loads(pickle.dumps(result)).hints() == []
+    assert pickle.loads(pickle.dumps(result)).list_hints() == []
 
 
 def test_guesses_are_told_from_answers():
     true = np.repeat([0, 1], 50)
     half = np.tile([0, 1], 50)
-    assert "that of a guess" in str(of_labels(true, half)[0])
-    assert of_labels(true, true) == []
-    assert of_labels(true[:1], half[:1]) == []
-    assert "class_weight" not in str(of_labels(true, np.zeros(100), weighed=True)[0])
+    assert "that of a guess" in str(find_label_hints(true, half)[0])
+    assert find_label_hints(true, true) == []
+    assert find_label_hints(true[:1], half[:1]) == []
+    assert "class_weight" not in str(find_label_hints(true, np.zeros(100), is_weighted=True)[0])
 
 
 @pytest.mark.filterwarnings("ignore::qpsvm.InaccurateWarning")

@@ -18,7 +18,7 @@ def test_what_is_no_problem(problem):
     for ask in (
         lambda: RESULT.decision_bounds(X, problem=problem),
         lambda: RESULT.proven(X, problem=problem),
-        lambda: RESULT.near_function(problem),
+        lambda: RESULT.build_near_function(problem),
         lambda: RESULT.sensitivity(problem),
         lambda: RESULT.verify(problem),
         lambda: JOINT.decision_bounds(X, problem=problem),

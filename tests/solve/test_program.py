@@ -13,7 +13,7 @@ from exact_program import optimum
 import qpsvm
 from qpsvm.bounds.program.faces import face_of, follows
 from qpsvm.bounds.program.implied import implied_bounds
-from qpsvm.bounds.program.sides import Program
+from qpsvm.bounds.program.sides import QPBounds
 
 PLANE = {"P": np.eye(2), "q": [-3.0, 0.0]}
 
@@ -76,7 +76,7 @@ def test_infeasible_is_proven(rows):
     qp = qpsvm.QP(**PLANE, **rows)
     result = qpsvm.solve(qp, check=False)
     assert result.status == "infeasible"
-    assert Program(qp).lower(np.zeros(2), result.y, result.z, rows_only=True).value > -math.inf
+    assert QPBounds(qp).bound_below(np.zeros(2), result.y, result.z, rows_only=True).value > -math.inf
     with pytest.raises(qpsvm.SolverError, match="no point satisfies"):
         qpsvm.solve(qp)
 
@@ -107,23 +107,23 @@ def test_a_poor_point_is_bounded_honestly():
     rng = np.random.default_rng(2)
     G, h = rng.normal(size=(8, 5)), np.ones(8)
     qp = qpsvm.QP(P=np.eye(5), q=rng.normal(size=5), G=G, h=h, lb=-1.0, ub=1.0)
-    program, best = Program(qp), qpsvm.solve(qp)
+    program, best = QPBounds(qp), qpsvm.solve(qp)
     for _ in range(50):
         x, z = rng.normal(size=5), np.abs(rng.normal(size=8))
-        assert program.lower(x, np.zeros(0), z).value <= best.primal
-        assert program.upper(x, np.zeros(5)).value >= best.dual
+        assert program.bound_below(x, np.zeros(0), z).value <= best.primal
+        assert program.bound_above(x, np.zeros(5)).value >= best.dual
     coarse = qpsvm.solve(qp, "osqp", polish=False, tol=1e-2, check=False)
     assert coarse.dual <= best.primal
     assert coarse.primal >= best.dual
 
 
 def test_numbers_that_prove_nothing_prove_nothing():
-    slack = Program(qpsvm.QP(P=[[1.0]], q=[0.0], G=[[1.0]], h=[1.0], lb=-9.0, ub=9.0))  # at 0
-    assert slack.lower(np.array([1.0]), np.zeros(0), np.array([-1.0])).value <= 0.0
-    free = Program(qpsvm.QP(P=[[1.0]], q=[-3.0]))  # −4.5 at 3
-    assert free.lower(np.array([0.0]), np.zeros(0), np.zeros(0)).value <= -4.5
-    narrow = Program(qpsvm.QP(P=np.eye(2), q=[0.0, 0.0], A=[[1.0, 1.0]], b=[2.5], lb=0.0, ub=1.0))  # infeasible
-    assert narrow.upper(np.array([1.0, 0.5]), None).value == math.inf
+    slack = QPBounds(qpsvm.QP(P=[[1.0]], q=[0.0], G=[[1.0]], h=[1.0], lb=-9.0, ub=9.0))  # at 0
+    assert slack.bound_below(np.array([1.0]), np.zeros(0), np.array([-1.0])).value <= 0.0
+    free = QPBounds(qpsvm.QP(P=[[1.0]], q=[-3.0]))  # −4.5 at 3
+    assert free.bound_below(np.array([0.0]), np.zeros(0), np.zeros(0)).value <= -4.5
+    narrow = QPBounds(qpsvm.QP(P=np.eye(2), q=[0.0, 0.0], A=[[1.0, 1.0]], b=[2.5], lb=0.0, ub=1.0))  # infeasible
+    assert narrow.bound_above(np.array([1.0, 0.5]), None).value == math.inf
 
 
 def test_wrong_input_is_named():
@@ -245,7 +245,7 @@ def test_a_set_without_room_has_a_face(backend):
         G=[[1.0, 1.0, 0.0, 0.0], [-1.0, -1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]], h=[1.0, -1.0, 0.0],
         A=[[0.3, 0.3, 1.0, 0.0], [0.6, 0.6, 2.0, 0.0]], b=[0.3, 0.6], lb=0.0,
     )  # fmt: skip
-    found = face_of(Program(qp))
+    found = face_of(QPBounds(qp))
     assert set(found.fixed) == {2, 3}
     assert len(found.rows) == 1
     result = qpsvm.solve(qp, backend, check=False)
@@ -290,10 +290,10 @@ def test_multipliers_with_room_bound_what_the_solvers_do_not():
     qp = qpsvm.QP(
         P=sp.csr_array((3, 3)), q=[1.0, 0.1, 0.1], A=[[1.0, 1.0, 0.7], [0.1, 0.3, 0.3]], b=[1 / 3, 0.1], lb=0.0
     )
-    program = Program(qp)
-    assert np.isfinite(program.implied[1]).all()
+    program = QPBounds(qp)
+    assert np.isfinite(program.implied_bounds[1]).all()
     y = np.array([0.1, -0.7])  # far from optimal, and no multipliers of (QP.1) at all
-    bound = program.lower(np.zeros(3), y, np.zeros(0)).value
+    bound = program.bound_below(np.zeros(3), y, np.zeros(0)).value
     assert -math.inf < bound <= float(optimum(qp))
     assert qpsvm.solve(qp).status == "optimal"
 

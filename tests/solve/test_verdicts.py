@@ -13,7 +13,7 @@ from exact_program import fractions, optimum, product, proves_infeasible, proves
 import qpsvm
 from qpsvm import QP
 from qpsvm.bounds.program.feasibility import prove_infeasible
-from qpsvm.bounds.program.sides import Program
+from qpsvm.bounds.program.sides import QPBounds
 
 TABLES = 20
 Drawn = tuple[QP, float | None]
@@ -225,8 +225,8 @@ def test_multipliers_of_what_is_feasible_prove_nothing():
     slab = QP(P=np.eye(2), q=[0.0, 0.0], G=[[1.0, 2.0], [-1.0, -2.0]], h=[1.0, 0.0])
     point = slab.replace(h=[1.0, -1.0])
     for qp in (slab, point, point.replace(h=[1.0, np.nextafter(-1.0, -2.0)])):  # the last is empty by rounding only
-        assert prove_infeasible(Program(qp), np.zeros(0), np.ones(2)) is None
-    assert prove_infeasible(Program(slab.replace(h=[1.0, -1.1])), np.zeros(0), np.ones(2)) is not None
+        assert prove_infeasible(QPBounds(qp), np.zeros(0), np.ones(2)) is None
+    assert prove_infeasible(QPBounds(slab.replace(h=[1.0, -1.1])), np.zeros(0), np.ones(2)) is not None
 
 
 def test_a_slab_is_no_equality():

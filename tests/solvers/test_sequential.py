@@ -8,21 +8,21 @@ from each import for_each
 from scipy.optimize import minimize
 
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.solvers.sequential import separate_step, sequential_dual, shared_step
+from qpsvm.solvers.sequential import compute_separate_step, compute_shared_step, solve_sequential
 from qpsvm.solvers.shared.stopping import Budget
 from qpsvm.space.operators import Dense, LowRank
 
 
-@for_each("step", [shared_step, separate_step])
+@for_each("step", [compute_shared_step, compute_separate_step])
 def test_a_step_is_the_optimum_over_its_sample(step):
     rng = np.random.default_rng(0)
     for _ in range(60):
         z, C = rng.normal(size=rng.integers(1, 6)) * 10.0 ** rng.uniform(-1, 1), 10.0 ** rng.uniform(-2, 2)
         a = step(z, C)
         assert (a >= 0).all()
-        assert a.sum() <= C * (1 + 1e-12) if step is shared_step else (a <= C).all()
+        assert a.sum() <= C * (1 + 1e-12) if step is compute_shared_step else (a <= C).all()
         gradient = z - a - a.sum()  # of Σ z a − ½(Σa² + (Σa)²), in units of K
-        if step is separate_step:
+        if step is compute_separate_step:
             projected = np.clip(a + gradient, 0.0, C)
             assert np.allclose(projected, a, atol=1e-9 * (1.0 + abs(z).max()))
             continue
@@ -41,7 +41,7 @@ def test_the_end_has_the_value_of_a_general_solver(shared, intercept):
     Z = rng.normal(size=(n, 4)) + np.eye(k, 4)[label]
     C = rng.uniform(0.5, 1.5, n)
     answers = [
-        sequential_dual(gram, AllInOneDual(label, k, C, 1.0, shared, intercept), 1e-9, Budget(400_000))
+        solve_sequential(gram, AllInOneDual(label, k, C, 1.0, shared, intercept), 1e-9, Budget(400_000))
         for gram in (LowRank(Z), Dense(Z @ Z.T))
     ]
     rivals = np.array([[c for c in range(k) if c != y] for y in label])

@@ -13,7 +13,7 @@ from kinds import ALL, data, fitted, values
 
 import qpsvm
 from qpsvm.core import level
-from qpsvm.machines.registry import FILES, machine
+from qpsvm.machines.registry import FILES, load_machine
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(60, 3))
@@ -24,10 +24,10 @@ KERNELS = ("linear", qpsvm.RBF(0.5))
 
 def problem(word: str, kernel: Any) -> Any:
     """A machine of the registry over the samples above: few of them for pairs, which are many, and apart if need be."""
-    kind, n = machine(word), 20 if word == "ranking" else 60
+    kind, n = load_machine(word), 20 if word == "ranking" else 60
     rows = X[:n] + (4.0 * (2.0 * Y - 1.0)[:n, None] if word == "hard" else 0.0)
-    given = () if kind.learns == "none" else (TARGETS[kind.learns][:n],)
-    own = {"nu": 0.58} if "nu" in kind.own else {}  # not a whole number of the samples: b is unique
+    given = () if kind._target_kind == "none" else (TARGETS[kind._target_kind][:n],)
+    own = {"nu": 0.58} if "nu" in kind._hyperparameters else {}  # not a whole number of the samples: b is unique
     return kind(rows, *given, kernel=kernel, **own)
 
 

@@ -1,8 +1,8 @@
 """Random small machines, and every claim that the library makes about their optima, against optima in fractions.
 
-Bounds of f, proven labels, exact paths and leave-one-out machines: `judged` says what of it is false. Samples have
-ties, repeated rows and contradictions; weights may be 0; C may be so small that all α are at their bounds, and so large
-that none is.
+Bounds of f, proven labels, exact paths and leave-one-out machines: `decide_outcome` says what of it is false. Samples
+have ties, repeated rows and contradictions; weights may be 0; C may be so small that all α are at their bounds, and so
+large that none is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from exact_optimum import Optimum, Stated
 
 import qpsvm
-from qpsvm.machines.problem.exact import recorded
+from qpsvm.machines.problem.exact import build_proof_record
 
 #: What is printed may be off by that, relative: it is rounded for people.
 PRINTED = 1e-9
@@ -168,7 +168,7 @@ class Judge:
         self.claim(result.dual <= float(value) + slack, f"{what}: dual {result.dual!r} > {float(value)!r}")
         self.claim(result.primal >= float(value) - slack, f"{what}: primal {result.primal!r} < {float(value)!r}")
         if np.isfinite(result.gap):
-            P = best.primal(recorded(problem, result).plane)
+            P = best.primal(build_proof_record(problem, result).plane)
             size = max(abs(P), abs(Fraction(result.dual)))
             most = (Fraction(result.gap) * (1 + Fraction(1, 10**9)) + ROUNDED) * size
             self.claim(P - value <= most or size <= least,
@@ -185,7 +185,7 @@ class Judge:
         """Bounds of f, and labels."""
         low, high = result.decision_bounds(self.task.new)
         f = result.decision_function(self.task.new)
-        numbers = result.problem.learns == "numbers"
+        numbers = result.problem._target_kind == "numbers"
         within = {"within": 1e-3} if numbers else {}
         proven = result.proven(self.task.new, **within)
         for j in range(len(self.task.new)):

@@ -63,7 +63,7 @@ def true_gap(problem: Any, K: np.ndarray, result: Any) -> float:
         M, absorbed = mp.matrix(K.tolist()), problem.intercept == "penalised"
         if absorbed:  # b is a weight of a feature of ones
             M += mp.ones(n)
-        if problem.space.clipped:  # else K may be positive semidefinite where 1ᵀβ = 0, and that is enough
+        if problem.space.is_clipped:  # else K may be positive semidefinite where 1ᵀβ = 0, and that is enough
             M = positive_part(M)
         M += mp.mpf(problem.space.shift) * mp.eye(n)
         squared = name == "SquaredHinge" or getattr(problem, "loss", "") == "squared"

@@ -10,7 +10,7 @@ class CountingClock(Clock):
 
     looks, seen = 0, 0
 
-    def stopped(self, coming: float = 0.0) -> Literal["time_limit"] | None:  # noqa: ARG002
+    def find_stop_reason(self, coming: float = 0.0) -> Literal["time_limit"] | None:  # noqa: ARG002
         """Whether it has been asked more often than that."""
         self.seen += 1
         return "time_limit" if self.seen > self.looks else None

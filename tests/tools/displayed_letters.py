@@ -14,7 +14,7 @@ import numpy as np
 from displayed import Names, Tensor, scalar
 
 import qpsvm
-from qpsvm.base.arrays.frozen import bare
+from qpsvm.base.arrays.frozen import copy_without_cache
 
 BINARY = (qpsvm.HardMargin, qpsvm.CSVM, qpsvm.NuSVM, qpsvm.PrimalHinge, qpsvm.SquaredHinge, qpsvm.HuberHinge)
 REGRESSION = (qpsvm.EpsilonSVR, qpsvm.NuSVR, qpsvm.QuantileSVR)
@@ -425,7 +425,7 @@ def changed_optima(problem: Any, text: str) -> Tensor:
     else:
         h = h_alone(problem)
         moved = h + sign * np.abs(h).max() / 100 * np.eye(len(h))
-        problems = [bare(problem) for _ in moved]
+        problems = [copy_without_cache(problem) for _ in moved]
         for other, each in zip(problems, moved, strict=True):
             (item,) = problem.constraints
             over_w = isinstance(item, qpsvm.Constraints)
@@ -467,7 +467,7 @@ def _rows(problem: Any, space: Space, at: Point, names: Names) -> None:
 
 
 def _joint(problem: Any, space: Space, at: Point) -> Names:
-    Phi, y, s = space.samples, problem.joint.label, weights_of(problem)
+    Phi, y, s = space.samples, problem._all_in_one_dual.label, weights_of(problem)
     n, k = len(Phi), len(problem.classes)
     C, alpha, one = problem.C * s, np.asarray(at.alpha, dtype=float).copy(), isinstance(problem, qpsvm.CrammerSinger)
     own = np.eye(k, dtype=bool)[y]

@@ -1,9 +1,10 @@
 """The optimum of a small machine in fractions: what every claim about optima is held against.
 
-The program is that of the checker of proofs, `checker.stated`, which knows nothing of the library. Clarabel says which
-rows are between their bounds, to 1e-12; from there on there are fractions only: the equations of these rows are solved,
-the conditions of optimality are checked row by row, and the multipliers that satisfy them all are found, of which an
-optimum may have many. Where Clarabel's guess satisfies them, it is the optimum; where it does not, nothing is said.
+The program is that of the checker of proofs, `checker.build_dual`, which knows nothing of the library. Clarabel says
+which rows are between their bounds, to 1e-12; from there on there are fractions only: the equations of these rows are
+solved, the conditions of optimality are checked row by row, and the multipliers that satisfy them all are found, of
+which an optimum may have many. Where Clarabel's guess satisfies them, it is the optimum; where it does not, nothing is
+said.
 
 Values of an RBF kernel are rounded to 192 bits, and everything after that is exact again.
 """
@@ -69,7 +70,7 @@ class Optimum:
                 self.K[i][j] = self.K[j][i] = Fraction(sum(self.kernel(i, j)), 2 * self.unit)
         y, s = ([Fraction(float(each[i])) for i in self.part] for each in (stated.y, stated.s))
         own = [self.K[i][i] for i in range(len(self.part))]
-        self.program = checker.stated(stated.machine, y, s, self.part, own)
+        self.program = checker.build_dual(stated.machine, y, s, self.part, own)
         self.hard = [g for g, ridge in self.program.R.items() if not ridge]
         self.alpha: Vector = []
         self.vertices: list[dict[str, Fraction]] = []
@@ -208,7 +209,7 @@ class Optimum:
                 looked = checker.by_coordinates(self.points, [Fraction(x) * half for x in plane["w"]], nothing)
             if "radius" in plane:
                 mu["b"] = (Fraction(plane["radius"]) ** 2 - looked.w[0]) / 2
-        found: Fraction = checker.both(self.program, looked, self.alpha, mu)[0][1]
+        found: Fraction = checker.bound_objectives(self.program, looked, self.alpha, mu)[0][1]
         return found
 
 

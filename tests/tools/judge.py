@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from qpsvm.bounds.proof import checker
-from qpsvm.bounds.proof.checker import Looked, Program, Row
-from qpsvm.machines.problem.exact import alpha_of, recorded
-from qpsvm.machines.problem.replaced import kernel_parameters
+from qpsvm.bounds.proof.checker import DualProgram, DualRow, PlaneValues
+from qpsvm.machines.problem.derived_problems import get_kernel_parameters
+from qpsvm.machines.problem.exact import build_proof_record, collect_alpha
 from qpsvm.space.kernels.functions import NAMES, RBF, Precomputed
 
 #: What α may be outside of its box, or off its equalities, and what a printed number may be off: all relative.
@@ -95,11 +95,13 @@ def rows_of(X: Any, svm: Any) -> list[Vector]:
 def values_of(svm: Any, X: Any, alpha: Vector, w: Vector, mu: dict[str, Fraction]) -> tuple[Fraction, Fraction]:
     """P and D of (DUAL.3) and (DUAL.1) at numbers as they are: D is −`checker.INFINITE` where α is not feasible."""
     points, program = sparse_rows(X), program_of(svm)
-    P, D, _ = checker.both(program, checker.by_coordinates(points, w, _beta(program, alpha, len(points))), alpha, mu)
+    P, D, _ = checker.bound_objectives(
+        program, checker.by_coordinates(points, w, _beta(program, alpha, len(points))), alpha, mu
+    )
     return P[1], D[0]
 
 
-def _beta(program: Program, alpha: Vector, n: int) -> Vector:
+def _beta(program: DualProgram, alpha: Vector, n: int) -> Vector:
     """β of w(α) = Σ β_i x_i."""
     beta = [Fraction(0)] * n
     for row, a in zip(program.rows, alpha, strict=True):
@@ -114,7 +116,7 @@ def sparse_rows(X: Any) -> list[dict[int, float]]:
     return [{j: float(x) for j, x in enumerate(row) if x} for row in dense.astype(float)]
 
 
-def program_of(svm: Any) -> Program:
+def program_of(svm: Any) -> DualProgram:
     """A dual in fractions, of the very floats that it is stated in."""
     m, groups = svm.m, svm.groups
     mix = None if svm.mix is None else svm.mix.toarray()
@@ -128,10 +130,10 @@ def program_of(svm: Any) -> Program:
         ]  # fmt: skip
         E = {name: Fraction(float(column[k])) for name, column in columns}
         U = None if np.isinf(upper[k]) else Fraction(float(upper[k]))
-        stated.append(Row(z, *(Fraction(float(v[k])) for v in (sign, level)), U, Fraction(float(curvature[k])), E))
+        stated.append(DualRow(z, *(Fraction(float(v[k])) for v in (sign, level)), U, Fraction(float(curvature[k])), E))
     e = {group.multiplier: Fraction(group.total) for group in groups}
     R = {group.multiplier: Fraction(group.ridge) for group in groups}
-    return Program(stated, e, R, Fraction(svm.unit), Fraction(1))
+    return DualProgram(stated, e, R, Fraction(svm.unit), Fraction(1))
 
 
 def judge_dual(svm: Any, X: Any, point: Any) -> Verdict:
@@ -147,16 +149,16 @@ def judge_dual(svm: Any, X: Any, point: Any) -> Verdict:
 
 def judge(problem: Any, result: Any) -> Verdict:
     """The values of a result of one function. Every number in it has to be finite."""
-    return judge_plane(problem, alpha_of(problem, result), recorded(problem, result).plane)
+    return judge_plane(problem, collect_alpha(problem, result), build_proof_record(problem, result).plane)
 
 
 def judge_plane(problem: Any, alpha: Any, plane: Any) -> Verdict:
     """The same of α at the rows of the dual, and of a plane as a proof file has it: w or coef, and the multipliers."""
-    found = recorded(problem)
+    found = build_proof_record(problem)
     machine = found.machine
     assert not machine.get("rows"), "judge_proof knows a user's rows"
     part, points, kernel, unit = _samples(problem, found)
-    program = program_of(problem.outlined)
+    program = program_of(problem._dual_structure)
     if machine["name"] == "SVDD":
         own = [Fraction(kernel(i, i)[0], unit) for i in range(len(points))]
         program = program._replace(
@@ -171,26 +173,26 @@ def judge_plane(problem: Any, alpha: Any, plane: Any) -> Verdict:
 
 def exact_gram(kernel: Any, X: Any) -> list[Vector]:
     """K(x_i, x_j) in fractions, of RBF and sigmoid kernels to some 60 digits: (n, n)."""
-    named = {"name": NAMES[type(kernel)], **kernel_parameters(kernel)}
+    named = {"name": NAMES[type(kernel)], **get_kernel_parameters(kernel)}
     value, unit = checker.kernel_of(named, sparse_rows(X))
     return [[Fraction(sum(value(i, j)), 2 * unit) for j in range(len(X))] for i in range(len(X))]
 
 
 def judge_classes(problem: Any, result: Any, alpha: Any = None, prices: Any = None) -> tuple[Fraction, Fraction]:
     """P and D of a machine of several classes at α (n, k) as it is, which has to be feasible for the prices (n,)."""
-    found = recorded(problem, result)
+    found = build_proof_record(problem, result)
     machine, plane = found.machine, found.plane
     part, points, kernel, unit = _samples(problem, found)
 
-    def look(c: int, beta: Vector) -> Looked:
+    def look(c: int, beta: Vector) -> PlaneValues:
         if "coef" in plane:
             return checker.by_kernel(kernel, unit, fractions(plane["coef"][c]), beta)
         return checker.by_coordinates(points, fractions(plane["w"][c]), beta)
 
-    alpha = problem.samples.taking_part(result.alpha) if alpha is None else alpha
+    alpha = problem.samples.select_active(result.alpha) if alpha is None else alpha
     C = fractions(result.upper[part] if prices is None else prices)
     y = [int(found.target[i]) for i in part]
-    P, D, _ = checker.several(machine, C, y, fractions(alpha), fractions(plane["b"]), look)
+    P, D, _ = checker.bound_class_objectives(machine, C, y, fractions(alpha), fractions(plane["b"]), look)
     assert D[0] > -checker.INFINITE, "α is not feasible"
     return P[1], D[0]
 
@@ -198,12 +200,12 @@ def judge_classes(problem: Any, result: Any, alpha: Any = None, prices: Any = No
 def _samples(problem: Any, found: Any) -> tuple[list[int], list[dict[int, float]], Any, int]:
     """The samples that take part, their points and behind them those of a user's rows, the kernel and its unit."""
     part = np.flatnonzero(np.asarray(problem.sample_weight) > 0.0).tolist()
-    points = checker.chosen(found.machine, sparse_rows(found.X.matrix()), part)
+    points = checker.select_points(found.machine, sparse_rows(found.X.matrix()), part)
     points += sparse_rows(found.machine["rows"]["points"]) if found.machine.get("rows") else []
     return (part, points, *checker.kernel_of(found.machine["kernel"], points))
 
 
-def _plane(program: Program, plane: Any, points: Any, kernel: Any, unit: int, part: list[int]) -> tuple[Any, Any]:
+def _plane(program: DualProgram, plane: Any, points: Any, kernel: Any, unit: int, part: list[int]) -> tuple[Any, Any]:
     """What evaluates the plane of a result beside β, and its multipliers."""
     half = program.half
     mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in plane.get("multipliers", {}).items()}
@@ -211,12 +213,12 @@ def _plane(program: Program, plane: Any, points: Any, kernel: Any, unit: int, pa
         coef = fractions(plane["coef"])
         coef = [half * coef[i] for i in part] if len(coef) != len(points) else [half * c for c in coef]
 
-        def look(beta: Vector) -> Looked:
+        def look(beta: Vector) -> PlaneValues:
             return checker.by_kernel(kernel, unit, coef, beta)
     else:
         w = fractions(plane["centre"]) if "centre" in plane else [half * x for x in fractions(plane["w"])]
 
-        def look(beta: Vector) -> Looked:
+        def look(beta: Vector) -> PlaneValues:
             return checker.by_coordinates(points, w, beta)
 
     if "radius" in plane:
@@ -225,12 +227,12 @@ def _plane(program: Program, plane: Any, points: Any, kernel: Any, unit: int, pa
     return look, mu
 
 
-def _check_statement(program: Program, machine: Any, problem: Any, part: list[int], kernel: Any, unit: int) -> None:
+def _check_statement(program: DualProgram, machine: Any, problem: Any, part: list[int], kernel: Any, unit: int) -> None:
     """That the floats of a dual are what is documented, as the checker states it, but for some roundings."""
     diagonal = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))] if machine["name"] == "SVDD" else []
-    target = np.zeros(problem.n) if problem.learns == "none" else np.asarray(problem.samples.target)
+    target = np.zeros(problem.n) if problem._target_kind == "none" else np.asarray(problem.samples.target)
     y, s = ([Fraction(float(each[i])) for i in part] for each in (target, np.asarray(problem.sample_weight)))
-    documented = checker.stated(machine, y, s, part, diagonal)
+    documented = checker.build_dual(machine, y, s, part, diagonal)
     size = max((abs(t) for t in y), default=Fraction(0)) + Fraction(machine["parameters"].get("epsilon", 0))
     assert len(documented.rows) == len(program.rows)
     for ours, theirs in zip(program.rows, documented.rows, strict=True):
@@ -244,7 +246,7 @@ def _check_statement(program: Program, machine: Any, problem: Any, part: list[in
         assert program.R[g] == documented.R[g]
 
 
-def _verdict(program: Program, K: Any, look: Any, alpha: Any, mu: Any) -> Verdict:
+def _verdict(program: DualProgram, K: Any, look: Any, alpha: Any, mu: Any) -> Verdict:
     """The verdict on α (m,) and multipliers, with K (n, n) in floats to choose by and `look` to evaluate with."""
     given = fractions(alpha)
     in_box = all(a >= 0 and (row.U is None or a <= row.U) for a, row in zip(given, program.rows, strict=True))
@@ -252,7 +254,7 @@ def _verdict(program: Program, K: Any, look: Any, alpha: Any, mu: Any) -> Verdic
             for a, row in zip(given, program.rows, strict=True)]  # fmt: skip
     program, repaired, imbalance = _repaired(program, K, kept)
     beta = _beta(program, repaired, len(K))
-    P, D, difference = checker.both(program, look(beta), repaired, mu)
+    P, D, difference = checker.bound_objectives(program, look(beta), repaired, mu)
     gap = checker.relative(P, D, difference)[1]
     reach = Fraction(float(max(np.diagonal(K).max(initial=0.0), 0.0)))
     scale = reach * sum((abs(b) for b in beta), Fraction(0)) ** 2 / 2
@@ -260,7 +262,7 @@ def _verdict(program: Program, K: Any, look: Any, alpha: Any, mu: Any) -> Verdic
     return Verdict(math.inf if unlimited else P[1], D[0], math.inf if unlimited else gap, in_box, imbalance, scale)
 
 
-def _parts(program: Program) -> list[tuple[list[int], Vector, Fraction]]:
+def _parts(program: DualProgram) -> list[tuple[list[int], Vector, Fraction]]:
     """Rows that one equality ties, with their factors in it, and its total: two equalities tie two kinds of rows."""
     free = [g for g, ridge in program.R.items() if not ridge]
     m = len(program.rows)
@@ -278,7 +280,7 @@ def _parts(program: Program) -> list[tuple[list[int], Vector, Fraction]]:
     return [(first, ones, (d * e - c * f) / det), (second, ones, (a * f - b * e) / det)]
 
 
-def _repaired(program: Program, K: Any, alpha: Vector) -> tuple[Program, Vector, Fraction]:
+def _repaired(program: DualProgram, K: Any, alpha: Vector) -> tuple[DualProgram, Vector, Fraction]:
     """α that keeps every equality, the program with a total that its bounds can reach, and what α was off, relative."""
     off, parts = Fraction(0), _parts(program)
     totals = [total for _, _, total in parts]
@@ -302,7 +304,7 @@ def _repaired(program: Program, K: Any, alpha: Vector) -> tuple[Program, Vector,
     return program, alpha, off
 
 
-def _with_totals(program: Program, parts: Any, totals: Vector) -> Program:
+def _with_totals(program: DualProgram, parts: Any, totals: Vector) -> DualProgram:
     """The program whose parts have these totals."""
     e = dict(program.e)
     if len(parts) == 1:
@@ -315,7 +317,9 @@ def _with_totals(program: Program, parts: Any, totals: Vector) -> Program:
     return program._replace(e=e)
 
 
-def _moved(program: Program, K: Any, alpha: Vector, members: list[int], column: Vector, surplus: Fraction) -> Vector:
+def _moved(
+    program: DualProgram, K: Any, alpha: Vector, members: list[int], column: Vector, surplus: Fraction
+) -> Vector:
     """α with the surplus moved to the one row where D stays largest, or else to those that have most room.
 
     D(α + δ e_k) − D(α) = δ g_k − δ² q_k/2; floats choose the row, fractions move it.
@@ -349,17 +353,17 @@ def _moved(program: Program, K: Any, alpha: Vector, members: list[int], column: 
 
 def judge_proof(problem: Any, result: Any) -> Verdict:
     """P of a result and D of the α of its proof, of the machine as it is documented, with the rows of a user's."""
-    found, point = recorded(problem, result), result.verify().record["point"]
+    found, point = build_proof_record(problem, result), result.verify().record["point"]
     machine, plane = found.machine, found.plane
     part, points, kernel, unit = _samples(problem, found)
     alpha = [point[k] for k in range(len(point.alpha))]
     y, s = ([Fraction(float(each[i])) for i in part] for each in (found.target, np.asarray(problem.sample_weight)))
     own = [Fraction(kernel(i, i)[0], unit) for i in range(len(part))] if machine["name"] == "SVDD" else []
-    program = checker.stated(machine, y, s, part, own)
+    program = checker.build_dual(machine, y, s, part, own)
     behind = [0.0] * (len(points) - len(part))
     whole = {**plane, "coef": [*plane["coef"], *behind]} if "coef" in plane and behind else plane
     evaluate, mu = _plane(program, whole, points, kernel, unit, part)
-    P, D, difference = checker.both(program, evaluate(_beta(program, alpha, len(points))), alpha, mu)
+    P, D, difference = checker.bound_objectives(program, evaluate(_beta(program, alpha, len(points))), alpha, mu)
     assert D[0] > -checker.INFINITE, "α is not feasible"
     return Verdict(P[1], D[0], checker.relative(P, D, difference)[1], True, Fraction(0), Fraction(0))
 
@@ -406,11 +410,11 @@ def faults(problem: Any, result: Any, tol: float) -> list[str]:
 
 def _wrong_values(problem: Any, result: Any) -> list[str]:
     """f at the samples that take part: more than rounding off the sum, or the distances, that it is made of."""
-    found = recorded(problem, result)
+    found = build_proof_record(problem, result)
     machine, plane = found.machine, found.plane
     part, points, kernel, unit = _samples(problem, found)
     half = Fraction(1, 2) if machine["name"] == "SVDD" else Fraction(1)
-    look, mu = _plane(Program([], {}, {}, half, half), plane, points, kernel, unit, part)
+    look, mu = _plane(DualProgram([], {}, {}, half, half), plane, points, kernel, unit, part)
     values, ball = look([Fraction(0)] * len(points)).values, half < 1
     b, rows = mu.get("b", Fraction(0)), problem.X[part]
     diagonal = problem.X.diagonal()[part] if isinstance(problem.kernel, Precomputed) else None

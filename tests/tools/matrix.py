@@ -18,15 +18,15 @@ from machines import MACHINES, SAMPLES, Machine, Point, Samples, name_of
 from pairwise import cover_pairs
 
 import qpsvm
-from qpsvm.backends import everyone
+from qpsvm.backends import iter_backends
 
 FORMS = ("dual", "primal")
 #: Those that are not there for study; the study solvers have tests of their own.
-SERIOUS = {backend.name: backend.abilities for backend in everyone() if not backend.abilities.study}
+SERIOUS = {backend.name: backend.abilities for backend in iter_backends() if not backend.abilities.is_educational}
 #: Every backend that is expected to certify: every machine in every form.
-BACKENDS = tuple(name for name, can in SERIOUS.items() if all(can.takes_all(form) for form in FORMS))
+BACKENDS = tuple(name for name, can in SERIOUS.items() if all(can.accepts_every_machine(form) for form in FORMS))
 #: Those that take any QP at all, and not only those of support vector machines.
-GENERAL = tuple(name for name, can in SERIOUS.items() if can.any_qp)
+GENERAL = tuple(name for name, can in SERIOUS.items() if can.accepts_any_qp)
 #: Those that take some machines and forms only; they have tests of their own.
 PARTIAL = tuple(name for name in SERIOUS if name not in BACKENDS)
 SCALES = (1e-6, 1.0, 1e8)

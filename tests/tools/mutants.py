@@ -76,11 +76,14 @@ MUTANTS = [
     Mutant("bounds/gap_bounds.py", "float(ends.sum()) * (1.0 + gamma(len(a) + 16))", "float(ends.sum())", ROUNDING),
     Mutant("program/losses.py", "(upper - a) * (t + r), a * (r - t))", "(upper - a) * t, -a * t)", ROUNDING),
     Mutant(
-        "bounds/gap_bounds.py", "gap_term(a, t + r, upper, curvature)", "gap_term(a, t, upper, curvature)", ROUNDING
+        "bounds/gap_bounds.py",
+        "compute_gap_term(a, t + r, upper, curvature)",
+        "compute_gap_term(a, t, upper, curvature)",
+        ROUNDING,
     ),
     Mutant("bounds/gap_bounds.py", "np.where(bounded, t > edge,", "np.where(bounded, t > -edge,", DUAL),
     Mutant("bounds/gap_bounds.py", "(a[part] == 0.0) & (t < -r)", "(a[part] == 0.0) & (t < r)", ROUNDING),
-    Mutant("bounds/gap_bounds.py", "r + FEW * self._knee(part)", "r", DUAL),
+    Mutant("bounds/gap_bounds.py", "r + FEW * self._compute_thresholds(part)", "r", DUAL),
     Mutant("bounds/gap_bounds.py", "0.5 * distance * distance + terms + moved", "terms + moved", DUAL),
     Mutant("bounds/gap_bounds.py", "distance * distance + terms + moved", "distance * distance + terms", ROUNDING),
     Mutant("bounds/gap_bounds.py", "difference += 0.5 * group.ridge * apart * apart", "pass", DUAL),
@@ -106,12 +109,12 @@ MUTANTS = [
     Mutant("program/losses.py", "beyond = np.where(hard, np.inf,", "beyond = np.where(hard, 0.0,", TERMS),
     # --- how exactly a kernel value is known
     Mutant("bounds/accuracy.py", "(self.epsilon + gamma(terms + 6))", "gamma(terms)", COUNTED),
-    Mutant("bounds/accuracy.py", "length_above(beta),", "float(np.linalg.norm(beta)),", JUDGED),
+    Mutant("bounds/accuracy.py", "bound_norm(beta),", "float(np.linalg.norm(beta)),", JUDGED),
     Mutant("bounds/accuracy.py", "rounded = math.expm1(min(error, 1.0))", "rounded = 0.0", COUNTED),
     Mutant("bounds/screening.py", "radii = radii + terms * plain", "radii = terms * plain", COUNTED),
     # --- proofs
     Mutant(
-        "bounds/proof/terms.py", "above(Fraction(self.difference[1])", "below(Fraction(self.difference[1])", HOSTILE
+        "bounds/proof/terms.py", "round_up(Fraction(self.difference[1])", "below(Fraction(self.difference[1])", HOSTILE
     ),
     Mutant("bounds/proof/terms.py", "math.nextafter(end[1] + lost", "math.nextafter(end[1]", HOSTILE),
     Mutant(
@@ -121,11 +124,11 @@ MUTANTS = [
     Mutant("bounds/proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
     Mutant("bounds/proof/terms.py", "T_high - knee[0])", "T_low - knee[0])", HOSTILE),
     Mutant("bounds/proof/terms.py", "T_high - knee[0])", "T_low - knee[0])", JOINT),
-    Mutant("bounds/proof/terms.py", "_others(t_high) - t_low", "-t_low", JOINT),
+    Mutant("bounds/proof/terms.py", "_largest_of_others(t_high) - t_low", "-t_low", JOINT),
     Mutant(
         "bounds/proof/classes.py", "range(first, first + width)) > U:", "range(first, first + width)) > 2 * U:", JOINT
     ),
-    Mutant("bounds/proof/classes.py", "any(missing(group, point)", "any(0", JOINT),
+    Mutant("bounds/proof/classes.py", "any(compute_residual(group, point)", "any(0", JOINT),
     Mutant(
         "bounds/proof/feasible.py",
         "if Fraction(float(a[k])) > (U := program.upper[k])",

@@ -13,20 +13,20 @@ import numpy as np
 from hostile import BACKENDS, TOLERANCES, examined_result
 
 import qpsvm
-from qpsvm.data.samples import two_classes
-from qpsvm.program.record import Record
+from qpsvm.data.samples import build_binary_samples
+from qpsvm.program.specification import Specification
 
 
 class Stated(qpsvm.Problem):
     """The machine of a dual that is given row by row."""
 
-    textbook = ("", "½ {norm} + Σ ψ_i(t_i)", "y_i {f} ≥ ℓ_i − ξ_i")
+    _primal_notation = ("", "½ {norm} + Σ ψ_i(t_i)", "y_i {f} ≥ ℓ_i − ξ_i")
 
     def __init__(
         self, X: Any, y: Any, level: Any = 1.0, upper: Any = np.inf, curvature: Any = 0.0, intercept: Any = "free",
         kernel: Any = "linear",
     ) -> None:  # fmt: skip
-        super().__init__(two_classes(X, y), kernel, intercept, "raise")
+        super().__init__(build_binary_samples(X, y), kernel, intercept, "raise")
         self.stated = {"level": level, "upper": upper, "curvature": curvature}
 
     @property
@@ -34,21 +34,21 @@ class Stated(qpsvm.Problem):
         """What was stated."""
         return f"stated, intercept {self.intercept}, {self.stated}"
 
-    def _record(self) -> Record:
-        return Record(self.labels, **{name: numbers(value) for name, value in self.stated.items()})
+    def _build_specification(self) -> Specification:
+        return Specification(self._active_target, **{name: numbers(value) for name, value in self.stated.items()})
 
 
 class StatedPairs(qpsvm.Ranking):
     """The machine of a dual over pairs of samples that is given pair by pair."""
 
-    textbook = ("", "½ {norm} + Σ ψ_k(t_k)", "wᵀ(x_i − x_j) ≥ ℓ_k − ξ_k")
+    _primal_notation = ("", "½ {norm} + Σ ψ_k(t_k)", "wᵀ(x_i − x_j) ≥ ℓ_k − ξ_k")
 
     def __init__(self, X: Any, pairs: Any, level: Any = 1.0, upper: Any = np.inf, curvature: Any = 0.0) -> None:
         super().__init__(X, pairs=pairs)
         self.stated = {"level": level, "upper": upper, "curvature": curvature}
 
-    def _record(self) -> Record:
-        return replace(super()._record(), **{name: numbers(value) for name, value in self.stated.items()})
+    def _build_specification(self) -> Specification:
+        return replace(super()._build_specification(), **{name: numbers(value) for name, value in self.stated.items()})
 
 
 def numbers(value: Any) -> Any:

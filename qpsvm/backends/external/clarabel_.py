@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import ALL, Abilities
+from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import Compiled, Limits, SolverData
-from qpsvm.backends.external.cvxopt_ import box_rows
-from qpsvm.backends.external.osqp_ import upper_triangle
-from qpsvm.backends.requirements import Import, Memory
+from qpsvm.backends.external.cvxopt_ import build_box_rows
+from qpsvm.backends.external.osqp_ import extract_upper_triangle
+from qpsvm.backends.requirements import LazyImport, Memory
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.space.operators import LowRank
@@ -45,10 +45,14 @@ class ClarabelBackend(Backend):
 
     name = "clarabel"
     abilities = Abilities(
-        needs="any QP; sparse matrices, low-rank P lifted", dual=ALL, primal=ALL, any_qp=True, linear_form="primal",
+        summary="any QP; sparse matrices, low-rank P lifted",
+        dual=ALL_MACHINES,
+        primal=ALL_MACHINES,
+        accepts_any_qp=True,
+        linear_form="primal",
         package="clarabel",
-    )  # fmt: skip
-    loads = Import("clarabel", 1e8)
+    )
+    lazy_import = LazyImport("clarabel", 1e8)
     memory = Memory(dual=10.0, primal=14.0, copies=30.0)
 
     def options(self) -> frozenset[str]:
@@ -62,21 +66,21 @@ class ClarabelBackend(Backend):
 
         Its form is: minimise ½xᵀPx + qᵀx subject to Ax + s = b, s in the cones; its multipliers are those of (QP.1).
         """
-        self.require()
+        self.require_package()
         lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
-        return ClarabelCompiled(self, qp, _data(qp.lifted() if lifted else qp), lifted=lifted)
+        return ClarabelCompiled(self, qp, _build_data(qp.to_lifted() if lifted else qp), lifted=lifted)
 
 
-def _data(qp: QP) -> SolverData:
+def _build_data(qp: QP) -> SolverData:
     import clarabel
 
-    box, ends = box_rows(*qp.bounds)
+    box, ends = build_box_rows(*qp.bounds)
     p, m = (0 if side is None else len(side) for side in (qp.b, qp.h))
     rows = [sp.csc_array(M) for M in (qp.A, qp.G, box) if M is not None]
     sides = [np.asarray(side) for side in (qp.b, qp.h, ends) if side is not None]
     cones = [clarabel.ZeroConeT(p), clarabel.NonnegativeConeT(m + len(ends))]
     return SolverData(
-        P=upper_triangle(qp.P), q=np.array(qp.q), A=sp.csc_matrix(sp.vstack(rows, format="csc")),
+        P=extract_upper_triangle(qp.P), q=np.array(qp.q), A=sp.csc_matrix(sp.vstack(rows, format="csc")),
         b=np.concatenate(sides), cones=[cone for cone, size in zip(cones, (p, m + len(ends)), strict=True) if size],
     )  # fmt: skip
 
@@ -107,25 +111,25 @@ class ClarabelCompiled(Compiled):
             asked["time_limit"] = float(limits.time_limit)
         for name, value in {**asked, **options}.items():
             setattr(settings, name, value)
-        with refused(options):
+        with SettingsTranslator(options):
             solver = clarabel.DefaultSolver(*self.data, settings)
-        return self._mapped(solver.solve())
+        return self._map_solution(solver.solve())
 
-    def _mapped(self, answer: Any) -> QPSolution:
+    def _map_solution(self, answer: Any) -> QPSolution:
         raw = str(answer.status)
-        status, solver, iterations = STATUS[raw], self._reported(raw), int(answer.iterations)
+        status, solver, iterations = STATUS[raw], self._describe_solver(raw), int(answer.iterations)
         if status in WITHOUT_POINT:
-            return self._answer(status, solver, iterations)
+            return self._build_solution(status, solver, iterations)
         n, m = self.qp.n, 0 if self.qp.h is None else len(self.qp.h)
         x, duals = np.array(answer.x), np.array(answer.z)
         p = 0 if self.qp.b is None else len(self.qp.b)
         first = p + (len(x) - n)  # behind A's rows, those of the lift
-        z, box = duals[first : first + m], box_rows(*self.qp.bounds)[0].T @ duals[first + m :]
+        z, box = duals[first : first + m], build_box_rows(*self.qp.bounds)[0].T @ duals[first + m :]
         v = x[n:] if self.lifted else None
-        return self._answer(status, solver, iterations, x[:n], y=duals[:p], z=z, box=box, v=v)
+        return self._build_solution(status, solver, iterations, x[:n], y=duals[:p], z=z, box=box, v=v)
 
 
-class refused:
+class SettingsTranslator:
     """A block that passes settings to Clarabel: turns its plain `Exception` about a setting into a ValueError."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import ALL, Abilities
+from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
-from qpsvm.backends.requirements import Import, Memory
+from qpsvm.backends.contract import Compiled, Limits, SolverData, build_failed_solution
+from qpsvm.backends.requirements import LazyImport, Memory
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import ParameterError
 from qpsvm.program.qp import QP
@@ -37,7 +37,7 @@ from qpsvm.solvers.interior_point.systems import FactoredNewton, as_columns
 from qpsvm.space.operators import Diagonal, LowRank
 
 
-class Structured:
+class StructuredKKT:
     """The KKT systems (KKT.1) of one QP: B = [Z − AᵀC, Aᵀ], made once, and the rows of the box.
 
     Z (n, k)
@@ -48,13 +48,13 @@ class Structured:
 
     def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None) -> None:
         A = np.zeros((0, len(d))) if A is None else A
-        self.G, self.h = box_rows(lb, ub)
+        self.G, self.h = build_box_rows(lb, ub)
         self.GT, self.d, self.A, self.k = sp.csr_array(self.G.T), d, A, Z.shape[1]
         self.center = np.zeros((len(A), self.k))
         if len(A) and not sp.issparse(Z):  # Zv + Aᵀy = (Z − AᵀC)v + Aᵀ(y + Cv): keeps the digits of uncentred data
             self.center = np.linalg.pinv(A @ A.T, hermitian=True) @ (A @ Z)
         self.newton = FactoredNewton(as_columns(Z, A, self.center), self.k, np.zeros(self.k + len(A)))
-        self.newton.careful = True
+        self.newton.needs_refinement = True
 
     def factor(self, scaling: Mapping[str, Any]) -> Callable[[Any, Any, Any], None]:
         """Return CVXOPT's `kktsolver`: a function of the scaling W that solves (KKT.1) in place (z goes out as Wz)."""
@@ -73,7 +73,7 @@ class Structured:
         return solve
 
 
-def box_rows(lb: FloatArray, ub: FloatArray) -> tuple[Matrix, FloatArray]:
+def build_box_rows(lb: FloatArray, ub: FloatArray) -> tuple[Matrix, FloatArray]:
     """Return the finite bounds as rows −x ≤ −lb, then x ≤ ub: G, sparse, and h."""
     low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
     values = np.concatenate([-np.ones(len(low)), np.ones(len(high))])
@@ -100,7 +100,7 @@ def solve_structured(
     """
     from cvxopt import matrix, solvers
 
-    kkt = Structured(Z, d, lb, ub, A)
+    kkt = StructuredKKT(Z, d, lb, ub, A)
 
     def quadratic(x: Any, y: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
         """Compute y ← αPx + βy."""
@@ -109,7 +109,7 @@ def solve_structured(
         _assign(y, product if beta == 0.0 else product + beta * np.array(y).ravel())
 
     answer: dict[str, Any] = solvers.coneqp(
-        quadratic, matrix(q), _sparse(kkt.G), matrix(kkt.h), None,
+        quadratic, matrix(q), _to_sparse(kkt.G), matrix(kkt.h), None,
         matrix(kkt.A), matrix(np.zeros(0) if b is None else b, (len(kkt.A), 1)),
         kktsolver=kkt.factor, options=dict(options),
     )  # fmt: skip
@@ -119,7 +119,7 @@ def solve_structured(
 #: Rows from which a low-rank P stays a factor (the KKT system below) instead of becoming a dense n × n matrix.
 STRUCTURED_ROWS = 2000
 #: A row missed by this share of its terms is not met.
-BROKEN = 1e-4
+MAX_ROW_VIOLATION = 1e-4
 #: Default of the solver's own iteration limit.
 MAX_ITERATIONS = 100
 #: What the solver raises when it breaks down; it has no status for that.
@@ -135,40 +135,44 @@ class CvxoptBackend(Backend):
 
     name = "cvxopt"
     abilities = Abilities(
-        needs="any QP; a large low-rank P by its structure", dual=ALL, primal=ALL, any_qp=True,
-        keeps=frozenset({"max_iter"}), package="cvxopt",
+        summary="any QP; a large low-rank P by its structure",
+        dual=ALL_MACHINES,
+        primal=ALL_MACHINES,
+        accepts_any_qp=True,
+        enforced_limits=frozenset({"max_iter"}),
+        package="cvxopt",
         options=OPTIONS,  # the documented ones, and `kktsolver`
-    )  # fmt: skip
-    loads = Import("cvxopt", 5e8)
+    )
+    lazy_import = LazyImport("cvxopt", 5e8)
     memory = Memory(dual=4.5, primal=19.0, copies=10.0)
 
     def compile(self, qp: QP) -> CvxoptCompiled:
         """Build P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
-        self.require()
+        self.require_package()
         if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
             (lb, ub), (Z, d) = qp.bounds, qp.P.factor()
             if (np.isfinite(lb) | np.isfinite(ub) | (d > 0.0)).all():  # else D of (KKT.2) has zeros
                 A = None if qp.A is None else as_dense(qp.A)
                 data = SolverData(Z=Z, d=d, q=qp.q, lb=lb, ub=ub, A=A, b=qp.b)
                 return CvxoptCompiled(self, qp, data, structured=True)
-        return CvxoptCompiled(self, qp, _data(qp), structured=False)
+        return CvxoptCompiled(self, qp, _build_data(qp), structured=False)
 
 
-def _data(qp: QP) -> SolverData:
+def _build_data(qp: QP) -> SolverData:
     from cvxopt import matrix, spdiag
 
-    G, h = box_rows(*qp.bounds)
+    G, h = build_box_rows(*qp.bounds)
     if qp.G is not None and qp.h is not None:  # G, then the box
         G, h = sp.vstack([sp.csr_array(qp.G), G], format="csr"), np.concatenate([qp.h, h])
     return SolverData(
         P=spdiag(matrix(qp.P.d)) if isinstance(qp.P, Diagonal) else matrix(qp.P.dense()), q=matrix(qp.q),
-        G=_sparse(G) if len(h) else None, h=matrix(h) if len(h) else None,
-        A=None if qp.A is None else _sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
+        G=_to_sparse(G) if len(h) else None, h=matrix(h) if len(h) else None,
+        A=None if qp.A is None else _to_sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
         b=None if qp.b is None else matrix(qp.b),
     )  # fmt: skip
 
 
-def _sparse(M: Matrix) -> Any:
+def _to_sparse(M: Matrix) -> Any:
     from cvxopt import spmatrix
 
     coo = sp.coo_array(M)
@@ -198,25 +202,27 @@ class CvxoptCompiled(Compiled):
         except BREAKDOWNS as error:
             if isinstance(error, ValueError) and ("options" in str(error) or "kktsolver" in str(error)):
                 raise ParameterError(f"cvxopt refused its settings {dict(options)}: {error}") from error
-            return without_point(self.qp, self._reported(f"raised {type(error).__name__}: {error}"))
+            return build_failed_solution(self.qp, self._describe_solver(f"raised {type(error).__name__}: {error}"))
         status = STATUS[answer["status"]]
         if status is Status.NUMERICAL_ERROR and answer["iterations"] >= settings["maxiters"]:
             status = Status.ITERATION_LIMIT
-        solution = self._mapped(answer, status)
-        if status is Status.OPTIMAL and self._breaks_rows(solution):
+        solution = self._map_solution(answer, status)
+        if status is Status.OPTIMAL and self._violates_equalities(solution):
             return QPSolution(self.qp, Status.NUMERICAL_ERROR, solution.solver, iterations=solution.iterations)
         return solution
 
-    def _breaks_rows(self, solution: QPSolution) -> bool:
+    def _violates_equalities(self, solution: QPSolution) -> bool:
         """Return whether the equality rows are violated: CVXOPT may drop one of rows that contradict each other."""
         A, b, x = self.qp.A, self.qp.b, solution.x
         if A is None or b is None or x is None:
             return False
         size = float(np.abs(b).max()) + float((abs(A) @ np.abs(x)).max()) if len(b) else 0.0
-        return bool(len(b) and np.abs(A @ x - b).max() > BROKEN * size)
+        return bool(len(b) and np.abs(A @ x - b).max() > MAX_ROW_VIOLATION * size)
 
-    def _mapped(self, answer: dict[str, Any], status: Status) -> QPSolution:
+    def _map_solution(self, answer: dict[str, Any], status: Status) -> QPSolution:
         x, y, z = (np.array(answer[part]).ravel() for part in ("x", "y", "z"))
         m = 0 if self.qp.h is None else len(self.qp.h)
-        z_box = box_rows(*self.qp.bounds)[0].T @ z[m:]
-        return self._answer(status, self._reported(answer["status"]), answer["iterations"], x, y=y, z=z[:m], box=z_box)
+        z_box = build_box_rows(*self.qp.bounds)[0].T @ z[m:]
+        return self._build_solution(
+            status, self._describe_solver(answer["status"]), answer["iterations"], x, y=y, z=z[:m], box=z_box
+        )

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import ALL, Abilities
-from qpsvm.backends.base import Backend, refuse_unknown
-from qpsvm.backends.contract import Compiled, Limits, installed_version
-from qpsvm.backends.requirements import Import, Memory
+from qpsvm.backends.abilities import ALL_MACHINES, Abilities
+from qpsvm.backends.base import Backend, check_known_options
+from qpsvm.backends.contract import Compiled, Limits, find_installed_version
+from qpsvm.backends.requirements import LazyImport, Memory
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.base.resources.captured_output import capture_output
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
@@ -38,7 +38,7 @@ WITH_POINT = frozenset({"optimal", "optimal_inaccurate", "user_limit"})
 NOT_FINITE = "contains NaN or Inf"
 
 #: How each solver calls what every backend is asked: tolerances, iteration limit, time limit.
-WORDS: dict[str, tuple[tuple[str, ...], str, str]] = {
+LIMIT_SETTINGS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "CLARABEL": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"),
     "OSQP": (("eps_abs", "eps_rel"), "max_iter", "time_limit"),
     "SCS": (("eps_abs", "eps_rel"), "max_iters", "time_limit_secs"),
@@ -54,16 +54,16 @@ class CvxpyBackend(Backend):
 
     name = "cvxpy"
     abilities = Abilities(
-        needs="any QP; as a modelled problem that a reader can extend; solver=… chooses Clarabel, SCS, OSQP, …",
-        dual=ALL, primal=ALL, any_qp=True, linear_form="primal",  # it is sparse
+        summary="any QP; as a modelled problem that a reader can extend; solver=… chooses Clarabel, SCS, OSQP, …",
+        dual=ALL_MACHINES, primal=ALL_MACHINES, accepts_any_qp=True, linear_form="primal",  # it is sparse
         package="cvxpy",
     )  # fmt: skip
-    loads = Import("cvxpy", 1.2e9, seconds=1.0)
+    lazy_import = LazyImport("cvxpy", 1.2e9, seconds=1.0)
     memory = Memory(dual=18.0, primal=20.0, copies=40.0)
 
     def options(self) -> frozenset[str]:
         """Return `solver` and the names of the settings of the default solver."""
-        return frozenset({"solver"}) | _settings(DEFAULT_SOLVER)
+        return frozenset({"solver"}) | _list_settings(DEFAULT_SOLVER)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse settings that the solver named by `solver=` does not have."""
@@ -72,18 +72,18 @@ class CvxpyBackend(Backend):
         name = str(options.get("solver", DEFAULT_SOLVER)).upper()
         installed = cvxpy.installed_solvers()
         if name not in installed:
-            raise UnknownOptionError(f"cvxpy has no installed solver {name!r}; {nearest(name, installed)}")
-        if name not in WORDS:  # its settings are not listed anywhere, so CVXPY itself must refuse wrong ones
+            raise UnknownOptionError(f"cvxpy has no installed solver {name!r}; {describe_nearest(name, installed)}")
+        if name not in LIMIT_SETTINGS:  # its settings are not listed anywhere, so CVXPY itself must refuse wrong ones
             return
-        refuse_unknown(name, options, _settings(name) | {"solver"})
+        check_known_options(name, options, _list_settings(name) | {"solver"})
 
     def compile(self, qp: QP) -> CvxpyCompiled:
         """Build a `cvxpy.Problem` with named variables and labelled constraints."""
-        self.require()
-        return _model(self, qp)
+        self.require_package()
+        return _build_model(self, qp)
 
 
-def _settings(solver: str) -> frozenset[str]:
+def _list_settings(solver: str) -> frozenset[str]:
     if solver == "CLARABEL":
         import clarabel
 
@@ -98,7 +98,7 @@ def _settings(solver: str) -> frozenset[str]:
     return SCS_SETTINGS
 
 
-def _model(backend: Backend, qp: QP) -> CvxpyCompiled:
+def _build_model(backend: Backend, qp: QP) -> CvxpyCompiled:
     import cvxpy as cp
 
     variables = {name: cp.Variable(part.stop - part.start, name=name) for name, part in qp.variables.items()}
@@ -107,46 +107,46 @@ def _model(backend: Backend, qp: QP) -> CvxpyCompiled:
         matrix, side = (qp.G, qp.h) if group.matrix == "G" else (qp.A, qp.b)
         if matrix is None or side is None or group.rows.start == group.rows.stop:  # CVXPY may refuse arrays of no rows
             continue
-        left = _product(matrix[group.rows], qp, variables)
+        left = _build_product(matrix[group.rows], qp, variables)
         constraints[name] = left <= side[group.rows] if group.matrix == "G" else left == side[group.rows]
     lb, ub = qp.bounds
     for name, part in qp.variables.items():  # bounds as rows: Variable(bounds=…) gives no multiplier back
         low, high = (np.flatnonzero(np.isfinite(bound[part])) for bound in (lb, ub))
         if len(low):
-            constraints[_label(qp, f"{name} >= lb")] = _entries(variables[name], low) >= lb[part][low]
+            constraints[_make_label(qp, f"{name} >= lb")] = _select_entries(variables[name], low) >= lb[part][low]
         if len(high):
-            constraints[_label(qp, f"{name} <= ub")] = _entries(variables[name], high) <= ub[part][high]
+            constraints[_make_label(qp, f"{name} <= ub")] = _select_entries(variables[name], high) <= ub[part][high]
     for name, constraint in constraints.items():
         if hasattr(constraint, "set_label"):
             constraint.set_label(name)
-    objective = cp.Minimize(_quadratic(qp, variables) + _linear(qp, variables) + qp.r)
+    objective = cp.Minimize(_build_quadratic_term(qp, variables) + _build_linear_term(qp, variables) + qp.r)
     model = cp.Problem(objective, list(constraints.values()))
     return CvxpyCompiled(backend, qp, model, variables=variables, constraints=constraints)
 
 
-def _label(qp: QP, text: str) -> str:
+def _make_label(qp: QP, text: str) -> str:
     """Return the name of a bound among the constraints, with underscores where a group of rows already has it."""
     while text in qp.constraints:
         text += "_"
     return text
 
 
-def _entries(variable: Any, index: Any) -> Any:
+def _select_entries(variable: Any, index: Any) -> Any:
     return variable if len(index) == variable.size else variable[index]
 
 
-def _product(matrix: Any, qp: QP, variables: Mapping[str, Any]) -> Any:
+def _build_product(matrix: Any, qp: QP, variables: Mapping[str, Any]) -> Any:
     blocks = ((sp.csc_array(matrix[:, part]), variables[name]) for name, part in qp.variables.items())
     pairs = list(blocks)
     terms = [block @ variable for block, variable in pairs if block.nnz] or [pairs[0][0] @ pairs[0][1]]
     return sum(terms[1:], terms[0])
 
 
-def _linear(qp: QP, variables: Mapping[str, Any]) -> Any:
+def _build_linear_term(qp: QP, variables: Mapping[str, Any]) -> Any:
     return sum(qp.q[part] @ variables[name] for name, part in qp.variables.items() if qp.q[part].any())
 
 
-def _quadratic(qp: QP, variables: Mapping[str, Any]) -> Any:
+def _build_quadratic_term(qp: QP, variables: Mapping[str, Any]) -> Any:
     """Build ½xᵀPx as CVXPY takes it best: factors as sums of squares, full matrices as a quadratic form."""
     import cvxpy as cp
 
@@ -177,17 +177,17 @@ class CvxpyCompiled(Compiled):
 
     def __setstate__(self, state: tuple[Backend, QP]) -> None:
         """Build the model again."""
-        self.__dict__.update(vars(_model(*state)))
+        self.__dict__.update(vars(_build_model(*state)))
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         import cvxpy as cp
 
         settings = dict(options)
         name = str(settings.pop("solver", DEFAULT_SOLVER)).upper()
-        settings = _in_words_of(name, limits) | settings
+        settings = _translate_limits(name, limits) | settings
         try:
             with capture_output(f"cvxpy/{name.lower()}", limits.verbose):
-                iterations = _solve(self.data, name, limits.verbose, settings)
+                iterations = _solve_model(self.data, name, limits.verbose, settings)
         except (cp.error.SolverError, ArithmeticError, ValueError) as error:
             if isinstance(error, ValueError) and NOT_FINITE not in str(error):
                 raise
@@ -196,47 +196,49 @@ class CvxpyCompiled(Compiled):
             if "not support" in str(error) or "cannot solve" in str(error):
                 raise ParameterError(f"cvxpy's solver {name} cannot take a QP; use CLARABEL, the default") from error
             raw = f"raised {type(error).__name__}: {str(error).splitlines()[0]}"
-            return QPSolution(self.qp, Status.NUMERICAL_ERROR, Solver(f"cvxpy/{name.lower()}", _version(name), raw))
-        return self._mapped(name, limits, iterations)
+            return QPSolution(
+                self.qp, Status.NUMERICAL_ERROR, Solver(f"cvxpy/{name.lower()}", _find_solver_version(name), raw)
+            )
+        return self._map_solution(name, limits, iterations)
 
-    def _mapped(self, name: str, limits: Limits, iterations: int | None) -> QPSolution:
+    def _map_solution(self, name: str, limits: Limits, iterations: int | None) -> QPSolution:
         raw = str(self.data.status)
         status = STATUS[raw]
         if raw == "user_limit" and limits.time_limit is not None:  # one word for both limits
             reached = limits.max_iter is not None and iterations is not None and iterations >= limits.max_iter
             status = Status.ITERATION_LIMIT if reached else Status.TIME_LIMIT
-        solver = Solver(f"cvxpy/{name.lower()}", _version(name), raw)
+        solver = Solver(f"cvxpy/{name.lower()}", _find_solver_version(name), raw)
         asked = {variable.id for variable in self.data.variables()}
         values = [  # any value is as good for a variable that stands nowhere, and CVXPY leaves it None
             variable.value if variable.id in asked else np.zeros(variable.shape) for variable in self.variables.values()
         ]
         missing = any(constraint.dual_value is None for constraint in self.constraints.values())
         if raw not in WITH_POINT or any(value is None for value in values):
-            return self._answer(status, solver, iterations)
+            return self._build_solution(status, solver, iterations)
         x = np.concatenate([np.atleast_1d(value) for value in values])
-        y, z, z_box = self._duals() if not missing else self._no_duals()
-        return self._answer(status, solver, iterations, x, y=y, z=z, box=z_box)
+        y, z, z_box = self._read_duals() if not missing else self._build_zero_duals()
+        return self._build_solution(status, solver, iterations, x, y=y, z=z, box=z_box)
 
-    def _no_duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _build_zero_duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         p, m = (0 if side is None else len(side) for side in (self.qp.b, self.qp.h))
         return np.zeros(p), np.zeros(m), np.zeros(self.qp.n)
 
-    def _duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        y, z, z_box = self._no_duals()
+    def _read_duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        y, z, z_box = self._build_zero_duals()
         for name, group in self.qp.constraints.items():
             if name in self.constraints:
                 (z if group.matrix == "G" else y)[group.rows] = self.constraints[name].dual_value
         lb, ub = self.qp.bounds
         for name, part in self.qp.variables.items():
             for text, sign, bound in ((f"{name} >= lb", -1.0, lb), (f"{name} <= ub", 1.0, ub)):
-                label = _label(self.qp, text)
+                label = _make_label(self.qp, text)
                 if label in self.constraints:
                     index = part.start + np.flatnonzero(np.isfinite(bound[part]))
                     z_box[index] += sign * self.constraints[label].dual_value
         return y, z, z_box
 
 
-def _solve(problem: Any, name: str, verbose: bool, settings: dict[str, Any]) -> int | None:
+def _solve_model(problem: Any, name: str, verbose: bool, settings: dict[str, Any]) -> int | None:
     """Run the steps of `cvxpy.Problem.solve`, without its warning of inaccuracy; return the iterations.
 
     The certificate settles its doubts, and a filter would not do: `warnings.catch_warnings` in one thread changes what
@@ -255,8 +257,8 @@ def _solve(problem: Any, name: str, verbose: bool, settings: dict[str, Any]) -> 
     return None if iterations is None else int(iterations)
 
 
-def _in_words_of(solver: str, limits: Limits) -> dict[str, Any]:
-    tolerances, iterations, seconds = WORDS.get(solver, ((), "max_iter", "time_limit"))
+def _translate_limits(solver: str, limits: Limits) -> dict[str, Any]:
+    tolerances, iterations, seconds = LIMIT_SETTINGS.get(solver, ((), "max_iter", "time_limit"))
     words: dict[str, Any] = {}
     if limits.tol is not None:
         words |= dict.fromkeys(tolerances, min(1e-8, limits.tol / 10))
@@ -267,5 +269,5 @@ def _in_words_of(solver: str, limits: Limits) -> dict[str, Any]:
     return words
 
 
-def _version(solver: str) -> str:
-    return installed_version(solver.lower()) or installed_version("cvxpy") or "?"
+def _find_solver_version(solver: str) -> str:
+    return find_installed_version(solver.lower()) or find_installed_version("cvxpy") or "?"

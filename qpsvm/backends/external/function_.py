@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import ALL, Abilities, Wish
+from qpsvm.backends.abilities import ALL_MACHINES, Abilities, RequestedOption
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
+from qpsvm.backends.contract import Compiled, Limits, SolverData, build_failed_solution
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterTypeError, SolverError
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver, Status
@@ -26,7 +26,7 @@ from qpsvm.space.operators import Diagonal, Operator
 #: What such a function is called with, in this order.
 ARGUMENTS = ("P", "q", "G", "h", "A", "b", "lb", "ub")
 #: Keywords that it is called with where it names them.
-SHARED = ("tol", "max_iter", "time_limit", "verbose", "start")
+COMMON_KEYWORDS = ("tol", "max_iter", "time_limit", "verbose", "start")
 
 
 class FunctionBackend(Backend):
@@ -40,16 +40,20 @@ class FunctionBackend(Backend):
         super().__init__(peers)
         self.function = function
         self.sparse = sparse
-        named = keywords_of(function)
-        limits: tuple[Wish, ...] = ("max_iter", "time_limit")
-        self.passed = frozenset(named) & frozenset(SHARED)
+        named = list_keywords(function)
+        limits: tuple[RequestedOption, ...] = ("max_iter", "time_limit")
+        self.passed = frozenset(named) & frozenset(COMMON_KEYWORDS)
         self.memory = self.memory if sparse else self.memory._replace(copies=math.inf)
-        self.settings = frozenset(named) - frozenset(SHARED)
+        self.settings = frozenset(named) - frozenset(COMMON_KEYWORDS)
         self.abilities = Abilities(
-            needs=f"any QP{'' if sparse else ', dense'}; registered from outside", dual=ALL, primal=ALL, any_qp=True,
-            keeps=frozenset(limit for limit in limits if limit in named), starts="start" in named,
+            summary=f"any QP{'' if sparse else ', dense'}; registered from outside",
+            dual=ALL_MACHINES,
+            primal=ALL_MACHINES,
+            accepts_any_qp=True,
+            enforced_limits=frozenset(limit for limit in limits if limit in named),
+            supports_warm_start="start" in named,
             linear_form="primal" if sparse else "dual",
-        )  # fmt: skip
+        )
 
     def options(self) -> frozenset[str]:
         """Return its keywords except those that all backends share."""
@@ -58,11 +62,13 @@ class FunctionBackend(Backend):
     def compile(self, qp: QP) -> FunctionCompiled:
         """Build the arguments P, q, G, h, A, b, lb, ub."""
         lb, ub = qp.bounds
-        P = _sparse(qp.P) if self.sparse else qp.P.dense()
-        data = SolverData(P=P, q=qp.q, G=self._rows(qp.G), h=qp.h, A=self._rows(qp.A), b=qp.b, lb=lb, ub=ub)
+        P = _to_sparse(qp.P) if self.sparse else qp.P.dense()
+        data = SolverData(
+            P=P, q=qp.q, G=self._convert_rows(qp.G), h=qp.h, A=self._convert_rows(qp.A), b=qp.b, lb=lb, ub=ub
+        )
         return FunctionCompiled(self, qp, data)
 
-    def _rows(self, matrix: Matrix | None) -> Matrix | None:
+    def _convert_rows(self, matrix: Matrix | None) -> Matrix | None:
         if matrix is None:
             return None
         return sp.csc_matrix(matrix) if self.sparse else as_dense(matrix)
@@ -77,19 +83,19 @@ class FunctionCompiled(Compiled):
         shared = {word: getattr(limits, word) for word in self.backend.passed}
         given = {word: value for word, value in shared.items() if value is not None}
         own = (None if part is None else part.copy() for part in self.data)  # P may be what the answer is judged by
-        return self._read(self.backend.function(*own, **given, **options))
+        return self._read_solution(self.backend.function(*own, **given, **options))
 
-    def _read(self, answer: Any) -> QPSolution:
+    def _read_solution(self, answer: Any) -> QPSolution:
         name, qp = self.backend.name, self.qp
         rows, equalities = (0 if side is None else len(side) for side in (qp.h, qp.b))
         solver = Solver(name, self.backend.version() or "?", "returned a point")
         x, y, z = answer if isinstance(answer, tuple) and len(answer) == 3 else (answer, None, None)
         if x is None:
-            return without_point(qp, solver._replace(status="returned no point"))
+            return build_failed_solution(qp, solver._replace(status="returned no point"))
         if isinstance(x, (tuple, Mapping, str)):
-            raise broken(name, f"it has to return x, or (x, y, z), and returned {type(x).__name__}")
+            raise build_protocol_error(name, f"it has to return x, or (x, y, z), and returned {type(x).__name__}")
         if z is None and rows:
-            raise broken(
+            raise build_protocol_error(
                 name, f"it returned no z, and this QP has {rows} rows Gx <= h, whose multipliers are wanted: "
                 "return (x, y, z)",
             )  # fmt: skip
@@ -101,7 +107,7 @@ class FunctionCompiled(Compiled):
         return QPSolution(qp, Status.OPTIMAL, solver, **found)
 
 
-def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
+def list_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of a function's parameters after the eight, all of which need defaults."""
     try:
         signature = inspect.signature(function)
@@ -118,7 +124,7 @@ def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(p.name for p in signature.parameters.values() if p.kind in kinds and p.name not in bound.arguments)
 
 
-def _sparse(P: Operator) -> Matrix:
+def _to_sparse(P: Operator) -> Matrix:
     return sp.csc_matrix(sp.diags_array(P.d)) if isinstance(P, Diagonal) else sp.csc_matrix(P.dense())
 
 
@@ -127,14 +133,14 @@ def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:  # rows of different lengths; tensors of another device
-        raise broken(name, f"its {part} is no array of numbers, but {shown(values)}") from error
+        raise build_protocol_error(name, f"its {part} is no array of numbers, but {format_value(values)}") from error
     if array.dtype.kind not in "fiu":
-        raise broken(name, f"its {part} holds no numbers, but {shown(values)}")
+        raise build_protocol_error(name, f"its {part} holds no numbers, but {format_value(values)}")
     if array.size != size or (size and max(array.shape, default=1) != size):
-        raise broken(name, f"its {part} has shape {array.shape} where ({size},) is needed")
+        raise build_protocol_error(name, f"its {part} has shape {array.shape} where ({size},) is needed")
     return np.array(array, dtype=np.float64).reshape(size)
 
 
-def broken(name: str, why: str) -> SolverError:
+def build_protocol_error(name: str, why: str) -> SolverError:
     """Build the error for a function that violates the protocol."""
     return SolverError(f"the registered backend {name!r} does not keep the protocol of qpsvm.register_backend: {why}")

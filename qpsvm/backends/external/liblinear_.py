@@ -12,19 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import Abilities, Machines
+from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, ended
+from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, find_run_status
 from qpsvm.backends.own.augmented_lagrangian_ import LOSSES
 from qpsvm.backends.own.kernel_newton_ import LIBSVM_IMPORT
-from qpsvm.backends.own.views import LinearRows, linear_rows
-from qpsvm.backends.requirements import Import, Memory
+from qpsvm.backends.own.linear_rows import LinearRows, build_linear_rows
+from qpsvm.backends.requirements import LazyImport, Memory
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.solvers.linear import liblinear
-from qpsvm.solvers.linear.descent import numbers_of
+from qpsvm.solvers.linear.descent import count_entries
 
 #: Whose duals it takes: hinges and their squares at level 1, and both losses outside of a tube.
 OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
@@ -44,30 +44,33 @@ class LiblinearBackend(Backend):
 
     name = "liblinear"
     abilities = Abilities(
-        needs="dual of a linear machine with a penalised intercept or none: hinges, tubes of one width, and the "
+        summary="dual of a linear machine with a penalised intercept or none: hinges, tubes of one width, and the "
         "squares of both; the peer to compare with",
-        dual=tuple(Machines(sides - loss) for sides in (ONE_SIDED, TWO_SIDED) for loss in (LINEAR, SQUARED)),
-        because="it solves the dual", polls=True, package="scikit-learn",
+        dual=tuple(MachineSet(sides - loss) for sides in (ONE_SIDED, TWO_SIDED) for loss in (LINEAR, SQUARED)),
+        missing_form_reason="it solves the dual", handles_interrupt=True, package="scikit-learn",
         options=frozenset({"eps"}),  # its tolerance for the largest violation
     )  # fmt: skip
-    loads = Import("sklearn.svm", LIBSVM_IMPORT)
+    lazy_import = LazyImport("sklearn.svm", LIBSVM_IMPORT)
     memory = Memory(dual=0.0, primal=0.0, copies=liblinear.NUMBER_BYTES / 8)
 
     def compile(self, qp: QP) -> LiblinearCompiled:
         """Build X, the target, sample weights that carry C, and whether there is an intercept."""
-        statement = self.stated(qp)
-        rows = linear_rows(statement.svm)
+        statement = self.read_statement(qp)
+        rows = build_linear_rows(statement.svm)
         X, intercept = rows.source.matrix(), rows.intercept == "penalised"
-        if not liblinear.countable(X):
+        if not liblinear.fits_liblinear(X):
             raise UnsupportedError(
-                f"liblinear counts with 32 bits, and cannot take {numbers_of(X)} numbers; use augmented_lagrangian"
+                f"liblinear counts with 32 bits, and cannot take {count_entries(X)} numbers; use augmented_lagrangian"
             )
-        if liblinear.task_of(rows.losses, rows.sign, intercept) is None:
+        if liblinear.find_solver_type(rows.losses, rows.sign, intercept) is None:
             raise UnsupportedError(
                 "liblinear takes tubes of one width that cost the same on both sides, and two classes where there is "
                 "an intercept; use augmented_lagrangian"
             )
-        y, weight = liblinear.targets(rows.losses, rows.sign), liblinear.penalties(rows.losses, len(rows.sign))
+        y, weight = (
+            liblinear.build_targets(rows.losses, rows.sign),
+            liblinear.build_penalties(rows.losses, len(rows.sign)),
+        )
         data = SolverData(X=X, y=y, sample_weight=weight, fit_intercept=intercept)
         return LiblinearCompiled(self, qp, data, statement=statement, rows=rows)
 
@@ -80,13 +83,13 @@ class LiblinearCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, rows, statement, most = self.data, self.rows, self.statement, limits.max_iter or PASSES
         eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
-        eps *= TUBE_SHARE if rows.losses.flat and not rows.losses.one_sided else 1.0
+        eps *= TUBE_SHARE if rows.losses.is_piecewise_linear and not rows.losses.is_one_sided else 1.0
         clock = Clock(limits.time_limit)
-        found = liblinear.descend(
+        found = liblinear.run_liblinear(
             data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)), most=most,
             clock=clock, verbose=limits.verbose,
         )  # fmt: skip
-        status, raw = ended(found, most, clock)
+        status, raw = find_run_status(found, most, clock)
         w = np.append(found.w, found.b) if data.fit_intercept else found.w
-        x, y = statement.x(rows.alpha(found.alpha)), statement.multipliers({"b": found.b})
-        return self._answer(status, self._reported(raw), found.iterations, x, y=y, v=statement.lift(w))
+        x, y = statement.to_qp_variables(rows.to_alpha(found.alpha)), statement.to_row_multipliers({"b": found.b})
+        return self._build_solution(status, self._describe_solver(raw), found.iterations, x, y=y, v=statement.lift(w))

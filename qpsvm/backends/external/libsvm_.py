@@ -13,32 +13,32 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import Abilities, Machines
+from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
 from qpsvm.backends.contract import (
     DEFAULT_TOLERANCE,
     Compiled,
     Limits,
     SolverData,
-    ended,
-    installed_version,
-    without_point,
+    build_failed_solution,
+    find_installed_version,
+    find_run_status,
 )
 from qpsvm.backends.own.kernel_newton_ import (
     INTERVALS,
     LIBSVM_IMPORT,
     MARGINS,
-    Intervals,
-    interval_blocks,
-    kernel_samples,
+    IntervalProblem,
+    build_interval_blocks,
+    extract_kernel_samples,
 )
-from qpsvm.backends.requirements import Import, Memory
+from qpsvm.backends.requirements import LazyImport, Memory
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.progress import Clock
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Solver
 from qpsvm.program.svm_dual import Statement, SVMDual
-from qpsvm.solvers.kernel.libsvm import GRAM_CACHE_MEGABYTES, compiled_loop, iterations_within, quiet
+from qpsvm.solvers.kernel.libsvm import GRAM_CACHE_MEGABYTES, bound_iterations, find_compiled_loop, silence_class
 from qpsvm.solvers.shared.stopping import run_sliced
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.space.operators import LowRank
@@ -55,13 +55,13 @@ NU_SHARE = 0.1
 NU_ITERATIONS = 20_000
 #: That of any other machine, LIBSVM's own: so many for each row, but at least so many. Where C is large, rounding may
 #: keep it going.
-ITERATIONS_PER_ROW, LEAST_ITERATIONS = 100, 10_000_000
+ITERATIONS_PER_ROW, MIN_ITERATIONS = 100, 10_000_000
 #: A sparse product costs about so many times as much for each entry as a dense one.
 SPARSE_FACTOR = 4.0
 
 
 #: The ν-SVMs.
-NU = INTERVALS - {"level 1", "other levels", "balance", "sum", "mirrored α"}
+NU_TRAITS = INTERVALS - {"level 1", "other levels", "balance", "sum", "mirrored α"}
 
 
 class LibsvmBackend(Backend):
@@ -69,42 +69,42 @@ class LibsvmBackend(Backend):
 
     name = "libsvm"
     abilities = Abilities(
-        needs="dual of a machine with bounds and a free intercept; the peer to compare with",
+        summary="dual of a machine with bounds and a free intercept; the peer to compare with",
         dual=(
-            Machines(MARGINS - {"unbounded"}), Machines(NU), Machines(INTERVALS - {"linear"}),
-            Machines(INTERVALS, INTERVAL_ROWS),
+            MachineSet(MARGINS - {"unbounded"}), MachineSet(NU_TRAITS), MachineSet(INTERVALS - {"linear"}),
+            MachineSet(INTERVALS, INTERVAL_ROWS),
         ),
-        because="it solves the dual", polls=True,
+        missing_form_reason="it solves the dual", handles_interrupt=True,
         package="scikit-learn",
         options=frozenset({"eps", "cache_size", "shrinking"}),  # `eps`: its tolerance for the largest violation
     )  # fmt: skip
-    loads = Import("sklearn.svm", LIBSVM_IMPORT)
+    lazy_import = LazyImport("sklearn.svm", LIBSVM_IMPORT)
     memory = Memory(dual=0.0, primal=0.0, copies=1.0)
 
     def compile(self, qp: QP) -> LibsvmCompiled | LoopCompiled:
         """Build X or the Gram matrix, y, and sample weights that carry C, or the bounds of a ν-SVM."""
-        statement = self.stated(qp)
+        statement = self.read_statement(qp)
         svm = statement.svm
-        if intervals(svm):
-            kernel, X, gram = kernel_samples(svm.gram, self.name)
+        if uses_intervals(svm):
+            kernel, X, gram = extract_kernel_samples(svm.gram, self.name)
             return LoopCompiled(self, qp, SolverData(kernel=kernel, X=X, gram=gram), statement=statement)
         if isinstance(svm.gram, LowRank):
-            return LibsvmCompiled(self, qp, _data(svm.gram.Z, svm, {"kernel": "linear"}), statement)
-        kernel, X, gram = kernel_samples(svm.gram, self.name)
-        words = _words(kernel) if gram is None else None
+            return LibsvmCompiled(self, qp, _build_data(svm.gram.Z, svm, {"kernel": "linear"}), statement)
+        kernel, X, gram = extract_kernel_samples(svm.gram, self.name)
+        words = _translate_kernel(kernel) if gram is None else None
         if words is None:
             K = kernel(X, X) if gram is None else gram
-            return LibsvmCompiled(self, qp, _data(K, svm, {"kernel": "precomputed"}), statement)
-        return LibsvmCompiled(self, qp, _data(X, svm, words), statement)
+            return LibsvmCompiled(self, qp, _build_data(K, svm, {"kernel": "precomputed"}), statement)
+        return LibsvmCompiled(self, qp, _build_data(X, svm, words), statement)
 
 
-def intervals(svm: SVMDual) -> bool:
+def uses_intervals(svm: SVMDual) -> bool:
     """Return whether a machine is solved over intervals: neither C-SVM, hard margin nor ν-SVM."""
-    two_class = svm.plain and not svm.curved and svm.groups[0].total == 0.0
+    two_class = svm.has_one_row_per_sample and not svm.has_curvature and svm.groups[0].total == 0.0
     return not (two_class and (svm.common_level == 1.0 or len(svm.groups) == 2))
 
 
-def _words(kernel: Kernel) -> dict[str, Any] | None:
+def _translate_kernel(kernel: Kernel) -> dict[str, Any] | None:
     """Return the kernel in the parameters of SVC, or None if SVC has no such kernel."""
     if isinstance(kernel, Linear):
         return {"kernel": "linear"}
@@ -117,7 +117,7 @@ def _words(kernel: Kernel) -> dict[str, Any] | None:
     return None
 
 
-def _data(X: Any, svm: SVMDual, kernel: dict[str, Any]) -> SolverData:
+def _build_data(X: Any, svm: SVMDual, kernel: dict[str, Any]) -> SolverData:
     return SolverData(X=sp.csr_matrix(X) if sp.issparse(X) else X, y=svm.sign, sample_weight=svm.upper, kernel=kernel)
 
 
@@ -127,30 +127,32 @@ class LibsvmCompiled(Compiled):
     def __init__(self, backend: Backend, qp: QP, data: SolverData, statement: Statement) -> None:
         super().__init__(backend, qp, data, statement=statement)
         svm = statement.svm
-        self._total = sum(group.total / float(group.column[0]) for group in svm.margins)  # 1ᵀα of a ν-SVM
-        self._nu = min(1.0, self._total / float(svm.upper.sum())) if svm.homogeneous else None
+        self._total = sum(group.total / float(group.column[0]) for group in svm.margin_groups)  # 1ᵀα of a ν-SVM
+        self._nu = min(1.0, self._total / float(svm.upper.sum())) if svm.is_homogeneous else None
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, statement = self.data, self.statement
-        kind, settings = self._machine(limits, options)
-        quiet(kind)  # imported here: each child process would do it anew, within the limit of time
-        clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._enough()
+        kind, settings = self._choose_estimator(limits, options)
+        silence_class(kind)  # imported here: each child process would do it anew, within the limit of time
+        clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._find_default_max_iter()
         arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
-            fitted = run_sliced(fit, arguments, n, most, self._within, self._nothing, clock, limits.verbose)
+            fitted = run_sliced(
+                fit, arguments, n, most, self._bound_iterations, self._build_initial_fit, clock, limits.verbose
+            )
         except FloatingPointError as error:  # of the largest feasible ν it says "infeasible", for rounding
-            return without_point(self.qp, self._reported(str(error)))
-        status, raw = ended(fitted, most, clock)
+            return build_failed_solution(self.qp, self._describe_solver(str(error)))
+        status, raw = find_run_status(fitted, most, clock)
         coefficients = np.zeros(n)
         coefficients[fitted.support] = np.abs(fitted.coefficients)
         rho = 1.0
         if self._nu is not None:  # what NuSVC gives are α/ρ and b/ρ: their sum is known
             rho = self._total / float(coefficients.sum()) if coefficients.any() else np.nan
-        multipliers = statement.multipliers({"b": rho * fitted.intercept, "rho": rho})
-        x = statement.x(rho * coefficients)
-        return self._answer(status, self._reported(raw), fitted.iterations, x, y=multipliers)
+        multipliers = statement.to_row_multipliers({"b": rho * fitted.intercept, "rho": rho})
+        x = statement.to_qp_variables(rho * coefficients)
+        return self._build_solution(status, self._describe_solver(raw), fitted.iterations, x, y=multipliers)
 
-    def _machine(self, limits: Limits, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    def _choose_estimator(self, limits: Limits, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Return `SVC` or `NuSVC`, and its settings."""
         settings = {"tol" if name == "eps" else name: value for name, value in options.items()}
         settings |= {"verbose": limits.verbose, **self.data.kernel}
@@ -161,23 +163,23 @@ class LibsvmCompiled(Compiled):
             return "SVC", {"C": float(self.data.sample_weight.max()), **settings}
         return "NuSVC", {"nu": self._nu, **settings}
 
-    def _enough(self) -> int:
+    def _find_default_max_iter(self) -> int:
         """Return the default iteration limit."""
         n = len(self.data.y)
         if self._nu is not None:
             return ITERATIONS_PER_ROW * n + NU_ITERATIONS
-        return max(ITERATIONS_PER_ROW * n, LEAST_ITERATIONS)
+        return max(ITERATIONS_PER_ROW * n, MIN_ITERATIONS)
 
-    def _within(self, seconds: float) -> int:
+    def _bound_iterations(self, seconds: float) -> int:
         """Return a number of iterations that surely ends within the given seconds."""
         X, n = self.data.X, len(self.data.y)
         begins = 0.0 if self._nu is None else self._nu * n
         if self.data.kernel["kernel"] == "precomputed":
-            return iterations_within(seconds, n, None, begins=begins)
+            return bound_iterations(seconds, n, None, begins=begins)
         width = int(SPARSE_FACTOR * X.nnz / n) if sp.issparse(X) else X.shape[1]
-        return iterations_within(seconds, n, width, begins=begins)
+        return bound_iterations(seconds, n, width, begins=begins)
 
-    def _nothing(self) -> Fitted:
+    def _build_initial_fit(self) -> FittedMachine:
         """Return the initial point of LIBSVM: 0, or the first rows of each class for a ν-SVM."""
         weight, sign = self.data.sample_weight, self.data.y
         alpha = np.zeros(len(sign))
@@ -186,56 +188,59 @@ class LibsvmCompiled(Compiled):
                 before = np.cumsum(weight[rows]) - weight[rows]
                 alpha[rows] = np.clip(0.5 * self._nu * weight.sum() - before, 0.0, weight[rows])
         support = np.flatnonzero(alpha)
-        return Fitted(support, alpha[support], 0.0, 0, False)
+        return FittedMachine(support, alpha[support], 0.0, 0, False)
 
 
 class LoopCompiled(Compiled):
     """Kernel, X and the Gram matrix, where there is one, of a regression or a novelty machine."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.kernel.libsvm import libsvm_loop, plain
-        from qpsvm.solvers.kernel.portfolio import unit_of
+        from qpsvm.solvers.kernel.libsvm import is_libsvm_problem, run_libsvm_loop
+        from qpsvm.solvers.kernel.portfolio import choose_unit
 
-        machine, clock = Intervals.of(self.statement.svm, self.backend.name), Clock(limits.time_limit)
+        machine, clock = IntervalProblem.from_dual(self.statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, data = machine.problem, self.data
-        blocks = interval_blocks(data.kernel, data.X, data.gram, self.statement.svm, machine)
-        share = 1.0 if problem.mass is None and problem.share is None else NU_SHARE
+        blocks = build_interval_blocks(data.kernel, data.X, data.gram, self.statement.svm, machine)
+        share = 1.0 if problem.mass is None and problem.bound_share is None else NU_SHARE
         eps = (
             share
             * DEFAULT_EPS
             * min(1.0, (limits.tol or DEFAULT_TOLERANCE) / DEFAULT_TOLERANCE)
-            * unit_of(blocks, problem)
+            * choose_unit(blocks, problem)
         )
-        own, most = blocks.samples, limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, LEAST_ITERATIONS)
-        by_itself = own is not None and plain(problem)
-        loop = libsvm_loop(
+        own, most = blocks.samples, limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, MIN_ITERATIONS)
+        by_itself = own is not None and is_libsvm_problem(problem)
+        loop = run_libsvm_loop(
             problem, own if own is not None and by_itself else blocks.all(), most, clock,
             gamma=float(blocks.kernel.gamma) if by_itself else None,  # type: ignore[attr-defined]
             tol=options.get("eps", eps), verbose=limits.verbose,
             settings={name: value for name, value in options.items() if name != "eps"},
         )  # fmt: skip
-        status, raw = ended(loop, most, clock)
+        status, raw = find_run_status(loop, most, clock)
         support = loop.beta.nonzero()[0]
-        edges = problem.edges(blocks.product(support, loop.beta[support], np.arange(problem.n)))
-        x, y = self.statement.x(machine.alpha(loop.beta)), self.statement.multipliers(machine.multipliers(*edges))
-        return self._answer(status, self._reported(raw), loop.iterations, x, y=y)
+        edges = problem.compute_edges(blocks.product(support, loop.beta[support], np.arange(problem.n)))
+        x, y = (
+            self.statement.to_qp_variables(machine.compute_alpha(loop.beta)),
+            self.statement.to_row_multipliers(machine.compute_multipliers(*edges)),
+        )
+        return self._build_solution(status, self._describe_solver(raw), loop.iterations, x, y=y)
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedMachine:
     """The parts of a fitted machine: over its support (s,), and whether LIBSVM's stopping test was met."""
 
     support: IntArray
     coefficients: FloatArray
     intercept: float
     iterations: int
-    finished: bool
+    converged: bool
 
 
-def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, most: int) -> Fitted:
+def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, max_iter: int) -> FittedMachine:
     """Fit `SVC` or `NuSVC` with at most `most` iterations."""
-    machine = quiet(kind)(max_iter=most, **settings).fit(X, y, sample_weight=weight)
-    return Fitted(
+    machine = silence_class(kind)(max_iter=max_iter, **settings).fit(X, y, sample_weight=weight)
+    return FittedMachine(
         machine.support_, as_dense(machine.dual_coef_)[0], float(machine.intercept_[0]), int(np.max(machine.n_iter_)),
         machine.fit_status_ == 0,
     )  # fmt: skip
@@ -245,18 +250,24 @@ def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: Floa
 Loop = Literal["linear", "precomputed"]
 
 
-def available() -> bool:
+def is_available() -> bool:
     """Return whether the compiled loop is available and gives correct results."""
-    return compiled_loop() is not None
+    return find_compiled_loop() is not None
 
 
-def solver() -> Solver:
+def describe_libsvm() -> Solver:
     """Return the solver's name, version and status for a result."""
-    return Solver("libsvm", installed_version("scikit-learn") or "?", "converged, then the exact split")
+    return Solver("libsvm", find_installed_version("scikit-learn") or "?", "converged, then the exact split")
 
 
 def fit_classes(
-    data: FloatArray, codes: IntArray, upper: FloatArray, tol: float, kernel: Loop, most: int, nu: float | None = None
+    data: FloatArray,
+    codes: IntArray,
+    upper: FloatArray,
+    tol: float,
+    kernel: Loop,
+    max_iter: int,
+    nu: float | None = None,
 ) -> tuple[IntArray, FloatArray, IntArray] | None:
     """Run the loop of all machines, each until no pair of rows violates its condition by more than tol, or a limit.
 
@@ -270,9 +281,9 @@ def fit_classes(
     if nu is not None:  # the largest ν that is feasible must not look infeasible by rounding
         settings |= {"svm_type": 1, "C": 1.0, "nu": nu * (1.0 - n * float(np.finfo(float).eps))}
     try:
-        out = compiled_loop()(
+        out = find_compiled_loop()(
             data, codes.astype(np.float64), kernel=kernel, gamma=0.0, tol=tol,
-            cache_size=min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6), max_iter=most, class_weight=np.empty(0),
+            cache_size=min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6), max_iter=max_iter, class_weight=np.empty(0),
             shrinking=1, probability=0, random_seed=0, **settings,
         )  # fmt: skip
     except ValueError:

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.backends.external.mps_lines import HIGHS_OBJECTIVE, normalise_lines
+from qpsvm.base.atomic_files import as_path_text, open_output
 from qpsvm.base.errors import (
     DataError,
     FileAccessError,
@@ -22,23 +23,22 @@ from qpsvm.base.errors import (
 )
 from qpsvm.base.resources.captured_output import capture_output
 from qpsvm.base.resources.progress import LOGGER
-from qpsvm.base.writing import text_of, written
 from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
 
 #: Files that HiGHS reads and writes.
-ENDINGS = (".mps", ".qps", ".lp")
+EXTENSIONS = (".mps", ".qps", ".lp")
 
 
-def _ending(path: str | os.PathLike[str]) -> str:
+def _check_extension(path: str | os.PathLike[str]) -> str:
     """Check a file name's extension, and return the one that HiGHS expects. Raises ParameterError."""
-    ending = Path(text_of(path)).suffix.lower()
-    if ending not in ENDINGS:
-        raise ParameterError(f"the file of a model ends with {', '.join(ENDINGS)}; got {text_of(path)!r}")
+    ending = Path(as_path_text(path)).suffix.lower()
+    if ending not in EXTENSIONS:
+        raise ParameterError(f"the file of a model ends with {', '.join(EXTENSIONS)}; got {as_path_text(path)!r}")
     return ".mps" if ending == ".qps" else ending
 
 
-def _highs() -> tuple[Any, Any]:
+def _load_highs() -> tuple[Any, Any]:
     """Import HiGHS; return its module and a silent instance. Raises MissingExtraError."""
     try:
         import highspy
@@ -82,8 +82,8 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(qp, QP):
         raise ParameterTypeError(f"write_model takes a QP, such as problem.qp(), got {type(qp).__name__}")
-    ending = _ending(path)
-    module, highs = _highs()
+    ending = _check_extension(path)
+    module, highs = _load_highs()
     model, (lb, ub) = module.HighsModel(), qp.bounds
     blocks = [sp.csc_array(M) for M in (qp.G, qp.A) if M is not None]
     rows = sp.csc_array(sp.vstack(blocks, format="csc") if blocks else sp.csc_array((0, qp.n)))
@@ -104,7 +104,7 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
         draft = Path(folder) / f"model{ending}"
         highs.passModel(model)
         highs.writeModel(str(draft))
-        with written(path) as file:
+        with open_output(path) as file:
             complete = _complete_columns if ending == ".mps" else _complete_objective
             file.write(complete(draft.read_text("utf-8"), qp.n).encode())
 
@@ -126,7 +126,7 @@ def _complete_objective(text: str, n: int) -> str:
     return text.replace(" obj:", "\n".join([" obj:", *(f"  +0 c{j}" for j in range(n))]), 1)
 
 
-def _read(highs: Any, draft: Path, content: bytes) -> tuple[Any, str]:
+def _read_by_highs(highs: Any, draft: Path, content: bytes) -> tuple[Any, str]:
     """Let HiGHS read a file of that content; its status, and what it says, which goes to a file beside it."""
     draft.write_bytes(content)
     log = draft.with_name("log")
@@ -187,9 +187,9 @@ def read_model(path: str | os.PathLike[str]) -> QP:
     Traceback (most recent call last):
     qpsvm.ParameterError: the file of a model ends with .mps, .qps, .lp; got 'small.txt'
     """
-    ending = _ending(path)
-    module, highs = _highs()
-    name = Path(text_of(path))
+    ending = _check_extension(path)
+    module, highs = _load_highs()
+    name = Path(as_path_text(path))
     try:
         content = name.read_bytes()
     except OSError as error:
@@ -197,7 +197,7 @@ def read_model(path: str | os.PathLike[str]) -> QP:
     if ending == ".mps":
         content = normalise_lines(content.decode("utf-8", "replace"), str(name)).encode()
     with tempfile.TemporaryDirectory() as folder:
-        status, log = _read(highs, Path(folder) / f"model{ending}", content)
+        status, log = _read_by_highs(highs, Path(folder) / f"model{ending}", content)
     LOGGER.debug("HiGHS reads %s: %s", name, log)
     if status == module.HighsStatus.kError:
         raise FileFormatError(f"HiGHS reads no model in {name}: {_find_reason(log)}")

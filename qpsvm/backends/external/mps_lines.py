@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import FileFormatError, nearest
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.errors import FileFormatError, describe_nearest
 
 #: A number as HiGHS reads it, Fortran's exponents among them.
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?|inf(inity)?)", re.IGNORECASE)
 #: Where the fields of the fixed format are.
 FIXED = tuple(slice(*ends) for ends in ((1, 3), (4, 12), (14, 22), (24, 36), (39, 47), (49, 61)))
 #: What is between them: it ends where a field begins, and the last has no end.
-BEGINS, ENDS = (1, 4, 14, 24, 39, 49), (0, 3, 12, 22, 36, 47)
+FIELD_STARTS, FIELD_ENDS = (1, 4, 14, 24, 39, 49), (0, 3, 12, 22, 36, 47)
 #: What stands for a blank in a name of the free format.
 BLANK = "\x01"
 #: Sections that a QP may have. Others, of integers and of conditions, are named and refused.
@@ -35,8 +35,21 @@ SECTIONS = (
     "QMATRIX",
     "ENDATA",
 )
-FOREIGN = ("QCMATRIX", "CSECTION", "SOS", "SOS1", "SOS2", "SETS", "INDICATORS", "GENCONS", "LAZYCONS", "USERCUTS",
-           "MODELCUTS", "DELAYEDROWS", "PWLOBJ")  # fmt: skip
+UNSUPPORTED_SECTIONS = (
+    "QCMATRIX",
+    "CSECTION",
+    "SOS",
+    "SOS1",
+    "SOS2",
+    "SETS",
+    "INDICATORS",
+    "GENCONS",
+    "LAZYCONS",
+    "USERCUTS",
+    "MODELCUTS",
+    "DELAYEDROWS",
+    "PWLOBJ",
+)
 #: What HiGHS calls the objective in files that it writes.
 HIGHS_OBJECTIVE = "Obj"
 #: Kinds of bounds: with a value behind the name of the variable, and without.
@@ -59,14 +72,14 @@ def normalise_lines(text: str, name: str) -> str:
     errors = []
     for is_fixed in (False, True):
         try:
-            return _Reader(is_fixed).read(text)
+            return _MPSReader(is_fixed).read(text)
         except _LineError as error:
             errors.append(error)
     furthest = max(errors, key=lambda error: error.line)  # the free format's where both end in the same line
     raise FileFormatError(f"{name}, {furthest}")
 
 
-class _Reader:
+class _MPSReader:
     """State of reading: names, with the lines where they first occur, and the entries of each section."""
 
     def __init__(self, is_fixed: bool) -> None:
@@ -93,8 +106,8 @@ class _Reader:
             first, *others = line.split()
             word = first.rstrip(":").upper()
             is_header = not line[0].isspace()
-            if is_header and word in FOREIGN:
-                raise self._error(f"a QP has no section {word}")
+            if is_header and word in UNSUPPORTED_SECTIONS:
+                raise self._build_error(f"a QP has no section {word}")
             if is_header and word in SECTIONS and (len(others) < 2 or word == "NAME"):
                 self.section = word
                 self.is_full |= word == "QMATRIX"
@@ -106,21 +119,23 @@ class _Reader:
                     self._check_sense(others)
                 continue
             if not self.section or (is_header and not others):
-                raise self._error(f"{shown(first)} begins no section of an MPS file; {nearest(word, SECTIONS)}")
+                raise self._build_error(
+                    f"{format_value(first)} begins no section of an MPS file; {describe_nearest(word, SECTIONS)}"
+                )
             fields = self._split(line)
             self.checks[self.section](fields)
             lines.append(" " + " ".join(field.replace(" ", BLANK) for field in fields))
-        raise self._error("the file ends without ENDATA")
+        raise self._build_error("the file ends without ENDATA")
 
-    def _error(self, why: str) -> _LineError:
+    def _build_error(self, why: str) -> _LineError:
         return _LineError(self.line, why)
 
     def _split(self, line: str) -> list[str]:
         """Return the fields of a line; of the fixed format without empty ones, except a set's name."""
         if self.is_fixed:
-            outside = "".join(line[end:begin] for begin, end in zip(BEGINS, ENDS, strict=True)) + line[61:]
+            outside = "".join(line[end:begin] for begin, end in zip(FIELD_STARTS, FIELD_ENDS, strict=True)) + line[61:]
             if outside.strip() or "\t" in line:
-                raise self._error(f"{shown(outside.strip())} is outside the fields of the fixed format")
+                raise self._build_error(f"{format_value(outside.strip())} is outside the fields of the fixed format")
             fields = [line[place].strip() for place in FIXED]
             if self.section in ("RHS", "RANGES", "BOUNDS"):
                 fields[1] = fields[1] or "set"
@@ -131,73 +146,81 @@ class _Reader:
         return fields[:end]  # without a comment
 
     def _refuse(self, fields: list[str]) -> None:
-        raise self._error(f"{shown(' '.join(fields))} is in no section")
+        raise self._build_error(f"{format_value(' '.join(fields))} is in no section")
 
     def _check_sense(self, fields: list[str]) -> None:
         if len(fields) != 1 or fields[0].upper() not in ("MAX", "MIN", "MAXIMIZE", "MINIMIZE"):
-            raise self._error(f"OBJSENSE is MAX or MIN, not {shown(' '.join(fields))}")
+            raise self._build_error(f"OBJSENSE is MAX or MIN, not {format_value(' '.join(fields))}")
 
     def _check_row(self, fields: list[str]) -> None:
         if len(fields) != 2 or fields[0].upper() not in ("N", "L", "G", "E"):
-            raise self._error(f"a row is N, L, G or E and a name, not {shown(' '.join(fields))}")
+            raise self._build_error(f"a row is N, L, G or E and a name, not {format_value(' '.join(fields))}")
         if fields[1] in self.rows:
-            raise self._error(f"the row {shown(fields[1])} is there already, in line {self.rows[fields[1]]}")
+            raise self._build_error(
+                f"the row {format_value(fields[1])} is there already, in line {self.rows[fields[1]]}"
+            )
         self.rows[fields[1]] = self.line
 
     def _check_column(self, fields: list[str]) -> None:
         if "'MARKER'" in fields:
             return
         if len(fields) not in (3, 5):
-            raise self._error(f"an entry of COLUMNS is a variable, a row and a number, not {shown(' '.join(fields))}")
+            raise self._build_error(
+                f"an entry of COLUMNS is a variable, a row and a number, not {format_value(' '.join(fields))}"
+            )
         column = fields[0]
         if column != self.column and column in self.columns:
-            raise self._error(f"the variable {shown(column)} is there already, in line {self.columns[column]}")
+            raise self._build_error(
+                f"the variable {format_value(column)} is there already, in line {self.columns[column]}"
+            )
         self.column = column
         self.columns.setdefault(column, self.line)
-        for row, value in self._pairs(fields[1:]):
-            self._note(self._known(row, self.rows, "row"), column)
-            self._number(value)
+        for row, value in self._iter_pairs(fields[1:]):
+            self._record_entry(self._check_known(row, self.rows, "row"), column)
+            self._parse_number(value)
 
     def _check_side(self, fields: list[str]) -> None:
         if not 2 <= len(fields) <= 5:
-            raise self._error(f"an entry of {self.section} is a row and a number, not {shown(' '.join(fields))}")
-        for row, value in self._pairs(fields[len(fields) % 2 :]):
-            self._note(self._known(row, self.rows, "row"))
-            self._number(value)
+            raise self._build_error(
+                f"an entry of {self.section} is a row and a number, not {format_value(' '.join(fields))}"
+            )
+        for row, value in self._iter_pairs(fields[len(fields) % 2 :]):
+            self._record_entry(self._check_known(row, self.rows, "row"))
+            self._parse_number(value)
 
     def _check_bound(self, fields: list[str]) -> None:
         kind, *others = fields
         counts = (2, 3) if kind in VALUED else (1, 2, 3) if kind in UNVALUED else ()
         if len(others) not in counts:
-            raise self._error(
+            raise self._build_error(
                 f"a bound is {', '.join(VALUED)} or {', '.join(UNVALUED)}, a variable and a number, "
-                f"not {shown(' '.join(fields))}"
+                f"not {format_value(' '.join(fields))}"
             )
         is_set_named = len(others) == 3 or (len(others) == 2 and kind in UNVALUED and others[1] in self.columns)
-        is_set_named |= len(others) == 2 and kind in UNVALUED and self._is_of_highs and others[0] not in self.columns
+        is_set_named |= len(others) == 2 and kind in UNVALUED and self._is_from_highs and others[0] not in self.columns
         column, *value = others[1:] if is_set_named else others
-        self._note(kind, self._known(column, self.columns, "variable"))
+        self._record_entry(kind, self._check_known(column, self.columns, "variable"))
         if value and kind in VALUED:
-            self._number(value[0])
+            self._parse_number(value[0])
 
     def _check_quadratic(self, fields: list[str]) -> None:
         if len(fields) not in (3, 5):
-            raise self._error(
-                f"an entry of {self.section} is two variables and a number, not {shown(' '.join(fields))}"
+            raise self._build_error(
+                f"an entry of {self.section} is two variables and a number, not {format_value(' '.join(fields))}"
             )
-        first = self._known(fields[0], self.columns, "variable")
-        for name, value in self._pairs(fields[1:]):
-            second = self._known(name, self.columns, "variable")
+        first = self._check_known(fields[0], self.columns, "variable")
+        for name, value in self._iter_pairs(fields[1:]):
+            second = self._check_known(name, self.columns, "variable")
             if (first, second) in self.matrix:
                 line = self.matrix[first, second][1]
-                raise self._error(f"{self.section} has the entry ({first}, {second}) already, in line {line}")
+                raise self._build_error(f"{self.section} has the entry ({first}, {second}) already, in line {line}")
             if self.section != "QMATRIX" and (second, first) in self.matrix:
                 line = self.matrix[second, first][1]
-                raise self._error(
+                raise self._build_error(
                     f"{self.section} holds one triangle, and has both ({first}, {second}) and, in line {line}, "
                     f"({second}, {first}); leave one out, or call the section QMATRIX, which holds both"
                 )
-            self.matrix[first, second] = self._number(value), self.line
+            self.matrix[first, second] = self._parse_number(value), self.line
 
     def _check_symmetry(self) -> None:
         """Raise _LineError where an entry of QMATRIX is not that of the other triangle."""
@@ -209,30 +232,32 @@ class _Reader:
                 )  # fmt: skip
 
     @property
-    def _is_of_highs(self) -> bool:
+    def _is_from_highs(self) -> bool:
         """Whether HiGHS seems to have written the file: it leaves variables without entries out of COLUMNS."""
         return next(iter(self.rows), "") == HIGHS_OBJECTIVE
 
-    def _pairs(self, fields: list[str]) -> Iterator[tuple[str, str]]:
+    def _iter_pairs(self, fields: list[str]) -> Iterator[tuple[str, str]]:
         return zip(fields[::2], fields[1::2], strict=True)
 
-    def _known(self, name: str, names: dict[str, int], kind: str) -> str:
-        if name not in names and kind == "variable" and self._is_of_highs:
+    def _check_known(self, name: str, names: dict[str, int], kind: str) -> str:
+        if name not in names and kind == "variable" and self._is_from_highs:
             names[name] = self.line
         if name not in names:
             where = "ROWS" if kind == "row" else "COLUMNS"
-            raise self._error(f"{self.section} has the {kind} {shown(name)}, which {where} does not have")
+            raise self._build_error(f"{self.section} has the {kind} {format_value(name)}, which {where} does not have")
         return name
 
-    def _note(self, *key: str) -> None:
+    def _record_entry(self, *key: str) -> None:
         """Record an entry of the section, which may occur only once."""
         entry = (self.section, *key)
         if entry in self.entries:
             line = self.entries[entry]
-            raise self._error(f"{self.section} has an entry of {shown(' '.join(key))} already, in line {line}")
+            raise self._build_error(
+                f"{self.section} has an entry of {format_value(' '.join(key))} already, in line {line}"
+            )
         self.entries[entry] = self.line
 
-    def _number(self, text: str) -> float:
+    def _parse_number(self, text: str) -> float:
         if not NUMBER.fullmatch(text):
-            raise self._error(f"{shown(text)} is no number")
+            raise self._build_error(f"{format_value(text)} is no number")
         return float(text.upper().replace("D", "E"))

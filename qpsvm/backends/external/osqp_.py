@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.abilities import ALL, Abilities
+from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, without_point
-from qpsvm.backends.requirements import Import, Memory
+from qpsvm.backends.contract import Compiled, Limits, SolverData, build_failed_solution
+from qpsvm.backends.requirements import LazyImport, Memory
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.captured_output import capture_output
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Status, gradient
+from qpsvm.program.solution import QPSolution, Status, compute_lagrangian_gradient
 from qpsvm.space.operators import Diagonal, LowRank, Operator
 
 #: OSQP's own defaults of what `solve` may set; set each time, as a solver kept for a warm start keeps its settings.
@@ -47,10 +47,16 @@ class OsqpBackend(Backend):
 
     name = "osqp"
     abilities = Abilities(
-        needs="any QP; sparse matrices, low-rank P lifted", dual=ALL, primal=ALL, any_qp=True, tightens=True,
-        starts=True, linear_form="primal", package="osqp",
-    )  # fmt: skip
-    loads = Import("osqp", 3e8)
+        summary="any QP; sparse matrices, low-rank P lifted",
+        dual=ALL_MACHINES,
+        primal=ALL_MACHINES,
+        accepts_any_qp=True,
+        supports_refinement=True,
+        supports_warm_start=True,
+        linear_form="primal",
+        package="osqp",
+    )
+    lazy_import = LazyImport("osqp", 3e8)
     memory = Memory(dual=6.0, primal=10.0, copies=20.0)
 
     def options(self) -> frozenset[str]:
@@ -61,14 +67,14 @@ class OsqpBackend(Backend):
 
     def compile(self, qp: QP) -> OsqpCompiled:
         """Build P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""
-        self.require()
+        self.require_package()
         lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
-        return OsqpCompiled(self, qp, _data(qp.lifted() if lifted else qp), lifted=lifted)
+        return OsqpCompiled(self, qp, _build_data(qp.to_lifted() if lifted else qp), lifted=lifted)
 
 
-def _data(qp: QP) -> SolverData:
+def _build_data(qp: QP) -> SolverData:
     lb, ub = qp.bounds
-    bounded = _bounded(qp)
+    bounded = _find_bounded_variables(qp)
     entries = (np.ones(len(bounded)), (np.arange(len(bounded)), bounded))
     rows = [(sp.csc_array(entries, shape=(len(bounded), qp.n)), lb[bounded], ub[bounded])]
     if qp.A is not None and qp.b is not None:
@@ -77,15 +83,15 @@ def _data(qp: QP) -> SolverData:
         rows.insert(0, (qp.G, np.full(len(qp.h), -np.inf), qp.h))
     blocks, low, high = zip(*rows, strict=True)
     A = sp.csc_matrix(sp.vstack([sp.csc_array(block) for block in blocks]))  # OSQP asks for the matrix class
-    return SolverData(P=upper_triangle(qp.P), q=qp.q, A=A, l=np.concatenate(low), u=np.concatenate(high))
+    return SolverData(P=extract_upper_triangle(qp.P), q=qp.q, A=A, l=np.concatenate(low), u=np.concatenate(high))
 
 
-def _bounded(qp: QP) -> IntArray:
+def _find_bounded_variables(qp: QP) -> IntArray:
     lb, ub = qp.bounds
     return np.flatnonzero(np.isfinite(lb) | np.isfinite(ub))
 
 
-def upper_triangle(P: Operator) -> Matrix:
+def extract_upper_triangle(P: Operator) -> Matrix:
     """Return the upper triangle in CSC; its column j is row j of the lower triangle, which NumPy gives in order."""
     n = P.shape[0]
     if isinstance(P, Diagonal):
@@ -120,11 +126,13 @@ class OsqpCompiled(Compiled):
         with capture_output("osqp", limits.verbose) as printed:
             refused = self._set_up(settings, options)
             if refused is None and limits.start is not None:
-                self._solver.warm_start(*self._begin(limits.start))
+                self._solver.warm_start(*self._build_start(limits.start))
             answer = None if refused is not None else self._solver.solve(raise_error=False)
         if refused is not None:
-            return without_point(self.qp, self._reported(f"setup ended with code {refused}{printed.first_line}"))
-        return self._mapped(answer)
+            return build_failed_solution(
+                self.qp, self._describe_solver(f"setup ended with code {refused}{printed.first_line}")
+            )
+        return self._map_solution(answer)
 
     def _set_up(self, settings: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
         """Set OSQP up, or change its settings; the code with which it refuses the problem. Raises ValueError."""
@@ -144,7 +152,7 @@ class OsqpCompiled(Compiled):
         self._options = dict(options)
         return None
 
-    def _begin(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _build_start(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return a start x (n,) and matching multipliers over OSQP's variables and rows; those of G are 0.
 
         Those of A make (QP.1) hold where x is inside its bounds, in the least-squares sense; the bounds take the rest.
@@ -154,26 +162,26 @@ class OsqpCompiled(Compiled):
         lb, ub = qp.bounds
         y, z = np.zeros(0 if qp.b is None else len(qp.b)), np.zeros(0 if qp.h is None else len(qp.h))
         inside = np.flatnonzero((x > lb) & (x < ub))
-        rest = gradient(qp, x, y, z)
+        rest = compute_lagrangian_gradient(qp, x, y, z)
         if qp.A is not None and len(inside):
             y = np.asarray(np.linalg.lstsq(as_dense(qp.A)[:, inside].T, -rest[inside])[0])
             rest += qp.A.T @ y
-        box = -rest[_bounded(qp)]
+        box = -rest[_find_bounded_variables(qp)]
         factor = qp.P.factor() if self.lifted else None
         if factor is None:
             return x, np.concatenate([z, y, box])
         v = factor[0].T @ x
         return np.concatenate([x, v]), np.concatenate([z, y, v, box])
 
-    def _mapped(self, answer: Any) -> QPSolution:
+    def _map_solution(self, answer: Any) -> QPSolution:
         status = STATUS[int(answer.info.status_val)]
-        solver, n, iterations = self._reported(answer.info.status), self.qp.n, int(answer.info.iter)
+        solver, n, iterations = self._describe_solver(answer.info.status), self.qp.n, int(answer.info.iter)
         if status not in WITH_POINT:
-            return self._answer(status, solver, iterations)
+            return self._build_solution(status, solver, iterations)
         p, m = (0 if side is None else len(side) for side in (self.qp.b, self.qp.h))
         x, duals = np.array(answer.x), np.array(answer.y)
         z_box = np.zeros(len(x))
-        bounded = _bounded(self.qp)  # the variables of the lift have no bounds
+        bounded = _find_bounded_variables(self.qp)  # the variables of the lift have no bounds
         z_box[bounded] = duals[len(duals) - len(bounded) :]
         y, v = duals[m : m + p], x[n:] if self.lifted else None
-        return self._answer(status, solver, iterations, x[:n], y=y, z=duals[:m], box=z_box[:n], v=v)
+        return self._build_solution(status, solver, iterations, x[:n], y=y, z=duals[:m], box=z_box[:n], v=v)

@@ -7,9 +7,9 @@ from functools import cache, partial
 from typing import Any
 
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import importable, installed_version
+from qpsvm.backends.contract import find_installed_version, is_importable
 from qpsvm.backends.external.function_ import FunctionBackend
-from qpsvm.base.errors import MissingExtraError, UnknownOptionError, nearest
+from qpsvm.base.errors import MissingExtraError, UnknownOptionError, describe_nearest
 from qpsvm.base.resources.captured_output import capture_output
 
 #: What its backends' names begin with.
@@ -37,21 +37,21 @@ class QpsolversBackend(FunctionBackend):
     def __init__(self, solver: str, peers: Callable[[], Iterable[Backend]]) -> None:
         import qpsolvers
 
-        super().__init__(partial(_solved, solver), solver in qpsolvers.sparse_solvers, peers)
-        self.name, self.outside = PREFIX + solver, True
+        super().__init__(partial(_solve_by_qpsolvers, solver), solver in qpsolvers.sparse_solvers, peers)
+        self.name, self.is_external = PREFIX + solver, True
 
     def version(self) -> str | None:
         """Return the version of qpsolvers."""
-        return installed_version("qpsolvers")
+        return find_installed_version("qpsolvers")
 
     def check_options(self, options: Any) -> None:
         """Check nothing: the solver itself refuses settings, and some ignore those that they do not know."""
 
 
 @cache
-def of_qpsolvers(name: str, peers: Callable[[], Iterable[Backend]]) -> Backend:
+def get_qpsolvers_backend(name: str, peers: Callable[[], Iterable[Backend]]) -> Backend:
     """Return the backend of a name with the prefix. Raises MissingExtraError, UnknownOptionError."""
-    if not importable("qpsolvers"):
+    if not is_importable("qpsolvers"):
         raise MissingExtraError(
             f"the backend {name!r} needs the package 'qpsolvers', which is not installed; run: pip install qpsolvers"
         )
@@ -60,13 +60,26 @@ def of_qpsolvers(name: str, peers: Callable[[], Iterable[Backend]]) -> Backend:
     solver = name.removeprefix(PREFIX)
     if solver not in qpsolvers.available_solvers:
         raise UnknownOptionError(
-            f"qpsolvers reaches no solver {solver!r} here; {nearest(solver, qpsolvers.available_solvers)}"
+            f"qpsolvers reaches no solver {solver!r} here; {describe_nearest(solver, qpsolvers.available_solvers)}"
         )
     return QpsolversBackend(solver, peers)
 
 
-def _solved(solver: str, P: Any, q: Any, G: Any, h: Any, A: Any, b: Any, lb: Any, ub: Any, *, tol: float = 1e-9,
-            verbose: bool = False, **options: Any) -> Any:  # fmt: skip
+def _solve_by_qpsolvers(
+    solver: str,
+    P: Any,
+    q: Any,
+    G: Any,
+    h: Any,
+    A: Any,
+    b: Any,
+    lb: Any,
+    ub: Any,
+    *,
+    tol: float = 1e-9,
+    verbose: bool = False,
+    **options: Any,
+) -> Any:
     import qpsolvers
 
     problem = qpsolvers.Problem(P, q, G, h, A, b, lb, ub)

@@ -7,10 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ANYTHING, Abilities, Machines
+from qpsvm.backends.abilities import ALL_TRAITS, Abilities, MachineSet
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
-from qpsvm.backends.own.views import LinearRows, best_intercept, linear_rows
+from qpsvm.backends.contract import (
+    DEFAULT_TOLERANCE,
+    Compiled,
+    Limits,
+    SolverData,
+    build_common_settings,
+    translate_stop_reason,
+)
+from qpsvm.backends.own.linear_rows import LinearRows, build_linear_rows, compute_best_intercept
 from qpsvm.backends.requirements import Form, Requirements, Size
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.qp import QP
@@ -19,7 +26,7 @@ from qpsvm.solvers.linear.settings import SETTINGS
 
 #: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
 #: α, the loss bends; a row that may not be violated is no loss.
-LOSSES = ANYTHING - {"kernel", "balance and total", "one row", "other rows"}
+LOSSES = ALL_TRAITS - {"kernel", "balance and total", "one row", "other rows"}
 BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
 
 
@@ -28,11 +35,13 @@ class AugmentedLagrangianBackend(Backend):
 
     name = "augmented_lagrangian"
     abilities = Abilities(
-        needs="dual of a linear machine without an equality but that of its intercept, any n; fast",
-        dual=(Machines(BOUNDED), Machines(BENT)), because="it reads the samples off the dual's factor", starts=True,
-        polls=True,
+        summary="dual of a linear machine without an equality but that of its intercept, any n; fast",
+        dual=(MachineSet(BOUNDED), MachineSet(BENT)),
+        missing_form_reason="it reads the samples off the dual's factor",
+        supports_warm_start=True,
+        handles_interrupt=True,
         options=frozenset({"engine"}),  # the one that goes first: auto, coordinate or newton
-    )  # fmt: skip
+    )
 
     def requirements(self, size: Size, form: Form) -> Requirements:
         """Return the memory of the rows and of the factored matrix: of columns, or of free rows if columns are many."""
@@ -43,8 +52,8 @@ class AugmentedLagrangianBackend(Backend):
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
         """Read rows, signs, losses and intercept of the machine that the QP is the dual of: X is not copied."""
-        statement = self.stated(qp)
-        rows = linear_rows(statement.svm)
+        statement = self.read_statement(qp)
+        rows = build_linear_rows(statement.svm)
         data = SolverData(X=rows.source, y=rows.sign, C=rows.penalty, intercept=rows.intercept)
         return AugmentedLagrangianCompiled(self, qp, data, statement=statement, rows=rows)
 
@@ -58,24 +67,28 @@ class AugmentedLagrangianCompiled(Compiled):
         from qpsvm.solvers.linear.solve import solve_linear
 
         data, statement = self.data, self.statement
-        settings = own_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
+        settings = build_common_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
         if limits.max_iter is not None:  # Newton steps are what a user counts, unless passes are asked for by name
             settings.setdefault("engine", "newton")
-        start, total = self._start(limits.start), self.rows.total
+        start, total = self._convert_start(limits.start), self.rows.total
         answer = solve_linear(data.X, data.y, data.C, intercept=data.intercept, total=total, start=start, **settings)
         w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
-        y = statement.multipliers({group.multiplier: answer.b / self.rows.factor for group in statement.svm.groups})
-        raw = f"{stopped(answer.reason)[1]} ({answer.engine})"
-        return self._told(answer, statement.x(self.rows.alpha(answer.alpha)), raw, y=y, v=statement.lift(w))
+        y = statement.to_row_multipliers(
+            {group.multiplier: answer.b / self.rows.factor for group in statement.svm.groups}
+        )
+        raw = f"{translate_stop_reason(answer.reason)[1]} ({answer.engine})"
+        return self._build_run_solution(
+            answer, statement.to_qp_variables(self.rows.to_alpha(answer.alpha)), raw, y=y, v=statement.lift(w)
+        )
 
-    def _start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
+    def _convert_start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
         """Return w, b and the multipliers of the rows at a point of the QP: b is the best one for w."""
         if x is None:
             return None
         svm, rows = self.statement.svm, self.rows
-        alpha = rows.multipliers(np.clip(self.statement.alpha(x), 0.0, svm.upper))
+        alpha = rows.from_alpha(np.clip(self.statement.to_alpha(x), 0.0, svm.upper))
         beta = alpha * rows.sign
         w = rows.source.weights(beta)
         if rows.intercept == "free":
-            return w, best_intercept(svm, w, rows.factor), alpha
+            return w, compute_best_intercept(svm, w, rows.factor), alpha
         return w, float(beta.sum()) if rows.intercept else 0.0, alpha

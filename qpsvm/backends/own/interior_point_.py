@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ALL, Abilities
+from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, own_settings
+from qpsvm.backends.contract import Compiled, Limits, SolverData, build_common_settings
 from qpsvm.backends.requirements import Memory
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.qp import QP
@@ -17,37 +17,39 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.space.operators import Diagonal
 
 #: Most equality rows: they are kept dense.
-MOST_ROWS = 10
+MAX_ROWS = 10
 #: The solver's tolerance as a share of the certificate's: α alone certifies less well than the pair that it stops at.
-SHARE = 0.1
+TOL_SHARE = 0.1
 DEFAULT_TOLERANCE = 1e-8
 #: Below this, rounding stops it and not its own rule.
-FINEST = 1e-12
+MIN_TOL = 1e-12
 
 
 class InteriorPointBackend(Backend):
-    """`solvers.interior_point.mehrotra`, and `soft_rows` for primal forms."""
+    """`solvers.interior_point.mehrotra`, and `recognise_soft_rows` for primal forms."""
 
     name = "interior_point"
     abilities = Abilities(
-        needs="the dual and the primal of every machine; it uses low rank, box and slacks", dual=ALL, primal=ALL,
-        polls=True,
-    )  # fmt: skip
+        summary="the dual and the primal of every machine; it uses low rank, box and slacks",
+        dual=ALL_MACHINES,
+        primal=ALL_MACHINES,
+        handles_interrupt=True,
+    )
     memory = Memory(dual=7.5, primal=13.0, copies=4.0)
 
     def compile(self, qp: QP) -> Compiled:
         """Build P (an operator), q, A, b, lb, ub; or, for a QP with inequality rows, its soft rows."""
         lb, ub = qp.bounds
         if qp.G is None:
-            if qp.A is not None and qp.A.shape[0] > MOST_ROWS:
-                raise UnsupportedError(f"interior_point takes at most {MOST_ROWS} equality rows; use cvxopt or osqp")
+            if qp.A is not None and qp.A.shape[0] > MAX_ROWS:
+                raise UnsupportedError(f"interior_point takes at most {MAX_ROWS} equality rows; use cvxopt or osqp")
             if qp.A is None and not (np.isfinite(lb).any() or np.isfinite(ub).any() or qp.P.diagonal().any()):
                 raise UnsupportedError("interior_point needs a bound, an equality row or a P that is not 0; use cvxopt")
             return BoxCompiled(self, qp, SolverData(P=qp.P, q=qp.q, A=qp.A, b=qp.b, lb=lb, ub=ub))
-        from qpsvm.solvers.interior_point.rows import soft_rows
+        from qpsvm.solvers.interior_point.rows import recognise_soft_rows
 
         diagonal = isinstance(qp.P, Diagonal) and qp.A is None and qp.h is not None
-        rows = soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, lb, ub) if diagonal and qp.h is not None else None
+        rows = recognise_soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, lb, ub) if diagonal and qp.h is not None else None
         if rows is None:
             raise UnsupportedError(
                 "interior_point takes inequality rows only where each has at most one slack of linear cost and one of "
@@ -56,24 +58,24 @@ class InteriorPointBackend(Backend):
         return RowsCompiled(self, qp, rows)
 
 
-def _settings(limits: Limits, options: Mapping[str, Any]) -> dict[str, Any]:
-    tol = DEFAULT_TOLERANCE if limits.tol is None else max(SHARE * limits.tol, FINEST)
-    return own_settings(limits, options, tol)
+def _build_settings(limits: Limits, options: Mapping[str, Any]) -> dict[str, Any]:
+    tol = DEFAULT_TOLERANCE if limits.tol is None else max(TOL_SHARE * limits.tol, MIN_TOL)
+    return build_common_settings(limits, options, tol)
 
 
 class BoxCompiled(Compiled):
-    """P, q, A, b, lb, ub, in the order of `mehrotra`."""
+    """P, q, A, b, lb, ub, in the order of `solve_mehrotra`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.interior_point.mehrotra import mehrotra
+        from qpsvm.solvers.interior_point.mehrotra import solve_mehrotra
 
-        answer = mehrotra(*self.data, **_settings(limits, options))
-        return self._told(answer, answer.x, y=answer.y, box=answer.z_box, v=answer.v)
+        answer = solve_mehrotra(*self.data, **_build_settings(limits, options))
+        return self._build_run_solution(answer, answer.x, y=answer.y, box=answer.z_box, v=answer.v)
 
 
 class RowsCompiled(Compiled):
     """The rows with the penalties of their slacks: `data` is a `SoftRows`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        answer = self.data.solve(**_settings(limits, options))
-        return self._told(answer, answer.x, z=answer.z, box=answer.z_box)
+        answer = self.data.solve(**_build_settings(limits, options))
+        return self._build_run_solution(answer, answer.x, z=answer.z, box=answer.z_box)

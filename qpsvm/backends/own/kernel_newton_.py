@@ -21,57 +21,64 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ANYTHING, Abilities, Machines
+from qpsvm.backends.abilities import ALL_TRAITS, Abilities, MachineSet
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, own_settings, stopped
-from qpsvm.backends.requirements import Form, Import, Memory, Requirements, Size
+from qpsvm.backends.contract import (
+    DEFAULT_TOLERANCE,
+    Compiled,
+    Limits,
+    SolverData,
+    build_common_settings,
+    translate_stop_reason,
+)
+from qpsvm.backends.requirements import Form, LazyImport, Memory, Requirements, Size
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.progress import Clock
-from qpsvm.program.dual_answer import DualAnswer
+from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution, Status
-from qpsvm.program.svm_dual import Group, SVMDual
+from qpsvm.program.svm_dual import DualGroup, SVMDual
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import KernelGram
-from qpsvm.space.kernels.kernel import inner
+from qpsvm.space.kernels.kernel import inner_products
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 if TYPE_CHECKING:
     from qpsvm.solvers.kernel.portfolio import KernelSolution
 
 #: A Gram matrix with less on its diagonal is zero.
-LEAST_CURVATURE = 1e-280
+MIN_DIAGONAL = 1e-280
 #: Rows of a linear machine up to which its Gram matrix is made.
-LARGEST_GRAM = 8000
+MAX_GRAM_ROWS = 8000
 #: Whose duals it takes: margins of level 1, soft or hard, and the row yᵀα = 0.
-MARGINS = ANYTHING - {
+MARGINS = ALL_TRAITS - {
     "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "sum", "balance and total",
     "one row", "other rows", "penalised", "mirrored α", "several α a sample",
 }  # fmt: skip
 #: Machines of one interval of β a sample, whatever their levels, with one sum or, as ν-machines, a second one.
-INTERVALS = ANYTHING - {
+INTERVALS = ALL_TRAITS - {
     "unbounded", "partly bounded", "curved", "partly curved", "no rows", "one row", "other rows", "penalised",
     "several α a sample",
 }  # fmt: skip
 #: Those with curvature, of which the Gram matrix is made.
-CURVED = ANYTHING - {
+CURVED = ALL_TRAITS - {
     "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
     "several α a sample",
 }  # fmt: skip
 #: Rows of a machine with curvature up to which its Gram matrix is made, and of a linear one.
-LARGEST_CURVED, LINEAR_CURVED = 4000, 1000
+MAX_CURVED_ROWS, MAX_LINEAR_CURVED_ROWS = 4000, 1000
 #: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included.
 LIBSVM_IMPORT = 4e8
 #: The tolerance of interior points, as a share of that asked for: α alone certifies less well than the pair. The
 #: shortest time that they are handed.
-INSIDE_SHARE, SHORTEST = 1e-2, 1e-9
+INTERIOR_POINT_TOL_SHARE, MIN_TIME_LIMIT = 1e-2, 1e-9
 #: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
-SHARED = 1e-15
+MIN_SHARED_ALPHA = 1e-15
 #: An interval is so much wider than (IVAL.5) asks for.
-ROOM = 2.0
+INTERVAL_WIDENING = 2.0
 
 
 class KernelNewtonBackend(Backend):
@@ -79,67 +86,72 @@ class KernelNewtonBackend(Backend):
 
     name = "kernel_newton"
     abilities = Abilities(
-        needs="dual of a machine with a free intercept, kernel or (few rows) linear; fast",
+        summary="dual of a machine with a free intercept, kernel or (few rows) linear; fast",
         dual=(
-            Machines(MARGINS - {"linear"}), Machines(MARGINS - {"kernel"}, LARGEST_GRAM),
-            Machines(INTERVALS - {"linear"}), Machines(INTERVALS - {"kernel"}, LARGEST_GRAM),
-            Machines(CURVED - {"linear"}, LARGEST_CURVED), Machines(CURVED - {"kernel"}, LINEAR_CURVED),
+            MachineSet(MARGINS - {"linear"}),
+            MachineSet(MARGINS - {"kernel"}, MAX_GRAM_ROWS),
+            MachineSet(INTERVALS - {"linear"}),
+            MachineSet(INTERVALS - {"kernel"}, MAX_GRAM_ROWS),
+            MachineSet(CURVED - {"linear"}, MAX_CURVED_ROWS),
+            MachineSet(CURVED - {"kernel"}, MAX_LINEAR_CURVED_ROWS),
         ),
-        because="it reads kernel and samples off the dual", starts=True, polls=True,
+        missing_form_reason="it reads kernel and samples off the dual",
+        supports_warm_start=True,
+        handles_interrupt=True,
         options=frozenset({"engine"}),  # auto, gram or libsvm.
-    )  # fmt: skip
-    loads = Import("sklearn.svm", LIBSVM_IMPORT)
+    )
+    lazy_import = LazyImport("sklearn.svm", LIBSVM_IMPORT)
     memory = Memory(dual=2.5, primal=2.5)  # of a linear machine
 
     def requirements(self, size: Size, form: Form) -> Requirements:
         """Return the memory of a linear machine's Gram matrix and its parts; for another kernel, of parts only."""
         needed = super().requirements(size, form)
-        return needed if size.linear else replace(needed, seconds=0.0, bytes=0.0)
+        return needed if size.is_linear else replace(needed, seconds=0.0, memory_bytes=0.0)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
         """Read kernel, X, y, C; or the Gram matrix if the QP has nothing else."""
-        statement = self.stated(qp)
+        statement = self.read_statement(qp)
         svm = statement.svm
-        kernel, X, gram = kernel_samples(svm.gram, self.name)
+        kernel, X, gram = extract_kernel_samples(svm.gram, self.name)
         data = SolverData(kernel=kernel, X=X, y=svm.sign, C=svm.upper, gram=gram)
         return KernelNewtonCompiled(self, qp, data, statement=statement)
 
-    def direct(self, svm: SVMDual) -> bool:
+    def can_solve_dual(self, svm: SVMDual) -> bool:
         """Return whether it is no linear ν-SVM: if Newton steps fail on these, interior points solve their QP."""
-        return not isinstance(svm.gram, LowRank) or svm.mirrored or len(svm.groups) == 1
+        return not isinstance(svm.gram, LowRank) or svm.is_two_sided or len(svm.groups) == 1
 
-    def on_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualAnswer:
+    def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:
         """Solve the dual by the engine that suits; a hard margin by its own engine."""
-        kernel, X, gram = kernel_samples(svm.gram, self.name)
+        kernel, X, gram = extract_kernel_samples(svm.gram, self.name)
         settings: dict[str, Any] = {
             "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
             "verbose": limits.verbose, **options,
         }  # fmt: skip
         answer: KernelSolution
-        if svm.all_hard:
+        if svm.is_hard:
             from qpsvm.solvers.kernel.hard import solve_kernel_hard
 
             whole = svm.gram.blocks if isinstance(svm.gram, KernelGram) else gram
             answer = solve_kernel_hard(
-                kernel, X, svm.sign, mean_curvature(svm), gram=whole, start=limits.start, **settings
+                kernel, X, svm.sign, compute_mean_diagonal(svm), gram=whole, start=limits.start, **settings
             )
             alpha, multipliers = svm.sign * answer.beta + 0.0, {"b": answer.b}
         else:
             from qpsvm.solvers.kernel.portfolio import solve_kernel
 
-            machine = Intervals.of(svm, self.name)
-            start = None if limits.start is None else machine.beta(limits.start)
-            blocks = interval_blocks(kernel, X, gram, svm, machine)
-            brief = not self.direct(svm)
+            machine = IntervalProblem.from_dual(svm, self.name)
+            start = None if limits.start is None else machine.compute_beta(limits.start)
+            blocks = build_interval_blocks(kernel, X, gram, svm, machine)
+            brief = not self.can_solve_dual(svm)
             answer = solve_kernel(blocks, machine.problem, start=start, brief=brief, **settings)
-            alpha, multipliers = machine.alpha(answer.beta), machine.multipliers(answer.b, answer.tube)
-        status, words = stopped(answer.reason)
-        solver = self.reported(f"{words} ({answer.engine})")
-        return DualAnswer(status, solver, alpha, answer.iterations or None, None, multipliers)
+            alpha, multipliers = machine.compute_alpha(answer.beta), machine.compute_multipliers(answer.b, answer.tube)
+        status, words = translate_stop_reason(answer.reason)
+        solver = self.describe_solver(f"{words} ({answer.engine})")
+        return DualSolution(status, solver, alpha, answer.iterations or None, None, multipliers)
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals:
+class IntervalProblem:
     """A machine and its problem over intervals.
 
     curvature (n,) or None: δ by samples, where there is any.
@@ -149,79 +161,79 @@ class Intervals:
     svm: SVMDual
     problem: KernelDual
     curvature: FloatArray | None
-    balance: Group
+    balance: DualGroup
 
     @classmethod
-    def of(cls, svm: SVMDual, name: str) -> Intervals:
+    def from_dual(cls, svm: SVMDual, name: str) -> IntervalProblem:
         """Build it from a machine's dual, for a backend of that name. Raises UnsupportedError."""
-        balance = _balance(svm)
-        if svm.common_level == 1.0 and not balance.total and not svm.curved and not svm.mirrored:
-            return cls(svm, KernelDual.of_hinges(svm.sign, svm.upper), None, balance)
-        level, upper, n = svm.level + 0.0, _bounded(svm), svm.n
-        totals = {group is balance: group.total / _factor(svm, group, balance) for group in svm.groups}
+        balance = _find_balance(svm)
+        if svm.common_level == 1.0 and not balance.total and not svm.has_curvature and not svm.is_two_sided:
+            return cls(svm, KernelDual.from_hinges(svm.sign, svm.upper), None, balance)
+        level, upper, n = svm.level + 0.0, _compute_finite_bounds(svm), svm.n
+        totals = {group is balance: group.total / _compute_factor(svm, group, balance) for group in svm.groups}
         total, mass = totals.get(True, 0.0), totals.get(False)
-        curvature = svm.curvature[:n] + 0.0 if svm.curved else None
-        if not svm.mirrored:
+        curvature = svm.curvature[:n] + 0.0 if svm.has_curvature else None
+        if not svm.is_two_sided:
             signed = svm.sign * upper
             high, low = np.maximum(signed, 0.0), np.minimum(signed, 0.0)
             problem = KernelDual(high, svm.sign * level, low, total=total, mass=mass)
             return cls(svm, problem, curvature, balance)
-        from qpsvm.backends.own.views import folded
+        from qpsvm.backends.own.linear_rows import fold_losses
 
-        fold = folded(svm)
+        fold = fold_losses(svm)
         if fold is None:
             raise UnsupportedError(f"{name} takes mirrored rows with one tube and one curvature a sample; use cvxopt")
         width = 0.0 if mass is not None else fold.tube
         problem = KernelDual(upper[:n] + 0.0, fold.level + np.zeros(n), -upper[n:], width, total=total, mass=mass)
         return cls(svm, problem, curvature, balance)
 
-    def beta(self, alpha: FloatArray) -> FloatArray:
+    def compute_beta(self, alpha: FloatArray) -> FloatArray:
         """Return β (n,) of α (m,)."""
         return self.svm.beta(alpha)
 
-    def alpha(self, beta: FloatArray) -> FloatArray:
+    def compute_alpha(self, beta: FloatArray) -> FloatArray:
         """Return α (m,) of β (n,)."""
-        if not self.svm.mirrored:
+        if not self.svm.is_two_sided:
             return np.maximum(self.svm.sign * beta, 0.0)
         sides = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
         left = 0.0 if self.problem.mass is None else 0.5 * (self.problem.mass - float(np.abs(beta).sum()))
-        if left > SHARED * self.problem.total_penalty:  # (KDUAL.8)
+        if left > MIN_SHARED_ALPHA * self.problem.total_penalty:  # (KDUAL.8)
             room = np.minimum(self.problem.high - sides[0], -self.problem.low - sides[1])
             both = room * min(left / float(room.sum()), 1.0)
             sides = sides[0] + both, sides[1] + both
         return np.concatenate(sides)
 
-    def multipliers(self, b: float, tube: float) -> dict[str, float]:
+    def compute_multipliers(self, b: float, tube: float) -> dict[str, float]:
         """Return the multipliers of the groups, by name: (IVAL.3)."""
         return {
-            group.multiplier: (b if group is self.balance else tube) / _factor(self.svm, group, self.balance)
+            group.multiplier: (b if group is self.balance else tube) / _compute_factor(self.svm, group, self.balance)
             for group in self.svm.groups
         }
 
 
-def _balance(svm: SVMDual) -> Group:
+def _find_balance(svm: SVMDual) -> DualGroup:
     """Return the group of Σβ."""
     if len(svm.groups) == 1:
         return svm.groups[0]
     return next(group for group in svm.groups if np.ptp(group.column * svm.sign) == 0.0)
 
 
-def _factor(svm: SVMDual, group: Group, balance: Group) -> float:
+def _compute_factor(svm: SVMDual, group: DualGroup, balance: DualGroup) -> float:
     """Return c of (IVAL.3)."""
     return float(group.column[0] * svm.sign[0] if group is balance else group.column[0])
 
 
-def _bounded(svm: SVMDual) -> FloatArray:
+def _compute_finite_bounds(svm: SVMDual) -> FloatArray:
     """Return U (m,), finite: (IVAL.5)."""
     upper = svm.upper + 0.0
-    if svm.bounded:
+    if svm.is_bounded:
         return upper
     value = float((np.maximum(svm.level, 0.0) ** 2 / (2.0 * svm.curvature)).sum())
-    return np.minimum(upper, ROOM * np.sqrt(2.0 * value / svm.curvature))
+    return np.minimum(upper, INTERVAL_WIDENING * np.sqrt(2.0 * value / svm.curvature))
 
 
-def interval_blocks(
-    kernel: Kernel, X: Matrix, whole: FloatArray | None, svm: SVMDual, machine: Intervals
+def build_interval_blocks(
+    kernel: Kernel, X: Matrix, full_matrix: FloatArray | None, svm: SVMDual, machine: IntervalProblem
 ) -> KernelBlocks:
     """Return the kernel values as blocks: the full Gram matrix if there is curvature or the kernel is linear."""
     gram, curvature = svm.gram, machine.curvature
@@ -230,29 +242,29 @@ def interval_blocks(
             return gram.blocks
         K = gram.blocks.all()
     else:
-        K = inner(X, X) if whole is None else whole
+        K = inner_products(X, X) if full_matrix is None else full_matrix
     if curvature is not None:
         K = np.array(K, order="C")
         K.flat[:: len(K) + 1] += curvature
     return KernelBlocks(kernel, X, np.ascontiguousarray(K))
 
 
-def mean_curvature(svm: SVMDual) -> float:
+def compute_mean_diagonal(svm: SVMDual) -> float:
     """Return the mean of K_ii; 1 if that is zero."""
     kappa = svm.gram.mean_diagonal()
-    return kappa if kappa > LEAST_CURVATURE else 1.0
+    return kappa if kappa > MIN_DIAGONAL else 1.0
 
 
-def kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArray | None]:
+def extract_kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArray | None]:
     """Return kernel and samples of a Gram matrix, and the matrix itself if it exists. Raises UnsupportedError."""
     if isinstance(gram, KernelGram) and not gram.offset:
-        return gram.kernel, gram.X, gram.kept
-    if isinstance(gram, LowRank) and gram.d is None and gram.shape[0] <= LARGEST_GRAM:
+        return gram.kernel, gram.X, gram.cached_matrix
+    if isinstance(gram, LowRank) and gram.d is None and gram.shape[0] <= MAX_GRAM_ROWS:
         return Linear(), gram.Z, None
     if isinstance(gram, Dense):
         return Precomputed(), gram.matrix, gram.matrix
     raise UnsupportedError(
-        f"{name} needs a dual over a kernel's Gram matrix, or over at most {LARGEST_GRAM} rows of a linear one; "
+        f"{name} needs a dual over a kernel's Gram matrix, or over at most {MAX_GRAM_ROWS} rows of a linear one; "
         "use augmented_lagrangian or cvxopt"
     )
 
@@ -262,20 +274,25 @@ class KernelNewtonCompiled(Compiled):
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         statement, clock = self.statement, Clock(limits.time_limit)
-        start = None if limits.start is None else statement.alpha(limits.start)
-        answer = self.backend.on_dual(statement.svm, replace(limits, start=start), options)
-        if answer.reported is Status.NUMERICAL_ERROR and not self.backend.direct(statement.svm):
+        start = None if limits.start is None else statement.to_alpha(limits.start)
+        answer = self.backend.solve_dual(statement.svm, replace(limits, start=start), options)
+        if answer.reported is Status.NUMERICAL_ERROR and not self.backend.can_solve_dual(statement.svm):
             # its reduced hulls meet, or nearly: K_FF is singular there, and interior points see the features
-            left = None if limits.time_limit is None else max(clock.left, SHORTEST)
-            return self._inside(replace(limits, time_limit=left))
-        v, y = None if answer.w is None else statement.lift(answer.w), statement.multipliers(answer.multipliers)
-        return self._answer(answer.reported, answer.solver, answer.iterations, statement.x(answer.alpha), y=y, v=v)
+            left = None if limits.time_limit is None else max(clock.remaining, MIN_TIME_LIMIT)
+            return self._solve_by_interior_point(replace(limits, time_limit=left))
+        v, y = None if answer.w is None else statement.lift(answer.w), statement.to_row_multipliers(answer.multipliers)
+        return self._build_solution(
+            answer.reported, answer.solver, answer.iterations, statement.to_qp_variables(answer.alpha), y=y, v=v
+        )
 
-    def _inside(self, limits: Limits) -> QPSolution:
+    def _solve_by_interior_point(self, limits: Limits) -> QPSolution:
         """Solve the QP by interior points."""
-        from qpsvm.solvers.interior_point.mehrotra import mehrotra
+        from qpsvm.solvers.interior_point.mehrotra import solve_mehrotra
 
-        qp, settings = self.qp, own_settings(limits, {}, INSIDE_SHARE * (limits.tol or DEFAULT_TOLERANCE))
-        answer = mehrotra(qp.P, qp.q, qp.A, qp.b, *qp.bounds, **settings)
-        raw = f"{stopped(answer.reason)[1]} (interior points)"
-        return self._told(answer, answer.x, raw, y=answer.y, box=answer.z_box, v=answer.v)
+        qp, settings = (
+            self.qp,
+            build_common_settings(limits, {}, INTERIOR_POINT_TOL_SHARE * (limits.tol or DEFAULT_TOLERANCE)),
+        )
+        answer = solve_mehrotra(qp.P, qp.q, qp.A, qp.b, *qp.bounds, **settings)
+        raw = f"{translate_stop_reason(answer.reason)[1]} (interior points)"
+        return self._build_run_solution(answer, answer.x, raw, y=answer.y, box=answer.z_box, v=answer.v)

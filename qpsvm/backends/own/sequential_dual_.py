@@ -5,9 +5,9 @@ from __future__ import annotations
 from qpsvm.backends.contract import Limits
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
-from qpsvm.base.resources.limits import available_memory, in_words
+from qpsvm.base.resources.limits import find_available_memory, format_bytes
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.solvers.sequential import Answer, sequential_dual
+from qpsvm.solvers.sequential import SequentialSolution, solve_sequential
 from qpsvm.solvers.shared.stopping import Budget
 from qpsvm.space.operators import LowRank, Operator
 
@@ -20,16 +20,16 @@ ARRAYS = 24
 def check_memory(gram: Operator, dual: AllInOneDual) -> None:
     """Check that the arrays fit into memory. Raises TooLargeError."""
     needed = 8.0 * ARRAYS * dual.n * dual.k + (0.0 if isinstance(gram, LowRank) else 8.0 * dual.n**2)
-    there = available_memory()
+    there = find_available_memory()
     if needed > there:
         raise TooLargeError(
-            f"{NAME} needs about {in_words(needed)} of memory for {dual.n} samples of {dual.k} classes, and "
-            f"{in_words(there)} are available: use fewer samples, or a linear kernel"
+            f"{NAME} needs about {format_bytes(needed)} of memory for {dual.n} samples of {dual.k} classes, and "
+            f"{format_bytes(there)} are available: use fewer samples, or a linear kernel"
         )
 
 
 def run(
     gram: Operator, dual: AllInOneDual, tol: float, limits: Limits, alpha: FloatArray | None, b: FloatArray | None
-) -> Answer:
+) -> SequentialSolution:
     """Run until the optimality conditions hold to `tol` of the level, from α (n, k) and b (k,)."""
-    return sequential_dual(gram, dual, tol, Budget(limits.max_iter, limits.time_limit, limits.verbose), alpha, b)
+    return solve_sequential(gram, dual, tol, Budget(limits.max_iter, limits.time_limit, limits.verbose), alpha, b)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ANYTHING, Abilities, Machines
+from qpsvm.backends.abilities import ALL_TRAITS, Abilities, MachineSet
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, own_settings
+from qpsvm.backends.contract import Compiled, Limits, SolverData, build_common_settings
 from qpsvm.backends.requirements import Memory
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import UnsupportedError
@@ -29,9 +29,9 @@ class DualAscentBackend(Backend):
 
     name = "dual_ascent"
     abilities = Abilities(
-        needs="dual forms: a box and at most two equality rows; a textbook method",
-        dual=(Machines(ANYTHING - {"other rows"}),), because="it projects on a box and a balance row",
-        starts=True, polls=True, study=True,
+        summary="dual forms: a box and at most two equality rows; a textbook method",
+        dual=(MachineSet(ALL_TRAITS - {"other rows"}),), missing_form_reason="it projects on a box and a balance row",
+        supports_warm_start=True, handles_interrupt=True, is_educational=True,
         options=frozenset({"step", "accelerated"}),  # a fixed step, and momentum
     )  # fmt: skip
     memory = Memory(dual=1.0, primal=1.0, copies=1.0)
@@ -50,12 +50,12 @@ class DualAscentCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.study.dual_ascent import projected_gradient
 
-        answer = projected_gradient(*self.data, x0=limits.start, **own_settings(limits, options, limits.tol))
-        return self._told(answer.trace, answer.x, y=answer.y, box=answer.z_box)
+        answer = projected_gradient(*self.data, x0=limits.start, **build_common_settings(limits, options, limits.tol))
+        return self._build_run_solution(answer.trace, answer.x, y=answer.y, box=answer.z_box)
 
 
 #: Its workspace is about ten dense n × n matrices and an iteration costs O(n³).
-MOST_VARIABLES = 2000
+MAX_VARIABLES = 2000
 
 
 class SlsqpBackend(Backend):
@@ -63,18 +63,22 @@ class SlsqpBackend(Backend):
 
     name = "slsqp"
     abilities = Abilities(
-        needs=f"any QP of at most {MOST_VARIABLES} variables, dense; a general method",
-        dual=(Machines(rows=MOST_VARIABLES),), primal=(Machines(rows=MOST_VARIABLES),), any_qp=True, polls=True,
-        study=True, package="scipy",
+        summary=f"any QP of at most {MAX_VARIABLES} variables, dense; a general method",
+        dual=(MachineSet(rows=MAX_VARIABLES),),
+        primal=(MachineSet(rows=MAX_VARIABLES),),
+        accepts_any_qp=True,
+        handles_interrupt=True,
+        is_educational=True,
+        package="scipy",
         options=frozenset({"ftol"}),  # its absolute tolerance of the objective
-    )  # fmt: skip
+    )
     memory = Memory(dual=12.5, primal=100.0)
 
     def compile(self, qp: QP) -> SlsqpCompiled:
         """Build P, q, G, h, A, b, lb, ub, all dense."""
-        if qp.n > MOST_VARIABLES:
+        if qp.n > MAX_VARIABLES:
             raise UnsupportedError(
-                f"slsqp works on dense matrices and takes at most {MOST_VARIABLES} variables, this QP has {qp.n}; "
+                f"slsqp works on dense matrices and takes at most {MAX_VARIABLES} variables, this QP has {qp.n}; "
                 "use cvxopt or osqp"
             )
         lb, ub = qp.bounds
@@ -86,18 +90,18 @@ class SlsqpBackend(Backend):
 
 
 class SlsqpCompiled(Compiled):
-    """P, q, G, h, A, b, lb, ub, in the order of `solvers.study.slsqp.slsqp`."""
+    """P, q, G, h, A, b, lb, ub, in the order of `solvers.study.slsqp.solve_slsqp`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.study.slsqp import slsqp
+        from qpsvm.solvers.study.slsqp import solve_slsqp
 
-        answer = slsqp(*self.data, **own_settings(limits, options))
+        answer = solve_slsqp(*self.data, **build_common_settings(limits, options))
         said = str(answer.message)
-        return self._told(answer.trace, answer.x, said, y=answer.y, z=answer.z, box=answer.z_box)
+        return self._build_run_solution(answer.trace, answer.x, said, y=answer.y, z=answer.z, box=answer.z_box)
 
 
 #: Whose primals it takes: those with a slack for each α.
-SLACKS = ANYTHING - {"unbounded", "partly bounded", "curved", "partly curved"}
+SLACKS = ALL_TRAITS - {"unbounded", "partly bounded", "curved", "partly curved"}
 
 
 class SubgradientBackend(Backend):
@@ -105,12 +109,16 @@ class SubgradientBackend(Backend):
 
     name = "subgradient"
     abilities = Abilities(
-        needs="primal forms with slacks xi (not the hard margin); a textbook method",
-        primal=(Machines(SLACKS),), because="it descends on the hinge form", polls=True, study=True,
-        linear_form="primal", kernel_form="primal",
+        summary="primal forms with slacks xi (not the hard margin); a textbook method",
+        primal=(MachineSet(SLACKS),),
+        missing_form_reason="it descends on the hinge form",
+        handles_interrupt=True,
+        is_educational=True,
+        linear_form="primal",
+        kernel_form="primal",
         # The constant step of the published method, in the units of the QP compiled, which `solve` scales.
         options=frozenset({"learning_rate"}),
-    )  # fmt: skip
+    )
     memory = Memory(dual=5.5, primal=5.5, copies=5.0)
 
     def compile(self, qp: QP) -> SubgradientCompiled:
@@ -121,7 +129,7 @@ class SubgradientBackend(Backend):
                 "subgradient needs a QP with slack variables named 'xi' and rows named 'margin' (C-SVM, nu-SVM and "
                 "primal hinge in primal form); for others use cvxopt, osqp or cvxpy"
             )
-        slack = _slacks(qp)
+        slack = _find_slacks(qp)
         rest = np.setdiff1d(np.arange(qp.n), np.arange(slack.start, slack.stop))
         lb, ub = (bound[rest] for bound in qp.bounds)
         if qp.A is not None or np.isfinite(lb).any() or np.isfinite(ub).any() or qp.G is None or qp.h is None:
@@ -131,7 +139,7 @@ class SubgradientBackend(Backend):
         return SubgradientCompiled(self, qp, data, rest=rest, scale=scale)
 
 
-def _slacks(qp: QP) -> slice:
+def _find_slacks(qp: QP) -> slice:
     """Return the slice of the slacks: ξ, followed by ξ* for a regression."""
     parts = [qp.variables[name] for name in forms.SLACKS if name in qp.variables]
     return slice(parts[0].start, parts[-1].stop)
@@ -146,10 +154,10 @@ class SubgradientCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.study.subgradient import hinge_subgradient
 
-        answer = hinge_subgradient(*self.data, **own_settings(limits, options, limits.tol))
+        answer = hinge_subgradient(*self.data, **build_common_settings(limits, options, limits.tol))
         x, z_box = np.zeros(self.qp.n), np.zeros(self.qp.n)
-        slack = _slacks(self.qp)
+        slack = _find_slacks(self.qp)
         x[self.rest] = answer.u
         x[slack] = np.maximum(self.data.h - self.data.M @ answer.u, 0.0) / self.scale
         z_box[slack] = self.scale * answer.z - self.qp.q[slack]  # stationarity in ξ
-        return self._told(answer.trace, x, z=answer.z, box=z_box)
+        return self._build_run_solution(answer.trace, x, z=answer.z, box=z_box)

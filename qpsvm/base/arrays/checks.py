@@ -14,10 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import frozen, read_only, repeated
-from qpsvm.base.arrays.rounding import refuse_rounded
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import as_read_only, freeze, repeat_value
+from qpsvm.base.arrays.rounding import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 
 #: Larger values may overflow when they are squared and added up.
@@ -33,17 +33,17 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
     """
     if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.size and columns in (None, X.shape[1]):
         _check_finite(X, name, None)
-        return read_only(X)
-    labels = column_names(X)
+        return as_read_only(X)
+    labels = find_column_names(X)
     if sp.issparse(X):
         _check_numeric(X.dtype, name)
         _check_two_dimensional(X.shape, name)  # older versions of SciPy make no CSR array of others
         matrix = sp.csr_array(X, dtype=np.float64)
-        refuse_rounded(X, matrix, name)
+        check_not_rounded(X, matrix, name)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()  # the caller's own arrays are left as they are
             matrix.sum_duplicates()
-        matrix = short_indices(matrix)
+        matrix = shorten_indices(matrix)
     else:
         matrix = _as_dense(X, name, labels)
         _check_two_dimensional(matrix.shape, name)
@@ -53,7 +53,7 @@ def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
         raise DataError(f"{name} has {matrix.shape[1]} columns where {columns} are expected")
     _check_finite(matrix, name, labels)
     converted = isinstance(X, (list, tuple)) or getattr(X, "dtype", np.float64) != np.float64
-    return frozen(matrix) if converted and not sp.issparse(X) else read_only(matrix)
+    return freeze(matrix) if converted and not sp.issparse(X) else as_read_only(matrix)
 
 
 def _check_two_dimensional(shape: tuple[int, ...], name: str) -> None:
@@ -62,7 +62,7 @@ def _check_two_dimensional(shape: tuple[int, ...], name: str) -> None:
         raise DataError(f"{name} must be two-dimensional (samples in rows), got shape {shape}{hint}")
 
 
-def short_indices(matrix: Matrix) -> Matrix:
+def shorten_indices(matrix: Matrix) -> Matrix:
     """Return the CSR array with 32-bit indices if they fit: half the memory, and many libraries need them."""
     fits = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
     if not fits or (matrix.indices.dtype == np.int32 and matrix.indptr.dtype == np.int32):
@@ -73,7 +73,7 @@ def short_indices(matrix: Matrix) -> Matrix:
     return short
 
 
-def column_names(X: Any) -> Sequence[Any] | None:
+def find_column_names(X: Any) -> Sequence[Any] | None:
     """Return the column names of a data frame, text or not; None for anything else."""
     try:
         return list(X.columns)
@@ -86,9 +86,9 @@ def check_columns(X: Any, name: str = "X") -> bool:
 
     Raises DataTypeError.
     """
-    labels, dtypes = column_names(X), getattr(X, "dtypes", None)
+    labels, dtypes = find_column_names(X), getattr(X, "dtypes", None)
     try:
-        kinds = [_kind(dtype) for dtype in dtypes] if labels is not None and dtypes is not None else []
+        kinds = [_classify_column(dtype) for dtype in dtypes] if labels is not None and dtypes is not None else []
     except TypeError:  # there is no type for each column
         return False
     if len(kinds) != len(labels or ()):
@@ -96,7 +96,7 @@ def check_columns(X: Any, name: str = "X") -> bool:
     for j, kind in enumerate(kinds):
         if kind in _NO_NUMBERS:
             what, advice = _NO_NUMBERS[kind]
-            raise DataTypeError(f"{name} has {what} in {_column(j, labels)}; {advice}, or drop that column")
+            raise DataTypeError(f"{name} has {what} in {_describe_column(j, labels)}; {advice}, or drop that column")
     return bool(kinds) and set(kinds) <= {*"biuf"}
 
 
@@ -110,7 +110,7 @@ _NO_NUMBERS = {
 }
 
 
-def _kind(dtype: Any) -> str:
+def _classify_column(dtype: Any) -> str:
     """Return the kind of a column: a NumPy letter, or a word; numeric categories have that of their numbers."""
     categories = getattr(getattr(dtype, "categories", None), "dtype", None)
     if categories is not None:
@@ -121,19 +121,19 @@ def _kind(dtype: Any) -> str:
 def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
     if check_columns(X, name) and any(dtype.kind == "b" or not isinstance(dtype, np.dtype) for dtype in X.dtypes):
         numbers: FloatArray = X.to_numpy(dtype=np.float64, na_value=np.nan)  # of itself it would be an object array
-        refuse_rounded(X, numbers, name, labels)
+        check_not_rounded(X, numbers, name, labels)
         return numbers
-    raw = raw_array(X, name)
+    raw = as_raw_array(X, name)
     if raw.dtype == object and raw.ndim == 2:
         _blame_object_column(raw, name, labels)
     _check_numeric(raw.dtype, name)
     with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, and is named as such
         values = raw if raw.dtype == np.float64 else raw.astype(np.float64)
-    refuse_rounded(X if raw.dtype == np.float64 else raw, values, name, labels)
+    check_not_rounded(X if raw.dtype == np.float64 else raw, values, name, labels)
     return values
 
 
-def refuse_masked(values: Any, name: str) -> None:
+def check_unmasked(values: Any, name: str) -> None:
     """Raise a `DataError` where some entries are masked: NumPy would go on with what is under the mask."""
     if values is np.ma.masked:
         raise DataError(f"{name} is the masked constant, not an array")
@@ -143,21 +143,21 @@ def refuse_masked(values: Any, name: str) -> None:
         raise DataError(f"{name} has a masked entry in {where}; fill or drop masked entries first")
 
 
-def raw_array(values: Any, name: str) -> NDArray[Any]:
+def as_raw_array(values: Any, name: str) -> NDArray[Any]:
     """Return the values as an array, of any type. Raises DataError."""
     if type(values) is np.ndarray:
         return values
-    refuse_masked(values, name)
+    check_unmasked(values, name)
     try:
         return np.asarray(values)
     except (ValueError, TypeError) as error:
-        reason = _uneven(values) if isinstance(values, (list, tuple)) else f"{error}"
+        reason = _describe_uneven_rows(values) if isinstance(values, (list, tuple)) else f"{error}"
         raise DataError(f"{name} cannot be read as an array: {reason}; are all rows equally long?") from None
 
 
-def _uneven(rows: Sequence[Any]) -> str:
+def _describe_uneven_rows(rows: Sequence[Any]) -> str:
     """Describe where the length of rows changes; NumPy's own message speaks of its internals."""
-    lengths = [_length(row) for row in rows]
+    lengths = [_find_length(row) for row in rows]
     row = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if row is None:
         return "its rows hold something that is not a number"
@@ -165,7 +165,7 @@ def _uneven(rows: Sequence[Any]) -> str:
     return f"row 0 is {first}, row {row} is {other}"
 
 
-def _length(row: Any) -> int | None:
+def _find_length(row: Any) -> int | None:
     try:
         return len(row)
     except TypeError:
@@ -193,15 +193,15 @@ def _blame_object_column(raw: NDArray[Any], name: str, labels: Sequence[Any] | N
                     if missing
                     else "and samples must be real numbers: encode or drop that column first"
                 )
-                raise DataTypeError(f"{name} holds {value!r} in {_at(i, j, labels)}, {advice}")
+                raise DataTypeError(f"{name} holds {value!r} in {_describe_entry(i, j, labels)}, {advice}")
     raise DataTypeError(f"{name} is an object array; convert it with {name}.astype(float)")
 
 
-def _at(row: int, column: int, labels: Sequence[Any] | None) -> str:
-    return f"row {row}, {_column(column, labels)}"
+def _describe_entry(row: int, column: int, labels: Sequence[Any] | None) -> str:
+    return f"row {row}, {_describe_column(column, labels)}"
 
 
-def _column(column: int, labels: Sequence[Any] | None) -> str:
+def _describe_column(column: int, labels: Sequence[Any] | None) -> str:
     named = f" ({labels[column]!r})" if labels is not None and column < len(labels) else ""
     return f"column {column}{named}"
 
@@ -215,14 +215,14 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
             return
 
     def said(row: int, column: int, what: str) -> str:
-        return f"{name} has {what} in {_at(row, column, labels)}"
+        return f"{name} has {what} in {_describe_entry(row, column, labels)}"
 
-    if sum_of_squares(matrix, said) == math.inf:
+    if compute_sum_of_squares(matrix, said) == math.inf:
         sizes = np.abs(matrix if isinstance(matrix, np.ndarray) else matrix.data)
-        raise _bad_number(matrix, sizes < sizes.max(), said)
+        raise _build_number_error(matrix, sizes < sizes.max(), said)
 
 
-def sum_of_squares(matrix: Matrix, said: Callable[[int, int, str], str], where: str = "") -> float:
+def compute_sum_of_squares(matrix: Matrix, describe_entry: Callable[[int, int, str], str], where: str = "") -> float:
     """Return Σ x_ij², which tests all numbers in one pass; infinite if it overflows, but no square does.
 
     `said` puts row, column and number of a fault into words, and `where` of what part of the samples others are.
@@ -238,11 +238,11 @@ def sum_of_squares(matrix: Matrix, said: Callable[[int, int, str], str], where: 
         return squares
     if good.all():
         return math.inf
-    raise _bad_number(matrix, good, said, where)
+    raise _build_number_error(matrix, good, describe_entry, where)
 
 
-def _bad_number(
-    matrix: Matrix, good: NDArray[np.bool_], said: Callable[[int, int, str], str], where: str = ""
+def _build_number_error(
+    matrix: Matrix, good: NDArray[np.bool_], describe_entry: Callable[[int, int, str], str], where: str = ""
 ) -> DataError:
     """Build the error about the first number, row by row, that is not good."""
     values: NDArray[Any] = matrix.data if sp.issparse(matrix) else matrix
@@ -251,10 +251,10 @@ def _bad_number(
     what = "NaN" if math.isnan(value) else "an infinite value" if math.isinf(value) else f"{value:.1e}"
     more = "" if count == 1 else f" (and {count - 1} more{where})"
     advice = ", whose square overflows: rescale" if math.isfinite(value) else "; impute or drop such rows first"
-    return DataError(f"{said(*index_of(matrix, place), what)}{more}{advice}")
+    return DataError(f"{describe_entry(*find_index(matrix, place), what)}{more}{advice}")
 
 
-def index_of(X: Matrix, place: int) -> tuple[int, int]:
+def find_index(X: Matrix, place: int) -> tuple[int, int]:
     """Return row and column of a number from its position among those stored, row by row."""
     if sp.issparse(X):
         return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
@@ -262,7 +262,7 @@ def index_of(X: Matrix, place: int) -> tuple[int, int]:
     return int(row), int(column)
 
 
-def all_finite(values: FloatArray) -> bool:
+def is_all_finite(values: FloatArray) -> bool:
     """Return whether all values are finite. A finite sum shows it in one pass; otherwise the values are checked."""
     with np.errstate(over="ignore", invalid="ignore"):
         return math.isfinite(np.add.reduce(values, axis=None)) or bool(np.isfinite(values).all())
@@ -270,12 +270,12 @@ def all_finite(values: FloatArray) -> bool:
 
 def as_real_vector(values: Any, name: str) -> FloatArray:
     """Check an array of real numbers, of any shape, and return a copy as float64. Raises DataTypeError, DataError."""
-    raw = raw_array(values, name)
+    raw = as_raw_array(values, name)
     if raw.dtype.kind not in "biuf":
         raise DataTypeError(f"{name} must hold real numbers, got {raw.dtype}")
     with np.errstate(over="ignore"):
         numbers: FloatArray = raw.astype(np.float64)
-    refuse_rounded(values if raw.dtype == np.float64 else raw, numbers, name)
+    check_not_rounded(values if raw.dtype == np.float64 else raw, numbers, name)
     return numbers
 
 
@@ -317,13 +317,13 @@ def as_real(value: Any, name: str) -> float:
     if truth or not isinstance(value, (int, float, np.integer, np.floating)):
         if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
             return as_real(value.item(), name)
-        raise ParameterTypeError(f"{name} must be a number, got {shown(value)}")
+        raise ParameterTypeError(f"{name} must be a number, got {format_value(value)}")
     try:
         number = float(value)
     except OverflowError:
         number = float("inf")
     if not np.isfinite(number):
-        raise ParameterError(f"{name} must be finite, got {shown(value)}")
+        raise ParameterError(f"{name} must be finite, got {format_value(value)}")
     if number != (int(value) if isinstance(value, np.integer) else value):
         raise ParameterError(f"{name} = {value} is no double; the nearest, which may be given instead, is {number!r}")
     return number
@@ -332,7 +332,7 @@ def as_real(value: Any, name: str) -> float:
 def as_flag(value: Any, name: str) -> bool:
     """Check True or False, for which 1 or 0 may stand. Raises ParameterTypeError."""
     if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
-        raise ParameterTypeError(f"{name} must be True or False, got {shown(value)}")
+        raise ParameterTypeError(f"{name} must be True or False, got {format_value(value)}")
     return bool(value)
 
 
@@ -342,7 +342,7 @@ def as_penalties(C: Any, n: int) -> FloatArray:
     Returns (n,). Raises ParameterTypeError, ParameterError.
     """
     if isinstance(C, (str, bytes)) or not hasattr(C, "__len__") or getattr(C, "ndim", 1) == 0:
-        return repeated(as_positive(C, "C"), n)
+        return repeat_value(as_positive(C, "C"), n)
     try:
         values = as_real_vector(C, "C")
     except DataTypeError as error:
@@ -358,34 +358,38 @@ def as_penalties(C: Any, n: int) -> FloatArray:
 
 
 #: Names that a message lists at most. It counts the rest.
-LISTED = 3
+MAX_LISTED = 3
 
 
-def feature_names(X: Any) -> tuple[str, ...] | None:
+def find_feature_names(X: Any) -> tuple[str, ...] | None:
     """Return the column names of a data frame if all are text and all different; else None."""
-    names = None if type(X) is np.ndarray else column_names(X)
+    names = None if type(X) is np.ndarray else find_column_names(X)
     if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         return None
     return tuple(str(name) for name in names)
 
 
-def column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
+def find_column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
     """Return the positions in X of the columns with known names, (d,), or None. Raises DataError."""
-    names = column_names(X) or []
+    names = find_column_names(X) or []
     if known is None or not any(isinstance(name, str) for name in names):
         return None
-    given = feature_names(X)
+    given = find_feature_names(X)
     if given is None:
         odd = next(name for i, name in enumerate(names) if not isinstance(name, str) or name in names[:i])
-        fault = f"the column {shown(odd)} twice" if isinstance(odd, str) else f"{shown(odd)} for the name of a column"
+        fault = (
+            f"the column {format_value(odd)} twice"
+            if isinstance(odd, str)
+            else f"{format_value(odd)} for the name of a column"
+        )
         raise DataError(
             f"X has {fault}, so that its columns cannot be matched with the model's by name; rename them, or pass "
             "X.to_numpy() to go by position"
         )
-    return order_of(given, known, "X")
+    return find_order(given, known, "X")
 
 
-def order_of(given: Sequence[str], known: Sequence[str], what: str) -> IntArray | None:
+def find_order(given: Sequence[str], known: Sequence[str], what: str) -> IntArray | None:
     """Return the positions of known names among the given ones, (d,), or None if the order is the same.
 
     Raises DataError.
@@ -396,23 +400,25 @@ def order_of(given: Sequence[str], known: Sequence[str], what: str) -> IntArray 
     missing = [name for name in known if name not in place]
     others = [name for name in given if name not in wanted]
     if missing:
-        too_many = f" and has {_listed(others)} too many" if others else ""
+        too_many = f" and has {_join_first_names(others)} too many" if others else ""
         raise DataError(
-            f"{what} has no column {_listed(missing, others)}{too_many}: columns are matched by the names that the "
+            f"{what} has no column {_join_first_names(missing, others)}{too_many}: columns are matched by the names "
+            f"that the "
             f"model was trained on; rename them, or pass an array to go by position"
         )
     if others:
         raise DataError(
-            f"{what} has {_listed(others)} too many: columns are matched by the names that the model was trained on; "
+            f"{what} has {_join_first_names(others)} too many: columns are matched by the names that the model was "
+            f"trained on; "
             "pass X[list(model.feature_names)]"
         )
     return np.array([place[name] for name in known], dtype=np.intp)
 
 
-def _listed(names: Sequence[str], near: Sequence[str] = ()) -> str:
+def _join_first_names(names: Sequence[str], near: Sequence[str] = ()) -> str:
     """Return the first names, each with the nearest one of `near`, and how many more there are."""
     texts = []
-    for name in names[:LISTED]:
+    for name in names[:MAX_LISTED]:
         close = difflib.get_close_matches(name, near, n=1)
-        texts.append(shown(name) + (f" (is it {shown(close[0])}?)" if close else ""))
-    return ", ".join(texts) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+        texts.append(format_value(name) + (f" (is it {format_value(close[0])}?)" if close else ""))
+    return ", ".join(texts) + (f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else "")

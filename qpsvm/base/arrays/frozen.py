@@ -1,4 +1,4 @@
-"""Make arrays read-only: those that are stored or returned cannot be changed in place (`frozen`, `remembered`).
+"""Make arrays read-only: those that are stored or returned cannot be changed in place (`freeze`, `cached`).
 
 An array of ours is frozen itself. A caller's is left as it is: what is kept of it is a view that is frozen. The same
 for whole objects: frozen dataclasses, and properties that are computed once; and their abstract classes.
@@ -23,10 +23,10 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 T = TypeVar("T")
 V = TypeVar("V", covariant=True)
 #: Types of values that hold no array: the usual ones, and those of this library that were met.
-PLAIN: set[type] = {float, int, bool, str, type(None), np.float64}
+IMMUTABLE_TYPES: set[type] = {float, int, bool, str, type(None), np.float64}
 
 
-class Abstract(ABCMeta):
+class FastABCMeta(ABCMeta):
     """The type of abstract classes of this library, of which objects are told by their type, as others are.
 
     `ABCMeta` looks into its registry, in Python, at each call of `isinstance`.
@@ -35,33 +35,33 @@ class Abstract(ABCMeta):
     __instancecheck__ = type.__instancecheck__
 
 
-def parts_of_array(array: Matrix) -> list[Any]:
+def list_arrays(array: Matrix) -> list[Any]:
     """Return the arrays that hold the numbers of an array: itself, or the three of CSR or CSC."""
     if isinstance(array, np.ndarray):
         return [array]
-    return [array.data, array.indices, array.indptr] if _compressed(array) else []
+    return [array.data, array.indices, array.indptr] if _is_compressed(array) else []
 
 
-def _compressed(value: Any) -> bool:
+def _is_compressed(value: Any) -> bool:
     """Return whether it is CSR or CSC; `issparse` alone takes microseconds, and most values are not."""
     kind = getattr(value, "format", None)  # of a task that Dask has not computed, another task
     return isinstance(kind, str) and kind in ("csr", "csc") and bool(sp.issparse(value))
 
 
-def frozen(value: T) -> T:
+def freeze(value: T) -> T:
     """Make the arrays of a value read-only, and return the value."""
     kind = type(value)
-    if kind in PLAIN:
+    if kind in IMMUTABLE_TYPES:
         return value
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
     elif isinstance(value, (tuple, list)):
         freeze_each(value)
-    elif _compressed(value):
+    elif _is_compressed(value):
         value.sum_duplicates()  # type: ignore[attr-defined]  # as SciPy would when it is first used
-        freeze_each(parts_of_array(value))
+        freeze_each(list_arrays(value))
     elif kind.__module__.startswith("qpsvm."):
-        PLAIN.add(kind)
+        IMMUTABLE_TYPES.add(kind)
     return value
 
 
@@ -71,11 +71,11 @@ def freeze_each(values: Iterable[Any]) -> None:
         kind = type(value)
         if kind is np.ndarray:
             value.flags.writeable = False
-        elif kind not in PLAIN and (kind is not tuple or value):
-            frozen(value)
+        elif kind not in IMMUTABLE_TYPES and (kind is not tuple or value):
+            freeze(value)
 
 
-def read_only(value: Any) -> Any:
+def as_read_only(value: Any) -> Any:
     """Return the value; instead of a writable array, which may be a caller's, a read-only view.
 
     A sparse array that is not canonical is copied: SciPy would sort it in place when it is first used.
@@ -87,23 +87,23 @@ def read_only(value: Any) -> Any:
         view = value.view()
         view.flags.writeable = False
         return view
-    if kind in PLAIN or not _compressed(value):
+    if kind in IMMUTABLE_TYPES or not _is_compressed(value):
         return value
     if not value.has_canonical_format:
-        return frozen(value.copy())
-    parts = parts_of_array(value)
+        return freeze(value.copy())
+    parts = list_arrays(value)
     if not any(part.flags.writeable for part in parts):
         return value
-    views = tuple(frozen(part.view()) for part in parts)
+    views = tuple(freeze(part.view()) for part in parts)
     twin = type(value)(views, shape=value.shape)
     twin.has_canonical_format = True
     return twin
 
 
 def freeze_parts(record: Any) -> None:
-    """Keep the arrays of a record, which may be a caller's, as `read_only`."""
+    """Keep the arrays of a record, which may be a caller's, as `as_read_only`."""
     for name, value in record.__dict__.items():
-        if type(value) not in PLAIN and (held := read_only(value)) is not value:
+        if type(value) not in IMMUTABLE_TYPES and (held := as_read_only(value)) is not value:
             record.__dict__[name] = held
 
 
@@ -113,8 +113,8 @@ def freeze_all(thing: Any, seen: set[int] | None = None) -> None:
     if id(thing) in seen:
         return
     seen.add(id(thing))
-    if parts_of_array(thing):
-        frozen(thing)
+    if list_arrays(thing):
+        freeze(thing)
     elif isinstance(thing, (list, tuple, Mapping)):
         for each in thing.values() if isinstance(thing, Mapping) else thing:
             freeze_all(each, seen)
@@ -126,10 +126,10 @@ def is_ours(array: Matrix) -> bool:
     """Return whether an array is frozen and no view of another one, so that it cannot be written to."""
     if type(array) is np.ndarray:
         return array.base is None and not array.flags.writeable
-    return not any(part.flags.writeable or part.base is not None for part in parts_of_array(array))
+    return not any(part.flags.writeable or part.base is not None for part in list_arrays(array))
 
 
-def made(kind: type[T], /, **parts: Any) -> T:
+def build_frozen(kind: type[T], /, **parts: Any) -> T:
     """Build an object of a frozen dataclass from its parts by name.
 
     Parts with a plain default may be left out. Its arrays, which must not be a caller's, become read-only.
@@ -144,7 +144,7 @@ def made(kind: type[T], /, **parts: Any) -> T:
     return new
 
 
-class remembered(cached_property[V]):
+class cached(cached_property[V]):
     """A `functools.cached_property` without its lock. An array that it keeps is frozen.
 
     Up to Python 3.11 that lock is one for all objects of a class. Where the value is a sum over a group whose members
@@ -153,83 +153,96 @@ class remembered(cached_property[V]):
     """
 
     @overload
-    def __get__(self, instance: None, owner: type[Any] | None = None) -> remembered[V]: ...
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> cached[V]: ...
     @overload
     def __get__(self, instance: object, owner: type[Any] | None = None) -> V: ...
-    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> remembered[V] | V:
+    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> cached[V] | V:
         """Return the value, which from then on is stored as an attribute."""
         if instance is None:
             return self
         value: Any = self.func(instance)
         if type(value) is np.ndarray:
             value.flags.writeable = False
-        elif type(value) not in PLAIN:
-            frozen(value)
+        elif type(value) not in IMMUTABLE_TYPES:
+            freeze(value)
         instance.__dict__[self.attrname] = value  # type: ignore[index]  # it has a name by now
         return value  # type: ignore[no-any-return]
 
 
-def bare(thing: Any) -> Any:
+def copy_without_cache(thing: Any) -> Any:
     """Return a copy without cached values, such as the Gram matrix of a problem."""
-    computed = _computed(thing.__class__)
+    computed = _list_cached_names(thing.__class__)
     twin = object.__new__(thing.__class__)
     twin.__dict__.update({name: value for name, value in thing.__dict__.items() if name not in computed})
     return twin
 
 
 @cache
-def _computed(kind: Any) -> frozenset[str]:
+def _list_cached_names(kind: Any) -> frozenset[str]:
     """Return the names of the cached properties of a class."""
     return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
 
 
-def repeated(value: float, n: int) -> FloatArray:
+def repeat_value(value: float, n: int) -> FloatArray:
     """Return one number n times, (n,), read-only and in the memory of one."""
-    return _repeated(struct.pack("d", value), n)
+    return _repeat_bytes(struct.pack("d", value), n)
 
 
 @lru_cache(maxsize=256)
-def _repeated(number: bytes, n: int) -> FloatArray:
+def _repeat_bytes(number: bytes, n: int) -> FloatArray:
     """Return the same from the bytes of the number, so that the cache distinguishes 0 and −0."""
     return np.ndarray((n,), np.float64, number, 0, (0,))  # np.broadcast_to takes ten times as long
 
 
-def common_value(vector: FloatArray) -> float | None:
-    """Return the number of a `repeated` vector (n,), else None. It reads the strides, not the values."""
+def find_common_value(vector: FloatArray) -> float | None:
+    """Return the number of a `repeat_value` vector (n,), else None. It reads the strides, not the values."""
     return float(vector[0]) if len(vector) and vector.strides == (0,) else None
 
 
-def times(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
-    """Return factors∘vector, (n,): `repeated` if both are, and the vector itself if all factors are 1.
+def multiply(factors: float | FloatArray, vector: FloatArray) -> FloatArray:
+    """Return factors∘vector, (n,): `repeat_value` if both are, and the vector itself if all factors are 1.
 
     `factors` is one number, or a vector (n,).
     """
-    factor = common_value(factors) if isinstance(factors, np.ndarray) else factors
+    factor = find_common_value(factors) if isinstance(factors, np.ndarray) else factors
     if factor is None:
         product: FloatArray = factors * vector
         return product
     if factor == 1.0:
         return vector
-    value = common_value(vector)
-    return factor * vector if value is None else repeated(factor * value, len(vector))
+    value = find_common_value(vector)
+    return factor * vector if value is None else repeat_value(factor * value, len(vector))
 
 
-def divided(number: float, vector: FloatArray) -> FloatArray:
-    """Return number/vector, (n,): `repeated` if the vector is."""
-    value = common_value(vector)
-    quotient: FloatArray = number / vector if value is None else repeated(number / value, len(vector))
+def divide(number: float, vector: FloatArray) -> FloatArray:
+    """Return number/vector, (n,): `repeat_value` if the vector is."""
+    value = find_common_value(vector)
+    quotient: FloatArray = number / vector if value is None else repeat_value(number / value, len(vector))
     return quotient
 
 
-def total(vector: FloatArray, where: NDArray[np.bool_]) -> float:
+def sum_where(vector: FloatArray, where: NDArray[np.bool_]) -> float:
     """Return the sum of the entries of a vector (n,) where a mask (n,) is true."""
-    value = common_value(vector)
+    value = find_common_value(vector)
     if value is not None:
         return value * int(np.count_nonzero(where))
     return float(np.add.reduce(vector, where=where))
 
 
 __all__ = [
-    "bare", "common_value", "divided", "freeze_all", "freeze_each", "freeze_parts", "frozen", "is_ours", "made",
-    "parts_of_array", "read_only", "remembered", "repeated", "times", "total",
+    "as_read_only",
+    "build_frozen",
+    "cached",
+    "copy_without_cache",
+    "divide",
+    "find_common_value",
+    "freeze",
+    "freeze_all",
+    "freeze_each",
+    "freeze_parts",
+    "is_ours",
+    "list_arrays",
+    "multiply",
+    "repeat_value",
+    "sum_where",
 ]  # fmt: skip

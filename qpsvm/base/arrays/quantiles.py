@@ -1,4 +1,4 @@
-"""Find weighted quantiles of many numbers, without sorting them all (`quantile_interval`, `crossing`).
+"""Find weighted quantiles of many numbers, without sorting them all (`find_quantile_interval`, `find_crossing`).
 
     (OVER.2)  where Rt + the weights of the points up to t rise to a level:  a sample of the points brackets the place,
               four sums say in which part it is, and only that part is looked at again
@@ -13,7 +13,7 @@ from operator import ge, gt
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import common_value, total
+from qpsvm.base.arrays.frozen import find_common_value, sum_where
 from qpsvm.base.arrays.types import FloatArray
 
 #: So few points are sorted; of more, a crossing is bracketed by a sample of SAMPLE, BRACKET to each side.
@@ -21,27 +21,27 @@ SAMPLE, BRACKET = 4096, 200
 EPS = float(np.finfo(float).eps)
 
 
-def quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> tuple[float, float]:
+def find_quantile_interval(points: FloatArray, weights: FloatArray, level: float) -> tuple[float, float]:
     """Return all minimisers t of Σ weights_i (t − points_i)₊ − level·t, the weighted quantile at a level.
 
     Shapes: points, weights (n,).
     """
-    common = common_value(weights)
+    common = find_common_value(weights)
     if common is not None and 0.0 < common < math.inf:
-        return _order_statistics(points, level / common)
+        return _find_order_statistics(points, level / common)
     slack = 4 * len(points) * EPS * float(weights.sum())
-    low = crossing(points, weights, level - slack)
+    low = find_crossing(points, weights, level - slack)
     if not low < math.inf:
         return float(points.max(initial=-math.inf)), math.inf
     above = points > low
-    passed = total(weights, ~above)
+    passed = sum_where(weights, ~above)
     if passed > level + slack:
         return low, low
-    return low, crossing(points[above], weights[above], level + slack, before=passed, strict=True)
+    return low, find_crossing(points[above], weights[above], level + slack, before=passed, strict=True)
 
 
-def _order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
-    """Return `quantile_interval` for weights that are all 1: two order statistics, without sorting."""
+def _find_order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
+    """Return `find_quantile_interval` for weights that are all 1: two order statistics, without sorting."""
     n = len(points)
     slack = 4 * n * EPS * n
     first = min(max(math.ceil(level - slack) - 1, 0), n - 1)
@@ -51,7 +51,7 @@ def _order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
     return float(ordered[first]), float(ordered[last]) if last < n else float("inf")
 
 
-def crossing(
+def find_crossing(
     points: FloatArray,
     weights: FloatArray,
     level: float,
@@ -65,10 +65,10 @@ def crossing(
     """
     reached, end = gt if strict else ge, math.inf
     while len(points) > SAMPLE:
-        low, high = _bracket(points, weights, level - before, ridge)
+        low, high = _bracket_crossing(points, weights, level - before, ridge)
         below, inside = points < low, (points > low) & (points < high)
         at_low, at_high = points == low, (points == high) & (high > low)
-        masses = np.array([total(weights, part) for part in (below, at_low, inside, at_high)])
+        masses = np.array([sum_where(weights, part) for part in (below, at_low, inside, at_high)])
         to_low, with_low, to_high, with_high = (before + np.cumsum(masses)).tolist()
         if reached(ridge * low + to_low, level):
             kept, end = below, low
@@ -81,10 +81,10 @@ def crossing(
         else:
             kept, before = points > high, with_high
         points, weights = points[kept], weights[kept]
-    return _crossing_of_few(points, weights, level, before, ridge, strict, end)
+    return _find_crossing_of_few(points, weights, level, before, ridge, strict, end)
 
 
-def _bracket(points: FloatArray, weights: FloatArray, level: float, ridge: float) -> tuple[float, float]:
+def _bracket_crossing(points: FloatArray, weights: FloatArray, level: float, ridge: float) -> tuple[float, float]:
     """Return two points between which the crossing very likely is, from a sample of the points."""
     step = -(-len(points) // SAMPLE)
     order = np.argsort(points[::step], kind="stable")
@@ -94,10 +94,10 @@ def _bracket(points: FloatArray, weights: FloatArray, level: float, ridge: float
     return float(sample[max(k - BRACKET, 0)]), float(sample[min(k + BRACKET, len(sample) - 1)])
 
 
-def _crossing_of_few(
+def _find_crossing_of_few(
     points: FloatArray, weights: FloatArray, level: float, before: float, ridge: float, strict: bool, end: float
 ) -> float:
-    """Return `crossing` for few points; beyond their part, its end."""
+    """Return `find_crossing` for few points; beyond their part, its end."""
     order = np.argsort(points, kind="stable")
     points, passed = points[order], before + np.cumsum(weights[order])
     k = int(np.searchsorted(ridge * points + passed, level, side="right" if strict else "left"))
@@ -107,4 +107,4 @@ def _crossing_of_few(
     return min((level - (float(passed[k - 1]) if k else before)) / ridge, knot)
 
 
-__all__ = ["crossing", "quantile_interval"]
+__all__ = ["find_crossing", "find_quantile_interval"]

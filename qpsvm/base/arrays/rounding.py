@@ -37,7 +37,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError
 
 
-def relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
+def compute_relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
     """Return (CERT.3): P − D over max(|P|, |D|, floor); 0 where all are 0, infinite where P is."""
     scale = max(abs(primal), abs(dual), floor)
     if difference == 0.0:
@@ -78,7 +78,7 @@ def gamma(k: float) -> float:
     return k * UNIT / (1.0 - k * UNIT) if k * UNIT < 1.0 else math.inf
 
 
-def lengths_above(squares: FloatArray, k: int) -> FloatArray:
+def bound_row_norms(squares: FloatArray, k: int) -> FloatArray:
     """Bound lengths from above by (ROUND.5), (n,), from their squares as computed of k numbers each, in any order."""
     lengths: FloatArray = np.sqrt(squares)
     lengths *= 1.0 + gamma(k + 6)
@@ -86,7 +86,7 @@ def lengths_above(squares: FloatArray, k: int) -> FloatArray:
     return lengths
 
 
-def length_above(v: FloatArray) -> float:
+def bound_norm(v: FloatArray) -> float:
     """Bound ‖v‖ from above, in units of its largest entry: squares may underflow, or overflow."""
     largest = float(np.abs(v).max(initial=0.0))
     if largest == 0.0:
@@ -100,7 +100,7 @@ def length_above(v: FloatArray) -> float:
 def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return (ROUND.2): the sum of two arrays of one shape, and its error."""
     if a.ndim == 1 and len(a) > IN_CACHE:
-        return _in_blocks(two_sum, a, b)
+        return _map_blocks(two_sum, a, b)
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
@@ -112,7 +112,7 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     The two are exact for |a|, |b| < 2⁹⁹⁵ where nothing underflows.
     """
     if a.ndim == 1 and len(a) > IN_CACHE:
-        return _in_blocks(two_product, a, b)
+        return _map_blocks(two_product, a, b)
     p = a * b
     t = SPLITTER * a
     a_high = t - (t - a)
@@ -122,7 +122,9 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
 
 
-def _in_blocks(pair: Callable[..., tuple[FloatArray, FloatArray]], *given: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _map_blocks(
+    pair: Callable[..., tuple[FloatArray, FloatArray]], *given: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Apply a function that makes two vectors, by blocks: fresh memory takes longer than the arithmetic."""
     first, second = np.empty(len(given[0])), np.empty(len(given[0]))
     for start in range(0, len(first), IN_CACHE):
@@ -131,16 +133,16 @@ def _in_blocks(pair: Callable[..., tuple[FloatArray, FloatArray]], *given: Float
     return first, second
 
 
-def dots(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def multiply_double_double(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return Ax in double-double precision, and the error bound of each entry, by (ROUND.4).
 
     Shapes: A (m, k), x (k,) → values, radii (m,).
     """
-    values, _, radii = dots_in_two(A, x)
+    values, _, radii = multiply_to_pairs(A, x)
     return values, UNIT * np.abs(values) + radii
 
 
-def dots_in_two(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def multiply_to_pairs(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return Ax with each entry as a sum of two doubles, the first of which is the rounded value.
 
     Returns high, low, radii (m,).
@@ -159,7 +161,7 @@ def dots_in_two(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, F
     return *two_sum(sums[:, 0] if k else np.zeros(len(A)), low), radii
 
 
-def sum_in_two(parts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def sum_pairs(parts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sum few vectors, each entry of two doubles and with a radius, (p, 3, n), into one of them: (n,) each."""
     high, low, radii = (np.zeros(parts.shape[2]) for _ in range(3))
     spread = np.zeros(parts.shape[2])
@@ -172,7 +174,7 @@ def sum_in_two(parts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return *two_sum(high, low), (radii + more * spread) * (1.0 + more)
 
 
-def column_sums(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def sum_columns_to_pairs(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sum the numbers of each of n columns, each as a sum of two doubles.
 
     Each number is cut in two, the first part a multiple of one power of 2 that is so large that these parts are added
@@ -181,26 +183,30 @@ def column_sums(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatA
     most = int(np.bincount(columns, minlength=n).max(initial=0))
     largest = float(np.abs(products).max(initial=0.0))
     if not 0.0 < largest < HUGE:
-        return _sums(columns, products, n), np.zeros(n), 2.0 * gamma(most) * _sums(columns, np.abs(products), n)
+        return (
+            _sum_by_column(columns, products, n),
+            np.zeros(n),
+            2.0 * gamma(most) * _sum_by_column(columns, np.abs(products), n),
+        )
     cut = math.ldexp(1.0, math.frexp(largest)[1] + math.ceil(math.log2(most + 2)))
     heads = (cut + products) - cut
     tails = products - heads
-    high, low, sizes = (_sums(columns, part, n) for part in (heads, tails, np.abs(tails)))
+    high, low, sizes = (_sum_by_column(columns, part, n) for part in (heads, tails, np.abs(tails)))
     return *two_sum(high, low), 2.0 * gamma(most) * sizes
 
 
-def _sums(columns: IntArray, values: FloatArray, n: int) -> FloatArray:
+def _sum_by_column(columns: IntArray, values: FloatArray, n: int) -> FloatArray:
     return np.bincount(columns, values, minlength=n).astype(np.float64, copy=False)
 
 
-def dot(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
+def dot_with_bound(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
     """Return aᵀb plus more numbers, rounded once, and its error bound. a and b have one length, (n,)."""
     product, error = two_product(a, b)
-    s = exact_sum([*product.tolist(), *error.tolist(), *added])
+    s = sum_exactly([*product.tolist(), *error.tolist(), *added])
     return s, UNIT * abs(s) + len(a) * UNDERFLOW
 
 
-def exact_sum(values: list[float]) -> float:
+def sum_exactly(values: list[float]) -> float:
     """Return `math.fsum`; NaN if the sum is beyond all floats or contains ∞ − ∞."""
     try:
         return math.fsum(values)
@@ -208,18 +214,18 @@ def exact_sum(values: list[float]) -> float:
         return math.nan
 
 
-def bounded_total(values: FloatArray, *added: float) -> tuple[float, float]:
+def sum_with_bound(values: FloatArray, *added: float) -> tuple[float, float]:
     """Return the sum of a vector (n,) and more numbers, and its error bound. A long vector is added in chunks."""
-    terms, spread = _added_first(values)
-    s = exact_sum([*terms, *added] if added else terms)
+    terms, spread = _sum_in_chunks(values)
+    s = sum_exactly([*terms, *added] if added else terms)
     return s, UNIT * abs(s) + spread
 
 
-def _added_first(values: FloatArray) -> tuple[list[float], float]:
+def _sum_in_chunks(values: FloatArray) -> tuple[list[float], float]:
     """Return numbers with the sum of a vector (n,), and their error bound: 0 but for numbers of very many sizes.
 
-    A long vector is cut into multiples of one power of 2, which are added without rounding, as in `column_sums`, until
-    little is left.
+    A long vector is cut into multiples of one power of 2, which are added without rounding, as in
+    `sum_columns_to_pairs`, until little is left.
     """
     found: list[float] = []
     for _ in range(CUTS):
@@ -244,34 +250,34 @@ def _added_first(values: FloatArray) -> tuple[list[float], float]:
 
 
 #: Whole numbers up to here are doubles, every one.
-WHOLE = 2.0**53
+MAX_EXACT_INTEGER = 2.0**53
 #: What to do about others.
 ADVICE = "leave out what only identifies, subtract an offset, or round it yourself by astype(float)"
 
 _DIGITS = re.compile(r"\s*[+-]?\d{16,}\s*")
 
 
-def refuse_rounded(given: Any, values: Matrix, name: str, columns: Sequence[Any] | None = None) -> None:
+def check_not_rounded(given: Any, values: Matrix, name: str, columns: Sequence[Any] | None = None) -> None:
     """Refuse numbers that were rounded on conversion. Raises DataError."""
     if sp.issparse(given):
         if given.dtype.itemsize < 8 or given.dtype == np.float64:
             return
         exact = given.tocoo()
-        place = first_rounded(exact.data)
+        place = find_first_rounded(exact.data)
         if place is not None:
-            raise rounded(exact.data[place], name, (int(exact.row[place]), int(exact.col[place])), columns)
+            raise build_rounding_error(exact.data[place], name, (int(exact.row[place]), int(exact.col[place])), columns)
         return
     raw = given if isinstance(given, np.ndarray) else None
-    if raw is None and reaches(values):
-        raw = _objects(given)
-    place = None if raw is None or raw.size != np.size(values) else first_rounded(raw)
+    if raw is None and has_large_integers(values):
+        raw = _as_objects(given)
+    place = None if raw is None or raw.size != np.size(values) else find_first_rounded(raw)
     if place is not None:
         assert raw is not None
         index = tuple(int(k) for k in np.unravel_index(place, raw.shape))
-        raise rounded(raw[index], name, index, columns)
+        raise build_rounding_error(raw[index], name, index, columns)
 
 
-def first_rounded(raw: NDArray[Any]) -> int | None:
+def find_first_rounded(raw: NDArray[Any]) -> int | None:
     """Return the position in the flattened array of the first number that no double equals; None if there is none."""
     if raw.dtype == object:
         return next((place for place, number in enumerate(raw.flat) if _is_rounded(number)), None)
@@ -282,7 +288,7 @@ def first_rounded(raw: NDArray[Any]) -> int | None:
         values: FloatArray = raw.astype(np.float64)
     if kind == "f":
         same = (values.astype(raw.dtype) == raw) | ~np.isfinite(values)
-    elif reaches(values):
+    elif has_large_integers(values):
         inside = values < (2.0**63 if kind == "i" else 2.0**64)
         same = np.zeros(raw.shape, dtype=np.bool_)
         same[inside] = values[inside].astype(raw.dtype) == raw[inside]
@@ -291,7 +297,7 @@ def first_rounded(raw: NDArray[Any]) -> int | None:
     return None if same.all() else int(np.argmin(same.ravel()))
 
 
-def _objects(given: Any) -> NDArray[Any]:
+def _as_objects(given: Any) -> NDArray[Any]:
     """Return the numbers of a list or a frame as objects, unconverted."""
     try:  # np.asarray makes one type of the columns of a frame first
         objects: NDArray[Any] = given.to_numpy(dtype=object)
@@ -307,7 +313,9 @@ def _is_rounded(number: Any) -> bool:
     return whole and abs(int(number)) < 2**1023 and float(number) != int(number)
 
 
-def rounded(number: Any, name: str, index: Sequence[int] = (), columns: Sequence[Any] | None = None) -> DataError:
+def build_rounding_error(
+    number: Any, name: str, index: Sequence[int] = (), columns: Sequence[Any] | None = None
+) -> DataError:
     """Build the error about a rounded number at an index of the named array."""
     at = ""
     if len(index) == 2:
@@ -324,14 +332,14 @@ def check_texts(cells: Iterable[str], values: FloatArray) -> None:
 
     Raises DataError.
     """
-    if not reaches(values):
+    if not has_large_integers(values):
         return
     for cell, value in zip(cells, values.tolist(), strict=True):
-        large = WHOLE <= abs(value) < math.inf and _DIGITS.fullmatch(cell)
+        large = MAX_EXACT_INTEGER <= abs(value) < math.inf and _DIGITS.fullmatch(cell)
         if large and Decimal(cell) != Decimal(value):
-            raise rounded(Decimal(cell), "a cell")
+            raise build_rounding_error(Decimal(cell), "a cell")
 
 
-def reaches(values: NDArray[Any]) -> bool:
+def has_large_integers(values: NDArray[Any]) -> bool:
     """Return whether some number is so large that not all integers near it are doubles."""
-    return bool(values.size) and not (values.max() < WHOLE and values.min() > -WHOLE)
+    return bool(values.size) and not (values.max() < MAX_EXACT_INTEGER and values.min() > -MAX_EXACT_INTEGER)

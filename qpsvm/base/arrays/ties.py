@@ -26,24 +26,24 @@ class Ties:
         """The first row of each group in `order`: (g,)."""
         return self.order[self.starts]
 
-    def total(self, x: FloatArray) -> FloatArray:
+    def sum_groups(self, x: FloatArray) -> FloatArray:
         """Return the sums of x (n,) over the groups: (g,)."""
         sums: FloatArray = np.add.reduceat(x[self.order], self.starts)
         return sums
 
-    def spread(self, x: FloatArray) -> FloatArray:
+    def expand_groups(self, x: FloatArray) -> FloatArray:
         """Return x (g,) for every row of its group: (n,)."""
         out = np.empty(len(self.order), dtype=x.dtype)
         out[self.order] = np.repeat(x, np.diff(np.append(self.starts, len(self.order))))
         return out
 
-    def share_out(self, alpha: FloatArray, upper: FloatArray) -> FloatArray:
+    def distribute_alpha(self, alpha: FloatArray, upper: FloatArray) -> FloatArray:
         """Return α (n,) from its sums over the groups (g,), filled up to C (n,) one row after the other."""
         sorted_upper = upper[self.order]
         before = np.cumsum(sorted_upper) - sorted_upper
         filled = before - np.repeat(before[self.starts], np.diff(np.append(self.starts, len(self.order))))
         out = np.empty(len(self.order))
-        out[self.order] = np.clip(self.spread(alpha)[self.order] - filled, 0.0, sorted_upper)
+        out[self.order] = np.clip(self.expand_groups(alpha)[self.order] - filled, 0.0, sorted_upper)
         return out
 
 

@@ -20,7 +20,7 @@ def as_dense(matrix: Matrix) -> FloatArray:
     return dense
 
 
-def dense_rows(matrix: Matrix | None, right: FloatArray | None, n: int) -> tuple[FloatArray, FloatArray]:
+def as_dense_rows(matrix: Matrix | None, right: FloatArray | None, n: int) -> tuple[FloatArray, FloatArray]:
     """Return rows and right-hand side as dense float64 arrays, (m, n) and (m,); without rows for None."""
     if matrix is None or right is None:
         return np.zeros((0, n)), np.zeros(0)

@@ -37,7 +37,7 @@ class CapturedOutput:
         return f": {self.text.splitlines()[0]}" if self.text else ""
 
 
-class _Stream:
+class _CapturingStream:
     """Stands in for a stream of `sys`: collects what capturing threads write, and passes on what others do.
 
     stream: None in a program without a console, where Python's C functions would write to the descriptor.
@@ -126,16 +126,16 @@ def capture_output(name: str, verbose: bool = False, descriptors: bool = False) 
     if verbose:
         yield captured
         return
-    streams = _enter(descriptors)
+    streams = _start_capture(descriptors)
     try:
         yield captured
     finally:
-        captured.text = _leave(streams, descriptors).strip()
+        captured.text = _end_capture(streams, descriptors).strip()
         if captured.text:
             LOGGER.debug("%s printed: %s", name, captured.text)
 
 
-def _enter(descriptors: bool) -> list[_Stream]:
+def _start_capture(descriptors: bool) -> list[_CapturingStream]:
     """Start to capture; return the streams of this thread."""
     with _LOCK:
         if descriptors:
@@ -143,17 +143,17 @@ def _enter(descriptors: bool) -> list[_Stream]:
         streams = []
         for name, descriptor in STREAMS.items():
             stream = getattr(sys, name)
-            if not isinstance(stream, _Stream):
-                stream = _Stream(stream)
+            if not isinstance(stream, _CapturingStream):
+                stream = _CapturingStream(stream)
                 setattr(sys, name, stream)
             stream.texts.setdefault(threading.get_ident(), []).append(io.StringIO())
             if descriptors and stream.detour is None and descriptor in _REDIRECTION.saved:
-                stream.detour = _detour(stream.stream, descriptor, _REDIRECTION.saved[descriptor])
+                stream.detour = _duplicate_stream(stream.stream, descriptor, _REDIRECTION.saved[descriptor])
             streams.append(stream)
         return streams
 
 
-def _detour(stream: Any, descriptor: int, saved: int) -> IO[str] | None:
+def _duplicate_stream(stream: Any, descriptor: int, saved: int) -> IO[str] | None:
     """Return a stream to the former target of a redirected descriptor; None if it does not write to the descriptor."""
     try:
         if stream.fileno() != descriptor:
@@ -163,7 +163,7 @@ def _detour(stream: Any, descriptor: int, saved: int) -> IO[str] | None:
         return None
 
 
-def _leave(streams: list[_Stream], descriptors: bool) -> str:
+def _end_capture(streams: list[_CapturingStream], descriptors: bool) -> str:
     """End the capture; return the text."""
     thread = threading.get_ident()
     with _LOCK:

@@ -1,11 +1,11 @@
-"""Run compiled code that cannot be stopped in a child process, which can be stopped (`run_apart`).
+"""Run compiled code that cannot be stopped in a child process, which can be stopped (`run_in_child`).
 
 A compiled loop sees neither the interrupt key nor a time limit, and there is no way to end a thread from outside. A
 process can be ended at any moment, and with it everything that it holds. On Linux the child is a fork: it begins within
 some milliseconds and reads the parent's arrays where they lie. Elsewhere forks are unsafe or do not exist, and it is a
 fresh interpreter, which takes a second and a copy of the arrays. The child ignores the interrupt key, which is its
 parent's affair, and ends when its parent does. What it has found is lost with it, unless it has said how it can be
-hurried to an end of its own (`when_hurried`).
+hurried to an end of its own (`on_stop_request`).
 """
 
 from __future__ import annotations
@@ -23,53 +23,53 @@ from typing import Any
 from qpsvm.base.errors import SolverError
 
 #: Seconds between two looks at the clock and at the key.
-LOOK = 0.02
+POLL_SECONDS = 0.02
 #: What a fresh interpreter is told.
 FRESH = "import sys; sys.path[:] = {path!r}; from qpsvm.base.resources.child_process import serve; serve()"
 
 
-class _Here:
+class _ChildState:
     """This process, if it is a child."""
 
     is_child = False
-    hurried = False
-    hurry: Callable[[], None] | None = None
+    stop_requested = False
+    stop_action: Callable[[], None] | None = None
 
 
 def is_child() -> bool:
     """Return whether this process is a child that makes one call."""
-    return _Here.is_child
+    return _ChildState.is_child
 
 
-def when_hurried(action: Callable[[], None]) -> None:
+def on_stop_request(action: Callable[[], None]) -> None:
     """Register the action by which a child ends its call early when the parent requests a stop.
 
     At once where that is wanted already; an action that is done twice does no more than once.
     """
-    _Here.hurry = action
-    if _Here.hurried:
+    _ChildState.stop_action = action
+    if _ChildState.stop_requested:
         action()
 
 
-def run_apart(
+def run_in_child(
     function: Callable[..., Any],
     arguments: tuple[Any, ...],
-    stopped: Callable[[], bool],
+    is_stopped: Callable[[], bool],
     grace: float = 0.0,
-    start: type[Forked | Fresh] | None = None,
+    start: type[ForkedProcess | FreshInterpreter] | None = None,
 ) -> Any:
     """Call a function in a child process, until it returns or is stopped. Raises SolverError, OSError, Exception."""
-    child = (start or (Forked if sys.platform == "linux" else Fresh))(function, arguments)
+    child = (start or (ForkedProcess if sys.platform == "linux" else FreshInterpreter))(function, arguments)
     try:
-        while not child.ready(LOOK):
-            if stopped():
-                child.hurry()
-                if not child.ready(grace):
+        while not child.is_ready(POLL_SECONDS):
+            if is_stopped():
+                child.request_stop()
+                if not child.is_ready(grace):
                     return None
                 break
-        answer = child.answer()
+        answer = child.outcome()
     finally:
-        child.end()
+        child.kill()
     if not answer:
         raise SolverError("the process that ran LIBSVM's loop was killed: there may not be enough memory for it")
     good, value = pickle.loads(answer)
@@ -78,7 +78,7 @@ def run_apart(
     return value
 
 
-def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
+def _call_to_bytes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
     """Return whether the call returned, and what it returned or raised, pickled."""
     try:
         return pickle.dumps((True, function(*arguments)))
@@ -86,24 +86,25 @@ def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> bytes:
         return pickle.dumps((False, error))
 
 
-def _obey(told: Callable[[], bytes]) -> None:
+def _follow_parent(read_message: Callable[[], bytes]) -> None:
     """Act on the parent: request a stop when it sends something; leave when its end is closed or it has died."""
     with suppress(OSError, EOFError):
-        while told():
-            _Here.hurried = True
-            if _Here.hurry is not None:
-                _Here.hurry()
+        while read_message():
+            _ChildState.stop_requested = True
+            if _ChildState.stop_action is not None:
+                _ChildState.stop_action()
     os._exit(0)
 
 
-class Forked:
+class ForkedProcess:
     """A fork of this process that calls the function and nothing else.
 
-    `ready(seconds)`: whether it has ended, after waiting at most that long. `hurry`: request it to end with its best
-    point. `answer`: the pickled outcome, once it is ready; empty if the child died. `end`: kill it, if it still runs.
+    `is_ready(seconds)`: whether it has ended, after waiting at most that long. `stop_action`: request it to end with
+    its best point. `outcome`: the pickled outcome, once it is ready; empty if the child died. `kill`: kill it, if it
+    still runs.
     """
 
-    _ended = True  # there is nothing to end yet
+    _is_killed = True  # there is nothing to end yet
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         from multiprocessing import Pipe
@@ -114,7 +115,7 @@ class Forked:
             self._pid = os.fork()
             if self._pid == 0:
                 self._serve(function, arguments, theirs)
-            self._ended, self._alive = False, True
+            self._is_killed, self._alive = False, True
         except OSError:
             self._ours.close()
             raise
@@ -127,22 +128,22 @@ class Forked:
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._ours.close()
-            _Here.is_child, _Here.hurried, _Here.hurry = True, False, None
-            threading.Thread(target=_obey, args=(theirs.recv_bytes,), daemon=True).start()
-            theirs.send_bytes(_outcome(function, arguments))
+            _ChildState.is_child, _ChildState.stop_requested, _ChildState.stop_action = True, False, None
+            threading.Thread(target=_follow_parent, args=(theirs.recv_bytes,), daemon=True).start()
+            theirs.send_bytes(_call_to_bytes(function, arguments))
         finally:
             os._exit(0)
 
-    def ready(self, seconds: float) -> bool:
+    def is_ready(self, seconds: float) -> bool:
         """Return whether there is something to read, or never will be: another fork may hold the child's end open."""
-        return self._ours.poll(seconds) or (self._gone() and not self._ours.poll(0))
+        return self._ours.poll(seconds) or (self._has_exited() and not self._ours.poll(0))
 
-    def hurry(self) -> None:
+    def request_stop(self) -> None:
         """Send a byte."""
         with suppress(OSError):
             self._ours.send_bytes(b"!")
 
-    def _gone(self) -> bool:
+    def _has_exited(self) -> bool:
         """Return whether the child has exited; one that cannot be waited for was collected by another caller."""
         if self._alive:
             try:
@@ -151,20 +152,20 @@ class Forked:
                 self._alive = False
         return not self._alive
 
-    def answer(self) -> bytes:
+    def outcome(self) -> bytes:
         """Return the bytes that the child sent; empty if it died."""
         with suppress(OSError, EOFError):
             return self._ours.recv_bytes() if self._ours.poll(0) else b""
         return b""
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Kill the child, once; an interrupt meanwhile is raised when it is done."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            if self._ended:
+            if self._is_killed:
                 return
-            self._ended = True
-            if not self._gone():
+            self._is_killed = True
+            if not self._has_exited():
                 with suppress(ProcessLookupError):
                     os.kill(self._pid, signal.SIGKILL)
                 with suppress(ChildProcessError):
@@ -175,12 +176,12 @@ class Forked:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __del__(self) -> None:
-        """Kill the child if an interrupt came just before `end`."""
-        if not self._ended:
-            self.end()
+        """Kill the child if an interrupt came just before `kill`."""
+        if not self._is_killed:
+            self.kill()
 
 
-class Fresh:
+class FreshInterpreter:
     """A new interpreter, told by its standard input what to call."""
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
@@ -207,23 +208,23 @@ class Fresh:
             self._told = True
             self._answer = back.read()
 
-    def ready(self, seconds: float) -> bool:
+    def is_ready(self, seconds: float) -> bool:
         """Return whether it has closed its output."""
         self._talk.join(seconds)
         return not self._talk.is_alive()
 
-    def hurry(self) -> None:
+    def request_stop(self) -> None:
         """Send a byte, if the job has been sent."""
         if self._told and self._process.stdin is not None:
             with suppress(OSError, ValueError):
                 self._process.stdin.write(b"!")
                 self._process.stdin.flush()
 
-    def answer(self) -> bytes:
+    def outcome(self) -> bytes:
         """Return all output."""
         return self._answer
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Kill the interpreter."""
         self._process.kill()
         self._process.wait()
@@ -238,9 +239,9 @@ def serve() -> None:
     """Read a call in a fresh interpreter, make it, and write the outcome. Output of C code goes to the errors."""
     out = os.dup(1)
     os.dup2(2, 1)
-    _Here.is_child = True
+    _ChildState.is_child = True
     function, arguments = pickle.load(sys.stdin.buffer)
-    threading.Thread(target=_obey, args=(lambda: os.read(0, 1),), daemon=True).start()
+    threading.Thread(target=_follow_parent, args=(lambda: os.read(0, 1),), daemon=True).start()
     with os.fdopen(out, "wb") as pipe:
-        pipe.write(_outcome(function, arguments))
+        pipe.write(_call_to_bytes(function, arguments))
     os._exit(0)

@@ -1,4 +1,4 @@
-"""Limit memory and threads: the memory still available (`available_memory`), and BLAS threads (`one_thread`).
+"""Limit memory (`find_available_memory`) and BLAS threads (`limit_blas_threads`).
 
 Compiled solvers end the process where memory runs out in the wrong place. So what they will need is compared, before
 they start, with what there is.
@@ -44,65 +44,65 @@ MEMORY_SHARE = 0.4
 #: Numbers that pass through memory at a time, where there may be more than it holds: 32 MB.
 BLOCK_NUMBERS = 4_000_000
 #: Bytes up to which availability is not checked.
-LITTLE = 1e8
+SMALL_BYTES = 1e8
 #: What to do instead of a matrix that is too large.
 SMALLER = "Use fewer rows, or form='primal' where the kernel is linear"
 
 
-def total_memory() -> float:
+def find_total_memory() -> float:
     """Return the bytes of this machine's memory."""
     if not hasattr(os, "sysconf"):
         return float(UNKNOWN)
     return float(os.sysconf("SC_PAGE_SIZE")) * float(os.sysconf("SC_PHYS_PAGES"))
 
 
-def available_memory() -> float:
+def find_available_memory() -> float:
     """Return the bytes still available: the least of the machine's, the container's and the process's limit."""
-    return max(min(_machine(), _container(), address_space()), 0.0)
+    return max(min(_find_machine_memory(), _find_container_memory(), find_free_address_space()), 0.0)
 
 
-def address_space() -> float:
+def find_free_address_space() -> float:
     """Return the bytes of address space that the process may still map; infinite if unlimited."""
     if resource is None:
         return float("inf")
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:
         return float("inf")
-    words = _text(STATM).split()
+    words = _read_text(STATM).split()
     mapped = float(words[0]) * os.sysconf("SC_PAGE_SIZE") if words else 0.0
     return float(limit) - mapped
 
 
 def check_memory(n: int, m: int, what: str, instead: str = SMALLER) -> None:
     """Refuse a dense (n, m) matrix that would take too much of this machine's memory. Raises TooLargeError."""
-    size, total = 8.0 * n * m, total_memory()
-    if size <= LITTLE:
+    size, total = 8.0 * n * m, find_total_memory()
+    if size <= SMALL_BYTES:
         return
-    there = available_memory()
+    there = find_available_memory()
     if size > min(MEMORY_SHARE * total, there):
         short = size > MEMORY_SHARE * total
-        has = f"this machine has {in_words(total)}" if short else f"{in_words(there)} are available"
-        raise TooLargeError(f"{what} would be a dense {n} × {m} matrix of {in_words(size)}; {has}. {instead}")
+        has = f"this machine has {format_bytes(total)}" if short else f"{format_bytes(there)} are available"
+        raise TooLargeError(f"{what} would be a dense {n} × {m} matrix of {format_bytes(size)}; {has}. {instead}")
 
 
-def in_words(size: float) -> str:
+def format_bytes(size: float) -> str:
     """Format a number of bytes."""
     return f"{size / 2**30:.1f} GiB" if size >= 2**30 else f"{max(size, 0.0) / 2**20:.0f} MiB"
 
 
-def _machine() -> float:
-    for line in _text(MEMINFO).splitlines():
+def _find_machine_memory() -> float:
+    for line in _read_text(MEMINFO).splitlines():
         if line.startswith("MemAvailable:"):
             return 1024.0 * float(line.split()[1])
-    return total_memory()
+    return find_total_memory()
 
 
-def _container() -> float:
-    limit, used = _text(CONTAINER_LIMIT).strip(), _text(CONTAINER_USE).strip()
+def _find_container_memory() -> float:
+    limit, used = _read_text(CONTAINER_LIMIT).strip(), _read_text(CONTAINER_USE).strip()
     return float(limit) - float(used) if limit.isdecimal() and used.isdecimal() else float("inf")
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """Return the content of a system file, or "" if there is none."""
     try:
         return path.read_text(encoding="ascii")
@@ -111,7 +111,7 @@ def _text(path: Path) -> str:
 
 
 @dataclass
-class _Pools:
+class _BlasPools:
     """What is known of the process. `_lock` guards it.
 
     found: The pools of the BLAS libraries that were loaded when they were last looked for.
@@ -128,12 +128,12 @@ class _Pools:
     threads: int = 1
 
 
-_pools = _Pools()
+_pools = _BlasPools()
 #: Reentrant, because a lost block may be collected while another one is entered.
 _lock = threading.RLock()
 
 
-class one_thread:
+class limit_blas_threads:
     """Limit BLAS to one thread while the block runs, in all threads of the process.
 
     Blocks may be nested, and blocks of several threads may overlap. A library that is loaded within a block is limited
@@ -148,7 +148,7 @@ class one_thread:
                 if not _pools.inside:
                     _pools.threads = max([1, *(number for _, number in _pools.before)])  # some are left in a fork
                 _pools.inside[id(self)] = threading.get_ident()
-                for pool in _loaded():
+                for pool in _find_blas_pools():
                     threads = pool.get_num_threads()
                     if threads is not None and threads > 1:
                         _pools.threads = max(_pools.threads, threads)
@@ -178,7 +178,7 @@ class one_thread:
                 _pools.before.pop()
 
 
-def _forked() -> None:
+def _reset_after_fork() -> None:
     """Reset the state after a fork: no other thread exists, so their blocks are over; the next block restores."""
     global _lock
     _lock = threading.RLock()
@@ -188,10 +188,10 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def spare_threads() -> int:
+def count_spare_threads() -> int:
     """Return the number of helper threads within a block: the threads BLAS had, less one for each solve.
 
     0 outside all blocks, where BLAS has its threads.
@@ -210,7 +210,7 @@ def _restore(pool: Any, threads: int) -> None:
         let_go()
 
 
-def _loaded() -> tuple[Any, ...]:
+def _find_blas_pools() -> tuple[Any, ...]:
     """Return the pools of the BLAS libraries; searched again after further imports, which takes milliseconds."""
     if len(sys.modules) != _pools.modules:
         try:
@@ -223,4 +223,4 @@ def _loaded() -> tuple[Any, ...]:
     return _pools.found
 
 
-__all__ = ["one_thread", "spare_threads"]
+__all__ = ["count_spare_threads", "limit_blas_threads"]

@@ -1,4 +1,4 @@
-"""Measure time, log progress, and defer Ctrl-C (`Clock`, `Pulse`, `say`, `held`).
+"""Measure time, log progress, and defer Ctrl-C (`Clock`, `Pulse`, `log_message`, `is_deferred`).
 
 The clock of one run: its time limit and the interrupt key.
 
@@ -14,8 +14,8 @@ another one's solve talk.
 
 Ctrl-C is deferred instead of raised while a built-in solver runs.
 
-A solver interrupted in the middle of a step leaves no point. One that checks `noted()` between steps ends with its
-best point, which is certified like any other. A second Ctrl-C raises `KeyboardInterrupt` as usual.
+A solver interrupted in the middle of a step leaves no point. One that checks `is_interrupted()` between steps ends with
+its best point, which is certified like any other. A second Ctrl-C raises `KeyboardInterrupt` as usual.
 
 As in Python, only the main thread receives Ctrl-C: solves in other threads neither defer nor see it. If the main thread
 only waits for them, Ctrl-C raises `KeyboardInterrupt` there at once, and the solves continue.
@@ -35,19 +35,23 @@ from qpsvm.base.errors import ParameterError
 _calls: Any = getattr(signal, "_signal", signal)
 
 
-class _Key:
+class _InterruptKey:
     """Whether the main thread holds the key, and whether the key has been pressed since."""
 
-    held = False
-    pressed = False
+    is_deferred = False
+    was_pressed = False
 
 
-def noted() -> bool:
+def is_interrupted() -> bool:
     """Return whether Ctrl-C was pressed since the run of this thread began."""
-    return _Key.held and _Key.pressed and threading.current_thread() is threading.main_thread()
+    return (
+        _InterruptKey.is_deferred
+        and _InterruptKey.was_pressed
+        and threading.current_thread() is threading.main_thread()
+    )
 
 
-class held:
+class defer_interrupt:
     """A block that defers Ctrl-C until it ends.
 
     Nothing changes in threads other than the main one, where another handler is installed, or in a nested block:
@@ -56,31 +60,33 @@ class held:
 
     def __enter__(self) -> None:
         self._ours = (
-            not _Key.held
+            not _InterruptKey.is_deferred
             and threading.current_thread() is threading.main_thread()
             and _calls.getsignal(signal.SIGINT) is signal.default_int_handler
         )
         if self._ours:
-            _Key.pressed = False
-            _calls.signal(signal.SIGINT, _note)
-            _Key.held = True
+            _InterruptKey.was_pressed = False
+            _calls.signal(signal.SIGINT, _note_interrupt)
+            _InterruptKey.is_deferred = True
 
     def __exit__(self, *error: object) -> None:
         if self._ours:
-            _let_go()
+            _release_key()
 
 
-def _let_go() -> None:
+def _release_key() -> None:
     """Release the key. The order is safe whenever the key is pressed in between."""
-    _Key.held = False
+    _InterruptKey.is_deferred = False
     _calls.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _note(number: int, frame: Any) -> None:
-    if _Key.pressed or not _Key.held:  # pressed again, or while the block was entered or left
-        _let_go()  # first, because the next line may leave any block in the middle
+def _note_interrupt(number: int, frame: Any) -> None:
+    if (
+        _InterruptKey.was_pressed or not _InterruptKey.is_deferred
+    ):  # pressed again, or while the block was entered or left
+        _release_key()  # first, because the next line may leave any block in the middle
         signal.default_int_handler(number, frame)
-    _Key.pressed = True
+    _InterruptKey.was_pressed = True
 
 
 class Clock:
@@ -101,15 +107,15 @@ class Clock:
         return time.perf_counter() - self._began
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Seconds left; infinite without a limit."""
         return float("inf") if self.limit is None else self.limit - self.seconds
 
-    def stopped(self, coming: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
+    def find_stop_reason(self, next_step_seconds: float = 0.0) -> Literal["time_limit", "interrupted"] | None:
         """Return why to stop now, or None; evaluated between two steps, the next of which takes `coming` seconds."""
-        if noted():
+        if is_interrupted():
             return "interrupted"
-        return "time_limit" if self.limit is not None and self.seconds + coming > self.limit else None
+        return "time_limit" if self.limit is not None and self.seconds + next_step_seconds > self.limit else None
 
 
 LOGGER = logging.getLogger("qpsvm")
@@ -118,22 +124,22 @@ LOGGER.addHandler(logging.NullHandler())
 PROGRESS = logging.getLogger("qpsvm.progress")
 
 
-def heard(verbose: bool, level: int = logging.INFO) -> bool:
+def is_logging(verbose: bool, level: int = logging.INFO) -> bool:
     """Return whether messages are shown: by `verbose`, or by a program that logs this level."""
     return verbose or LOGGER.isEnabledFor(level)
 
 
-def say(text: str, verbose: bool) -> None:
+def log_message(text: str, verbose: bool) -> None:
     """Log a message at INFO; with `verbose` and without a handler, print it."""
-    _tell(text, verbose, logging.INFO, "qpsvm: ")
+    _log_at(text, verbose, logging.INFO, "qpsvm: ")
 
 
-def say_step(text: str, verbose: bool) -> None:
+def log_step(text: str, verbose: bool) -> None:
     """Log a message of one iteration: at INFO with `verbose`, otherwise at DEBUG."""
-    _tell(text, verbose, logging.INFO if verbose else logging.DEBUG, "")
+    _log_at(text, verbose, logging.INFO if verbose else logging.DEBUG, "")
 
 
-def say_progress(stage: str, gap: float, passes: int | None = None, rows: int | None = None) -> None:
+def log_progress(stage: str, gap: float, passes: int | None = None, rows: int | None = None) -> None:
     """Log how far a solve is: its stage and relative gap, and passes so far over so many rows, where these are counted.
 
     The record has them as `stage`, `gap`, `passes` and `rows`.
@@ -144,20 +150,20 @@ def say_progress(stage: str, gap: float, passes: int | None = None, rows: int | 
         PROGRESS.debug(f"{stage}: {counted}gap {gap:.1e}", extra=measures, stacklevel=2)
 
 
-def say_done(done: int, total: int, unit: str) -> None:
+def log_done(done: int, total: int, unit: str) -> None:
     """Log how many solves, or other units, of how many are done. The record has them as `done`, `total` and `unit`."""
     if PROGRESS.isEnabledFor(logging.DEBUG):
         PROGRESS.debug(f"{done} of {total} {unit}s", extra={"done": done, "total": total, "unit": unit}, stacklevel=2)
 
 
-def _tell(text: str, verbose: bool, level: int, prefix: str) -> None:
+def _log_at(text: str, verbose: bool, level: int, prefix: str) -> None:
     if LOGGER.isEnabledFor(level):
         LOGGER.log(level, text, stacklevel=3)
-    if verbose and not _taken(level):
+    if verbose and not _has_handler(level):
         print(f"{prefix}{text}", flush=True)
 
 
-def _taken(level: int) -> bool:
+def _has_handler(level: int) -> bool:
     """Return whether a program's own handler receives messages of this level."""
     if not LOGGER.isEnabledFor(level):
         return False
@@ -170,25 +176,25 @@ def _taken(level: int) -> bool:
 
 
 #: Seconds between lines.
-EVERY = 2.0
+PULSE_SECONDS = 2.0
 
 
 class Pulse:
     """Reports every two seconds, while the block runs, what is being done and for how long.
 
     verbose: Without it, and where no program logs INFO, no thread is started.
-    doing: What is being done, in words. It may be set to something else as the work goes on.
+    activity: What is being done, in words. It may be set to something else as the work goes on.
     """
 
-    def __init__(self, verbose: bool, doing: str) -> None:
-        self.doing = doing
+    def __init__(self, verbose: bool, activity: str) -> None:
+        self.activity = activity
         self._verbose = verbose
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Pulse:
-        if heard(self._verbose):
+        if is_logging(self._verbose):
             self._began, self._done = time.perf_counter(), threading.Event()
-            self._thread = threading.Thread(target=self._beat, name="qpsvm progress", daemon=True)
+            self._thread = threading.Thread(target=self._report, name="qpsvm progress", daemon=True)
             self._thread.start()
         return self
 
@@ -197,6 +203,6 @@ class Pulse:
             self._done.set()
             self._thread.join()
 
-    def _beat(self) -> None:
-        while not self._done.wait(EVERY):
-            say(f"{time.perf_counter() - self._began:.0f} s, {self.doing}", self._verbose)
+    def _report(self) -> None:
+        while not self._done.wait(PULSE_SECONDS):
+            log_message(f"{time.perf_counter() - self._began:.0f} s, {self.activity}", self._verbose)

@@ -1,4 +1,4 @@
-"""Run independent tiles of work in several threads while BLAS has one (`in_tiles`).
+"""Run independent tiles of work in several threads while BLAS has one (`run_tiles`).
 
 What is worked on is cut into tiles by its size alone. Each tile writes where no other does, and what is summed over
 tiles is added in their order. So the result is the same to the last bit, however many threads there are.
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from qpsvm.base.resources.limits import spare_threads
+from qpsvm.base.resources.limits import count_spare_threads
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -36,17 +36,17 @@ T = TypeVar("T")
 
 #: Seconds of work that each thread must have. To wake one and to wait for it takes .05 ms on a quiet machine, and
 #: several times as much on a busy one.
-WORTH = 4e-4
+MIN_THREADED_SECONDS = 4e-4
 #: Most parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
 PARTS = 32
 #: Maximal number of helper threads, all solves of the process together; one is started only if none is idle.
 THREADS = 64
 
 
-class _Here(threading.local):
+class _WorkerState(threading.local):
     """Whether this thread is working on tiles."""
 
-    works = False
+    is_working = False
 
 
 class _Pool:
@@ -57,21 +57,21 @@ class _Pool:
     lock = threading.Lock()
 
 
-_here = _Here()
+_here = _WorkerState()
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def in_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -> None:
+def run_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -> None:
     """Call `task` once for each tile, in several threads where that pays. Raises BaseException."""
     helpers = 0
-    if seconds >= 2.0 * WORTH and len(tiles) > 1 and not _here.works and not _Pool.refused:
-        helpers = min(spare_threads(), cores() - 1, len(tiles) - 1, int(seconds / WORTH) - 1)
+    if seconds >= 2.0 * MIN_THREADED_SECONDS and len(tiles) > 1 and not _here.is_working and not _Pool.refused:
+        helpers = min(count_spare_threads(), count_cores() - 1, len(tiles) - 1, int(seconds / MIN_THREADED_SECONDS) - 1)
     if helpers < 1:
         for tile in tiles:
             task(tile)
@@ -84,22 +84,22 @@ def in_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) ->
                 yield left.popleft()
 
     def work() -> None:
-        _here.works = True
+        _here.is_working = True
         try:
             with np.errstate(**silenced):
                 for tile in taken():
                     task(tile)
         finally:
             left.clear()  # where it ends early, no tile is begun from now on
-            _here.works = False
+            _here.is_working = False
 
     asked: list[Future[None]] = []
     try:
-        _ask(work, helpers, asked)
+        _submit_helpers(work, helpers, asked)
         work()
     finally:
         left.clear()
-        pressed = _ended(asked)
+        pressed = _wait_for_helpers(asked)
     if pressed is not None:
         raise pressed
     for future in asked:
@@ -107,32 +107,32 @@ def in_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) ->
             future.result()  # raises its error
 
 
-def parts_of(n: int, least: int = 1, most: int = PARTS) -> list[slice]:
+def split_range(n: int, min_size: int = 1, max_parts: int = PARTS) -> list[slice]:
     """Split 0 to n − 1 into at most `most` parts of at least `least` numbers.
 
     How many there are depends on the sizes alone: what the parts are summed to does, too.
     """
-    count = max(1, min(most, n // max(least, 1)))
+    count = max(1, min(max_parts, n // max(min_size, 1)))
     bounds = [n * k // count for k in range(count + 1)]
     return [slice(start, stop) for start, stop in pairwise(bounds)]
 
 
-def strips(n: int, height: int) -> list[slice]:
+def split_strips(n: int, height: int) -> list[slice]:
     """Split 0 to n − 1 into parts of `height` numbers."""
     return [slice(start, min(start + height, n)) for start in range(0, n, height)]
 
 
-def _ask(work: Callable[[], None], helpers: int, asked: list[Future[None]]) -> None:
+def _submit_helpers(work: Callable[[], None], helpers: int, asked: list[Future[None]]) -> None:
     """Submit the work to the given number of helper threads; fewer, or none, if they cannot be created."""
     try:
-        pool = _pool()
+        pool = _get_pool()
         for _ in range(helpers):
             asked.append(pool.submit(work))
     except RuntimeError:  # the system refuses another thread, or the interpreter is about to end
         _Pool.refused = not asked
 
 
-def _ended(asked: list[Future[None]]) -> KeyboardInterrupt | None:
+def _wait_for_helpers(asked: list[Future[None]]) -> KeyboardInterrupt | None:
     """Wait until all helpers have ended; return an interrupt that occurred meanwhile."""
     from concurrent.futures import wait
 
@@ -146,7 +146,7 @@ def _ended(asked: list[Future[None]]) -> KeyboardInterrupt | None:
     return pressed
 
 
-def _pool() -> ThreadPoolExecutor:
+def _get_pool() -> ThreadPoolExecutor:
     """Return the thread pool, which starts a thread only if none is idle, and ends them with the interpreter."""
     with _Pool.lock:
         if _Pool.threads is None:
@@ -156,13 +156,13 @@ def _pool() -> ThreadPoolExecutor:
         return _Pool.threads
 
 
-def _forget() -> None:
+def _drop_pool() -> None:
     """Reset the pool after a fork, which has none of the threads."""
     _Pool.threads, _Pool.lock = None, threading.Lock()
-    _here.works = False
+    _here.is_working = False
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_drop_pool)
 
-__all__ = ["cores", "in_tiles", "parts_of", "strips"]
+__all__ = ["count_cores", "run_tiles", "split_range", "split_strips"]

@@ -1,4 +1,4 @@
-"""How convex a quadratic form is, for certain, or a direction in which it is not.
+"""Prove a lower bound of the convexity of a quadratic form, or find a direction of negative curvature.
 
     (CONVEX.1)  P − diag(κ) is positive semidefinite:  f(x) ≥ f(u) + ∇f(u)ᵀ(x − u) + ½Σ_j κ_j (x_j − u_j)²
     (CONVEX.2)  of a factor, P = ZZᵀ + diag(d):  κ = d
@@ -21,12 +21,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import remembered
-from qpsvm.base.arrays.rounding import FEW, ROUNDED, UNDERFLOW, dot, gamma
+from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.rounding import FEW, ROUNDED, UNDERFLOW, dot_with_bound, gamma
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.bounds.program.near import exactly, product
+from qpsvm.bounds.program.near import as_exact, product
 
-#: Up to so many variables fractions are quick.
+#: Up to this many variables fractions are quick.
 FRACTION_LIMIT = 24
 #: Shifts t of (CONVEX.5) that are tried, from the largest: sums of them and a diagonal in [½, 2] have no rounding.
 SHIFTS = (
@@ -46,23 +46,23 @@ class Convexity:
         self.scale = np.ldexp(1.0, -(np.frexp(np.where(diagonal > 0.0, diagonal, 1.0))[1] // 2))
         self.regular = bool((diagonal > 0.0).all()) and bool((np.abs(self.scaled) <= LARGEST_ENTRY).all())
 
-    @remembered
+    @cached
     def scaled(self) -> FloatArray:
         """M of (CONVEX.3), over the variables whose rows are not 0."""
         return self.P[np.ix_(self.support, self.support)] * np.outer(self.scale, self.scale)
 
-    @remembered
-    def scaled_off(self) -> float:
-        """What the entries of M are off."""
+    @cached
+    def scaled_error(self) -> float:
+        """Error bound of the entries of M."""
         return self.off * float(self.scale.max(initial=0.0)) ** 2
 
-    @remembered
+    @cached
     def curvature(self) -> FloatArray | None:
         """κ of (CONVEX.1), (n,): 0, or below 0 where P is semidefinite but for rounding; None where it is not."""
         found = np.zeros(len(self.P))
         if not self.regular:
             return None
-        M, off = self.scaled, self.scaled_off
+        M, off = self.scaled, self.scaled_error
         if is_positive_definite(M, off) or (not off and (is_dominant(M) or is_semidefinite(M))):
             return found
         less = 4.0 * _cholesky_loss(M, off)
@@ -71,7 +71,7 @@ class Convexity:
         found[self.support] = -less * FEW / self.scale**2
         return found
 
-    @remembered
+    @cached
     def sharp_curvature(self) -> FloatArray | None:
         """`curvature`, as near to 0 as can be shown."""
         found = self.curvature
@@ -81,7 +81,7 @@ class Convexity:
         sharper[self.support] = min(self.least_eigenvalue, 0.0) / self.scale**2
         return np.maximum(found, sharper)
 
-    @remembered
+    @cached
     def strict_curvature(self) -> FloatArray:
         """κ of (CONVEX.1) above 0 wherever that can be shown, (n,)."""
         found = np.zeros(len(self.P))
@@ -89,10 +89,10 @@ class Convexity:
             found[self.support] = max(self.least_eigenvalue, 0.0) / self.scale**2
         return found
 
-    @remembered
+    @cached
     def least_eigenvalue(self) -> float:
         """λ of (CONVEX.3), from below; −∞ where none was found."""
-        M, off = self.scaled, self.scaled_off
+        M, off = self.scaled, self.scaled_error
         if not len(M):
             return 0.0
         loss = (_cholesky_loss(M, off) + 2.0**-52 * float(np.abs(np.diagonal(M)).max())) * FEW
@@ -117,8 +117,8 @@ class Convexity:
     def negative_direction(self) -> tuple[FloatArray, float] | None:
         """A direction (n,) with (CONVEX.7), and dᵀPd in floats; None where no such direction is certain."""
         for d in self._candidates():
-            curved = product(self.P, exactly(d))
-            value, rounding = dot(d, curved.value)
+            curved = product(self.P, as_exact(d))
+            value, rounding = dot_with_bound(d, curved.value)
             rounding += float(np.abs(d) @ curved.radius) + self.off * float(np.abs(d).sum()) ** 2
             if value + rounding * FEW < 0.0:
                 return d, value

@@ -8,7 +8,8 @@
     (FACE.4)  z and y are moved towards multipliers with c_j > 0 where x_j has no upper bound, and c_j < 0 where it has
               no lower one: then a little rounding costs a little of (PROGRAM.1), and not all of it
 
-What is guessed by a linear program is never trusted: a wrong face only makes `Program.upper` find no feasible point.
+What is guessed by a linear program is never trusted: a wrong face only makes `QPBounds.bound_above` find no feasible
+point.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Face(NamedTuple):
 
 
 def face_of(program: Any) -> Face | None:
-    """(FACE.1) to (FACE.3) of a `Program`; None where there is none, or none was found."""
-    found = _supported(program)
+    """Return the face of (FACE.1) to (FACE.3) of a QP; None if none exists, or none was found."""
+    found = _find_supported_point(program)
     if found is None:
         return None
     x, slack = found
@@ -75,7 +76,7 @@ def _sides(program: Any) -> tuple[IntArray, IntArray]:
     return np.flatnonzero(np.isfinite(program.lb) & between), np.flatnonzero(np.isfinite(program.ub) & between)
 
 
-def _supported(program: Any) -> tuple[FloatArray, FloatArray] | None:
+def _find_supported_point(program: Any) -> tuple[FloatArray, FloatArray] | None:
     """The point of (FACE.1), (n,), and the slacks, between 0 and 1, of the rows of G and of the bounds, (k,)."""
     n, m = program.qp.n, len(program.h)
     low, high = _sides(program)
@@ -129,7 +130,7 @@ def follows(
 def dual_inside(program: Any, u: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Multipliers (p,), (m,) of (FACE.4) for a point u (n,): with room everywhere, and in as many places as may be."""
     m, p = len(program.h), len(program.b)
-    slope = program.curved(u).value + program.qp.q
+    slope = program.apply_hessian(u).value + program.qp.q
     low, high = np.isfinite(program.lb), np.isfinite(program.ub)
     up, down, free = np.flatnonzero(low & ~high), np.flatnonzero(high & ~low), np.flatnonzero(~low & ~high)
     columns = sp.vstack([sp.csr_array(program.A), sp.csr_array(program.G)], format="csc")

@@ -16,7 +16,7 @@ from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.linear_program import propose
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
 from qpsvm.bounds.program.reduction import ROUNDING
-from qpsvm.bounds.program.sides import Program
+from qpsvm.bounds.program.sides import QPBounds
 
 #: A slack below this share of a row's terms is none; the most entries of the rows of a dense system.
 NEXT_TO, MOST_ENTRIES = 1e-9, 1_000_000
@@ -24,7 +24,7 @@ NEXT_TO, MOST_ENTRIES = 1e-9, 1_000_000
 Rows = tuple[FloatArray, FloatArray]
 
 
-def interior_point(program: Program) -> tuple[FloatArray | None, Rows | None]:
+def interior_point(program: QPBounds) -> tuple[FloatArray | None, Rows | None]:
     """A point (n,) with room in all rows and bounds; or multipliers (p,), (m,) of HiGHS if there is none."""
     n, m, p = program.qp.n, len(program.h), len(program.b)
     with np.errstate(invalid="ignore"):
@@ -54,7 +54,7 @@ def interior_point(program: Program) -> tuple[FloatArray | None, Rows | None]:
     return None, (found.y, found.z[:m])
 
 
-def off_the_rows(program: Program, x: FloatArray) -> FloatArray | None:
+def off_the_rows(program: QPBounds, x: FloatArray) -> FloatArray | None:
     """A point (n,) in a direction from x in which the rows and bounds next to x have room, by least squares.
 
     None where these are too many, or depend on each other. It need not be feasible itself.
@@ -80,7 +80,7 @@ def off_the_rows(program: Program, x: FloatArray) -> FloatArray | None:
     return found
 
 
-def _least_violation(program: Program) -> Rows | None:
+def _least_violation(program: QPBounds) -> Rows | None:
     """Multipliers (p,), (m,) of the least sum of violations of the rows, within the bounds."""
     n, m, p = program.qp.n, len(program.h), len(program.b)
     equal, over = sp.csr_array(program.A), sp.csr_array(program.G)
@@ -94,12 +94,12 @@ def _least_violation(program: Program) -> Rows | None:
     return None if found is None else (found.y, found.z)
 
 
-def prove_infeasible(program: Program, y: FloatArray, z: FloatArray) -> Rows | None:
+def prove_infeasible(program: QPBounds, y: FloatArray, z: FloatArray) -> Rows | None:
     """Multipliers (p,), (m,) with (PROGRAM.6), those given or others next to them; None where none were found.
 
     Rows that contradict each other by no more than rounding of their sides are no proof: it is not what is meant.
     """
-    bound = program.lower(np.zeros(program.qp.n), y, z, rows_only=True)
+    bound = program.bound_below(np.zeros(program.qp.n), y, z, rows_only=True)
     sides = float(np.abs(program.b) @ np.abs(bound.y) + np.abs(program.h) @ np.abs(bound.z))
     with np.errstate(invalid="ignore"):
         ends = np.nan_to_num(np.abs(bound.c * np.where(bound.c > 0.0, program.lb, program.ub)), posinf=0.0)
@@ -108,7 +108,7 @@ def prove_infeasible(program: Program, y: FloatArray, z: FloatArray) -> Rows | N
     return _exactly(program, y, z)
 
 
-def _exactly(program: Program, y: FloatArray, z: FloatArray) -> Rows | None:
+def _exactly(program: QPBounds, y: FloatArray, z: FloatArray) -> Rows | None:
     """`prove_infeasible` in rational numbers: the multipliers cancel exactly wherever a variable has no bound."""
     multipliers = np.concatenate([y, np.maximum(z, 0.0)])
     used = np.flatnonzero(np.abs(multipliers) > 1e-9 * np.abs(multipliers).max(initial=0.0))

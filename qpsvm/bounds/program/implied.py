@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, gamma
 from qpsvm.base.arrays.types import FloatArray, Matrix
 
-#: Rounds over all rows, and the most entries of rows that are looked at.
+#: Rounds over all rows, and the most entries of rows that are examined.
 ROUNDS, ENTRIES = 8, 50_000
 
 
@@ -38,7 +38,7 @@ def implied_bounds(
 
 
 def _tighten(columns: np.ndarray, a: FloatArray, side: float, low: FloatArray, high: FloatArray) -> None:
-    """Of one row aᵀx ≤ side over its columns (k,): bounds that are infinite become finite where they may."""
+    """Make infinite bounds finite, where one row aᵀx ≤ side over its columns (k,) implies them."""
     least = np.where(a > 0.0, a * low[columns], a * high[columns])
     least = np.where(a == 0.0, 0.0, least)
     unknown = np.flatnonzero(~np.isfinite(least))

@@ -24,7 +24,7 @@ def propose(
     inequalities: tuple[Any, FloatArray],
     seconds: float,
 ) -> Proposal | None:
-    """The least costᵀx with Ax = b, Gx ≤ h and the bounds; None where HiGHS finds none within so many seconds."""
+    """Minimise costᵀx with Ax = b, Gx ≤ h and the bounds; None if HiGHS finds no point within the time limit."""
     from scipy.optimize import linprog
 
     rows: dict[str, Any] = {}

@@ -10,26 +10,26 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import qr
 
-from qpsvm.base.arrays.exactly import have_exact_products
+from qpsvm.base.arrays.rationals import have_exact_products
 from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma, two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 
-#: Up to so many entries fractions are quick.
+#: Up to this many entries fractions are quick.
 MOST_IN_FRACTIONS = 20_000
 #: The smallest pivot of independent rows, and of columns that are to be a regular matrix, as shares of the largest.
 PIVOT, SQUARE_PIVOT = 1e-10, 1e-12
 
 
-class Near(NamedTuple):
+class Enclosure(NamedTuple):
     """Numbers as computed, and how far the exact ones may be: arrays of one shape."""
 
     value: FloatArray
     radius: FloatArray
 
-    def plus(self, other: Near) -> Near:
-        """The sum of both."""
+    def add(self, other: Enclosure) -> Enclosure:
+        """Return the sum of both."""
         value = self.value + other.value
-        return Near(value, (self.radius + other.radius + 2.0**-52 * np.abs(value)) * FEW)
+        return Enclosure(value, (self.radius + other.radius + 2.0**-52 * np.abs(value)) * FEW)
 
     @property
     def size(self) -> FloatArray:
@@ -37,12 +37,12 @@ class Near(NamedTuple):
         return (np.abs(self.value) + self.radius) * FEW
 
 
-def exactly(value: FloatArray) -> Near:
+def as_exact(value: FloatArray) -> Enclosure:
     """Numbers that are what they are."""
-    return Near(value, np.zeros(value.shape))
+    return Enclosure(value, np.zeros(value.shape))
 
 
-def product(M: Matrix, x: Near) -> Near:
+def product(M: Matrix, x: Enclosure) -> Enclosure:
     """Mx of an exact matrix (m, k), by (ROUND.1): (m,)."""
     k, sizes = M.shape[1], abs(M)
     if sp.issparse(M) and k > 16:  # of a row with few entries few terms are added
@@ -55,7 +55,7 @@ def product(M: Matrix, x: Near) -> Near:
         reach = sizes @ (np.abs(x.value) * gamma(k + 4) + x.radius * (1.0 + gamma(k + 4)))
         reach = reach * (1.0 + gamma(k + 4)) + k * UNDERFLOW
     touched = sizes @ ((x.value != 0.0) | (x.radius > 0.0)).astype(np.float64) > 0.0  # what is not is 0 exactly
-    return Near(M @ x.value, np.where(touched, reach, 0.0))
+    return Enclosure(M @ x.value, np.where(touched, reach, 0.0))
 
 
 def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
@@ -83,7 +83,7 @@ def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
 
 
 def independent_rows(M: FloatArray, pivot: float = PIVOT) -> IntArray:
-    """As many rows of a matrix (k, n) as are independent, by a QR factorisation with pivots."""
+    """Return a maximal set of independent rows of a matrix (k, n), by a QR factorisation with pivots."""
     if not M.size:
         return np.zeros(0, dtype=np.intp)
     _, R, order = qr(M.T, mode="economic", pivoting=True)
@@ -91,8 +91,8 @@ def independent_rows(M: FloatArray, pivot: float = PIVOT) -> IntArray:
     return np.sort(order[: int((sizes > pivot * max(float(sizes[0]), np.finfo(float).tiny)).sum())])
 
 
-def picked(M: FloatArray) -> IntArray | None:
-    """As many columns of a matrix (k, n) as it has rows, that are independent; None where there are none."""
+def select_independent_columns(M: FloatArray) -> IntArray | None:
+    """Return k independent columns of a matrix (k, n); None if there are fewer."""
     k, n = M.shape
     if k > n or not np.isfinite(M).all():
         return None
@@ -111,7 +111,7 @@ class Inverse:
         if not self.kappa < 0.5:
             raise np.linalg.LinAlgError("the matrix may be singular")
 
-    def solve(self, right: Near) -> tuple[FloatArray, float]:
+    def solve(self, right: Enclosure) -> tuple[FloatArray, float]:
         """An approximate solution of Be = ρ, (k,), and ‖e‖∞ from above."""
         k = len(self.R)
         size = float((np.abs(self.R) @ right.size).max(initial=0.0)) * (1.0 + gamma(k + 4)) + k * UNDERFLOW

@@ -11,20 +11,20 @@ import scipy.sparse as sp
 from scipy.linalg import lstsq
 
 from qpsvm.base.arrays.types import as_dense
-from qpsvm.bounds.program.sides import Multipliers, Program
+from qpsvm.bounds.program.sides import DualArguments, QPBounds
 
 #: The most unknowns of a dense system.
 MOST_UNKNOWNS = 2000
 
 
-def polish(program: Program, at: Multipliers) -> Multipliers | None:
+def polish(program: QPBounds, at: DualArguments) -> DualArguments | None:
     """The solution with the rows and bounds that the point says are active; None where that is too large, or fails."""
     qp, (x, y, z) = program.qp, at
     n = qp.n
     if n + len(program.b) + len(program.h) > MOST_UNKNOWNS:
         return None
     slack = program.h - program.G @ x
-    box = -(program.curved(x).value + qp.q + program.G.T @ z + program.A.T @ y)
+    box = -(program.apply_hessian(x).value + qp.q + program.G.T @ z + program.A.T @ y)
     rows = np.flatnonzero(z > slack)
     at_low = (-box > x - program.lb) | (program.lb == program.ub)
     at_high = (box > program.ub - x) & ~at_low
@@ -45,4 +45,4 @@ def polish(program: Program, at: Multipliers) -> Multipliers | None:
     finer[rows] = found[f + len(y) :]
     point = fixed
     point[free] = found[:f]
-    return Multipliers(point, found[f : f + len(y)], finer)
+    return DualArguments(point, found[f : f + len(y)], finer)

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import above, as_integers
+from qpsvm.base.arrays.rationals import as_integers, round_up
 from qpsvm.base.arrays.types import FloatArray
 
 #: The most multiplications of an elimination, and the largest denominator of a number that is guessed.
@@ -46,8 +46,8 @@ def _reduce_to_echelon(rows: Sequence[list[int]], columns: Sequence[int]) -> tup
         if place is None:
             continue
         head = left.pop(place)
-        left = [row for row in (_eliminated(row, head, column) for row in left) if any(row)]
-        done = [_eliminated(row, head, column) for row in done]
+        left = [row for row in (_eliminate(row, head, column) for row in left) if any(row)]
+        done = [_eliminate(row, head, column) for row in done]
         done.append(head)
         pivots.append(column)
         if not left:
@@ -55,7 +55,7 @@ def _reduce_to_echelon(rows: Sequence[list[int]], columns: Sequence[int]) -> tup
     return done, pivots
 
 
-def _eliminated(row: list[int], head: list[int], column: int) -> list[int]:
+def _eliminate(row: list[int], head: list[int], column: int) -> list[int]:
     """A multiple of the row, less one of the head, that is 0 in the column."""
     factor = row[column]
     if not factor:
@@ -83,13 +83,13 @@ def null_vector(rows: FloatArray, near: FloatArray) -> list[Fraction] | None:
     done, pivots = _reduce_to_echelon([_integer_row(row) for row in rows], order)
     largest = float(np.abs(near).max(initial=0.0)) or 1.0
     free = set(range(n)).difference(pivots)
-    found = [_guessed(value / largest) if j in free else Fraction(0) for j, value in enumerate(near.tolist())]
+    found = [_round_to_simple(value / largest) if j in free else Fraction(0) for j, value in enumerate(near.tolist())]
     for row, column in zip(done, pivots, strict=True):
         found[column] = -sum((row[j] * found[j] for j in free if row[j]), Fraction(0)) / row[column]
     return found
 
 
-def _guessed(value: float) -> Fraction:
+def _round_to_simple(value: float) -> Fraction:
     """A number with a small denominator where one is next to it, else the float."""
     exact = Fraction(value)
     small = exact.limit_denominator(DENOMINATOR)
@@ -150,4 +150,6 @@ def largest_change(M: sp.csr_array, i: int, factor: Fraction, rests: Mapping[int
     entries = dict(zip(M.indices[part].tolist(), M.data[part].tolist(), strict=True))
     if not factor or any(not entries.get(j) for j in rests):
         return math.inf
-    return above(max((abs(rest / (factor * Fraction(entries[j]))) for j, rest in rests.items()), default=Fraction(0)))
+    return round_up(
+        max((abs(rest / (factor * Fraction(entries[j]))) for j, rest in rests.items()), default=Fraction(0))
+    )

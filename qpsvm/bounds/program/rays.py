@@ -21,7 +21,7 @@ from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds.program.linear_program import propose
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
-from qpsvm.bounds.program.sides import Program
+from qpsvm.bounds.program.sides import QPBounds
 
 #: Eigenvalues, as shares of the largest, and entries of d that are 0 but for what HiGHS leaves.
 FLAT, NOTHING = 1e-10, 1e-8
@@ -34,7 +34,7 @@ class Ray(NamedTuple):
     change: float
 
 
-def find_ray(program: Program, allowed: float) -> Ray | None:
+def find_ray(program: QPBounds, allowed: float) -> Ray | None:
     """A direction with (RAY.1), or with (RAY.2) for a relative change of at most `allowed`; None if none was found."""
     n = program.qp.n
     if n * n > MOST_STEPS:
@@ -55,7 +55,7 @@ def find_ray(program: Program, allowed: float) -> Ray | None:
     return None
 
 
-def _curved_rows(program: Program) -> FloatArray:
+def _curved_rows(program: QPBounds) -> FloatArray:
     """Rows that take the directions d with Pd = 0 to 0, (k, n)."""
     if program.factor is None:
         assert program.P is not None
@@ -64,7 +64,7 @@ def _curved_rows(program: Program) -> FloatArray:
     return np.vstack([as_dense(Z).T, np.diag(diagonal)])
 
 
-def _curve(program: Program, d: list[Fraction], used: list[int]) -> list[Fraction]:
+def _curve(program: QPBounds, d: list[Fraction], used: list[int]) -> list[Fraction]:
     """2Pd (n,) of a direction with these entries, exactly."""
     if program.factor is None:
         rows = program.qp.P.dense()
@@ -83,7 +83,7 @@ def _curve(program: Program, d: list[Fraction], used: list[int]) -> list[Fractio
     return found
 
 
-def _guess(program: Program) -> FloatArray | None:
+def _guess(program: QPBounds) -> FloatArray | None:
     """A direction (n,) with a largest entry of 1, by HiGHS over the directions that P takes next to nothing."""
     dense = program.qp.P.dense()
     values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
@@ -101,7 +101,7 @@ def _guess(program: Program) -> FloatArray | None:
     return np.asarray(found.x / np.abs(found.x).max())
 
 
-def _check(program: Program, G: FloatArray, used: list[int], d: list[Fraction], allowed: float) -> Ray | None:
+def _check(program: QPBounds, G: FloatArray, used: list[int], d: list[Fraction], allowed: float) -> Ray | None:
     """The ray, where the direction with these entries is one."""
     n = program.qp.n
     entries = dict(zip(used, d, strict=True))

@@ -1,4 +1,4 @@
-"""The same feasible set in fewer rows: what says nothing new is left out, and rows with one entry become bounds.
+"""Remove the redundant rows of a QP, and turn rows with one entry into bounds (`reduce`).
 
     (REDUCE.1)  a row of zeros says 0 ≤ h or 0 = b: nothing, or that no point is feasible
     (REDUCE.2)  a row a x_j ≤ h is the bound h/a, where that is a float
@@ -23,7 +23,7 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import LARGEST, SMALLEST, above
+from qpsvm.base.arrays.rationals import LARGEST, SMALLEST, round_up
 from qpsvm.base.arrays.rounding import two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.bounds.program.near import PIVOT, independent_rows
@@ -75,7 +75,7 @@ class Reduction:
 
     @property
     def qp(self) -> QP:
-        """What is left; the QP given, where that is all of it."""
+        """Reduced QP; the given one if nothing was removed."""
         given = self.given
         whole = len(self.equalities) == _count(given.b) and len(self.inequalities) == _count(given.h)
         if whole and not self.opposite:
@@ -117,8 +117,8 @@ def _rows(M: Matrix | None, n: int) -> sp.csr_array:
     return found
 
 
-def keep_all(qp: QP) -> Reduction:
-    """A QP with all its rows."""
+def keep_all_rows(qp: QP) -> Reduction:
+    """Return the trivial reduction of a QP, with all its rows."""
     n, (lb, ub) = qp.n, qp.bounds
     A, G = _rows(qp.A, n), _rows(qp.G, n)
     b, h = (np.zeros(0) if side is None else np.array(side) for side in (qp.b, qp.h))
@@ -131,7 +131,7 @@ def keep_all(qp: QP) -> Reduction:
 
 def reduce(qp: QP, allowed: float = 0.0) -> Reduction:
     """(REDUCE.1) to (REDUCE.4) of a QP; `allowed` is the relative change of an entry."""
-    found = keep_all(qp)
+    found = keep_all_rows(qp)
     found.allowed = allowed
     for step in (_bounds, _zero_rows, _opposite_rows, _dependent_equalities, _dependent_inequalities):
         step(found)
@@ -164,7 +164,7 @@ def _bounds(found: Reduction) -> None:
         low, high = Fraction(found.lb[j]), Fraction(found.ub[j])
         if low - high <= Fraction(ROUNDING) * abs(low):
             found.contradicts_by_rounding = not found.allowed
-            found.change = max(found.change, above((low - high) / abs(low))) if found.allowed else found.change
+            found.change = max(found.change, round_up((low - high) / abs(low))) if found.allowed else found.change
             found.ub[j] = found.lb[j] if found.allowed else found.ub[j]
             continue
         left = np.zeros(found.given.n)
@@ -267,7 +267,7 @@ def _fixed(found: Reduction) -> dict[int, float]:
 
 def _share(rest: Fraction, size: Fraction) -> float:
     """A number as a share of another, from above; ∞ where that is 0."""
-    return 0.0 if not rest else above(abs(rest) / size) if size else math.inf
+    return 0.0 if not rest else round_up(abs(rest) / size) if size else math.inf
 
 
 def _dependent_equalities(found: Reduction) -> None:

@@ -34,14 +34,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import below
-from qpsvm.base.arrays.frozen import remembered
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, bounded_total, dot, gamma
+from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.rationals import round_down
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, dot_with_bound, gamma, sum_with_bound
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.program.convexity import Convexity
 from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.implied import implied_bounds
-from qpsvm.bounds.program.near import Inverse, Near, exactly, holds, picked, product
+from qpsvm.bounds.program.near import Enclosure, Inverse, as_exact, holds, product, select_independent_columns
 from qpsvm.bounds.program.rational import MOST_STEPS, null_vector
 from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
@@ -54,7 +54,7 @@ STEPS = (0.0, *(10.0**-k for k in range(14, 0, -1)))
 ROUNDS = 3
 
 
-class Multipliers(NamedTuple):
+class DualArguments(NamedTuple):
     """What (PROGRAM.1) is computed of: u (n,), y (p,), z (m,)."""
 
     u: FloatArray
@@ -63,7 +63,7 @@ class Multipliers(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Lower:
+class LowerBound:
     """(PROGRAM.1): the bound, and what it was computed with; why it is −∞ where it is.
 
     y (p,), z (m,): Multipliers.
@@ -88,11 +88,11 @@ class Cleared(NamedTuple):
     loss: What the value loses by (PROGRAM.2).
     box: Bounds (n,) each, given or implied, over which each term has a least value.
     curvature (n,): κ of (CONVEX.1).
-    rests, share: As of `Lower`.
+    rests, share: As of `LowerBound`.
     """
 
-    at: Multipliers
-    c: Near
+    at: DualArguments
+    c: Enclosure
     loss: float
     box: tuple[FloatArray, FloatArray]
     curvature: FloatArray
@@ -100,7 +100,7 @@ class Cleared(NamedTuple):
     share: float = 0.0
 
 
-class Upper(NamedTuple):
+class UpperBound(NamedTuple):
     """(PROGRAM.3): the bound, and a point within `radius` of a feasible one; why it is ∞ where it is."""
 
     value: float
@@ -109,7 +109,7 @@ class Upper(NamedTuple):
     why: str = ""
 
 
-class Program:
+class QPBounds:
     """A QP, with what is asked of it several times.
 
     Shapes: P (n, n), dense or a factor; G (m, n), A (p, n), with no rows where there are none.
@@ -133,23 +133,23 @@ class Program:
             if not np.array_equal(self.P, self.P.T):  # xᵀPx is that of its symmetric part
                 self.P, self.off = 0.5 * (self.P + self.P.T), 2.0**-53 * float(np.abs(self.P).max())
 
-    def curved(self, x: FloatArray) -> Near:
-        """Px, (n,)."""
+    def apply_hessian(self, x: FloatArray) -> Enclosure:
+        """Return Px: (n,)."""
         if self.P is not None:
-            return product(self.P, exactly(x))
+            return product(self.P, as_exact(x))
         assert self.factor is not None
         Z, d = self.factor
-        own = Near(d * x, np.where((d == 0.0) | (x == 0.0), 0.0, np.abs(d * x) * 2.0**-52 + UNDERFLOW))
-        return own.plus(product(Z, product(Z.T, exactly(x)))) if Z.shape[1] else own
+        own = Enclosure(d * x, np.where((d == 0.0) | (x == 0.0), 0.0, np.abs(d * x) * 2.0**-52 + UNDERFLOW))
+        return own.add(product(Z, product(Z.T, as_exact(x)))) if Z.shape[1] else own
 
-    def adopt_convexity(self, other: Program) -> None:
+    def adopt_convexity(self, other: QPBounds) -> None:
         """Take over what is known of the P of another program, which is that of this one."""
         if self.factor is None:
             self.__dict__["convexity"] = other.convexity
 
-    @remembered
+    @cached
     def convexity(self) -> Convexity:
-        """How convex a dense P is."""
+        """Convexity of a dense P."""
         assert self.P is not None
         return Convexity(self.P, self.off)
 
@@ -180,24 +180,26 @@ class Program:
         unit[j] = 1.0
         return (unit, float(d[j])) if d[j] < 0.0 else None
 
-    def lower(self, u: FloatArray, y: FloatArray, z: FloatArray, rows_only: bool = False, sharp: bool = False) -> Lower:
-        """(PROGRAM.1) for a point (n,) and multipliers (p,), (m,); with `rows_only` for P = 0, q = 0 and r = 0.
+    def bound_below(
+        self, u: FloatArray, y: FloatArray, z: FloatArray, rows_only: bool = False, sharp: bool = False
+    ) -> LowerBound:
+        """Bound the optimum by (PROGRAM.1), at u (n,) and multipliers (p,), (m,); `rows_only`: P = 0, q = 0, r = 0.
 
         sharp: Take more time for a curvature that is below 0 by rounding.
         """
         if rows_only:
-            at = Multipliers(np.zeros(self.qp.n), np.array(y), np.maximum(z, 0.0))
+            at = DualArguments(np.zeros(self.qp.n), np.array(y), np.maximum(z, 0.0))
         else:
-            at = Multipliers(np.array(u), np.array(y), self._within_slacks(z))
+            at = DualArguments(np.array(u), np.array(y), self._within_slacks(z))
         curvature = np.zeros(self.qp.n) if rows_only else self.sharp_curvature if sharp else self.curvature
         if curvature is None:
-            return Lower(-math.inf, at.y, at.z, self._left(at, rows_only).value, NOT_SHOWN_CONVEX)
+            return LowerBound(-math.inf, at.y, at.z, self._compute_residual(at, rows_only).value, NOT_SHOWN_CONVEX)
         found = self._clear_rests(at, curvature, rows_only)
-        return found if isinstance(found, Lower) else self._sum_up(found, rows_only)
+        return found if isinstance(found, LowerBound) else self._sum_up(found, rows_only)
 
-    def _clear_rests(self, at: Multipliers, curvature: FloatArray, rows_only: bool) -> Cleared | Lower:
+    def _clear_rests(self, at: DualArguments, curvature: FloatArray, rows_only: bool) -> Cleared | LowerBound:
         """Multipliers next to those given whose c_j x_j + ½κ_j(x_j − u_j)² have a least value each, where some are."""
-        c, box = self._left(at, rows_only), (self.lb, self.ub)
+        c, box = self._compute_residual(at, rows_only), (self.lb, self.ub)
         bad = self._unbounded(c, box)
         if len(bad) and rows_only:
             columns = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)], format="csc")[:, bad].T
@@ -209,10 +211,10 @@ class Program:
             curvature = strict if strict.any() or not curvature.any() else curvature
             bad = bad[curvature[bad] <= 0.0]
         if (curvature < 0.0).any():
-            return Cleared(at, c, 0.0, self.implied, curvature)
+            return Cleared(at, c, 0.0, self.implied_bounds, curvature)
         if not len(bad):
             return Cleared(at, c, 0.0, box, curvature)
-        moved = self._moved(at, bad, rows_only)
+        moved = self._cancel_residual(at, bad, rows_only)
         if moved is not None:
             others = self._unbounded(moved[1], box)
             others = others[curvature[others] <= 0.0]
@@ -223,24 +225,26 @@ class Program:
             exact = self._in_fractions(at, bad)
             if exact is not None:
                 return exact
-            refined = self._refined(at, bad) if self.rounding else at
-            c = self._left(refined, rows_only)
-            rests = self._rests(refined, c, bad) if self.rounding else None
+            refined = self._refine_multipliers(at, bad) if self.rounding else at
+            c = self._compute_residual(refined, rows_only)
+            rests = self._bound_q_change(refined, c, bad) if self.rounding else None
             if rests is not None:
                 c.value[bad] = c.radius[bad] = 0.0
                 return Cleared(refined, c, 0.0, box, curvature, *rests)
-        bad = self._unbounded(c, self.implied)
+        bad = self._unbounded(c, self.implied_bounds)
         bad = bad[curvature[bad] <= 0.0]
-        moved = self._moved(at, bad, rows_only) if len(bad) else (at, self._left(at, rows_only), 0.0)
+        moved = (
+            self._cancel_residual(at, bad, rows_only) if len(bad) else (at, self._compute_residual(at, rows_only), 0.0)
+        )
         if moved is not None:
-            return Cleared(*moved, self.implied, curvature)
+            return Cleared(*moved, self.implied_bounds, curvature)
         names = "a variable without a bound" if len(bad) == 1 else f"{len(bad)} variables without bounds"
-        return Lower(-math.inf, at.y, at.z, c.value, f"the multipliers leave a rest of (QP.1) at {names}")
+        return LowerBound(-math.inf, at.y, at.z, c.value, f"the multipliers leave a rest of (QP.1) at {names}")
 
-    def _sum_up(self, cleared: Cleared, rows_only: bool) -> Lower:
+    def _sum_up(self, cleared: Cleared, rows_only: bool) -> LowerBound:
         """The value of (PROGRAM.1), from below."""
         at, c, loss, box, curvature, rests, share = cleared
-        terms, off = self._least(c, curvature, at.u, box)
+        terms, off = self._bound_box_minimum(c, curvature, at.u, box)
         if terms == -math.inf:
             why = "the multipliers leave a rest of (QP.1) at variables without bounds"
             if (curvature < 0.0).any():
@@ -248,24 +252,24 @@ class Program:
                     "P is positive semidefinite up to rounding only, and there are variables without bounds: give it "
                     "by a factor, as qpsvm.LowRank(F) for FFᵀ, or bound all variables"
                 )
-            return Lower(-math.inf, at.y, at.z, c.value, why)
-        half = self.curved(at.u)
-        square, rounding = dot(at.u, half.value)
+            return LowerBound(-math.inf, at.y, at.z, c.value, why)
+        half = self.apply_hessian(at.u)
+        square, rounding = dot_with_bound(at.u, half.value)
         off += 0.5 * (rounding + float(np.abs(at.u) @ half.radius)) + loss
-        rows, rounding = dot(np.concatenate([self.h, self.b]), np.concatenate([at.z, at.y]))
+        rows, rounding = dot_with_bound(np.concatenate([self.h, self.b]), np.concatenate([at.z, at.y]))
         constant = 0.0 if rows_only else self.qp.r
-        value, summed = bounded_total(np.array([constant, -0.5 * square, -rows, terms]))
+        value, summed = sum_with_bound(np.array([constant, -0.5 * square, -rows, terms]))
         value -= (off + rounding + summed) * FEW + 2.0**-52 * abs(value)
-        return Lower(value, at.y, at.z, c.value, "", rests, share)
+        return LowerBound(value, at.y, at.z, c.value, "", rests, share)
 
-    @remembered
+    @cached
     def slacks(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Variables that are in one row of G only, and in none of A: they, these rows, and their entries, (k,) each."""
         G, A = sp.csc_array(self.G), sp.csc_array(self.A)
         j = np.flatnonzero((np.diff(G.indptr) == 1) & (np.diff(A.indptr) == 0))
         return j, G.indices[G.indptr[j]], G.data[G.indptr[j]]
 
-    @remembered
+    @cached
     def slack_multipliers(self) -> tuple[FloatArray, FloatArray]:
         """Bounds (m,) each of z with which slacks that P does not know leave no rest: c_j ≥ 0, or ≤ 0, for certain."""
         low, high = np.zeros(len(self.h)), np.full(len(self.h), math.inf)
@@ -287,40 +291,40 @@ class Program:
         low, high = self.slack_multipliers
         return np.clip(z, low, np.maximum(high, low))
 
-    def _lifted(self, x: FloatArray) -> FloatArray:
-        """x (n,) with slacks moved so far that their rows hold for certain, where no bound is in their way."""
+    def _move_slacks(self, x: FloatArray) -> FloatArray:
+        """Return x (n,) with slacks moved until their rows hold for certain, where their bounds permit it."""
         j, rows, g = self.slacks
         free = np.where(g < 0.0, np.isinf(self.ub[j]), np.isinf(self.lb[j])) & (g != 0.0)
         if not free.any():
             return x
         rows, first = np.unique(rows[free], return_index=True)
         j, g = j[free][first], g[free][first]
-        values = product(sp.csr_array(self.G)[rows], exactly(x))
+        values = product(sp.csr_array(self.G)[rows], as_exact(x))
         short = values.value + values.radius - self.h[rows]
         step = (np.maximum(short, 0.0) / np.abs(g) + np.abs(x[j]) * 2.0**-52) * (1.0 + 2.0**-48)
         found = x.copy()
         found[j] -= np.where(short > 0.0, np.sign(g) * step, 0.0)
         return found
 
-    def _left(self, at: Multipliers, rows_only: bool) -> Near:
-        """c of (PROGRAM.1), (n,)."""
-        own = exactly(np.zeros(self.qp.n)) if rows_only else self.curved(at.u).plus(exactly(self.qp.q))
-        return own.plus(product(self.G.T, exactly(at.z))).plus(product(self.A.T, exactly(at.y)))
+    def _compute_residual(self, at: DualArguments, rows_only: bool) -> Enclosure:
+        """Return c of (PROGRAM.1): (n,)."""
+        own = as_exact(np.zeros(self.qp.n)) if rows_only else self.apply_hessian(at.u).add(as_exact(self.qp.q))
+        return own.add(product(self.G.T, as_exact(at.z))).add(product(self.A.T, as_exact(at.y)))
 
-    @remembered
-    def implied(self) -> tuple[FloatArray, FloatArray]:
+    @cached
+    def implied_bounds(self) -> tuple[FloatArray, FloatArray]:
         """(PROGRAM.8): bounds that every feasible point has, (n,) each."""
         return implied_bounds(self.A, self.b, self.G, self.h, self.lb, self.ub)
 
     @staticmethod
-    def _unbounded(c: Near, box: tuple[FloatArray, FloatArray]) -> IntArray:
+    def _unbounded(c: Enclosure, box: tuple[FloatArray, FloatArray]) -> IntArray:
         """The variables where c_j x_j may go to −∞."""
         down = (c.value + c.radius > 0.0) & ~np.isfinite(box[0])
         up = (c.value - c.radius < 0.0) & ~np.isfinite(box[1])
         return np.flatnonzero(down | up)
 
-    def _rests(self, at: Multipliers, c: Near, bad: IntArray) -> tuple[FloatArray, float] | None:
-        """(PROGRAM.7): how far q moves at some variables, (n,), and the share of entries of G; None if it is more."""
+    def _bound_q_change(self, at: DualArguments, c: Enclosure, bad: IntArray) -> tuple[FloatArray, float] | None:
+        """Bound the change of q, (n,), and the share of G's entries, by (PROGRAM.7); None if it is too large."""
         rests, q = np.zeros(self.qp.n), np.abs(self.qp.q)
         rests[bad] = c.size[bad]
         if (rests <= self.rounding * q).all():
@@ -331,7 +335,7 @@ class Program:
         share = float(shares.max())
         return (shares * q, share) if share <= self.rounding else None
 
-    def _in_fractions(self, at: Multipliers, bad: IntArray) -> Lower | None:
+    def _in_fractions(self, at: DualArguments, bad: IntArray) -> LowerBound | None:
         """(PROGRAM.2) in rational numbers next to those given, where (CONVEX.1) holds for κ = 0; None without these."""
         if self.P is None or self.off or self.curvature is None or self.curvature.any():
             return None
@@ -356,24 +360,26 @@ class Program:
         z = at.z.copy()
         z[tight] = [float(each) for each in v[n + p : -1]]
         y = np.array([float(each) for each in v[n : n + p]])
-        return Lower(below(value), y, z, np.array([float(c) for c in terms]))
+        return LowerBound(round_down(value), y, z, np.array([float(c) for c in terms]))
 
-    def _refined(self, at: Multipliers, bad: IntArray) -> Multipliers:
-        """Multipliers that leave less of c at some variables, as a share of q_j and its terms, by least squares."""
+    def _refine_multipliers(self, at: DualArguments, bad: IntArray) -> DualArguments:
+        """Return multipliers that reduce c at some variables, relative to q_j and its terms, by least squares."""
         p, tight = len(at.y), np.flatnonzero(at.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
         if not M.shape[0] or M.shape[0] * len(bad) > MOST_STEPS:
             return at
-        c = self._left(at, False).value[bad]
+        c = self._compute_residual(at, False).value[bad]
         reach = np.abs(self.qp.q) + abs(M).T @ np.abs(np.concatenate([at.y, at.z[tight]]))
         weights = 1.0 / np.where(reach[bad] > 0.0, reach[bad], 1.0)
         step = np.linalg.lstsq(as_dense(M[:, bad]).T * weights[:, None], -c * weights, rcond=None)[0]
         z = at.z.copy()
         z[tight] = np.maximum(z[tight] + step[p:], 0.0)
-        return Multipliers(at.u, at.y + step[:p], z)
+        return DualArguments(at.u, at.y + step[:p], z)
 
-    def _moved(self, at: Multipliers, bad: IntArray, rows_only: bool) -> tuple[Multipliers, Near, float] | None:
-        """(PROGRAM.2): numbers near which others make c exactly 0 there; c for all of those; what the value loses."""
+    def _cancel_residual(
+        self, at: DualArguments, bad: IntArray, rows_only: bool
+    ) -> tuple[DualArguments, Enclosure, float] | None:
+        """Return multipliers near exact ones that make c 0 there, c for all of those, and the loss, by (PROGRAM.2)."""
         n, p = self.qp.n, len(at.y)
         tight = np.flatnonzero(at.z > 0.0)
         M = sp.vstack([sp.csr_array(self.A), sp.csr_array(self.G)[tight]], format="csr")
@@ -383,7 +389,9 @@ class Program:
         own = here.shape[1] - p - len(tight)  # entries of u, before those of y and z
         largest = max(1.0, *(float(np.abs(part).max(initial=0.0)) for part in at))
         room = at.z if rows_only else np.minimum(at.z, self.slack_multipliers[1] - at.z)
-        chosen = picked(here * np.concatenate([np.full(own + p, largest), np.minimum(room, largest)[tight]]))
+        chosen = select_independent_columns(
+            here * np.concatenate([np.full(own + p, largest), np.minimum(room, largest)[tight]])
+        )
         if chosen is None:
             return None
         try:
@@ -392,15 +400,15 @@ class Program:
             return None
         reach = 0.0
         for turn in range(ROUNDS + 1):
-            c = self._left(at, rows_only)
-            step, reach = inverse.solve(Near(-c.value[bad], c.radius[bad]))
+            c = self._compute_residual(at, rows_only)
+            step, reach = inverse.solve(Enclosure(-c.value[bad], c.radius[bad]))
             if turn < ROUNDS:
                 whole = np.zeros(here.shape[1])
                 whole[chosen] = step
                 u, y, z = at.u.copy(), at.y + whole[own : own + p], at.z.copy()
                 u[:own] += whole[:own]
                 z[tight] += whole[own + p :]
-                at = Multipliers(u, y, z)
+                at = DualArguments(u, y, z)
         rows = chosen[chosen >= own] - own
         if (at.z < 0.0).any() or (at.z[tight[rows[rows >= p] - p]] < reach).any():
             return None
@@ -411,12 +419,12 @@ class Program:
         if len(moved):  # −½(u + e)ᵀP(u + e) ≥ −½uᵀPu − |Pu|ᵀ|e| − ½ trace(P) ‖e‖²
             wider = wider + reach * more * np.abs(self._columns(moved)).sum(axis=0)
             trace = float(np.abs(self.qp.P.diagonal()).sum())
-            slope = float(self.curved(at.u).size[moved].sum())
+            slope = float(self.apply_hessian(at.u).size[moved].sum())
             loss += more * (reach * slope + 0.5 * trace * len(moved) * reach * reach)
         wider[bad] = 0.0
         value = c.value.copy()
         value[bad] = 0.0
-        return at, Near(value, wider * FEW), loss * FEW
+        return at, Enclosure(value, wider * FEW), loss * FEW
 
     def _columns(self, rows: IntArray) -> FloatArray:
         """Some rows of P, (rows, n)."""
@@ -429,10 +437,10 @@ class Program:
         return found
 
     @staticmethod
-    def _least(
-        c: Near, curvature: FloatArray, u: FloatArray, box: tuple[FloatArray, FloatArray]
+    def _bound_box_minimum(
+        c: Enclosure, curvature: FloatArray, u: FloatArray, box: tuple[FloatArray, FloatArray]
     ) -> tuple[float, float]:
-        """The least sum of c_j x_j + ½κ_j(x_j − u_j)² over a box, and its rounding."""
+        """Bound the minimum of Σ c_j x_j + ½κ_j(x_j − u_j)² over a box, and its rounding."""
         low, high = c.value - c.radius, c.value + c.radius
         lb, ub = box
         with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
@@ -450,30 +458,30 @@ class Program:
                 terms = np.where(better, free, terms)
         if not np.isfinite(terms).all():
             return -math.inf, 0.0
-        value, rounding = bounded_total(terms)
+        value, rounding = sum_with_bound(terms)
         return value, rounding + 16.0 * 2.0**-53 * float(sizes.sum()) + len(terms) * UNDERFLOW
 
-    def upper(self, x: FloatArray, inside: FloatArray | Face | None, share: float = 0.0) -> Upper:
+    def bound_above(self, x: FloatArray, inside: FloatArray | Face | None, share: float = 0.0) -> UpperBound:
         """(PROGRAM.3) for a point (n,), moved towards an interior one, or one of a face, where needed, (PROGRAM.5).
 
         It is feasible for all programs whose entries of G differ from these by a share of themselves.
         """
         why, face = "", inside if isinstance(inside, Face) else None
         if share and face is not None:  # its rows are equalities as they are
-            return Upper(math.inf, np.clip(x, self.lb, self.ub), math.inf, "rows without room cannot be moved")
+            return UpperBound(math.inf, np.clip(x, self.lb, self.ub), math.inf, "rows without room cannot be moved")
         towards = inside.inside if isinstance(inside, Face) else inside
         for t in STEPS if towards is not None else STEPS[:1]:
             at = np.clip(x if towards is None or t == 0.0 else x + t * (towards - x), self.lb, self.ub)
             if face is not None:
                 at[face.fixed] = face.inside[face.fixed]
-            at = self._lifted(at) if face is None else at
+            at = self._move_slacks(at) if face is None else at
             found = self._feasible(at, face, share)
-            if isinstance(found, Upper):
+            if isinstance(found, UpperBound):
                 return found
             why = found
-        return Upper(math.inf, np.clip(x, self.lb, self.ub), math.inf, why)
+        return UpperBound(math.inf, np.clip(x, self.lb, self.ub), math.inf, why)
 
-    def _feasible(self, x: FloatArray, face: Face | None, share: float) -> Upper | str:
+    def _feasible(self, x: FloatArray, face: Face | None, share: float) -> UpperBound | str:
         """The bound for a point between its bounds, or what it lacks."""
         equal, sides, over, most = self.A, self.b, self.G, self.h
         if face is not None:
@@ -481,7 +489,7 @@ class Program:
         p, moved, reach = len(sides), np.zeros(0, dtype=np.intp), 0.0
         if p and not holds(equal, x, sides, equal=True):
             A, room = as_dense(equal), np.minimum(np.minimum(x - self.lb, self.ub - x), 1.0 + np.abs(x))
-            chosen = picked(A * room)
+            chosen = select_independent_columns(A * room)
             if chosen is None:
                 return f"no {p} entries of x can move so that all equalities hold"
             x, moved = x.copy(), chosen
@@ -490,13 +498,13 @@ class Program:
             except np.linalg.LinAlgError:
                 return "the equalities are too ill-conditioned for floats"
             for turn in range(ROUNDS + 1):
-                rest = product(equal, exactly(x)).plus(exactly(-sides))
-                step, reach = inverse.solve(Near(-rest.value, rest.radius))
+                rest = product(equal, as_exact(x)).add(as_exact(-sides))
+                step, reach = inverse.solve(Enclosure(-rest.value, rest.radius))
                 if turn < ROUNDS:
                     x[moved] += step
             if (np.minimum(x - self.lb, self.ub - x)[moved] < reach * FEW).any():
                 return "the equalities leave no room between the bounds"
-        values = product(over, exactly(x))
+        values = product(over, as_exact(x))
         needed = reach * (1.0 + gamma(p + 4)) * np.asarray(abs(over)[:, moved].sum(axis=1)).ravel()
         if share:
             needed = needed + share * (abs(over) @ np.abs(x)) * (1.0 + gamma(self.qp.n + 4)) + share * needed
@@ -504,18 +512,18 @@ class Program:
         near = np.flatnonzero(short + 2.0**-52 * (np.abs(most) + values.size) > 0.0)
         if len(near) and (len(moved) or share or not holds(over[near], x, most[near], equal=False)):
             return f"row {int(np.argmax(short))} of G has no room"
-        return Upper(self._value(x, moved, reach), x, reach)
+        return UpperBound(self._value(x, moved, reach), x, reach)
 
     def _value(self, x: FloatArray, moved: IntArray, reach: float) -> float:
         """f from above at all points that differ from x (n,) by at most `reach` in some entries."""
-        curved = self.curved(x)
-        square, off = dot(x, curved.value)
-        linear, rounding = dot(self.qp.q, x)
+        curved = self.apply_hessian(x)
+        square, off = dot_with_bound(x, curved.value)
+        linear, rounding = dot_with_bound(self.qp.q, x)
         off = 0.5 * (off + float(np.abs(x) @ curved.radius)) + rounding
         if reach:
-            more, slope = 1.0 + gamma(len(moved) + 4), float(curved.plus(exactly(self.qp.q)).size[moved].sum())
+            more, slope = 1.0 + gamma(len(moved) + 4), float(curved.add(as_exact(self.qp.q)).size[moved].sum())
             trace = float(np.abs(self.qp.P.diagonal()).sum())
             off += more * (reach * slope + 0.5 * trace * len(moved) * reach * reach)
-        value, rounding = bounded_total(np.array([0.5 * square, linear, self.qp.r]))
+        value, rounding = sum_with_bound(np.array([0.5 * square, linear, self.qp.r]))
         off += rounding + 4.0 * 2.0**-53 * (abs(square) + abs(linear) + abs(self.qp.r))
         return value + off * FEW

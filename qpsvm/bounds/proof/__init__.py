@@ -1,4 +1,4 @@
-"""Rigorous verification: theorems about the very floats of a result, proof files, and their small checker."""
+"""Rigorous verification: theorems about the floats of a result, proof files, and their small checker."""
 
 from qpsvm.bounds.proof.proof import Claim, Proof
 

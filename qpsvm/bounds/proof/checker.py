@@ -9,8 +9,9 @@ about those floats. Of samples x_i, in a feature space where there is a kernel, 
     D(a)     = sum_k l_k a_k - |sum_k a_k s_k z_k|^2/2 - sum_k d_k a_k^2/2 - sum_(R_g > 0) (E_g'a - e_g)^2/(2 R_g)
     psi_k(t) = the largest of a t - d_k a^2/2 over 0 <= a <= U_k
 
-with points z_k = sum of a few x_i, and numbers s, l, U, d, E, e, R that `stated` has for each machine. D(a) <= P(w, mu)
-wherever 0 <= a <= U and, for R_g = 0, E_g'a = e_g. So if P and D are near to each other, both are near to the optimum.
+with points z_k = sum of a few x_i, and numbers s, l, U, d, E, e, R that `build_dual` has for each machine. D(a) <= P(w,
+mu) wherever 0 <= a <= U and, for R_g = 0, E_g'a = e_g. So if P and D are near to each other, both are near to the
+optimum.
 
 A file is read by the forms of `form_of`: what is missing, unknown or not used makes it unusable, and so does a number
 of more digits than are needed. What is printed is what was computed with.
@@ -71,13 +72,13 @@ def clean(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
-def quoted(value: Any) -> str:
-    """Text out of a file, as such: with quotation marks, and not long."""
+def quote(value: Any) -> str:
+    """Return a text of a file in quotation marks, shortened."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}... ({len(text)} characters)"
 
 
-class Row(NamedTuple):
+class DualRow(NamedTuple):
     """A row k: z as places of samples with factors; s, l, U (None where it is infinite), d; E by the names of mu."""
 
     z: list[tuple[int, Fraction]]
@@ -88,17 +89,17 @@ class Row(NamedTuple):
     E: dict[str, Fraction]
 
 
-class Program(NamedTuple):
+class DualProgram(NamedTuple):
     """The rows; e and R by the names of mu; what P and D are multiplied by, and what w and b are."""
 
-    rows: list[Row]
+    rows: list[DualRow]
     e: dict[str, Fraction]
     R: dict[str, Fraction]
     unit: Fraction
     half: Fraction
 
 
-class Looked(NamedTuple):
+class PlaneValues(NamedTuple):
     """<w, x_i> for all points, |w|^2, |v|^2 and |w - v|^2, where v = sum_k a_k s_k z_k."""
 
     values: list[Ends]
@@ -184,40 +185,40 @@ TABLE: dict[str, Any] = {**READING, "columns?": [(TEXT, CATEGORIES, MORE)], "tar
 KINDS: Any = {"libsvm": {**READING, "first_index?": PLACE}, "csv": TABLE, "npy": TABLE, None: TABLE}
 
 
-def fits(value: Any, form: Any, where: str) -> None:
+def check_form(value: Any, form: Any, where: str) -> None:
     """Stop where a value is not of a form: {names, with a ? where optional}, [each], (first, ...), or one of a set."""
     if isinstance(form, Plain):
         need(form.ok(value), f"{where} is not {form.words}")
     elif isinstance(form, dict):
         need(isinstance(value, dict), f"{where} is no object with names")
         odd = {*value} - {name.rstrip("?") for name in form}
-        need(not odd, f"{where} has {quoted(min(odd, default=''))}, which is not known here")
+        need(not odd, f"{where} has {quote(min(odd, default=''))}, which is not known here")
         for name, part in form.items():
             need(name.endswith("?") or name in value, f"{where} lacks {name!r}")
             if name.rstrip("?") in value:
-                fits(value[name.rstrip("?")], part, f"{where} {name.rstrip('?')}".strip())
+                check_form(value[name.rstrip("?")], part, f"{where} {name.rstrip('?')}".strip())
     elif isinstance(form, (list, tuple)):
         form = form[: len(value)] if form == (TEXT, CATEGORIES, MORE) and len(value) == 2 else form
         whole = isinstance(value, list) and (isinstance(form, list) or len(value) == len(form))
         need(whole, f"{where} is no list, or one of another length")
         for part, item in zip(form * len(value) if isinstance(form, list) else form, value, strict=True):
-            fits(item, part, where)
+            check_form(item, part, where)
     else:
         known = (isinstance(value, str) or value is None) and value in form
         need(known, f"{where} is none of {sorted(map(repr, form))}")
 
 
-def named(value: Any, where: str, known: Any) -> str:
-    """The name of a machine, a kernel or a claim."""
+def read_name(value: Any, where: str, known: Any) -> str:
+    """Return the name of a machine, a kernel or a claim."""
     name = value.get(where) if isinstance(value, dict) else None
-    need(isinstance(name, str) and name in known, f"this checker knows no {where} {quoted(name)}")
+    need(isinstance(name, str) and name in known, f"this checker knows no {where} {quote(name)}")
     return str(name)
 
 
 def form_of(proof: Any) -> dict[str, Any]:
     """The form of a proof about such a machine with such a kernel."""
     machine, how = proof["machine"], proof["file"]
-    name, kernel = named(machine, "name", MACHINES), named(machine["kernel"], "name", KERNELS)
+    name, kernel = read_name(machine, "name", MACHINES), read_name(machine["kernel"], "name", KERNELS)
     learnt, parameters = MACHINES[name]
     classes = {"one of two": (LABEL, LABEL), "one of several": [LABEL]}.get(learnt)
     about: dict[str, Any] = {
@@ -250,7 +251,7 @@ def form_of(proof: Any) -> dict[str, Any]:
     return {
         "format": {"qpsvm proof"}, "version": NATURAL, "about": TEXT, "machine": about,
         "data": {"rows": NATURAL, "values": TEXT}, "file": file, **shown,
-        "claims": tuple({"claim": TEXT, **CLAIMS[named(claim, "claim", CLAIMS)]} for claim in proof["claims"]),
+        "claims": tuple({"claim": TEXT, **CLAIMS[read_name(claim, "claim", CLAIMS)]} for claim in proof["claims"]),
         "assumptions": [TEXT], "seal": TEXT,
     }  # fmt: skip
 
@@ -261,11 +262,11 @@ def multipliers(machine: Any) -> set[str]:
     return own | ({"b"} if machine["parameters"].get("intercept") else set())
 
 
-def understood(content: bytes) -> Any:
-    """A proof whose parts have their forms, and go together."""
+def parse_proof(content: bytes) -> Any:
+    """Parse a proof, and check the forms of its parts and that they fit together."""
     numbers: Any = {"parse_int": integer, "parse_float": number, "parse_constant": number}
-    proof = json.loads(content.decode(), object_pairs_hook=once, **numbers)
-    fits(proof, form_of(proof), "")
+    proof = json.loads(content.decode(), object_pairs_hook=reject_duplicate_keys, **numbers)
+    check_form(proof, form_of(proof), "")
     machine, how, claims, n = proof["machine"], proof["file"], proof["claims"], proof["data"]["rows"]
     kinds = [claim["claim"] for claim in claims]
     need(len({*kinds}) == len(kinds), "a claim is there twice")
@@ -311,40 +312,38 @@ def content_of(path: str) -> bytes:
 def number(given: Any) -> float:
     """Text as the nearest float, and a number as itself."""
     known = not isinstance(given, str) or (len(given) <= DIGITS and re.fullmatch(r"[-+.\deE]+", given, re.ASCII))
-    need(known and math.isfinite(value := float(given)), f"{quoted(given)} is no finite number")
-    need(isinstance(given, str) or value == given, f"{quoted(given)} is no float")
+    need(known and math.isfinite(value := float(given)), f"{quote(given)} is no finite number")
+    need(isinstance(given, str) or value == given, f"{quote(given)} is no float")
     return value
 
 
 def integer(given: str) -> int:
     """Text as a whole number that is not too long."""
-    need(
-        len(given) <= DIGITS and re.fullmatch(r"[-+]?\d+", given, re.ASCII), f"{quoted(given)} is no whole number here"
-    )
+    need(len(given) <= DIGITS and re.fullmatch(r"[-+]?\d+", given, re.ASCII), f"{quote(given)} is no whole number here")
     return int(given)
 
 
 def places(given: str) -> list[int]:
-    """Whole numbers from 0, with commas between them."""
+    """Parse whole numbers from 0, separated by commas."""
     found = [integer(text.strip()) for text in given.split(",")]
-    need(all(map(PLACE.ok, found)), f"{quoted(given)} are no rows")
+    need(all(map(PLACE.ok, found)), f"{quote(given)} are no rows")
     return found
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON, which must not have a key twice."""
+def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Build an object of JSON; a repeated key is an error."""
     need(len(dict(pairs)) == len(pairs), "the proof file has a name twice")
     return dict(pairs)
 
 
-def opened(path: str) -> Any:
-    """What a proof file holds; None where its bytes are not those that were sealed."""
+def open_proof(path: str) -> Any:
+    """Return the content of a proof file; None if its bytes are not those that were sealed."""
     content = content_of(path)
     need(content.startswith(HEAD[:25]), f"{path} is not a proof file of qpsvm")
     body, _, seal = content.rpartition(SEAL)
     if seal != hashlib.sha256(body).hexdigest().encode() + b'"\n}\n' or not content.startswith(HEAD):
         return None
-    return understood(content)
+    return parse_proof(content)
 
 
 def table_of_csv(content: str) -> Table:
@@ -356,7 +355,7 @@ def table_of_csv(content: str) -> Table:
 
 
 def table_of_npy(content: bytes) -> Table:
-    """The same of an array, whose columns are called by their places."""
+    """Return the table of an array, whose columns are named by their places."""
     first = 10 if content[6] == 1 else 12
     start = first + int.from_bytes(content[8:first], "little")
     form = r"\{'descr': '([<>|])(\w\d)', 'fortran_order': (True|False), 'shape': \((\d+),(?: (\d+))?\), \}\s*"
@@ -394,7 +393,7 @@ def of_table(table: Table, how: Any, target: str | None) -> tuple[list[Sparse], 
 
 
 def features(name: str, cell: Any, categories: Any, more: Any) -> list[float]:
-    """What a cell becomes: a number; 0 or 1 for each category, and for all that are rare; or the parts of a date."""
+    """Return the features of a cell: a number; 0 or 1 for each category and for the rare ones; or parts of a date."""
     missing = cell in MISSING and "fill" in more
     value, rare = more["fill"] if missing else cell, more.get("rare", ())
     if "date" in more:
@@ -426,7 +425,7 @@ def day_of(text: str, order: str) -> Any:
 
 
 def of_libsvm(content: str, how: Any) -> tuple[list[Sparse], list[Any]]:
-    """The same of lines `label index:value ...`."""
+    """Return the samples and targets of lines `label index:value ...`."""
     lines = [line.split("#")[0].split() for line in content.split("\n")]
     read = [(line[0], [p.split(":") for p in line[1:] if not p.startswith("qid:")]) for line in lines if line]
     first = how.get("first_index", min([1, *(integer(j) for _, pairs in read for j, _ in pairs)]))
@@ -438,8 +437,8 @@ def of_libsvm(content: str, how: Any) -> tuple[list[Sparse], list[Any]]:
     return [{int(j) - first: number(v) for j, v in pairs if number(v)} for _, pairs in kept], [y for y, _ in kept]
 
 
-def unpacked(content: bytes) -> bytes:
-    """The bytes of a file that may be packed."""
+def unpack(content: bytes) -> bytes:
+    """Return the bytes of a file, unpacked if it is compressed."""
     for mark, packer in ((b"\x1f\x8b", gzip), (b"BZh", bz2), (b"\xfd7zXZ\0", lzma)):
         if content.startswith(mark):
             with packer.open(io.BytesIO(content)) as file:
@@ -450,7 +449,7 @@ def unpacked(content: bytes) -> bytes:
 
 def samples(content: bytes, how: Any, target: str | None, machine: Any) -> tuple[list[Sparse], list[float], str]:
     """The rows of a data file and their targets, read as the proof says, and whether as CSV, LIBSVM or .npy."""
-    content, target, learnt_of = unpacked(content), target or how.get("target"), MACHINES[machine["name"]][0]
+    content, target, learnt_of = unpack(content), target or how.get("target"), MACHINES[machine["name"]][0]
     learns, kind = learnt_of != "nothing", "npy" if content.startswith(b"\x93NUMPY") else how.get("kind")
     if kind == "npy":
         table = table_of_npy(content)
@@ -473,11 +472,11 @@ def samples(content: bytes, how: Any, target: str | None, machine: Any) -> tuple
         moments = list(enumerate(zip(how["mean"], how["scale"], strict=True)))
         rows = [{j: v for j, (m, s) in moments if (v := (row.get(j, 0.0) - m) / s)} for row in rows]
     labels = how.get("labels") or machine.get("classes")
-    return rows, learnt(targets, labels, learnt_of) if learns else [0.0] * len(rows), kind
+    return rows, encode_targets(targets, labels, learnt_of) if learns else [0.0] * len(rows), kind
 
 
-def others(rows: list[Sparse], y: list[float], gone: list[int], machine: Any) -> tuple[list[Sparse], list[float]]:
-    """The samples without the rows at some places, in order; of a kernel matrix, without their columns too."""
+def leave_out(rows: list[Sparse], y: list[float], gone: list[int], machine: Any) -> tuple[list[Sparse], list[float]]:
+    """Return the samples without some rows, in order; of a kernel matrix, without their columns too."""
     need(
         not gone or 0 <= gone[0] <= gone[-1] < len(rows), f"the data have rows 0 to {len(rows) - 1}, and no {gone[-1:]}"
     )
@@ -494,7 +493,7 @@ def row_names(gone: Sequence[int]) -> str:
     return " ".join(words + [f"and {len(gone) - 20} more"] * (len(gone) > 20))
 
 
-def learnt(targets: list[Any], labels: Any, of: str) -> list[float]:
+def encode_targets(targets: list[Any], labels: Any, of: str) -> list[float]:
     """The targets as numbers: -1 and +1 for two labels, the first of which may be None: whatever is not the other.
 
     Of a machine of several classes at once, the place of each label.
@@ -511,7 +510,7 @@ def learnt(targets: list[Any], labels: Any, of: str) -> list[float]:
     for target in targets:
         places = [c for c, label in enumerate(labels) if label is not None and same(target, label)]
         places = places or [0] * (labels[0] is None)
-        need(len(places) == 1, f"{quoted(target)} is none of the labels, or two of them")
+        need(len(places) == 1, f"{quote(target)} is none of the labels, or two of them")
         found.append(float(places[0]))
     return found if of == "one of several" else [2 * c - 1 for c in found]
 
@@ -534,8 +533,10 @@ def prices(given: Any, s: list[Fraction], part: list[int]) -> list[Fraction]:
     return [w * Fraction(C[i] if isinstance(C, list) else C) for i, w in zip(part, s, strict=True)]
 
 
-def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], diagonal: list[Fraction]) -> Program:
-    """The program over samples with targets y, weights s and K(x, x), at the places `part` of the data."""
+def build_dual(
+    machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], diagonal: list[Fraction]
+) -> DualProgram:
+    """Build the program over samples with targets y, weights s and K(x, x), at the places `part` of the data."""
     name, given, n, zero, one = machine["name"], machine["parameters"], len(y), Fraction(0), Fraction(1)
     nu, lam, width, tau = (Fraction(given.get(key, 1)) for key in ("nu", "lam", "width", "quantile"))
     epsilon, total, C = Fraction(given.get("epsilon", 0)), sum(s), prices(given, s, part)
@@ -573,37 +574,37 @@ def stated(machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], 
     if mass:
         e[mass], R[mass] = e_mass, zero
     rows = [
-        Row([(i, one)], S[i], L[i], U[i], d[i], {mu: E if mu == mass else S[i] for mu in e})
+        DualRow([(i, one)], S[i], L[i], U[i], d[i], {mu: E if mu == mass else S[i] for mu in e})
         for S, L, U, d in sides[name]
         for i in range(n)
     ]
     at = {i: k for k, i in enumerate(part)}
     pairs = [(at[i], at[j]) for i, j in machine.get("pairs", ()) if i in at and j in at]
-    rows += [Row([(i, one), (j, -one)], one, one, Fraction(given["C"]) * s[i] * s[j], zero, {}) for i, j in pairs]
+    rows += [DualRow([(i, one), (j, -one)], one, one, Fraction(given["C"]) * s[i] * s[j], zero, {}) for i, j in pairs]
     for z, c, h in machine.get("rows", {}).get("each", ()):  # a user's <w, sum_j z_j x_j> + c b <= h
         factors = [(n + j, Fraction(factor)) for j, factor in z]
         own = sum((factor for _, factor in factors), zero) if c is None else Fraction(c)  # f(x_j) is <w, x_j> + b
-        rows.append(Row(factors, -one, -Fraction(h), None, zero, {mu: -own * (mu == "b") for mu in e}))
+        rows.append(DualRow(factors, -one, -Fraction(h), None, zero, {mu: -own * (mu == "b") for mu in e}))
     unit = {"PrimalHinge": lam, "SVDD": Fraction(2)}.get(name, one)
-    return Program(rows, e, R, unit, Fraction(1, 2) if name == "SVDD" else one)
+    return DualProgram(rows, e, R, unit, Fraction(1, 2) if name == "SVDD" else one)
 
 
-def whole(numbers: Iterable[Any]) -> tuple[list[int], int]:
-    """Numbers as whole ones over one denominator."""
+def as_integers(numbers: Iterable[Any]) -> tuple[list[int], int]:
+    """Return numbers as whole ones over one denominator."""
     ratios = [x.as_integer_ratio() for x in numbers]
     common = math.lcm(*{q for _, q in ratios})
     return [p * (common // q) for p, q in ratios], common
 
 
 def whole_rows(rows: list[Sparse]) -> tuple[list[dict[int, int]], int]:
-    """The same of rows."""
-    found, common = whole(x for row in rows for x in row.values())
+    """Return rows with whole numbers over one denominator."""
+    found, common = as_integers(x for row in rows for x in row.values())
     each = iter(found)
     return [{j: next(each) for j in row} for row in rows], common
 
 
 def exponential(x: Fraction) -> tuple[int, int]:
-    """Whole numbers below and above 2^BITS exp(-x), for x >= 0: exp(-x/2^r) to the power 2^r, where x/2^r < 1/256.
+    """Return whole numbers below and above 2^BITS exp(-x), for x >= 0: exp(-x/2^r) to the power 2^r, x/2^r < 1/256.
 
     In units of 2^-BITS, rounding down makes each of the k terms of the series wrong by less than 2, because it makes x
     wrong by less than 1 and each is x/k times the last one; and what follows the last one is less than 1.
@@ -624,7 +625,7 @@ def exponential(x: Fraction) -> tuple[int, int]:
 
 
 def tangent(x: Fraction) -> tuple[int, int]:
-    """Whole numbers below and above 2^BITS tanh(x)."""
+    """Return whole numbers below and above 2^BITS tanh(x)."""
     one, (low, high) = 1 << BITS, exponential(2 * abs(x))
     below, above = (one - high << BITS) // (one + high), (one - low << BITS) // (one + low) + 1
     return (below, above) if x >= 0 else (-above, -below)
@@ -643,7 +644,7 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
         case "linear":
             return lambda i, j: (dot(i, j),) * 2, square
         case "polynomial":
-            power, ((factor, constant), unit) = int(kernel["degree"]), whole([gamma / square, kernel["coef0"]])
+            power, ((factor, constant), unit) = int(kernel["degree"]), as_integers([gamma / square, kernel["coef0"]])
             largest = max((dot(i, i) for i in range(len(rows))), default=0)  # Cauchy and Schwarz: of all of them
             bits = max((factor * largest + abs(constant)).bit_length(), unit.bit_length())
             need(power * bits <= FEW, "the values of the kernel have too many digits to be checked")
@@ -662,10 +663,10 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
 # --- P and D ----------------------------------------------------------------------------------------------------------
 
 
-def by_kernel(kernel: Kernel, unit: int, coef: list[Fraction], beta: list[Fraction]) -> Looked:
-    """Each between two fractions, for w = sum coef_j x_j and v = sum beta_j x_j."""
+def by_kernel(kernel: Kernel, unit: int, coef: list[Fraction], beta: list[Fraction]) -> PlaneValues:
+    """Return each value between two fractions, for w = sum coef_j x_j and v = sum beta_j x_j."""
     apart = [c - b for c, b in zip(coef, beta, strict=True)]
-    vectors = [(*whole(x), [j for j, factor in enumerate(x) if factor]) for x in (coef, beta, apart)]
+    vectors = [(*as_integers(x), [j for j, factor in enumerate(x) if factor]) for x in (coef, beta, apart)]
     used = sorted({j for _, _, places in vectors for j in places})
     values: list[Ends] = []
     squares = [[0, 0], [0, 0], [0, 0]]
@@ -677,12 +678,12 @@ def by_kernel(kernel: Kernel, unit: int, coef: list[Fraction], beta: list[Fracti
             if len(values) == i:  # of coef, the first
                 values.append([Fraction(end, unit * over) for end in f])
     found = [[Fraction(x, unit * over**2) for x in ends] for (_, over, _), ends in zip(vectors, squares, strict=True)]
-    return Looked(values, *found)
+    return PlaneValues(values, *found)
 
 
-def by_coordinates(points: list[Sparse], plane: list[Fraction], beta: list[Fraction]) -> Looked:
-    """The same, exactly, for a w with coordinates."""
-    (rows, unit), (b, b_unit), (w, w_unit) = whole_rows(points), whole(beta), whole(plane)
+def by_coordinates(points: list[Sparse], plane: list[Fraction], beta: list[Fraction]) -> PlaneValues:
+    """Return the exact values for a w with coordinates."""
+    (rows, unit), (b, b_unit), (w, w_unit) = whole_rows(points), as_integers(beta), as_integers(plane)
     values = [Fraction(sum(w[j] * x for j, x in row.items()), unit * w_unit) for row in rows]
     sums = [0] * len(w)
     for factor, row in zip(b, rows, strict=True):
@@ -691,10 +692,10 @@ def by_coordinates(points: list[Sparse], plane: list[Fraction], beta: list[Fract
     v = [Fraction(x, unit * b_unit) for x in sums]
     vectors = (plane, v, [a - c for a, c in zip(plane, v, strict=True)])
     squares = [[sum((x * x for x in vector), Fraction(0))] * 2 for vector in vectors]
-    return Looked([[value] * 2 for value in values], *squares)
+    return PlaneValues([[value] * 2 for value in values], *squares)
 
 
-def loss(row: Row, t: Fraction) -> Fraction:
+def loss(row: DualRow, t: Fraction) -> Fraction:
     """psi(t)."""
     if t <= 0:
         return Fraction(0)
@@ -703,8 +704,10 @@ def loss(row: Row, t: Fraction) -> Fraction:
     return INFINITE if row.U is None else row.U * (t - row.d * row.U / 2)
 
 
-def both(program: Program, looked: Looked, alpha: list[Fraction], mu: dict[str, Fraction]) -> tuple[Ends, Ends, Ends]:
-    """P, D and P - D; D below everything where alpha is outside of its box or misses an equality.
+def bound_objectives(
+    program: DualProgram, looked: PlaneValues, alpha: list[Fraction], mu: dict[str, Fraction]
+) -> tuple[Ends, Ends, Ends]:
+    """Enclose P, D and P - D; D is -infinity if alpha is outside its box or misses an equality.
 
     By Fenchel and Young, P - D is the sum of |w - v|^2/2, of psi_k(t_k) + d_k a_k^2/2 - a_k t_k for t_k of P and of
     R_g (mu_g - (E_g'a - e_g)/R_g)^2/2: of nothing negative, so that nothing has to cancel that is not known exactly.
@@ -738,10 +741,15 @@ def both(program: Program, looked: Looked, alpha: list[Fraction], mu: dict[str, 
     return P, D, [max(P[0] - D[1], Fraction(0)), min(P[1] - D[0], program.unit * terms)]
 
 
-def several(
-    machine: Any, C: list[Fraction], y: list[int], alpha: list[Fraction], b: list[Fraction], look: Callable[..., Looked]
+def bound_class_objectives(
+    machine: Any,
+    C: list[Fraction],
+    y: list[int],
+    alpha: list[Fraction],
+    b: list[Fraction],
+    look: Callable[..., PlaneValues],
 ) -> tuple[Ends, Ends, Ends]:
-    """P, D and P - D of several classes at once: f_c(x) = <w_c, x> + b_c is to be 1 less than f_y of the own class y.
+    """Enclose P, D and P - D of an all-in-one machine: f_c(x) = <w_c, x> + b_c is to be 1 below f_y of the class y.
 
     P = sum_c |w_c|^2/2 + sum_i C_i J_c(max(0, 1 - f_y(x_i) + f_c(x_i))), D = sum a_ic - sum_c |sum_i B_ic x_i|^2/2 with
     a_iy = 0, B_ic = -a_ic and B_iy = sum_c a_ic. J over the classes c that are not y is the largest, or the sum. D <= P
@@ -780,7 +788,7 @@ def relative(P: Ends, D: Ends, difference: Ends) -> Ends:
 # --- the claims -------------------------------------------------------------------------------------------------------
 
 
-def chosen(machine: Any, rows: list[Sparse], part: list[int]) -> list[Sparse]:
+def select_points(machine: Any, rows: list[Sparse], part: list[int]) -> list[Sparse]:
     """Some of the rows; of a kernel matrix, their columns too."""
     points = [rows[i] for i in part]
     if machine["kernel"]["name"] == "precomputed":
@@ -791,8 +799,8 @@ def chosen(machine: Any, rows: list[Sparse], part: list[int]) -> list[Sparse]:
     return points
 
 
-def met(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, str]]:
-    """Whether convex weights u of the one class and v of the other give one point, sum u_i x_i = sum v_j x_j."""
+def iter_hull_verdicts(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, str]]:
+    """Check whether convex weights u of one class and v of the other give one point, sum u_i x_i = sum v_j x_j."""
     weights = [(i, 1 if side == "u" else -1, Fraction(p, q)) for side in "uv" for i, p, q in proof["hulls"][side]]
     takes_part = proof["machine"].get("weights", [1] * len(rows))
     own = all(w > 0 and y[i] == sign and takes_part[i] > 0 for i, sign, w in weights)
@@ -801,19 +809,21 @@ def met(proof: Any, rows: list[Sparse], y: list[float]) -> Iterator[tuple[str, s
         "the weights of rows of either class are positive and add up to 1, exactly",
         "confirmed" if own and ones else "REFUTED",
     )
-    kernel, unit = kernel_of(proof["machine"]["kernel"], chosen(proof["machine"], rows, [i for i, _, _ in weights]))
+    kernel, unit = kernel_of(
+        proof["machine"]["kernel"], select_points(proof["machine"], rows, [i for i, _, _ in weights])
+    )
     apart = by_kernel(kernel, unit, [sign * w for _, sign, w in weights], [Fraction(0)] * len(weights)).w
     said = "confirmed" if own and ones and apart == [0, 0] else "REFUTED"
     yield "both make the same point, so that no hyperplane separates the classes", said
 
 
-def judged(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterator[tuple[str, str]]:
-    """Each claim in words, and what becomes of it."""
+def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterator[tuple[str, str]]:
+    """Yield each claim in words, and its verdict."""
     machine, held = proof["machine"], proof["plane"]
     s = [Fraction(weight) for weight in machine.get("weights", [1] * len(rows))]
     part = [i for i, weight in enumerate(s) if weight]
     need(part, "no row has a weight")
-    points = chosen(machine, rows, part)
+    points = select_points(machine, rows, part)
     points += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
     kernel, unit = kernel_of(machine["kernel"], points)
     unit_of_alpha = Fraction(2) ** proof["alpha"]["exponent"]
@@ -822,7 +832,7 @@ def judged(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterat
         need(alpha[k] == 0, "alpha has two numbers for one row")
         alpha[k] = Fraction(p, q)
 
-    def look(plane: Any, half: Fraction, beta: list[Fraction]) -> Looked:
+    def look(plane: Any, half: Fraction, beta: list[Fraction]) -> PlaneValues:
         w = [Fraction(x) * half for x in plane]
         return by_kernel(kernel, unit, w, beta) if "coef" in held else by_coordinates(points, w, beta)
 
@@ -830,7 +840,7 @@ def judged(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterat
         C, b = prices(machine["parameters"], [s[i] for i in part], part), [Fraction(x) for x in held["b"]]
         planes = held["coef" if "coef" in held else "w"]
         need(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
-        found = several(
+        found = bound_class_objectives(
             machine, C, [int(y[i]) for i in part], alpha, b, lambda c, beta: look(planes[c], Fraction(1), beta)
         )
         yield from verdicts(proof, lambda _: found, lambda _: False, tol)
@@ -838,7 +848,7 @@ def judged(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterat
     own = [kernel(i, i) for i in range(len(part))] if machine["name"] == "SVDD" else []
     need(all(low == high for low, high in own), "no SVDD is known where K(x, x) is irrational")
     diagonal = [Fraction(low, unit) for low, _ in own]
-    program = stated(machine, [Fraction(y[i]) for i in part], [s[i] for i in part], part, diagonal)
+    program = build_dual(machine, [Fraction(y[i]) for i in part], [s[i] for i in part], part, diagonal)
     need(len(alpha) == len(program.rows) > 0, f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows")
     if machine["name"] == "NuSVM" and -program.e["rho"] != machine["parameters"]["nu"]:
         yield f"nu is its largest value, which is nearest to {float(-program.e['rho'])!r}", "read as"
@@ -866,7 +876,7 @@ def judged(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterat
         rows = [row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(program.rows)]
         other = {"b": Fraction(*claim["b"])} if "b" in claim else {}
         need({*other} <= {*mu}, "there is no b")
-        return both(program._replace(rows=rows), looked, alpha, mu | other)
+        return bound_objectives(program._replace(rows=rows), looked, alpha, mu | other)
 
     def near(claim: Any) -> bool:
         largest = max(abs(end) for ends in looked.values for end in ends)
@@ -886,7 +896,7 @@ def judged(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterat
 def verdicts(
     proof: Any, sides: Callable[[Any], tuple[Ends, Ends, Ends]], near: Callable[[Any], bool], tol: float
 ) -> Iterator[tuple[str, str]]:
-    """What becomes of each claim, and whether they are enough: alpha is feasible, and the gap known and within `tol`.
+    """Yield the verdict of each claim, and whether they suffice: alpha is feasible, and the gap at most `tol`.
 
     The gap may be of other numbers b or levels where these are `near`, because floats hardly ever keep rows exactly.
     """
@@ -942,8 +952,8 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
     return text, "confirmed" if high <= bound else "REFUTED" if low > bound else "open"
 
 
-def introduced(proof: Any, n: int) -> str:
-    """What the claims are about: the machine."""
+def describe_machine(proof: Any, n: int) -> str:
+    """Describe the machine that the claims are about."""
     machine = proof["machine"]
     about = {**machine["parameters"], "kernel": machine["kernel"]["name"]}
     about |= {key: value for key, value in machine["kernel"].items() if key != "name"}
@@ -956,8 +966,8 @@ def introduced(proof: Any, n: int) -> str:
     return f"{machine['name']}, {', '.join(words)}"
 
 
-def reading(proof: Any, target: str | None, kind: str) -> str:
-    """How the data were read."""
+def describe_reading(proof: Any, target: str | None, kind: str) -> str:
+    """Describe how the data were read."""
     machine, how, of = proof["machine"], proof["file"], MACHINES[proof["machine"]["name"]][0]
     words = [kind]
     for name, kinds, *rest in how.get("columns", ()):
@@ -966,15 +976,15 @@ def reading(proof: Any, target: str | None, kind: str) -> str:
         way += ", rare ones as one" if "rare" in more else ""
         fill: Any = more.get("fill")
         fill = str(datetime.date.fromordinal(int(fill))) if "date" in more and REAL.ok(fill) else fill
-        way += f", {quoted(fill)} where it is missing" if "fill" in more else ""
-        words.append(quoted(name) + way)
+        way += f", {quote(fill)} where it is missing" if "fill" in more else ""
+        words.append(quote(name) + way)
     words += ["standardised"] if "scale" in how else []
     words += ["without rows where something is missing"] if "drop_missing" in how else []
     target = None if of == "nothing" or kind == "libsvm" else target or how.get("target")
-    words += [f"target {quoted(target)}"] if target else []
+    words += [f"target {quote(target)}"] if target else []
     labels = how.get("labels") or machine.get("classes") or ()
     places = ("-1", "+1") if of == "one of two" else map(str, range(len(labels)))
-    words += [f"{'all others' if x is None else quoted(x)} as {c}" for x, c in zip(labels, places, strict=True)]
+    words += [f"{'all others' if x is None else quote(x)} as {c}" for x, c in zip(labels, places, strict=True)]
     return ", ".join(words)
 
 
@@ -983,7 +993,7 @@ def claims_of(
 ) -> Iterator[tuple[str, str]]:
     """The seal, the data and then each claim, and what becomes of it: of what follows a refutation here, nothing."""
     need(AT_LEAST_0.ok(tol), "that is no tolerance")
-    proof = opened(proof_file)
+    proof = open_proof(proof_file)
     yield "the proof file is as it was written, to the last byte", "REFUTED" if proof is None else "confirmed"
     if proof is None:
         return
@@ -994,9 +1004,9 @@ def claims_of(
         if not true:
             return
     rows, y, kind = samples(content, how, target, machine)
-    yield reading(proof, target, kind), "read as"
+    yield describe_reading(proof, target, kind), "read as"
     gone = sorted({*without})
-    rows, y = others(rows, y, gone, machine)
+    rows, y = leave_out(rows, y, gone, machine)
     which = f"its other {len(rows)} rows, without {row_names(gone)}," if gone else f"its {len(rows)} rows"
     true = (len(rows), digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
     yield f"the values of {which} are those that the proof is about", "confirmed" if true else "REFUTED"
@@ -1004,12 +1014,12 @@ def claims_of(
         return
     if gone:
         yield f"{row_names(gone)} of the data, counted from 0, have no part in what follows", "confirmed"
-    yield introduced(proof, len(rows)), "claimed of"
-    yield from met(proof, rows, y) if "hulls" in proof else judged(proof, rows, y, tol)
+    yield describe_machine(proof, len(rows)), "claimed of"
+    yield from iter_hull_verdicts(proof, rows, y) if "hulls" in proof else iter_claim_verdicts(proof, rows, y, tol)
     if machine["kernel"]["name"] in ("precomputed", "sigmoid") or machine["kernel"].get("coef0", 0) < 0:
         yield "the kernel matrix is positive semidefinite: without that D may be above P", "assumed"
     for text in proof["assumptions"]:
-        yield f"in the words of the file: {quoted(text)}", "assumed"
+        yield f"in the words of the file: {quote(text)}", "assumed"
 
 
 def check(

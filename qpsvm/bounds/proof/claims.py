@@ -1,4 +1,4 @@
-"""What is proven, said in sentences: from bounds to a `Proof`, whatever the machine.
+"""State what is proven in sentences: from bounds to a `Proof`, for every machine.
 
 Weak duality, P ≥ D for any two feasible points: of the kernel that is needed only that, and it may be lacking a bit.
 
@@ -25,20 +25,20 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import above, below, sum_of
+from qpsvm.base.arrays.formatting import format_lower_bound, format_upper_bound
+from qpsvm.base.arrays.rationals import round_down, round_up, sum_floats
 from qpsvm.base.arrays.rounding import FEW, TINY, UNDERFLOW, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.words import at_least, at_most
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import Feasible, feasible
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict
-from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
+from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
 from qpsvm.bounds.proof.terms import IN, GapBounds, violations
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ProofRequest:
     """What is to be proven.
 
     program, space, held: The machine, its points, and the numbers.
@@ -73,7 +73,7 @@ class Duality:
     assumptions: tuple[str, ...] = ()
 
 
-def weak_duality(program: ExactDual, space: Space, held: Primal, found: ExactValues | Measured) -> Duality:
+def weak_duality(program: ExactDual, space: Space, held: Primal, found: ExactValues | SpaceMeasurement) -> Duality:
     """(LACK.1) to (LACK.5) for the points of a program, and the w in a user's hands."""
     total = total_of_beta(program)
     known = space.definiteness(total is not None)
@@ -82,21 +82,21 @@ def weak_duality(program: ExactDual, space: Space, held: Primal, found: ExactVal
     where = "" if known.offset is None else " where 1ᵀβ is what the intercept makes it"
     if known.sigma == 0.0 and known.offset is None:
         return Duality(claims=(Claim("kernel", "proven", "the kernel matrix is positive semidefinite", 0.0),))
-    off = 0.0 if known.offset is None or total is None else above(abs(sum_of(_coef(held)) - total))
-    lost = _lost(program, held, known, off) if program.classes == 1 else math.inf
+    off = 0.0 if known.offset is None or total is None else round_up(abs(sum_floats(_coef(held)) - total))
+    lost = _bound_loss(program, held, known, off) if program.classes == 1 else math.inf
     if not math.isfinite(lost):
         lost = _lost_to_bends(program, held, known, off, found)
     if not math.isfinite(lost):
         known_so_far = (
-            f": that is proven with {at_most(known.sigma)} added to its diagonal{where}"
+            f": that is proven with {format_upper_bound(known.sigma)} added to its diagonal{where}"
             if known.sigma < math.inf
             else ""
         )
         return Duality(assumptions=(f"the kernel matrix is positive semidefinite{known_so_far}",))
-    lacking = f" but for {at_most(known.sigma)} on its diagonal" if known.sigma else ""
+    lacking = f" but for {format_upper_bound(known.sigma)} on its diagonal" if known.sigma else ""
     text = (
         f"the kernel matrix is positive semidefinite{where}{lacking}: no other α has a dual objective more than "
-        f"{at_most(above(Fraction(lost) * program.unit))} above P, which the gap counts"
+        f"{format_upper_bound(round_up(Fraction(lost) * program.unit))} above P, which the gap counts"
     )
     return Duality(lost, (Claim("kernel", "proven", text, known.sigma),))
 
@@ -113,7 +113,7 @@ def total_of_beta(program: ExactDual) -> Fraction | None:
 
 
 def _coef(held: Primal) -> FloatArray:
-    """Of k classes at all pairs of a sample and a class, (n k,)."""
+    """Return the coefficients at all pairs of a sample and a class, (n k,)."""
     assert held.coef is not None
     return held.coef.ravel()
 
@@ -122,8 +122,8 @@ def _rows(program: ExactDual) -> IntArray:
     return np.arange(program.m) if program.rows is None else program.rows
 
 
-def _lost(program: ExactDual, held: Primal, known: Definiteness, off: float) -> float:
-    """(LACK.2) by (LACK.3); infinite where nothing bounds α."""
+def _bound_loss(program: ExactDual, held: Primal, known: Definiteness, off: float) -> float:
+    """Bound (LACK.2) by (LACK.3); infinite if α is unbounded."""
     penalty, coef = program.upper.bounds[1], _coef(held)
     if not np.isfinite(penalty).all() or not math.isfinite(known.sigma):
         return math.inf
@@ -143,7 +143,7 @@ def _lost(program: ExactDual, held: Primal, known: Definiteness, off: float) -> 
 
 
 def _lost_to_bends(
-    program: ExactDual, held: Primal, known: Definiteness, off: float, found: ExactValues | Measured
+    program: ExactDual, held: Primal, known: Definiteness, off: float, found: ExactValues | SpaceMeasurement
 ) -> float:
     """(LACK.2) by (LACK.4); infinite where some row does not bend, or not enough."""
     bend, rows = program.curvature.bounds, _rows(program)
@@ -165,18 +165,18 @@ def _lost_to_bends(
     return lost if math.isfinite(lost) else math.inf
 
 
-def _values(found: ExactValues | Measured) -> Values:
+def _values(found: ExactValues | SpaceMeasurement) -> PointValues:
     """⟨w, φ⟩ at all points in floats."""
-    if isinstance(found, Measured):
+    if isinstance(found, SpaceMeasurement):
         return found.values
-    low, high = (np.array([end(pair[k]) for pair in found.values]) for k, end in ((0, below), (1, above)))
-    return Values(low, np.zeros(len(low)), (high - low) * FEW + UNDERFLOW)
+    low, high = (np.array([end(pair[k]) for pair in found.values]) for k, end in ((0, round_down), (1, round_up)))
+    return PointValues(low, np.zeros(len(low)), (high - low) * FEW + UNDERFLOW)
 
 
-def concluded(
-    asked: Asked, point: Feasible, found: GapBounds, remains: float, others: Sequence[Claim], kernel: Duality
+def build_proof(
+    asked: ProofRequest, point: Feasible, found: GapBounds, remains: float, others: Sequence[Claim], kernel: Duality
 ) -> Proof:
-    """The theorem, with what else is claimed: what remains of the gap with other intercepts, or wider bounds."""
+    """Build the proof, with further claims: the gap that remains with other intercepts, or wider bounds."""
     unit = float(asked.program.unit)
     return Proof(
         title=asked.title, gap=found.gap, least_gap=found.least_gap,
@@ -192,27 +192,32 @@ def _times(unit: float, value: float, up: bool) -> float:
     if unit == 1.0 or not math.isfinite(value):
         return value
     exact = Fraction(unit) * Fraction(value)
-    return above(exact) if up else below(exact)
+    return round_up(exact) if up else round_down(exact)
 
 
-def _within(point: Feasible, alpha: FloatArray) -> float:
-    """How far the point is from an α, in its worst row, from above."""
+def _bound_distance(point: Feasible, alpha: FloatArray) -> float:
+    """Bound the distance of the point from an α, in its worst row."""
     near = math.nextafter(float(np.abs(point.alpha - alpha).max(initial=0.0)), math.inf)
     near = 0.0 if np.array_equal(point.alpha, alpha) else near
-    return max(near, *(above(abs(v - Fraction(float(alpha[k])))) for k, v in point.carriers.items()), 0.0)
+    return max(near, *(round_up(abs(v - Fraction(float(alpha[k])))) for k, v in point.carriers.items()), 0.0)
 
 
-def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
+def _claims(asked: ProofRequest, point: Feasible, found: GapBounds) -> list[Claim]:
     """The sentences."""
-    near, unit = _within(point, asked.alpha), float(asked.program.unit)
+    near, unit = _bound_distance(point, asked.alpha), float(asked.program.unit)
     primal, dual = _times(unit, found.primal[1], up=True), _times(unit, found.dual[0], up=False)
     count = len(point.carriers)
     beside = "" if not count else " but for one fraction" if count == 1 else f" but for {count} fractions"
     claims = [
-        Claim("feasible", "proven", f"α keeps {asked.program.kept} exactly, as integers times 2^{point.exponent}"
-              f"{beside}; it is within {at_most(near, 2)} of the one that was given", near),
+        Claim(
+            "feasible",
+            "proven",
+            f"α keeps {asked.program.constraints_text} exactly, as integers times 2^{point.exponent}"
+            f"{beside}; it is within {format_upper_bound(near, 2)} of the one that was given",
+            near,
+        ),
         Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
-    ]  # fmt: skip
+    ]
     said = "" if asked.tol is None else f"the relative gap is at most the tolerance, {asked.tol:g}"
     if not math.isfinite(found.difference[1]):
         why = "some row that must reach its margin may violate it"
@@ -221,7 +226,9 @@ def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
     claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
     how = "is, rounded up," if found.exactly else "is at most"
     known: Verdict = "proven" if math.isfinite(found.gap) else "open"
-    claims.append(Claim("gap", known, f"the relative gap of these numbers {how} {at_most(found.gap)}", found.gap))
+    claims.append(
+        Claim("gap", known, f"the relative gap of these numbers {how} {format_upper_bound(found.gap)}", found.gap)
+    )
     vanished = dual < 0.0 and abs(primal) <= TINY  # as that of w = 0, b = 0, ρ = 0 is, with what underflows counted
     if vanished:
         claims.append(Claim("nothing", "proven", f"the optimal value is between {dual!r} and {primal!r}: no gap "
@@ -234,13 +241,13 @@ def _claims(asked: Asked, point: Feasible, found: GapBounds) -> list[Claim]:
                 f"{said}: the objective of these numbers is next to 0, and nothing is relative to that",
             )
         elif verdict == "refuted":
-            said += f": it is at least {at_least(found.least_gap)}"
+            said += f": it is at least {format_lower_bound(found.least_gap)}"
         claims.append(Claim("optimal", verdict, said, asked.tol))
     return claims
 
 
-def nothing(asked: Asked, why: str) -> Proof:
-    """A proof of nothing."""
+def build_empty_proof(asked: ProofRequest, why: str) -> Proof:
+    """Build a proof of nothing."""
     return Proof(
         title=asked.title, gap=math.inf, least_gap=0.0, primal=math.inf, dual=-math.inf, difference=math.inf,
         alpha=asked.alpha, exactly=False, claims=(Claim("feasible", "open", why),), remains=math.inf,

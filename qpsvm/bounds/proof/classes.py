@@ -7,7 +7,7 @@
     (CLASSES.3)  E_c = Aᵀ over the points of class c:  each b_c is an intercept, free (E_cᵀα = 0) or penalised (R = 1)
     (CLASSES.4)  U = C_i: of each row, or where the slack is shared of the sum over the rows of a sample, (BOUND.5)
 
-`bounds.all_in_one_repair` finds a feasible α. Here it is looked at once more, so that no proof depends on how it is
+`bounds.all_in_one_repair` finds a feasible α. Here it is checked again, so that no proof depends on how it is
 found.
 """
 
@@ -20,15 +20,15 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import constant, floats, products, sum_below
-from qpsvm.base.arrays.frozen import common_value, repeated
+from qpsvm.base.arrays.frozen import find_common_value, repeat_value
+from qpsvm.base.arrays.rationals import from_constant, from_floats, multiply_exactly, sum_rounded_down
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds import all_in_one_repair
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
-from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, missing
+from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, compute_residual
 from qpsvm.bounds.proof.kernels.definite import Definiteness
-from qpsvm.bounds.proof.spaces import Between, ExactValues, Measured, Space, Values
+from qpsvm.bounds.proof.spaces import Between, ExactValues, PointValues, Space, SpaceMeasurement
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.space.kernels.gram import Intercept
 
@@ -50,51 +50,58 @@ def of_classes(
         ExactGroup(f"b_{j}", mix @ (c == j).astype(np.float64), ridge=ridge, formula=formula)
         for j in range(k if intercept else 0)
     )
-    penalty = products(_repeated(C, k), _repeated(weight, k))
+    penalty = multiply_exactly(_repeat(C, k), _repeat(weight, k))
     return ExactDual(
-        repeated(1.0, n * k), floats(rival.astype(np.float64)), penalty, constant(0.0, n * k), groups, n * k, mix=mix,
-        classes=k, shared=shared,
-    )  # fmt: skip
+        repeat_value(1.0, n * k),
+        from_floats(rival.astype(np.float64)),
+        penalty,
+        from_constant(0.0, n * k),
+        groups,
+        n * k,
+        mix=mix,
+        classes=k,
+        shared=shared,
+    )
 
 
-def _repeated(values: FloatArray, k: int) -> FloatArray:
-    """Each of the numbers k times: (n k,)."""
-    one = common_value(values)
-    return np.repeat(values, k) if one is None else repeated(one, k * len(values))
+def _repeat(values: FloatArray, k: int) -> FloatArray:
+    """Repeat each number k times: (n k,)."""
+    one = find_common_value(values)
+    return np.repeat(values, k) if one is None else repeat_value(one, k * len(values))
 
 
 def feasible_of_classes(program: ExactDual, alpha: FloatArray) -> Feasible | None:
-    """As `feasible`, of (CLASSES.4): α, (n k,), or a feasible one near it; None where none was found that is."""
-    point = _kept(program, alpha)
-    return _kept(program, _repaired(program, alpha)) if point is None else point
+    """Return `feasible` of (CLASSES.4): α, (n k,), or a feasible one near it; None if none was found."""
+    point = _check_feasible(program, alpha)
+    return _check_feasible(program, _repair(program, alpha)) if point is None else point
 
 
-def _repaired(program: ExactDual, alpha: FloatArray) -> FloatArray:
+def _repair(program: ExactDual, alpha: FloatArray) -> FloatArray:
     k, ridges = program.classes, [group.ridge for group in program.groups]
     intercept: Intercept = None if not ridges else "penalised" if ridges[0] else "free"
-    label, upper = program.level.high.reshape(-1, k).argmin(axis=1), _under(program)[::k]
+    label, upper = program.level.high.reshape(-1, k).argmin(axis=1), _round_upper_down(program)[::k]
     dual = AllInOneDual(label, k, upper, 1.0, program.shared, intercept)
     return all_in_one_repair.feasible(dual, alpha.reshape(-1, k)).ravel()
 
 
-def _under(program: ExactDual) -> FloatArray:
-    """Floats that are not above U: (n k,)."""
+def _round_upper_down(program: ExactDual) -> FloatArray:
+    """Return floats that are not above U: (n k,)."""
     return np.maximum(program.upper.bounds[0], 0.0)
 
 
-def _kept(program: ExactDual, alpha: FloatArray) -> Feasible | None:
-    """α, or None where it does not keep (CLASSES.2) to (CLASSES.4) exactly."""
+def _check_feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
+    """Return α as a feasible point, or None if it violates (CLASSES.2) to (CLASSES.4)."""
     largest = float(alpha.max(initial=0.0))
     if not (largest < LARGEST_ALPHA and (alpha >= 0.0).all() and not alpha[program.level.high == 0.0].any()):
         return None
     point, width = Feasible(program, alpha, {}), program.width
     sums = alpha.reshape(-1, width).sum(axis=1) * (1.0 + gamma(width + 1))
-    for block in np.flatnonzero(sums > _under(program)[::width]).tolist():  # in floats these may be too much
+    for block in np.flatnonzero(sums > _round_upper_down(program)[::width]).tolist():  # in floats these may be too much
         first = block * width
-        U = program.upper.finite(first)
+        U = program.upper.get_finite(first)
         if U is not None and sum(point[row] for row in range(first, first + width)) > U:
             return None
-    return None if any(missing(group, point) for group in program.groups if not group.ridge) else point
+    return None if any(compute_residual(group, point) for group in program.groups if not group.ridge) else point
 
 
 class ClassesSpace(Space):
@@ -104,70 +111,72 @@ class ClassesSpace(Space):
         self.space, self.k = space, k
         self.n, self.assumptions = space.n * k, space.assumptions
 
-    def _each(self, held: Primal) -> list[Primal]:
-        """The numbers of each class."""
+    def _split_by_class(self, held: Primal) -> list[Primal]:
+        """Return the numbers of each class."""
         if held.w is not None:
             return [Primal(w, None) for w in held.w]
         assert held.coef is not None
         return [Primal(None, np.ascontiguousarray(column)) for column in held.coef.T]
 
-    def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
-        """One look at the samples for each class."""
-        found = [self.space.measured(*each) for each in self._betas(held, beta, beta_radius)]
+    def measure(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
+        """Evaluate all samples once for each class."""
+        found = [self.space.measure(*each) for each in self._betas(held, beta, beta_radius)]
         high, low, radius = (
             np.column_stack([getattr(part.values, name) for part in found]).ravel()
             for name in ("high", "low", "radius")
         )
         own = [part.own_half for part in found if part.own_half is not None]
-        return Measured(
-            Values(high, low, radius), _length([part.apart for part in found]),
+        return SpaceMeasurement(
+            PointValues(high, low, radius), _length([part.apart for part in found]),
             _sum([part.half_square for part in found]), _sum(own) if len(own) == self.k else None,
-            sum_below(*(part.half_apart_low for part in found)),
+            sum_rounded_down(*(part.half_apart_low for part in found)),
         )  # fmt: skip
 
     def _betas(self, held: Primal, *betas: FloatArray) -> list[tuple[Primal, FloatArray, FloatArray]]:
         columns = [np.ascontiguousarray(beta.reshape(-1, self.k).T) for beta in betas]
-        return list(zip(self._each(held), *columns, strict=True))
+        return list(zip(self._split_by_class(held), *columns, strict=True))
 
-    def sharpened(self, held: Primal, points: IntArray) -> Values | None:
-        """The points of each class after those of the others."""
+    def refine_values(self, held: Primal, points: IntArray) -> PointValues | None:
+        """Evaluate the points of each class in double-double."""
         found = np.empty((3, len(points)))
-        for c, part in enumerate(self._each(held)):
+        for c, part in enumerate(self._split_by_class(held)):
             at = np.flatnonzero(points % self.k == c)
-            values = self.space.sharpened(part, points[at] // self.k)
+            values = self.space.refine_values(part, points[at] // self.k)
             if values is None:
                 return None
             found[:, at] = values.high, values.low, values.radius
-        return Values(*found)
+        return PointValues(*found)
 
-    def sharpened_apart(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
-        """That of all classes, if it is to be had for each."""
-        found = [self.space.sharpened_apart(*each) for each in self._betas(held, beta, beta_radius)]
+    def refine_distance(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """Combine the distances of all classes; None if one is missing."""
+        found = [self.space.refine_distance(*each) for each in self._betas(held, beta, beta_radius)]
         return None if None in found else _length([part for part in found if part is not None])
 
     def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
-        """Those of every class, where they are had for so many multiplications in all."""
+        """Return the exact values of every class, if they take about `most` multiplications in all."""
         found = []
-        for c, part in enumerate(self._each(held)):
+        for c, part in enumerate(self._split_by_class(held)):
             one = self.space.exact(part, beta[c :: self.k], most / self.k)
             if one is None:
                 return None
             found.append(one)
         values = [value for row in zip(*(part.values for part in found), strict=True) for value in row]
-        return ExactValues(values, _added([part.square for part in found]), _added([part.own_square for part in found]))
+        return ExactValues(
+            values, _add_intervals([part.square for part in found]), _add_intervals([part.own_square for part in found])
+        )
 
     def definiteness(self, plane: bool) -> Definiteness:
-        """That of the space: K once for each class has the eigenvalues of K."""
+        """Return the definiteness of the base space: K repeated for each class has the eigenvalues of K."""
         return self.space.definiteness(plane)
 
 
-def _added(parts: Sequence[Between]) -> Between:
+def _add_intervals(parts: Sequence[Between]) -> Between:
     return sum((low for low, _ in parts), Fraction(0)), sum((high for _, high in parts), Fraction(0))
 
 
 def _sum(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """The sum of numbers that are each between two."""
-    return sum_below(*(low for low, _ in parts)), -sum_below(*(-high for _, high in parts))
+    return sum_rounded_down(*(low for low, _ in parts)), -sum_rounded_down(*(-high for _, high in parts))
 
 
 def _length(parts: Sequence[float]) -> float:

@@ -13,9 +13,9 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import Exactly
+from qpsvm.base.arrays.formatting import build_repr
+from qpsvm.base.arrays.rationals import RationalVector
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.words import outline
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +37,7 @@ class ExactGroup:
     entries: Mapping[int, Fraction] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return outline("ExactGroup", **vars(self))
+        return build_repr("ExactGroup", **vars(self))
 
     def entry(self, k: int) -> Fraction:
         """E_kg itself."""
@@ -61,9 +61,9 @@ class ExactDual:
     """
 
     sign: FloatArray
-    level: Exactly
-    upper: Exactly
-    curvature: Exactly
+    level: RationalVector
+    upper: RationalVector
+    curvature: RationalVector
     groups: tuple[ExactGroup, ...]
     n: int
     rows: IntArray | None = None
@@ -74,7 +74,7 @@ class ExactDual:
     shared: bool = False
 
     def __repr__(self) -> str:
-        return outline("ExactDual", **vars(self))
+        return build_repr("ExactDual", **vars(self))
 
     @property
     def m(self) -> int:
@@ -87,8 +87,8 @@ class ExactDual:
         return self.classes if self.shared else 1
 
     @property
-    def kept(self) -> str:
-        """What a feasible α keeps, in words."""
+    def constraints_text(self) -> str:
+        """Constraints of a feasible α, in words."""
         equalities = [group.formula or group.multiplier for group in self.groups if not group.ridge]
         box = "its bounds, α_ic ≥ 0 and Σ_c α_ic ≤ C_i," if self.shared else "its box"
         return " and ".join(dict.fromkeys([box, *equalities]))
@@ -102,9 +102,9 @@ class ExactDual:
         parts = zip(self.mix.indices[some].tolist(), self.mix.data[some].tolist(), strict=True)
         return [(i, sign * Fraction(a)) for i, a in parts]
 
-    def hard(self) -> Any:
-        """Rows that nothing may violate, a mask (m,): U = ∞ and δ = 0."""
-        return self.upper.infinite & (self.curvature.bounds[1] == 0.0)
+    def find_hard_rows(self) -> Any:
+        """Return the rows that may not be violated, a mask (m,): U = ∞ and δ = 0."""
+        return self.upper.infinite_mask & (self.curvature.bounds[1] == 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,4 +121,4 @@ class Primal:
     multipliers: Mapping[str, Fraction] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return outline("Primal", **vars(self))
+        return build_repr("Primal", **vars(self))

@@ -23,8 +23,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.exactly import sum_of
-from qpsvm.base.arrays.frozen import remembered, repeated
+from qpsvm.base.arrays.frozen import cached, repeat_value
+from qpsvm.base.arrays.rationals import sum_floats
 from qpsvm.base.arrays.rounding import HUGE, TINY, UNDERFLOW, UNIT, gamma, two_product
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
@@ -51,7 +51,7 @@ class Feasible:
         """α_k itself."""
         return self.carriers[k] if k in self.carriers else Fraction(float(self.alpha[k]))
 
-    @remembered
+    @cached
     def exponent(self) -> int:
         """The largest e such that all α but the carriers are multiples of 2^e."""
         kept = self.alpha.copy()
@@ -76,7 +76,7 @@ class Feasible:
     @property
     def total(self) -> Fraction:
         """Σα itself."""
-        return missing(ExactGroup("", repeated(1.0, self.program.m)), self)
+        return compute_residual(ExactGroup("", repeat_value(1.0, self.program.m)), self)
 
     def beta(self) -> tuple[FloatArray, FloatArray]:
         """β of (DUAL.5) at the points, and its radii: (n,) each."""
@@ -126,16 +126,16 @@ def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
         a[over] = sure[over]
     point = Feasible(program, a, carriers)
     equalities = [group for group in program.groups if group.ridge == 0]
-    surplus = [missing(group, point) for group in equalities]
+    surplus = [compute_residual(group, point) for group in equalities]
     if not any(surplus):
         return point
     parts, a, carriers = _parts(equalities, surplus), a.copy(), {**carriers}
-    kept = parts is not None and all(_taken(program, a, carriers, *part) for part in parts)
+    kept = parts is not None and all(_take_surplus(program, a, carriers, *part) for part in parts)
     return Feasible(program, a, carriers) if kept else None
 
 
-def missing(group: ExactGroup, found: Feasible) -> Fraction:
-    """E_gᵀα − e_g, exactly."""
+def compute_residual(group: ExactGroup, found: Feasible) -> Fraction:
+    """Return E_gᵀα − e_g, exactly."""
     beside = {*found.carriers, *group.entries}
     alpha = found.alpha.copy()
     alpha[list(beside)] = 0.0
@@ -146,13 +146,13 @@ def _dot(column: FloatArray, alpha: FloatArray) -> Fraction:
     """Σ c_k α_k without rounding: (m,) each."""
     sizes = np.abs(column)
     if ((sizes == 1.0) | (sizes == 0.0)).all():
-        return sum_of(column * alpha)
+        return sum_floats(column * alpha)
     with np.errstate(over="ignore", invalid="ignore"):
         high, low = two_product(np.ascontiguousarray(column), alpha)
         safe = (np.abs(high) > TINY) & (sizes < HUGE) & np.isfinite(high)  # (ROUND.3)
     rest = np.flatnonzero(~safe & (column != 0.0) & (alpha != 0.0)).tolist()
     own = sum((Fraction(float(column[k])) * Fraction(float(alpha[k])) for k in rest), Fraction(0))
-    return own + sum_of(np.where(safe, high, 0.0)) + sum_of(np.where(safe, low, 0.0))
+    return own + sum_floats(np.where(safe, high, 0.0)) + sum_floats(np.where(safe, low, 0.0))
 
 
 def _parts(
@@ -183,7 +183,7 @@ def _parts(
     return [(ones, same, x), (ones, (second == E).all(axis=1), z)]
 
 
-def _taken(
+def _take_surplus(
     program: ExactDual,
     a: FloatArray,
     carriers: dict[int, Fraction],
@@ -191,13 +191,13 @@ def _taken(
     mask: NDArray[np.bool_],
     surplus: Fraction,
 ) -> bool:
-    """Take Σ column·α over the rows of a mask down by the surplus, (FEAS.3) in place; whether there was room."""
+    """Reduce Σ column·α over the rows of a mask by the surplus, (FEAS.3) in place; return whether there was room."""
     if surplus == 0:
         return True
     for k in _askable(program, a, column, mask, surplus):
         value, factor = carriers.get(k, Fraction(float(a[k]))), Fraction(float(column[k]))
         wanted = value - surplus / factor
-        U = program.upper.finite(k)
+        U = program.upper.get_finite(k)
         moved = max(wanted if U is None else min(wanted, U), Fraction(0))
         if moved > LARGEST_ALPHA:
             return False

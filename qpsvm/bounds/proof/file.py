@@ -19,7 +19,7 @@
 
 It is JSON, a fact a line, and nothing else is in it: the tables of `bounds/proof/checker.py` say what each machine,
 kernel and claim has. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all
-bytes before the word "seal" with its quotation mark. The checker reads all this, alone, and computes it anew.
+bytes before the word "seal" with its quotation mark. The checker reads all this, alone, and computes it again.
 
 The data are known by their *values*: the SHA-256 of IEEE doubles, the least significant byte first, of each row in turn
 how many of its numbers are not 0, then the place (from 0) and the value of each of these, and at last the target (−1 or
@@ -40,12 +40,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import as_integers
+from qpsvm.base.arrays.formatting import build_repr
+from qpsvm.base.arrays.rationals import as_integers
 from qpsvm.base.arrays.rounding import IN_CACHE, UNDERFLOW, UNIT
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.arrays.words import outline
+from qpsvm.base.atomic_files import as_path_text, open_output
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
-from qpsvm.base.writing import text_of, written
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof.feasible import Feasible
 from qpsvm.data.rows import RowSource
@@ -76,7 +76,7 @@ class Recorded:
     why_not: str = ""
 
     def __repr__(self) -> str:
-        return outline("Recorded", **vars(self))
+        return build_repr("Recorded", **vars(self))
 
 
 def save(
@@ -95,7 +95,7 @@ def save(
     about: dict[str, Any] = {"rows": found.X.n, "values": values}
     how: dict[str, Any] = dict(reading or {})
     if data is not None:
-        name = text_of(data)
+        name = as_path_text(data)
         how = {**_bytes_of(name), **(reading or ({} if target is None else {"target": target}))}
         if reading is None:
             _check_samples(name, how, found, values)
@@ -106,10 +106,10 @@ def save(
     content = body.encode()
     content += checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n'
     try:
-        checker.understood(content)
+        checker.parse_proof(content)
     except (checker.UnusableError, ValueError) as error:
         raise UnsupportedError(f"no proof file: the checker could not use it, for {error}") from error
-    with written(path) as file:
+    with open_output(path) as file:
         file.write(content)
 
 
@@ -152,7 +152,7 @@ def _alpha(point: Feasible) -> dict[str, Any]:
 
 
 def _claims(proof: Any, machine: str) -> list[dict[str, Any]]:
-    """What is proven, as numbers: a checker has words of its own."""
+    """Return what is proven, as numbers: a checker has its own wording."""
     if "point" not in proof.record:
         return [{"claim": "the hulls meet"}]
     found: list[dict[str, Any]] = []
@@ -188,7 +188,7 @@ def digest(X: RowSource, target: FloatArray) -> str:
 
 
 def _tiles(X: RowSource) -> Iterator[tuple[slice, sp.csr_array]]:
-    """All rows in order, some at a time, without zeros."""
+    """Yield all rows in order, a block at a time, without zeros."""
     for block in X.blocks():
         step = max(IN_CACHE // max(block.d, 1), 1) if not X.is_sparse else IN_CACHE
         for start in range(0, block.n, step):
@@ -223,7 +223,7 @@ def _bytes_of(name: str) -> dict[str, Any]:
 
 
 def _check_samples(name: str, how: Mapping[str, Any], found: Recorded, values: str) -> None:
-    """That a file has the samples, and no other rows. Raises FileFormatError, DataError."""
+    """Check that a file has exactly the samples. Raises FileFormatError, DataError."""
     try:
         rows, target, _ = checker.samples(checker.content_of(name), how, None, found.machine)
     except (checker.UnusableError, LookupError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""What is proven where a problem has no solution: constraints that nothing keeps, classes that meet, a ν too large.
+"""Prove that a problem has no solution: contradicting constraints, classes whose hulls meet, a ν too large.
 
     (PFARKAS.1)  rows ⟨g_k, w⟩ + c_k b ≤ h_k and λ ≥ 0 with Σλ_k g_k = 0, Σλ_k c_k = 0, Σλ_k h_k < 0:  the rows add up
                  to 0 ≤ Σλ_k h_k, so that no (w, b) keeps them (Farkas)
@@ -50,10 +50,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from qpsvm.base.arrays.exactly import above, as_integers, common
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dots_in_two, gamma
+from qpsvm.base.arrays.formatting import format_upper_bound
+from qpsvm.base.arrays.rationals import as_integers, round_up, to_common_denominator
+from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, multiply_to_pairs
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict
 from qpsvm.space.kernels.functions import Kernel, Linear, Polynomial, Precomputed
 
@@ -95,7 +95,7 @@ def coordinates(kernel: Kernel, points: Matrix) -> Integers | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ExcludedRows:
     """Some rows (PFARKAS.1).
 
     points (m, q): z_l in whole coordinates; None where they are too many.
@@ -119,7 +119,7 @@ class Rows:
             for place, a in term:
                 found[:-1, k] += self.points[:, place] * int(a * denominator)
         if self.c is not None:
-            found[-1] = common(self.c)[0]
+            found[-1] = to_common_denominator(self.c)[0]
         divisors = [(k, math.gcd(*row)) for k, row in enumerate(found.tolist())]
         kept = [found[k] // d for k, d in divisors if d]
         return np.array(kept, dtype=object).reshape(len(kept), len(self.terms))
@@ -137,15 +137,15 @@ class Combination:
     share: float = 0.0
 
 
-def combination(rows: Rows, near: FloatArray, exactly: bool = False) -> Combination | None:
+def combination(rows: ExcludedRows, near: FloatArray, exactly: bool = False) -> Combination | None:
     """(PFARKAS.1) near some floats, (k,), by what takes least time, or first `exactly`; None where none is found."""
     vectors = rows.vectors()
     if vectors is None or not 0.0 < float(near.sum()) < math.inf:
         return None
     first = exactly or len(vectors) <= QUICK
     for exact in (first, not first):
-        weights, share = cancelling(vectors, near) if exact else None, 0.0
-        if not exact and (known := enclosed(vectors, near)) is not None:
+        weights, share = find_cancelling_weights(vectors, near) if exact else None, 0.0
+        if not exact and (known := find_enclosure(vectors, near)) is not None:
             total, share = Fraction(float(near.sum())), known
             weights = [Fraction(value) / total for value in near.tolist()]
         if weights is not None:
@@ -156,15 +156,15 @@ def combination(rows: Rows, near: FloatArray, exactly: bool = False) -> Combinat
     return None
 
 
-def cancelling(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
-    """(PCANCEL.1) near some floats: vectors (m, k), near (k,)."""
+def find_cancelling_weights(vectors: Integers, near: FloatArray) -> list[Fraction] | None:
+    """Find λ of (PCANCEL.1) near some floats: vectors (m, k), near (k,)."""
     vertex = _vertex(vectors, near / near.sum())
     m = len(vectors) + 1
     order = np.lexsort((-near, -vertex))[: min(int(PIVOTED / m**2), m + SPARE)]
     weights = [Fraction(0)] * len(near)
-    for k, weight in zip(order.tolist(), _solved(vectors[:, order]), strict=False):
+    for k, weight in zip(order.tolist(), _solve_by_pivots(vectors[:, order]), strict=False):
         weights[k] = weight
-    whole, denominator = common(weights)
+    whole, denominator = to_common_denominator(weights)
     cancel = not any(vectors @ np.array(whole, dtype=object))  # (PCANCEL.1), whatever led here
     return weights if cancel and sum(whole) == denominator and min(whole) >= 0 else None
 
@@ -189,8 +189,8 @@ def _vertex(vectors: Integers, near: FloatArray) -> FloatArray:
     return near
 
 
-def _solved(vectors: Integers) -> list[Fraction]:
-    """λ ≥ 0 of [1; G]λ = (1, 0, …, 0), (PCANCEL.2), of first columns if it can be; empty where none was found.
+def _solve_by_pivots(vectors: Integers) -> list[Fraction]:
+    """Solve [1; G]λ = (1, 0, …, 0), λ ≥ 0, by (PCANCEL.2), preferring the first columns; empty if none is found.
 
     Of more equations than there are columns in (m, k), random combinations are solved.
     """
@@ -230,8 +230,8 @@ def _solved(vectors: Integers) -> list[Fraction]:
     return []
 
 
-def enclosed(vectors: Integers, near: FloatArray) -> float | None:
-    """A share t < 1 such that there is a λ with (PCANCEL.1) and |λ_k − near_k| ≤ t near_k.
+def find_enclosure(vectors: Integers, near: FloatArray) -> float | None:
+    """Find a share t < 1 such that there is a λ with (PCANCEL.1) and |λ_k − near_k| ≤ t near_k.
 
     Shapes: vectors (m, k), near (k,).
     """
@@ -253,7 +253,7 @@ def enclosed(vectors: Integers, near: FloatArray) -> float | None:
             R = np.linalg.inv(B)
         except np.linalg.LinAlgError:
             return None
-        high, low, radius = dots_in_two(A, near)
+        high, low, radius = multiply_to_pairs(A, near)
         high[-1] -= 1.0  # exact, for a number near 1; and what it is not is seen
         residual = (np.abs(high) + np.abs(low) + radius) * (1.0 + 4.0 * UNIT)
         rough = 1.0 + gamma(4 * m + 32)
@@ -281,30 +281,34 @@ def _floats(vectors: Integers) -> FloatArray | None:
     return A
 
 
-def excluded(title: str, rows: Rows, near: FloatArray) -> Proof:
+def prove_no_plane(title: str, rows: ExcludedRows, near: FloatArray) -> Proof:
     """(PFARKAS.1) for rows that exclude each other with weights near some floats, (k,)."""
     found = combination(rows, near, exactly=True)
     weights = [Fraction(value) for value in near.tolist()] if found is None else found.weights
     used = [(name, weight) for name, weight in zip(rows.names, weights, strict=True) if weight]
     plane = "w" if rows.c is None else "(w, b)"
-    listing = f"{len(used)} rows: {_written(used)}"
+    listing = f"{len(used)} rows: {_format_weights(used)}"
     record = {"kind": "farkas", "weights": dict(used)}
     if found is None:
         return no_gap(title, [
             Claim("weights", "open", f"whether there are weights near those of the error that prove it: {listing}"),
             Claim("feasible", "open", f"whether no {plane} at all keeps these rows"),
         ], None, record)  # fmt: skip
-    which = "" if not found.share else f", or rational ones next to them, off by at most {at_most(found.share)} of each"
-    bound = _short(found.right) if not found.share else f"at most {at_most(above(found.right))}"
+    which = (
+        ""
+        if not found.share
+        else f", or rational ones next to them, off by at most {format_upper_bound(found.share)} of each"
+    )
+    bound = _format_fraction(found.right) if not found.share else f"at most {format_upper_bound(round_up(found.right))}"
     return no_gap(title, [
         Claim("weights", "proven", f"the weights λ ≥ 0 of {listing}{which}", found.share or None),
         Claim("left", "proven", "the left-hand sides of λ_k times these rows add up to 0 exactly"),
-        Claim("right", "proven", f"Σ λ_k h_k is {bound} < 0", above(found.right)),
+        Claim("right", "proven", f"Σ λ_k h_k is {bound} < 0", round_up(found.right)),
         Claim("feasible", "proven", f"no {plane} keeps all of these rows: 0 ≤ Σ λ_k h_k would follow"),
     ], math.inf, record)  # fmt: skip
 
 
-def meeting(
+def prove_hulls_meet(
     title: str,
     weights: tuple[Mapping[int, Fraction], Mapping[int, Fraction]],
     labels: tuple[str, str],
@@ -317,7 +321,7 @@ def meeting(
     u, v = weights
     assert sum(u.values()) == 1 == sum(v.values())
     of_u, of_v = (
-        f"{letter} ≥ 0 of {len(part)} of class {label} ({listed('row', list(part))})"
+        f"{letter} ≥ 0 of {len(part)} of class {label} ({list_first('row', list(part))})"
         for letter, part, label in zip("uv", weights, labels, strict=True)
     )
     record: dict[str, Any] = {"kind": "hulls", "u": u, "v": v}
@@ -328,7 +332,7 @@ def meeting(
         if found.share:
             those, enclosing = "exactly, for these", (
                 "there are u ≥ 0 and v ≥ 0, rational and with sums of 1 each, next to those of the error: none is off "
-                f"by more than {at_most(found.share)} of itself"
+                f"by more than {format_upper_bound(found.share)} of itself"
             )  # fmt: skip
             convex = Claim("convex", "proven", enclosing, found.share)
         return no_gap(title, [
@@ -349,9 +353,9 @@ def balance(
     """(PNU.1), for sums of weights that are known up to a relative radius."""
     least, label = min((below, labels[0]), (above, labels[1]))
     limit = 2 * least * (1 + radius) / ((above + below) * (1 - radius))
-    sums = f"at most {_plain(limit)}"
+    sums = f"at most {_format_nu(limit)}"
     if radius == 0:
-        sums = f"2·{_plain(least)}/{_plain(above + below)}, that is {_plain(limit)}"
+        sums = f"2·{_format_nu(least)}/{_format_nu(above + below)}, that is {_format_nu(limit)}"
     why = "1ᵀα = ν and yᵀα = 0 make Σα = ν/2 in each class, of which each α_i may be s_i/S: for class "
     verdict: Verdict = "proven" if Fraction(nu) > limit else "open" if radius else "refuted"
     claims = [
@@ -390,24 +394,26 @@ def no_gap(
     )  # fmt: skip
 
 
-def listed(what: str, items: Sequence[Any]) -> str:
-    """A few of many, by name."""
+def list_first(what: str, items: Sequence[Any]) -> str:
+    """Name a few of many items."""
     named = ", ".join(str(item) for item in items[:NAMED]) + (", …" if len(items) > NAMED else "")
     return f"{what}{'' if len(items) == 1 else 's'} {named}"
 
 
-def _written(used: Sequence[tuple[str, Fraction]]) -> str:
-    """The largest of named weights."""
+def _format_weights(used: Sequence[tuple[str, Fraction]]) -> str:
+    """Describe the largest of named weights."""
     largest = sorted(used, key=lambda item: -item[1])
-    return " + ".join(f"{_short(w)}·({name})" for name, w in largest[:NAMED]) + (" + …" if len(used) > NAMED else "")
+    return " + ".join(f"{_format_fraction(w)}·({name})" for name, w in largest[:NAMED]) + (
+        " + …" if len(used) > NAMED else ""
+    )
 
 
-def _short(value: Fraction, most: int = SHORT, digits: int = 6) -> str:
-    """A fraction where it is short, and else about what it is."""
+def _format_fraction(value: Fraction, most: int = SHORT, digits: int = 6) -> str:
+    """Return a fraction as text if it is short, otherwise its approximate value."""
     if max(abs(value.numerator), value.denominator) < most:
         return str(value)
-    return f"about {above(value):.{digits}g}"
+    return f"about {round_up(value):.{digits}g}"
 
 
-def _plain(value: Fraction) -> str:
-    return _short(value, SHORT_NU, 17)
+def _format_nu(value: Fraction) -> str:
+    return _format_fraction(value, SHORT_NU, 17)

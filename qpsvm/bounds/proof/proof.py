@@ -1,4 +1,4 @@
-"""What is proven of the numbers in a user's hands, as numbers and as sentences.
+"""State what is proven of the numbers of a result, as numbers and as sentences (`Proof`).
 
 A result that is asked for a proof: it keeps its problem for that, and leaves it behind where it goes into a file.
 """
@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from qpsvm.base.arrays.formatting import build_repr, format_upper_bound
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import at_most, outline
-from qpsvm.base.html import Cell, table
+from qpsvm.base.html import Cell, render_table
 
 #: What became of a claim.
 Verdict = Literal["proven", "refuted", "open"]
@@ -59,7 +59,7 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A theorem about the very numbers of a result: α as integers, and w, b and the rest as the floats that they are.
+    """A theorem about the floats of a result: α as integers, and w, b and the rest as the floats that they are.
 
     Every bound is true for IEEE 754 arithmetic whatever was rounded, and in whatever order a BLAS adds.
 
@@ -126,7 +126,7 @@ class Proof:
 
     def __repr__(self) -> str:
         shown = {name: part for name, part in vars(self).items() if name != "record"}
-        return outline("Proof", **shown)
+        return build_repr("Proof", **shown)
 
     def __str__(self) -> str:
         lines = [self.title, *(f"  {claim.verdict:8}  {claim.text}" for claim in self.claims)]
@@ -136,7 +136,7 @@ class Proof:
     def _repr_html_(self) -> str:
         rows = [[Cell(claim.verdict), Cell(claim.text)] for claim in self.claims]
         rows += [[Cell("assumed"), Cell(assumption)] for assumption in self.assumptions]
-        return table(rows, title=self.title)
+        return render_table(rows, title=self.title)
 
     def __bool__(self) -> bool:
         """Whether no claim is refuted, and none open."""
@@ -184,7 +184,7 @@ class Proof:
         ...     print(path.read_text().splitlines()[1])
         "format": "qpsvm proof",
         """
-        from qpsvm.bounds.proof.file import save  # files are written when somebody asks for one
+        from qpsvm.bounds.proof.file import save  # files are written on request only
 
         save(self, path, data, target)
 
@@ -213,12 +213,12 @@ class Proofs:
 
     @property
     def gap(self) -> float:
-        """Of no machine the relative gap is more than this."""
+        """Upper bound of the relative gap of every machine."""
         return max((proof.gap for proof in self.parts), default=math.inf)
 
     @property
     def proven(self) -> int:
-        """Of how many machines every claim is proven."""
+        """Number of machines with every claim proven."""
         return sum(map(bool, self.parts))
 
     def __len__(self) -> int:
@@ -236,7 +236,7 @@ class Proofs:
 
     def __str__(self) -> str:
         count = "1 machine" if len(self) == 1 else f"{len(self)} machines"
-        lines = [f"{count}, {self.proven} proven: no relative gap is more than {at_most(self.gap)}"]
+        lines = [f"{count}, {self.proven} proven: no relative gap is more than {format_upper_bound(self.gap)}"]
         for k, proof in enumerate(self.parts):
             if not proof:
                 lines += [f"  machine {k}: {claim}" for claim in proof.claims if claim.verdict != "proven"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from qpsvm.base.arrays.exactly import above, below, root_above, root_below
+from qpsvm.base.arrays.rationals import round_down, round_up, sqrt_rounded_down, sqrt_rounded_up
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import Feasible
 from qpsvm.bounds.proof.spaces import Between, ExactValues
@@ -37,7 +37,7 @@ def loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
     if t <= 0:
         return Fraction(0)
     bend = program.curvature[k]
-    U = program.upper.finite(k)
+    U = program.upper.get_finite(k)
     if bend == 0:
         return None if U is None else U * t
     if U is not None and t > bend * U:
@@ -45,8 +45,8 @@ def loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
     return t * t / (2 * bend)
 
 
-def _apart(point: Feasible, exact: ExactValues) -> Fraction:
-    """‖w − w(α)‖² = ‖w‖² − 2Σ_j β_j⟨w, φ(x_j)⟩ + ‖w(α)‖² from above."""
+def _bound_square_distance(point: Feasible, exact: ExactValues) -> Fraction:
+    """Bound ‖w − w(α)‖² = ‖w‖² − 2Σ_j β_j⟨w, φ(x_j)⟩ + ‖w(α)‖² from above."""
     product = Fraction(0)
     for beta, (low, high) in zip(point.exact_beta(), exact.values, strict=True):
         if beta:
@@ -65,16 +65,16 @@ def rational_gap(program: ExactDual, held: Primal, point: Feasible, exact: Exact
     dual = rest - exact.own_square[1] / 2, rest - exact.own_square[0] / 2
     low, high = exact.square[0] / 2 + cost, exact.square[1] / 2 + cost
     short = violations(program, held, exact)
-    apart, length = root_above(_apart(point, exact)), root_below(exact.square[0])
+    apart, length = sqrt_rounded_up(_bound_square_distance(point, exact)), sqrt_rounded_down(exact.square[0])
     for first in range(0, program.m, program.width):
         t_low, t_high = (max(ends) for ends in zip(*short[first : first + program.width], strict=True))
         one = loss(program, first, t_high)
         if one is None:
-            return GapBounds(NONE, _next_to(*dual), NONE, True, apart, length)
+            return GapBounds(NONE, _enclose(*dual), NONE, True, apart, length)
         high += one
         low += one if t_low == t_high else loss(program, first, t_low) or 0
-    return GapBounds(_next_to(low, high), _next_to(*dual), _next_to(low - dual[1], high - dual[0]), True, apart, length)
+    return GapBounds(_enclose(low, high), _enclose(*dual), _enclose(low - dual[1], high - dual[0]), True, apart, length)
 
 
-def _next_to(low: Fraction, high: Fraction) -> Interval:
-    return below(low), above(high)
+def _enclose(low: Fraction, high: Fraction) -> Interval:
+    return round_down(low), round_up(high)

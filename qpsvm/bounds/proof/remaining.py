@@ -28,14 +28,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import Exactly, above, constant, enclosed, nearest_float
-from qpsvm.base.arrays.frozen import repeated
+from qpsvm.base.arrays.formatting import format_upper_bound
+from qpsvm.base.arrays.frozen import repeat_value
+from qpsvm.base.arrays.rationals import RationalVector, from_constant, from_enclosure, round_to_nearest, round_up
 from qpsvm.base.arrays.rounding import HUGE, UNIT
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import at_most
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.rational import violations
-from qpsvm.bounds.proof.spaces import ExactValues, Measured
+from qpsvm.bounds.proof.spaces import ExactValues, SpaceMeasurement
 from qpsvm.bounds.proof.terms import violations as violations_in_floats
 
 #: Rounds over the b of several classes.
@@ -45,7 +45,7 @@ SWEEPS = 4
 def free_intercepts(program: ExactDual) -> list[ExactGroup]:
     """The group of b, or of the b of each class, where P is piecewise linear in it."""
     groups = [group for group in program.groups if group.multiplier == "b" or program.classes > 1]
-    return [group for group in groups if not group.ridge] if program.curvature.nothing else []
+    return [group for group in groups if not group.ridge] if program.curvature.is_zero else []
 
 
 def costs_of_rounding(program: ExactDual, held: Primal) -> float:
@@ -58,13 +58,13 @@ def costs_of_rounding(program: ExactDual, held: Primal) -> float:
         )
 
 
-def better_intercepts(program: ExactDual, held: Primal, values: ExactValues | Measured) -> Primal | None:
+def better_intercepts(program: ExactDual, held: Primal, values: ExactValues | SpaceMeasurement) -> Primal | None:
     """(BESTB.1), one b after the other; None where none moves: P is not piecewise linear in it, or it is the best."""
     groups, multipliers = free_intercepts(program), dict(held.multipliers)
     if not groups:
         return None
     if isinstance(values, ExactValues):
-        t = np.array([nearest_float((low + high) / 2) for low, high in violations(program, held, values)])
+        t = np.array([round_to_nearest((low + high) / 2) for low, high in violations(program, held, values)])
     else:
         short = violations_in_floats(program, held, values.values)
         t = short.high + short.low
@@ -79,7 +79,7 @@ def better_intercepts(program: ExactDual, held: Primal, values: ExactValues | Me
 
 
 def _step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:
-    """What to add to b, (BESTB.2); no number where nothing is known. In a block, all E but zeros are one number."""
+    """Return the step of b, (BESTB.2); NaN if unknown. In a block, all E but zeros are one number."""
     column, t = group.column.reshape(-1, program.width), t.reshape(-1, program.width)
     moving = column != 0.0
     entry = column[np.arange(len(column)), moving.argmax(axis=1)]
@@ -101,18 +101,18 @@ def _step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:
 BEYOND = 4.0
 
 
-def relaxed(
-    program: ExactDual, held: Primal, values: ExactValues | Measured
+def relax_levels(
+    program: ExactDual, held: Primal, values: ExactValues | SpaceMeasurement
 ) -> tuple[ExactDual, FloatArray, str] | None:
-    """A program with lower levels, (RELAX.1) or (RELAX.2), v (m,), and a sentence that its gap completes.
+    """Return a program with lower levels, (RELAX.1) or (RELAX.2), v (m,), and a sentence that its gap completes.
 
     None where no row is hard, or how far they are violated is not known.
     """
-    hard = np.flatnonzero(program.hard())
+    hard = np.flatnonzero(program.find_hard_rows())
     off = np.zeros(program.m)
     if isinstance(values, ExactValues):
         short = violations(program, held, values)
-        off[hard] = [above(max(short[k][1], Fraction(0))) for k in hard.tolist()]
+        off[hard] = [round_up(max(short[k][1], Fraction(0))) for k in hard.tolist()]
     else:
         t = violations_in_floats(program, held, values.values, hard)
         high = t.ends[1]
@@ -121,33 +121,39 @@ def relaxed(
     rows = int(np.count_nonzero(off))
     if not rows or not np.isfinite(off).all():
         return None
-    most, level = float(off.max()), _one(program)
+    most, level = float(off.max()), _find_common_level(program)
     if level is not None and Fraction(most) < level:
-        lowered = replace(program, level=constant(level - Fraction(most), program.m))
-        share = above(Fraction(most) / level)
+        lowered = replace(program, level=from_constant(level - Fraction(most), program.m))
+        share = round_up(Fraction(most) / level)
         said = (
-            f"these numbers fall short of their margin by at most {at_most(share, 2)} of it; times 1/(1 − {share!r}) "
+            f"these numbers fall short of their margin by at most {format_upper_bound(share, 2)} of it; times 1/(1 − "
+            f"{share!r}) "
             "they keep it exactly, with a relative gap of at most"
         )
-        return lowered, repeated(most, program.m), said
+        return lowered, repeat_value(most, program.m), said
     said = (
         f"{'one row' if rows == 1 else f'{rows} rows'} of those that have to be kept may be broken, by at most "
-        f"{at_most(most, 2)}; with bounds that are so much wider, the relative gap of these numbers is at most"
+        f"{format_upper_bound(most, 2)}; with bounds that are so much wider, the relative gap of these numbers is at "
+        f"most"
     )
-    return replace(program, level=_lowered(program.level, off)), off, said
+    return replace(program, level=_lower_levels(program.level, off)), off, said
 
 
-def _one(program: ExactDual) -> Fraction | None:
-    """The level of all rows, where (RELAX.2) may be true of them."""
-    if not program.m or any(group.ridge or group.total for group in program.groups) or not program.hard().all():
+def _find_common_level(program: ExactDual) -> Fraction | None:
+    """Return the level that all rows share, if (RELAX.2) may apply."""
+    if (
+        not program.m
+        or any(group.ridge or group.total for group in program.groups)
+        or not program.find_hard_rows().all()
+    ):
         return None
     low, high = program.level.bounds
-    same = program.level.plain and bool((low == low[0]).all() and (high == low[0]).all())
+    same = program.level.is_exact and bool((low == low[0]).all() and (high == low[0]).all())
     return program.level[0] if same and low[0] > 0.0 else None
 
 
-def _lowered(level: Exactly, off: FloatArray) -> Exactly:
-    """ℓ − v."""
+def _lower_levels(level: RationalVector, off: FloatArray) -> RationalVector:
+    """Return ℓ − v."""
     changed, ends = off > 0.0, level.bounds
     low = np.where(changed, np.nextafter(ends[0] - off, -np.inf), ends[0])
     high = np.where(changed, np.nextafter(ends[1] - off, np.inf), ends[1])
@@ -155,4 +161,4 @@ def _lowered(level: Exactly, off: FloatArray) -> Exactly:
     def at(k: int) -> Fraction:
         return level[k] - Fraction(float(off[k]))
 
-    return enclosed(low, high, at)
+    return from_enclosure(low, high, at)

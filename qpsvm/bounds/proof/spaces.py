@@ -1,4 +1,4 @@
-"""What a proof has to know of φ: ⟨w, φ(x_i)⟩ with a radius, and how far w is from w(α).
+"""Bound ⟨w, φ(x_i)⟩ with a radius, and the distance of w from w(α), for a proof (`Space`).
 
 A radius is rigorous: true for IEEE 754 arithmetic, round to nearest, and sums in any order.
 
@@ -35,15 +35,15 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import Exactly, as_integers, common, enclosed
+from qpsvm.base.arrays.rationals import RationalVector, as_integers, from_enclosure, to_common_denominator
 from qpsvm.base.arrays.rounding import (
     UNDERFLOW,
     UNIT,
-    dots_in_two,
+    bound_norm,
+    bound_row_norms,
     gamma,
-    length_above,
-    lengths_above,
-    sum_in_two,
+    multiply_to_pairs,
+    sum_pairs,
     two_sum,
 )
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
@@ -60,7 +60,7 @@ Between = tuple[Fraction, Fraction]
 
 
 @dataclass(frozen=True, eq=False)
-class Values:
+class PointValues:
     """⟨w, φ(x_i)⟩ at some points: |⟨w, φ(x_i)⟩ − high_i − low_i| ≤ radius_i, (k,) each."""
 
     high: FloatArray
@@ -69,7 +69,7 @@ class Values:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SpaceMeasurement:
     """What one look at all points gives.
 
     values: At all n points.
@@ -80,7 +80,7 @@ class Measured:
         positive semidefinite.
     """
 
-    values: Values
+    values: PointValues
     apart: float
     half_square: tuple[float, float]
     own_half: tuple[float, float] | None = None
@@ -112,25 +112,25 @@ class Space(ABC):
     assumptions: tuple[str, ...] = ()
 
     @abstractmethod
-    def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
-        """One look at all points, in floats. Shapes: beta, beta_radius (n,)."""
+    def measure(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
+        """Evaluate all points once, in floats. Shapes: beta, beta_radius (n,)."""
 
     @abstractmethod
-    def sharpened(self, held: Primal, points: IntArray) -> Values | None:
-        """⟨w, φ(x_i)⟩ at some points in double-double; None where that is not to be had, or takes too long."""
+    def refine_values(self, held: Primal, points: IntArray) -> PointValues | None:
+        """Return ⟨w, φ(x_i)⟩ at some points in double-double; None if unavailable or too slow."""
 
-    def sharpened_apart(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
-        """`Measured.apart` in double-double; None where that is not to be had, or takes too long."""
+    def refine_distance(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """Return the distance `apart` in double-double; None if unavailable or too slow."""
         del held, beta, beta_radius
         return None
 
     def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
-        """In rational numbers; None where they are not to be had, or take more than about `most` multiplications."""
+        """Return the values as rational numbers; None if unavailable, or if they take more than `most` products."""
         del held, beta, most
         return None
 
     def definiteness(self, plane: bool) -> Definiteness:
-        """What is proven of the kernel matrix over these points: of vectors, that it is positive semidefinite."""
+        """Return what is proven of the kernel matrix over these points: of vectors, that it is semidefinite."""
         del plane
         return Definiteness(0.0, built=True)
 
@@ -147,44 +147,46 @@ class BallSpace(Space):
         self.n, self.d = rows.shape
         self._written_out = not rows.is_sparse or self.n * self.d <= AFFORDABLE
         self._halves, self._radius = np.empty(self.n), np.empty(self.n)
-        square, length = float(centre @ centre), length_above(centre)
+        square, length = float(centre @ centre), bound_norm(centre)
         for block in rows.blocks():
-            for piece in block.pieces():
-                self._look(piece, square, length)
+            for piece in block.iter_tiles():
+                self._scan_piece(piece, square, length)
 
-    def _look(self, piece: Block, square: float, length: float) -> None:
-        """½‖x − c‖² of some rows and its radius."""
+    def _scan_piece(self, piece: Block, square: float, length: float) -> None:
+        """Compute ½‖x − c‖² of some rows, and its radius."""
         if self._written_out:
-            apart = self._apart(piece)
+            apart = self._subtract_centre(piece)
             halves = 0.5 * np.einsum("ij,ij->i", apart, apart)  # (BALL.2)
             self._halves[piece.rows] = halves
             self._radius[piece.rows] = gamma(self.d + 8) * halves + self.d * UNDERFLOW
             return
         squares = piece.squared_norms()
-        lengths = lengths_above(squares, self.d)
+        lengths = bound_row_norms(squares, self.d)
         self._halves[piece.rows] = 0.5 * (squares - 2.0 * piece.margins(self.centre) + square)  # (BALL.4)
         self._radius[piece.rows] = gamma(self.d + 12) * (lengths + length) ** 2 + self.d * UNDERFLOW
 
-    def _apart(self, piece: Block) -> FloatArray:
-        """x − c of some rows, each number rounded once: (k, d)."""
+    def _subtract_centre(self, piece: Block) -> FloatArray:
+        """Return x − c of some rows, each number rounded once: (k, d)."""
         found: FloatArray = as_dense(piece.matrix) - self.centre
         return found
 
     @property
-    def levels(self) -> Exactly:
+    def levels(self) -> RationalVector:
         """½‖x_i − c‖², the levels of (DUAL.1) in these coordinates: (n,)."""
         with np.errstate(invalid="ignore"):
             low = np.maximum(self._halves - self._radius, 0.0) * (1.0 - gamma(4))
             high = (self._halves + self._radius) * (1.0 + gamma(4))
-        return enclosed(np.where(np.isfinite(high), low, 0.0), np.where(np.isnan(high), np.inf, high), self._level)
+        return from_enclosure(
+            np.where(np.isfinite(high), low, 0.0), np.where(np.isnan(high), np.inf, high), self._level
+        )
 
     @cached_property
-    def _gathered(self) -> Matrix | None:
+    def _small_matrix(self) -> Matrix | None:
         """X, where it is small: it is asked for row by row."""
         return self.rows.take(np.arange(self.n)) if self.n * self.d <= BLOCK_NUMBERS else None
 
     def _row(self, i: int) -> Matrix:
-        return self.rows.take(np.array([i])) if self._gathered is None else self._gathered[i : i + 1]
+        return self.rows.take(np.array([i])) if self._small_matrix is None else self._small_matrix[i : i + 1]
 
     def _level(self, i: int) -> Fraction:
         j, exponent = as_integers(np.concatenate([as_dense(self._row(i))[0], self.centre]))
@@ -192,24 +194,26 @@ class BallSpace(Space):
             2 * exponent
         )
 
-    def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
-        """(BALL.3): w is 0, and w(α) is Σβ_i (x_i − c)."""
+    def measure(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
+        """Evaluate (BALL.3): w is 0, and w(α) is Σβ_i (x_i − c)."""
         del held
         sums, nothing = np.zeros(self.d), np.zeros(self.n)
         for block in self.rows.blocks():
-            for piece in block.pieces():
+            for piece in block.iter_tiles():
                 weights = beta[piece.rows]
-                sums += self._apart(piece).T @ weights if self._written_out else piece.weights(weights)
+                sums += self._subtract_centre(piece).T @ weights if self._written_out else piece.weights(weights)
         lengths = np.sqrt(2.0 * self.levels.bounds[1]) * (1.0 + gamma(4))
         if not self._written_out:
             sums -= self.centre
-            lengths = lengths + 2.0 * length_above(self.centre)  # ‖x‖ + ‖c‖
+            lengths = lengths + 2.0 * bound_norm(self.centre)  # ‖x‖ + ‖c‖
         off = gamma(self.n + 8) * float(np.abs(beta) @ lengths) + self.n * self.d * UNDERFLOW
         off = (off + float(beta_radius @ lengths)) * (1.0 + gamma(self.n + 4))
-        return Measured(Values(nothing, nothing, nothing), (length_above(sums) + off) * (1.0 + gamma(4)), (0.0, 0.0))
+        return SpaceMeasurement(
+            PointValues(nothing, nothing, nothing), (bound_norm(sums) + off) * (1.0 + gamma(4)), (0.0, 0.0)
+        )
 
-    def sharpened(self, held: Primal, points: IntArray) -> Values | None:
-        """There is nothing to sharpen: ⟨0, x − c⟩ is 0."""
+    def refine_values(self, held: Primal, points: IntArray) -> PointValues | None:
+        """Return None: ⟨0, x − c⟩ is exactly 0."""
         del held, points
         return None
 
@@ -218,7 +222,7 @@ class BallSpace(Space):
         del held
         if self.n * self.d > most:
             return None
-        b, denominator = common(beta)
+        b, denominator = to_common_denominator(beta)
         own = [Fraction(0)] * self.d
         for i in np.flatnonzero(np.array([value != 0 for value in b])).tolist():
             row = sp.csr_array(self._row(i))
@@ -251,63 +255,63 @@ class LinearSpace(Space):
         self.n, self.d = rows.shape
         self._terms = max(int(rows.longest_row), 1)
 
-    def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
-        """(PLIN.1) to (PLIN.3), each number read once."""
+    def measure(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
+        """Evaluate (PLIN.1) to (PLIN.3), each number read once."""
         w = held.w
         assert w is not None
         values, lengths = np.empty(self.n), np.empty(self.n)
         sums, pieces = np.zeros(self.d), 0
         for block in self.rows.blocks():
-            for piece in block.pieces():
+            for piece in block.iter_tiles():
                 values[piece.rows] = piece.margins(w)
-                lengths[piece.rows] = lengths_above(piece.squared_norms(), self._terms)
+                lengths[piece.rows] = bound_row_norms(piece.squared_norms(), self._terms)
                 for start in range(0, piece.n, PIECE):
                     some = slice(start, min(start + PIECE, piece.n))
                     sums += piece.weights(beta[piece.rows][some], some)
                     pieces += 1
-        radius = lengths * length_above(w) * gamma(self._terms + 3)  # (PLIN.1)
+        radius = lengths * bound_norm(w) * gamma(self._terms + 3)  # (PLIN.1)
         radius += self._terms * UNDERFLOW if w.any() else 0.0
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
         off = gamma(PIECE + pieces + 4) * size + (self.n * self.d * UNDERFLOW if beta.any() else 0.0)  # (PLIN.2)
         off += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
-        apart = (length_above(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
+        apart = (bound_norm(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
         square = float(np.square(w).sum())
         spread = gamma(self.d + 2) * square + self.d * UNDERFLOW
         half = (max(0.5 * (square - spread), 0.0), 0.5 * (square + spread) * (1.0 + gamma(2)))
-        return Measured(Values(values, np.zeros(self.n), radius), apart, half)
+        return SpaceMeasurement(PointValues(values, np.zeros(self.n), radius), apart, half)
 
-    def sharpened(self, held: Primal, points: IntArray) -> Values | None:
-        """By (ROUND.4)."""
+    def refine_values(self, held: Primal, points: IntArray) -> PointValues | None:
+        """Evaluate some points by (ROUND.4)."""
         w = held.w
         assert w is not None
         if len(points) * self.d > AFFORDABLE:
             return None
         high, low, radius = np.empty(len(points)), np.empty(len(points)), np.empty(len(points))
         for X, some in self._pieces(points):
-            high[some], low[some], radius[some] = dots_in_two(X, w)
-        return Values(high, low, radius)
+            high[some], low[some], radius[some] = multiply_to_pairs(X, w)
+        return PointValues(high, low, radius)
 
-    def sharpened_apart(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
-        """By (ROUND.4), some rows after the others."""
+    def refine_distance(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """Bound the distance by (ROUND.4), a block of rows at a time."""
         support = np.flatnonzero((beta != 0.0) | (beta_radius != 0.0))
         if len(support) * self.d > AFFORDABLE:
             return None
         found, off = np.zeros((3, self.d)), 0.0
         for X, some in self._pieces(support):
-            part = dots_in_two(np.ascontiguousarray(X.T), beta[support[some]])
-            found = np.array(sum_in_two(np.array([found, part])))
-            off += float(beta_radius[support[some]] @ lengths_above(as_block(X).squared_norms(), self._terms))
+            part = multiply_to_pairs(np.ascontiguousarray(X.T), beta[support[some]])
+            found = np.array(sum_pairs(np.array([found, part])))
+            off += float(beta_radius[support[some]] @ bound_row_norms(as_block(X).squared_norms(), self._terms))
         off *= 1.0 + gamma(len(support) + 2)
         assert held.w is not None
         high, error = two_sum(held.w, -found[0])
         apart = high + (error - found[1])
         lost = found[2] + 4.0 * UNIT * (np.abs(apart) + np.abs(error) + np.abs(found[1]))
-        return (length_above(np.abs(apart) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
+        return (bound_norm(np.abs(apart) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
 
     def _pieces(self, points: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
         """Some of the points, a few dense rows at a time, and their places among those asked for: X is read once."""
         step = max(AT_A_TIME // max(self.d, 1), 1)
-        for block, at, where in self.rows.holding(points):
+        for block, at, where in self.rows.locate_rows(points):
             index, places = np.arange(block.n)[at], np.arange(len(points))[where]
             for start in range(0, len(index), step):
                 some = slice(start, start + step)
@@ -319,7 +323,7 @@ class LinearSpace(Space):
             return None
         assert held.w is not None
         w, w_exponent = as_integers(held.w)
-        b, denominator = common(beta)
+        b, denominator = to_common_denominator(beta)
         own: dict[int, list[Fraction]] = {}
         values = []
         X = self.rows.take(np.arange(self.n))

@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import FINITE, above, below, rounded
-from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.rationals import FINITE, enclose_fraction, round_down, round_up
 from qpsvm.base.arrays.rounding import FEW, IN_CACHE, UNDERFLOW, UNIT, gamma, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
-from qpsvm.bounds.proof.feasible import Feasible, missing
-from qpsvm.bounds.proof.spaces import Values
-from qpsvm.program.losses import loss
+from qpsvm.bounds.proof.feasible import Feasible, compute_residual
+from qpsvm.bounds.proof.spaces import PointValues
+from qpsvm.program.losses import compute_loss
 
 #: A real number between two floats, and numbers of some rows.
 Interval = tuple[float, float]
@@ -70,18 +70,18 @@ class GapBounds:
             return 0.0 if self.difference[1] <= 0.0 else math.inf
         if not size > 0.0 or math.isinf(self.difference[1]) or math.isnan(self.difference[1]):
             return math.inf
-        return above(Fraction(self.difference[1]) / Fraction(min(size, FINITE)))
+        return round_up(Fraction(self.difference[1]) / Fraction(min(size, FINITE)))
 
     @property
     def least_gap(self) -> float:
-        """The same from below."""
+        """Lower bound of the relative gap."""
         size = max(abs(end) for end in (*self.primal, *self.dual))
         if not self.difference[0] > 0.0 or not math.isfinite(size) or math.isnan(size):
             return 0.0
-        return below(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
+        return round_down(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
 
     def wider(self, lost: float) -> GapBounds:
-        """The same with P and P − D from above by so much more: then the optimal value is between D and that."""
+        """Return bounds with P and P − D larger by `lost`: then the optimal value is between D and that P."""
         if lost == 0.0:
             return self
         primal, difference = (math.nextafter(end[1] + lost, math.inf) for end in (self.primal, self.difference))
@@ -125,14 +125,16 @@ class Violations:
         self.add(product, error, *small)
         self.radius = self.radius + 2.0 * UNDERFLOW
 
-    def added(self) -> Violations:
-        """The same with the rounding of all sums in the radius."""
+    def with_rounding(self) -> Violations:
+        """Return the violations with the rounding of all sums in the radius."""
         high, low = two_sum(self.high, self.low)
         radius = (self.radius + 8.0 * UNIT * self.steps * (np.abs(low) + self.size)) * FEW
         return Violations(high, low, radius, self.size)
 
 
-def violations(program: ExactDual, held: Primal, values: Values, rows: IntArray | slice = slice(None)) -> Violations:
+def violations(
+    program: ExactDual, held: Primal, values: PointValues, rows: IntArray | slice = slice(None)
+) -> Violations:
     """(BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
     sign, level = program.sign[rows], program.level
     nothing = np.zeros(len(sign))
@@ -143,7 +145,7 @@ def violations(program: ExactDual, held: Primal, values: Values, rows: IntArray 
     else:
         t = Violations(nothing, nothing, nothing, nothing)
         _combine(t, sign, program.mix[rows], values)
-    if level.plain:
+    if level.is_exact:
         t.add(np.ascontiguousarray(level.high[rows]), level.low[rows])
     else:
         low, high = (end[rows] for end in level.bounds)
@@ -155,17 +157,17 @@ def violations(program: ExactDual, held: Primal, values: Values, rows: IntArray 
             continue
         near, column = float(mu), group.column[rows]
         rest = column * -float(mu - Fraction(near))
-        if group.column is program.sign or abs(common_value(group.column) or 0.0) == 1.0:
+        if group.column is program.sign or abs(find_common_value(group.column) or 0.0) == 1.0:
             t.add(-near * column, rest)  # no product is rounded
         else:
             t.add_products(column, np.full(len(column), -near), rest)
         t.radius = t.radius + (2.0 * UNDERFLOW if mu != near else 0.0)
         if group.entries:
-            t.radius = t.radius + _beside(group, mu, program.m)[rows]
-    return t.added()
+            t.radius = t.radius + _bound_entry_error(group, mu, program.m)[rows]
+    return t.with_rounding()
 
 
-def _combine(t: Violations, sign: FloatArray, A: Any, values: Values) -> None:
+def _combine(t: Violations, sign: FloatArray, A: Any, values: PointValues) -> None:
     """Add −s∘A⟨w, φ⟩: combinations of few points in double-double."""
     counts = np.diff(A.indptr)
     terms = int(counts.max(initial=0))
@@ -181,39 +183,41 @@ def _combine(t: Violations, sign: FloatArray, A: Any, values: Values) -> None:
         t.add_products(factor, values.high[points], factor * values.low[points])
 
 
-def _beside(group: ExactGroup, mu: Fraction, m: int) -> FloatArray:
-    """What the entries of a column that are no floats make of t beside these floats: (m,)."""
+def _bound_entry_error(group: ExactGroup, mu: Fraction, m: int) -> FloatArray:
+    """Bound the effect on t of the entries of a column that are not floats: (m,)."""
     found = np.zeros(m)
     for k, entry in group.entries.items():
-        found[k] = above(abs((entry - Fraction(float(group.column[k]))) * mu))
+        found[k] = round_up(abs((entry - Fraction(float(group.column[k]))) * mu))
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowBounds:
     """α, U and δ at some rows as floats below and above: (k,) each."""
 
     alpha: Ends
     upper: Ends
     curvature: Ends
 
-    def at(self, rows: slice) -> Rows:
-        """Some of them."""
-        return Rows(*((low[rows], high[rows]) for low, high in (self.alpha, self.upper, self.curvature)))
+    def take(self, rows: slice) -> RowBounds:
+        """Return some of the rows."""
+        return RowBounds(*((low[rows], high[rows]) for low, high in (self.alpha, self.upper, self.curvature)))
 
 
-def summed(program: ExactDual, held: Primal, point: Feasible, values: Values) -> tuple[FloatArray, Interval, Interval]:
-    """g from above, (m,), and Σ g_k and Σ ψ_k(t_k): some rows at a time, so many that they stay in the cache."""
-    rows = Rows(point.ends, program.upper.bounds, program.curvature.bounds)
+def sum_terms(
+    program: ExactDual, held: Primal, point: Feasible, values: PointValues
+) -> tuple[FloatArray, Interval, Interval]:
+    """Return g from above, (m,), and Σ g_k and Σ ψ_k(t_k), computed in blocks that stay in the cache."""
+    rows = RowBounds(point.ends, program.upper.bounds, program.curvature.bounds)
     upper, width = np.empty(program.m), program.width
     parts = np.zeros((2, 2, 0))
     step = max(IN_CACHE // width, 1) * width
     for start in range(0, program.m, step):
         some = slice(start, start + step)
-        row, t = rows.at(some), violations(program, held, values, some).ends
+        row, t = rows.take(some), violations(program, held, values, some).ends
         g = terms(row, t, width)
         if width > 1:
-            row, t = row.at(slice(None, None, width)), _largest(t, width)
+            row, t = row.take(slice(None, None, width)), _largest(t, width)
         upper[some] = g[1] if width == 1 else np.repeat(g[1], width)
         added = [[[total(low, up=False)], [total(high, up=True)]] for low, high in (g, losses(row, t))]
         parts = np.concatenate([parts, added], axis=2)
@@ -221,22 +225,22 @@ def summed(program: ExactDual, held: Primal, point: Feasible, values: Values) ->
     return upper, found[0], found[1]
 
 
-def terms(row: Rows, t: Ends, width: int = 1) -> Ends:
+def terms(row: RowBounds, t: Ends, width: int = 1) -> Ends:
     """(BOUND.2), or (BOUND.5) for blocks of one width, from below and from above: (k,) each, of rows (k width,)."""
     (a_low, a_high), (t_low, t_high) = ([end.reshape(-1, width) for end in ends] for ends in (row.alpha, t))
     (U_low, U_high), bend = ([end[::width] for end in ends] for ends in (row.upper, row.curvature))
     with np.errstate(all="ignore"):
-        knee = _less(bend[0], U_low), _more(bend[1], U_high)  # δU
+        knee = _multiply_down(bend[0], U_low), _multiply_up(bend[1], U_high)  # δU
         T_low, T_high = (np.maximum(end, 0.0) for end in _largest((t_low, t_high), width))
         lost = gamma(2 * width - 2)
         room = U_low - a_high.sum(axis=1) * (1.0 + lost), U_high - a_low.sum(axis=1) * (1.0 - lost)
-        beyond = _less(room[0], T_low - knee[1]), _more(room[1], T_high - knee[0])
-        low = _less(a_low, _others(t_low) - t_high).sum(axis=1) * IN**width + beyond[0]
-        high = _more(a_high, _others(t_high) - t_low).sum(axis=1) * FEW**width
+        beyond = _multiply_down(room[0], T_low - knee[1]), _multiply_up(room[1], T_high - knee[0])
+        low = _multiply_down(a_low, _largest_of_others(t_low) - t_high).sum(axis=1) * IN**width + beyond[0]
+        high = _multiply_up(a_high, _largest_of_others(t_high) - t_low).sum(axis=1) * FEW**width
         high = np.maximum(high, beyond[1]) if width == 1 else (high + beyond[1]) * FEW
         if bend[1].any():  # then a block is one row
             middle = np.minimum(T_low, knee[0]), np.minimum(T_high, knee[1])
-            there = _less(bend[0], row.alpha[0]), _more(bend[1], row.alpha[1])  # δα
+            there = _multiply_down(bend[0], row.alpha[0]), _multiply_up(bend[1], row.alpha[1])  # δα
             far = np.maximum(np.maximum(middle[1] - there[0], there[1] - middle[0]), 0.0)
             near = np.maximum(np.maximum(middle[0] - there[1], there[0] - middle[1]), 0.0)
             curved, some = 0.5 * far * (far / bend[0]), (bend[1] > 0.0) & ~(far <= 0.0)
@@ -246,13 +250,13 @@ def terms(row: Rows, t: Ends, width: int = 1) -> Ends:
     return np.fmax(low * IN, 0.0), np.where(unknown, np.inf, high)
 
 
-def _more(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a₊b₊ from above; a factor 0 is one without rounding, whatever the other is."""
+def _multiply_up(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return a₊b₊ from above; a factor 0 is exact, whatever the other is."""
     return np.where((a > 0.0) & (b > 0.0), FEW * (a * b) + UNDERFLOW, 0.0)
 
 
-def _less(a: FloatArray, b: FloatArray) -> FloatArray:
-    """a₊b₊ from below."""
+def _multiply_down(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return a₊b₊ from below."""
     found: FloatArray = np.fmax(np.maximum(a, 0.0) * np.maximum(b, 0.0) / FEW - UNDERFLOW, 0.0)
     return found
 
@@ -263,18 +267,18 @@ def _largest(t: Ends, width: int) -> Ends:
     return low, high
 
 
-def _others(t: FloatArray) -> FloatArray:
-    """The largest t of the other rows of a block, or 0, for each row: (k, width)."""
+def _largest_of_others(t: FloatArray) -> FloatArray:
+    """Return the largest t of the other rows of a block, or 0, for each row: (k, width)."""
     rest = np.zeros_like(t)
     for c in range(t.shape[1]) if t.shape[1] > 1 else ():
         rest[:, c] = np.maximum(np.delete(t, c, axis=1).max(axis=1), 0.0)
     return rest
 
 
-def losses(row: Rows, t: Ends) -> Ends:
+def losses(row: RowBounds, t: Ends) -> Ends:
     """ψ of (LOSS.1) from below and from above, (k,) each: it grows with t and U, and falls with δ."""
-    low = IN * loss(t[0], row.upper[0], row.curvature[1]) - UNDERFLOW
-    return np.maximum(low, 0.0), FEW * loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
+    low = IN * compute_loss(t[0], row.upper[0], row.curvature[1]) - UNDERFLOW
+    return np.maximum(low, 0.0), FEW * compute_loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
 
 
 def total(values: FloatArray, up: bool) -> float:
@@ -284,13 +288,13 @@ def total(values: FloatArray, up: bool) -> float:
 
 
 def group_parts(program: ExactDual, held: Primal, point: Feasible) -> tuple[Fraction, Fraction, Fraction]:
-    """What the groups have of P, eᵀμ + ½Σ R μ², of −D, ½Σ (Eᵀα − e)²/R, and of P − D: exactly."""
+    """Return the groups' parts of P, eᵀμ + ½Σ R μ², of −D, ½Σ (Eᵀα − e)²/R, and of P − D: exactly."""
     cost = penalty = apart = Fraction(0)
     for group in program.groups:
         mu = held.multipliers[group.multiplier]
         cost += group.total * mu + group.ridge * mu * mu / 2
         if group.ridge:
-            best = missing(group, point) / group.ridge
+            best = compute_residual(group, point) / group.ridge
             penalty += group.ridge * best * best / 2
             apart += group.ridge * (mu - best) ** 2 / 2
     return cost, penalty, apart
@@ -299,16 +303,18 @@ def group_parts(program: ExactDual, held: Primal, point: Feasible) -> tuple[Frac
 def linear_part(program: ExactDual, point: Feasible) -> Interval:
     """ℓᵀα from below and from above."""
     level, ends = program.level, program.level.bounds
-    if level.plain:
-        return rounded(missing(ExactGroup("", level.high), point) + missing(ExactGroup("", level.low), point))
+    if level.is_exact:
+        return enclose_fraction(
+            compute_residual(ExactGroup("", level.high), point) + compute_residual(ExactGroup("", level.low), point)
+        )
     if not np.isfinite(ends[1]).all():
         return -math.inf, math.inf
-    low, high = (missing(ExactGroup("", end), point) for end in ends)  # α ≥ 0
-    return below(low), above(high)
+    low, high = (compute_residual(ExactGroup("", end), point) for end in ends)  # α ≥ 0
+    return round_down(low), round_up(high)
 
 
-def half_curved(program: ExactDual, point: Feasible) -> tuple[float, float]:
-    """½Σδα² from below and from above."""
+def bound_curvature_term(program: ExactDual, point: Feasible) -> tuple[float, float]:
+    """Bound ½Σδα² from below and from above."""
     bend, a = program.curvature.bounds, point.ends
     if not bend[1].any():
         return 0.0, 0.0

@@ -15,38 +15,60 @@ from functools import partial
 import numpy as np
 
 from qpsvm.base.arrays.types import IntArray
-from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, nearest
-from qpsvm.data.files.columns import Columns, groups_of, labels_of, numbers_of, read_columns
+from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, describe_nearest
+from qpsvm.data.files.columns import TableColumns, extract_groups, extract_labels, extract_numbers, read_columns
 from qpsvm.data.files.encoding import (
     Column,
+    ColumnSummary,
+    EncodedTable,
     Encoding,
-    Further,
-    Table,
-    Taken,
-    Target,
+    NewRows,
+    TargetKind,
+    compute_mean_and_scale,
+    count_unseen,
     encode,
-    moments,
-    standardised,
-    unseen,
+    standardise_table,
 )
-from qpsvm.data.files.frames import Frame, frame_of, read_frame
-from qpsvm.data.files.kinds import Missing, Rules, explained, learnt
-from qpsvm.data.files.libsvm import read_libsvm, refuse_named
-from qpsvm.data.files.sheet import MISSING, UNNAMED, Sheet, feature_columns, format_of, no_target, parse
-from qpsvm.data.files.source import FilePath, StandardInput, read_bytes, text_of, within_memory
+from qpsvm.data.files.frames import Frame, as_frame, read_frame
+from qpsvm.data.files.kinds import ColumnRules, MissingPolicy, describe_columns, learn_columns
+from qpsvm.data.files.libsvm import read_libsvm, refuse_column_options
+from qpsvm.data.files.sheet import (
+    MISSING,
+    UNNAMED,
+    Sheet,
+    build_target_error,
+    detect_format,
+    open_sheet,
+    select_features,
+)
+from qpsvm.data.files.source import FilePath, StandardInput, decode_text, read_bytes, translate_memory_errors
 
 __all__ = [
-    "MISSING", "ROW", "Column", "Encoding", "Frame", "Further", "Missing", "Raw", "StandardInput", "Table", "Taken",
-    "Target", "explained", "frame_of", "read_like", "read_table",
+    "MISSING",
+    "ROW",
+    "Column",
+    "ColumnSummary",
+    "EncodedTable",
+    "Encoding",
+    "Frame",
+    "MissingPolicy",
+    "NewRows",
+    "RawTable",
+    "StandardInput",
+    "TargetKind",
+    "as_frame",
+    "describe_columns",
+    "read_table",
+    "read_with_encoding",
 ]  # fmt: skip
 #: What names a row by its number, from 0, unless it is the name of a column.
 ROW = "row"
 #: What reads columns by name, some of them as text.
-Reader = Callable[..., Columns]
+Reader = Callable[..., TableColumns]
 
 
 @dataclass(frozen=True, eq=False)
-class Raw(Table):
+class RawTable(EncodedTable):
     """A table whose columns are kept as they were read, so that what is learnt can be learnt of some rows only.
 
     columns: Of its rows.
@@ -54,22 +76,22 @@ class Raw(Table):
     rules: What a caller says of them.
     """
 
-    columns: Columns | None = None
+    columns: TableColumns | None = None
     names: tuple[str, ...] = ()
-    rules: Rules = field(default_factory=Rules)
+    rules: ColumnRules = field(default_factory=ColumnRules)
 
-    def learnt_of(self, train: IntArray, rows: IntArray) -> tuple[Table, Table]:
+    def encode_split(self, train: IntArray, rows: IntArray) -> tuple[EncodedTable, EncodedTable]:
         """Encode the training rows, and others, by what the training rows show. Raises DataError."""
         assert self.columns is not None
-        made, taken = learnt(self.columns.some(train), self.names, self.rules)
-        beside = [each for each in self.taken if each.name not in self.names]
-        encoding = replace(self.encoding, columns=made, n_features=_width(made, self.columns.sheet, taken))
+        made, taken = learn_columns(self.columns.take_rows(train), self.names, self.rules)
+        beside = [each for each in self.column_summaries if each.name not in self.names]
+        encoding = replace(self.encoding, columns=made, n_features=_count_features(made, self.columns.sheet, taken))
         parts = []
         for some in (train, rows):
             y, groups, weights = (each if each is None else each[some] for each in (self.y, self.groups, self.weights))
-            X = encode(self.columns.some(some), encoding) if len(some) else np.zeros((0, encoding.n_features))
-            table = Table(X, y, encoding, self.dropped, self.notes, groups, weights)
-            parts.append(replace(table, taken=(*taken, *beside), needed=self.needed))
+            X = encode(self.columns.take_rows(some), encoding) if len(some) else np.zeros((0, encoding.n_features))
+            table = EncodedTable(X, y, encoding, self.dropped, self.notes, groups, weights)
+            parts.append(replace(table, column_summaries=(*taken, *beside), required_columns=self.required_columns))
         return parts[0], parts[1]
 
 
@@ -80,107 +102,123 @@ def read_table(
     drop: Sequence[str] = (),
     drop_missing: bool = False,
     standardise: bool = False,
-    wanted: Target = "labels",
+    wanted: TargetKind = "labels",
     groups: str | None = None,
     weights: str | None = None,
     keep: Sequence[str] = (),
     date: Sequence[str] = (),
-    missing: Missing = "error",
+    missing: MissingPolicy = "error",
     raw: bool = False,
-) -> Table:
+) -> EncodedTable:
     """Read a CSV or LIBSVM file, or a table in memory; with `raw` its columns are kept beside the features."""
     name = path.path if isinstance(path, Frame) else path
-    with within_memory(name):
+    with translate_memory_errors(name):
         drop, keep, date = ((each,) if isinstance(each, str) else tuple(each) for each in (drop, keep, date))
-        rules = Rules(keep, date, "drop" if drop_missing else missing)
+        rules = ColumnRules(keep, date, "drop" if drop_missing else missing)
         beside = {"target": target, "groups": groups, "weights": weights}
         named = {option: column for option, column in beside.items() if column is not None}
         content = b"" if isinstance(path, Frame) else read_bytes(path)
         if isinstance(path, Frame):
-            table = _named_table(path, partial(read_frame, path), named, drop, rules, wanted, raw)
-        elif format_of(content) == "libsvm":
-            refuse_named(path, {**beside, "drop": drop, "keep": keep, "date": date}.get)
-            if rules.fills:
+            table = _build_named_table(path, partial(read_frame, path), named, drop, rules, wanted, raw)
+        elif detect_format(content) == "libsvm":
+            refuse_column_options(path, {**beside, "drop": drop, "keep": keep, "date": date}.get)
+            if rules.fills_missing:
                 raise ParameterError(
                     f"{path} is a LIBSVM file, in which nothing is filled in: leave out missing, or drop such rows"
                 )
-            table = _libsvm_table(path, content, None, rules.missing == "drop")
+            table = _build_libsvm_table(path, content, None, rules.missing == "drop")
         else:
-            sheet = _sheet(path, content)
-            table = _named_table(sheet, partial(read_columns, sheet), named, drop, rules, wanted, raw)
+            sheet = _parse_sheet(path, content)
+            table = _build_named_table(sheet, partial(read_columns, sheet), named, drop, rules, wanted, raw)
         if standardise:
-            mean, scale = moments(table.X, name)
+            mean, scale = compute_mean_and_scale(table.X, name)
             table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
-        return standardised(table, name)
+        return standardise_table(table, name)
 
 
-def _libsvm_table(path: FilePath, content: bytes, known: Encoding | None, drop_missing: bool) -> Further:
+def _build_libsvm_table(path: FilePath, content: bytes, known: Encoding | None, drop_missing: bool) -> NewRows:
     X, y, first, keep, qid = read_libsvm(path, content, drop_missing, known)
     n = len(keep)
     encoding = known or Encoding("libsvm", None, (), X.shape[1], first_index=first)
     places, dropped = np.flatnonzero(keep), n - len(y)
     if len(qid) == len(y):
-        return Further(X, y, encoding, dropped, groups=qid, places=places, n=n)
+        return NewRows(X, y, encoding, dropped, groups=qid, places=places, n=n)
     notes = (f"only {len(qid)} lines have a qid, which is ignored",) if len(qid) else ()
-    return Further(X, y, encoding, dropped, notes, places=places, n=n)
+    return NewRows(X, y, encoding, dropped, notes, places=places, n=n)
 
 
-def _sheet(path: FilePath, content: bytes) -> Sheet:
+def _parse_sheet(path: FilePath, content: bytes) -> Sheet:
     """Parse the header of a CSV text that has rows below it. Raises FileFormatError."""
-    sheet = parse(path, lambda: text_of(content))
+    sheet = open_sheet(path, lambda: decode_text(content))
     if next(sheet.blocks(), None) is None:
         raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")
     return sheet
 
 
-def _named_table(
-    sheet: Sheet, read: Reader, beside: Mapping[str, str], drop: Sequence[str], rules: Rules, wanted: Target, raw: bool
-) -> Table:
+def _build_named_table(
+    sheet: Sheet,
+    read: Reader,
+    beside: Mapping[str, str],
+    drop: Sequence[str],
+    rules: ColumnRules,
+    wanted: TargetKind,
+    raw: bool,
+) -> EncodedTable:
     """Build a table whose columns have names, from a file or from memory."""
     target, groups = beside.get("target"), beside.get("groups")
     if target is None and wanted != "none":
-        raise no_target(sheet, wanted)
-    names = feature_columns(sheet, beside, drop)
-    rules = rules.of(sheet, names)
+        raise build_target_error(sheet, wanted)
+    names = select_features(sheet, beside, drop)
+    rules = rules.resolve_names(sheet, names)
     counting = [UNNAMED] if UNNAMED in sheet.header and UNNAMED not in drop else []
     columns = read([*names, *beside.values(), *counting])
-    firsts = [sheet.check_index(columns.cells[name].numbers()) for name in counting]
+    firsts = [sheet.check_index(columns.cells[name].to_numbers()) for name in counting]
     notes = tuple(
         f"column 1 has no name and counts the rows from {first}: taken as their index, not as a feature"
         for first in firsts
     )
-    used = tuple(column.name for column in learnt(columns, names, rules)[0])  # what is left out may have holes
-    needed = (*(() if rules.fills else used), *beside.values())
-    columns, dropped = columns.without_missing(needed, rules.missing != "error", fills=bool(columns.holes(used).any()))
-    made, taken = learnt(columns, names, rules)
-    taken += tuple(Taken(name, option, "") for option, name in beside.items())
-    text = target is not None and wanted != "numbers" and columns.cells[target].numbers() is None
-    encoding = Encoding("csv", target, made, _width(made, sheet, taken), text_labels=text, groups=groups)
+    used = tuple(column.name for column in learn_columns(columns, names, rules)[0])  # what is left out may have holes
+    needed = (*(() if rules.fills_missing else used), *beside.values())
+    columns, dropped = columns.drop_incomplete(
+        needed, rules.missing != "error", fills=bool(columns.mask_missing(used).any())
+    )
+    made, taken = learn_columns(columns, names, rules)
+    taken += tuple(ColumnSummary(name, option, "") for option, name in beside.items())
+    text = target is not None and wanted != "numbers" and columns.cells[target].to_numbers() is None
+    encoding = Encoding("csv", target, made, _count_features(made, sheet, taken), text_labels=text, groups=groups)
     y = None
     if target is not None:
-        y = numbers_of(columns, target, "the target") if wanted == "numbers" else labels_of(columns, target, text)
-    members = None if groups is None else groups_of(columns, groups)
-    s = numbers_of(columns, beside["weights"], "a weight") if "weights" in beside else None
-    table = Table(encode(columns, encoding), y, encoding, dropped, notes, members, s, taken, needed)
-    return Raw(**vars(table), columns=columns, names=tuple(names), rules=rules.known(columns, made)) if raw else table
+        y = (
+            extract_numbers(columns, target, "the target")
+            if wanted == "numbers"
+            else extract_labels(columns, target, text)
+        )
+    members = None if groups is None else extract_groups(columns, groups)
+    s = extract_numbers(columns, beside["weights"], "a weight") if "weights" in beside else None
+    table = EncodedTable(encode(columns, encoding), y, encoding, dropped, notes, members, s, taken, needed)
+    return (
+        RawTable(**vars(table), columns=columns, names=tuple(names), rules=rules.with_detected(columns, made))
+        if raw
+        else table
+    )
 
 
-def _width(made: Sequence[Column], sheet: Sheet, taken: Sequence[Taken]) -> int:
+def _count_features(made: Sequence[Column], sheet: Sheet, taken: Sequence[ColumnSummary]) -> int:
     """Count the features that the columns become. Raises DataError."""
     if not made:
-        said = "; ".join(f"{each.name!r} ({each.kind}) is {each.made}" for each in taken if each.made)
+        said = "; ".join(f"{each.name!r} ({each.kind}) is {each.outcome}" for each in taken if each.outcome)
         raise DataError(f"{sheet.path} has no feature column: {said}")
     return sum(len(column.names) for column in made)
 
 
-def read_like(
+def read_with_encoding(
     path: FilePath | Frame,
     encoding: Encoding,
     *,
     drop_missing: bool = False,
     keep_rows: bool = False,
     name_rows: str | None = None,
-) -> Further:
+) -> NewRows:
     """Read other rows as `read_table` read those that `encoding` is from.
 
     Columns are found by name, in any order, and others are ignored. Categories that are unknown are counted. With
@@ -188,7 +226,7 @@ def read_like(
     column whose cells name the rows.
     """
     name = path.path if isinstance(path, Frame) else path
-    with within_memory(name):
+    with translate_memory_errors(name):
         if isinstance(path, Frame):
             sheet: Sheet = path
             numeric = [column.name for column in encoding.columns if column.categories is None]
@@ -198,51 +236,53 @@ def read_like(
             found = "csv" if encoding.format == "libsvm" else encoding.format
         else:
             content = read_bytes(path)
-            found = format_of(content) or encoding.format
+            found = detect_format(content) or encoding.format
         if found != encoding.format:
             raise FileFormatError(f"{name} is a {found} file, but the model was trained on a {encoding.format} file")
         if found == "libsvm":
             if name_rows not in (None, ROW):
                 raise ParameterError(f"{name} is a LIBSVM file, whose rows have no names: leave out --id")
-            table = _libsvm_table(path, content, encoding, drop_missing or keep_rows)  # type: ignore[arg-type]
+            table = _build_libsvm_table(path, content, encoding, drop_missing or keep_rows)  # type: ignore[arg-type]
         else:
             if not isinstance(path, Frame):
-                sheet = _sheet(path, content)
+                sheet = _parse_sheet(path, content)
                 read = partial(read_columns, sheet)
-            table = _named_like(sheet, read, encoding, drop_missing, keep_rows, name_rows)
-        return standardised(table, name)  # type: ignore[return-value]
+            table = _read_named_rows(sheet, read, encoding, drop_missing, keep_rows, name_rows)
+        return standardise_table(table, name)  # type: ignore[return-value]
 
 
-def _named_like(
+def _read_named_rows(
     sheet: Sheet, read: Reader, encoding: Encoding, drop_missing: bool, keep_rows: bool, name_rows: str | None
-) -> Further:
+) -> NewRows:
     used, target, groups = [column.name for column in encoding.columns], encoding.target, encoding.groups
     encoding.check_names(sheet.header, sheet.path)
     if name_rows == ROW and ROW not in sheet.header:
         name_rows = None
     if name_rows is not None and name_rows not in sheet.header:
-        raise UnknownOptionError(f"id: {sheet.path} has no column {name_rows!r}; {nearest(name_rows, sheet.names)}")
+        raise UnknownOptionError(
+            f"id: {sheet.path} has no column {name_rows!r}; {describe_nearest(name_rows, sheet.names)}"
+        )
     as_text = [column.name for column in encoding.columns if column.categories is not None]
     beside = [name for name in (target, groups) if name is not None and name in sheet.header]
     names = [*dict.fromkeys([*used, *beside])]
     columns = read(names, [*as_text, str(target)] if encoding.text_labels else as_text)
     ids = None if name_rows is None else tuple(read([name_rows], [name_rows]).cells[name_rows].values.tolist())
     n = len(columns.rows)
-    beside = [name for name in beside if not columns.cells[name].all_missing()]
+    beside = [name for name in beside if not columns.cells[name].is_all_missing()]
     needed = [column.name for column in encoding.columns if column.fill is None]
     if keep_rows:
-        columns = columns.some(np.flatnonzero(~columns.holes(needed)))
+        columns = columns.take_rows(np.flatnonzero(~columns.mask_missing(needed)))
     else:
-        columns, _ = columns.without_missing([*needed, *beside], drop_missing)
+        columns, _ = columns.drop_incomplete([*needed, *beside], drop_missing)
     labels, labelled = None, None
     if target in beside and len(columns.rows):
-        holes = columns.holes([str(target)])
-        known = labels_of(columns.some(np.flatnonzero(~holes)), str(target), encoding.text_labels)
+        holes = columns.mask_missing([str(target)])
+        known = extract_labels(columns.take_rows(np.flatnonzero(~holes)), str(target), encoding.text_labels)
         labels = np.zeros(len(holes), dtype=known.dtype)
         labels[~holes], labelled = known, ~holes if holes.any() else None
-    members = groups_of(columns, groups) if groups is not None and groups in beside else None
+    members = extract_groups(columns, groups) if groups is not None and groups in beside else None
     X = encode(columns, encoding) if len(columns.rows) else np.zeros((0, encoding.n_features))
-    return Further(
+    return NewRows(
         X, labels, encoding, n - len(columns.rows), groups=members, places=columns.rows, n=n, labelled=labelled,
-        ids=ids, unseen=unseen(columns, encoding),
+        ids=ids, unseen=count_unseen(columns, encoding),
     )  # fmt: skip

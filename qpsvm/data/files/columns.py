@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError
-from qpsvm.data.files.dates import day_of
-from qpsvm.data.files.sheet import MISSING, Mask, Sheet, numbers, whole
+from qpsvm.data.files.dates import parse_day
+from qpsvm.data.files.sheet import MISSING, Mask, Sheet, as_integers, parse_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,41 +33,41 @@ class Cells:
     missing: Mask | None
 
     @property
-    def there(self) -> NDArray[Any]:
+    def present(self) -> NDArray[Any]:
         """The values that are not missing: (k,)."""
         return self.values if self.missing is None else self.values[~self.missing]
 
-    def used(self) -> list[str]:
+    def collect_texts(self) -> list[str]:
         """Return the texts that occur, sorted."""
-        return sorted(set(self.there.tolist()))
+        return sorted(set(self.present.tolist()))
 
-    def all_missing(self) -> bool:
+    def is_all_missing(self) -> bool:
         """Tell whether there is no value at all."""
         return self.missing is not None and bool(self.missing.all())
 
-    def numbers(self) -> FloatArray | None:
+    def to_numbers(self) -> FloatArray | None:
         """Return the cells as numbers (n,), or None where one is not a number. NaN and infinity are numbers here."""
         if self.values.dtype != object:
             return self.values
-        found = numbers(self.there.tolist())
+        found = parse_numbers(self.present.tolist())
         if found is None or self.missing is None:
             return found
         values = np.full(len(self.values), np.nan)
         values[~self.missing] = found
         return values
 
-    def looked_up(self, meaning: dict[str, float], other: float) -> FloatArray:
+    def map_texts(self, meaning: dict[str, float], other: float) -> FloatArray:
         """Map each text to its number, (n,); `other` if it has none."""
         return np.array([meaning.get(text, other) for text in self.values.tolist()], dtype=np.float64)
 
-    def some(self, rows: IntArray) -> Cells:
+    def take_rows(self, rows: IntArray) -> Cells:
         """Return the cells of some rows."""
         missing = None if self.missing is None else self.missing[rows]
         return Cells(self.values[rows], missing if missing is not None and missing.any() else None)
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class TableColumns:
     """The columns that are used.
 
     sheet: What they are from; it says where a cell stands.
@@ -79,23 +79,25 @@ class Columns:
     cells: dict[str, Cells]
     rows: IntArray
 
-    def place(self, i: int, name: str) -> tuple[str, str]:
+    def describe_cell(self, i: int, name: str) -> tuple[str, str]:
         """Describe the position in the file of the cell of row i, and return its text."""
-        where, cell = self.sheet.where(int(self.rows[i]), name)
+        where, cell = self.sheet.describe_cell(int(self.rows[i]), name)
         return f"{where}, column {name!r}", cell
 
-    def some(self, rows: IntArray) -> Columns:
+    def take_rows(self, rows: IntArray) -> TableColumns:
         """Return the same columns, restricted to some of the rows."""
-        return Columns(self.sheet, {name: cells.some(rows) for name, cells in self.cells.items()}, self.rows[rows])
+        return TableColumns(
+            self.sheet, {name: cells.take_rows(rows) for name, cells in self.cells.items()}, self.rows[rows]
+        )
 
-    def odd(self, name: str) -> tuple[str, str, bool]:
+    def find_non_number(self, name: str) -> tuple[str, str, bool]:
         """Locate the first cell that is no number: its position, its text, and whether commas are the only fault."""
-        cells, used = self.cells[name], self.cells[name].used()
-        words = {text: 1.0 for text in used if numbers([text]) is None}
-        commas = numbers([text.replace(",", ".") for text in used]) is not None
-        return *self.place(int(cells.looked_up(words, 0.0).argmax()), name), commas
+        cells, used = self.cells[name], self.cells[name].collect_texts()
+        words = {text: 1.0 for text in used if parse_numbers([text]) is None}
+        commas = parse_numbers([text.replace(",", ".") for text in used]) is not None
+        return *self.describe_cell(int(cells.map_texts(words, 0.0).argmax()), name), commas
 
-    def holes(self, names: Sequence[str]) -> Mask:
+    def mask_missing(self, names: Sequence[str]) -> Mask:
         """Mark the rows with a missing value in one of the named columns: (n,)."""
         masks = [self.cells[name].missing for name in names]
         found: Mask = np.zeros(len(self.rows), dtype=np.bool_)
@@ -103,12 +105,14 @@ class Columns:
             found = found if mask is None else found | mask
         return found
 
-    def without_missing(self, names: Sequence[str], drop_missing: bool, fills: bool = False) -> tuple[Columns, int]:
+    def drop_incomplete(
+        self, names: Sequence[str], drop_missing: bool, fills: bool = False
+    ) -> tuple[TableColumns, int]:
         """Drop the rows with a missing value in one of the columns named, or refuse them. Raises DataError.
 
         `fills` says that an error may advise to fill them in.
         """
-        bad = self.holes(names)
+        bad = self.mask_missing(names)
         if not bad.any():
             return self, 0
         masks = {name: self.cells[name].missing for name in names}
@@ -116,7 +120,7 @@ class Columns:
         if not drop_missing:
             i = int(bad.argmax())
             name = next(name for name, mask in masks.items() if mask is not None and mask[i])
-            at, cell = self.place(i, name)
+            at, cell = self.describe_cell(i, name)
             filled = "--missing median (missing='median') fills in those of features, and " if fills else ""
             raise DataError(
                 f"{at} is missing ({cell!r}), the first of {counts.total()} missing cells in {bad.sum()} rows; "
@@ -125,10 +129,10 @@ class Columns:
         if bad.all():
             [(worst, _)] = counts.most_common(1)
             raise DataError(f"{self.sheet.path}: every row has a missing value, most of them in column {worst!r}")
-        return self.some(np.flatnonzero(~bad)), int(bad.sum())
+        return self.take_rows(np.flatnonzero(~bad)), int(bad.sum())
 
 
-def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = ()) -> Columns:
+def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = ()) -> TableColumns:
     """Read the columns named. Those in `as_text` are read as text, whatever they look like. Raises FileFormatError.
 
     A column that turns out to be text has the file read from its beginning.
@@ -139,75 +143,77 @@ def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = 
         by_column = list(zip(*records, strict=True))
         for name in names:
             cells = by_column[sheet.header[name]]
-            parts[name].append(texts_of(cells) if name in as_text else sheet.numbers(name, cells, n))
+            parts[name].append(intern_texts(cells) if name in as_text else sheet.parse_cells(name, cells, n))
         late = {name for name in names if parts[name][-1] is None}
         if late:
             return read_columns(sheet, names, late.union(as_text))
         n += len(records)
-    return Columns(sheet, {name: _joined(parts.pop(name)) for name in names}, np.arange(n))
+    return TableColumns(sheet, {name: _join_blocks(parts.pop(name)) for name in names}, np.arange(n))
 
 
-def texts_of(cells: Sequence[str]) -> tuple[NDArray[Any], Mask]:
+def intern_texts(cells: Sequence[str]) -> tuple[NDArray[Any], Mask]:
     """Intern cells of text, and mark the missing ones: (n,), (n,)."""
     texts = np.array([sys.intern(cell.strip()) for cell in cells], dtype=object)
     return texts, np.array([text in MISSING for text in texts], dtype=np.bool_)
 
 
-def _joined(parts: list[tuple[NDArray[Any], Mask | None]]) -> Cells:
+def _join_blocks(parts: list[tuple[NDArray[Any], Mask | None]]) -> Cells:
     """Join the blocks of a column."""
     missing = np.concatenate([np.zeros(len(values), np.bool_) if m is None else m for values, m in parts])
     return Cells(np.concatenate([values for values, _ in parts]), missing if missing.any() else None)
 
 
-def labels_of(columns: Columns, target: str, text: bool) -> NDArray[Any]:
+def extract_labels(columns: TableColumns, target: str, text: bool) -> NDArray[Any]:
     """Return the labels, (n,): text, or numbers. Raises DataError."""
     if not text:
-        return whole(finite_numbers(columns, target))
+        return as_integers(extract_finite_numbers(columns, target))
     return np.array(columns.cells[target].values.tolist())
 
 
-def numbers_of(columns: Columns, name: str, what: str) -> NDArray[Any]:
+def extract_numbers(columns: TableColumns, name: str, what: str) -> NDArray[Any]:
     """Extract a column that must be numeric, (n,): a regression or ranking target, or weights. Raises DataError."""
-    if columns.cells[name].numbers() is None:
-        at, odd, commas = columns.odd(name)
+    if columns.cells[name].to_numbers() is None:
+        at, odd, commas = columns.find_non_number(name)
         hint = "write decimal points, not commas" if commas else "name a column of numbers"
         if what == "the target" and not commas:
             hint += " by --target (target=), or take a machine of two classes for one of labels"
         raise DataError(f"{at}: {reprlib.repr(odd)} is not a number, which {what} must be here; {hint}")
-    return whole(finite_numbers(columns, name))
+    return as_integers(extract_finite_numbers(columns, name))
 
 
-def groups_of(columns: Columns, name: str) -> NDArray[Any]:
+def extract_groups(columns: TableColumns, name: str) -> NDArray[Any]:
     """Return the group of each row, (n,): numbers or text."""
-    values = columns.cells[name].numbers()
-    return np.array(columns.cells[name].values.tolist()) if values is None else whole(values)
+    values = columns.cells[name].to_numbers()
+    return np.array(columns.cells[name].values.tolist()) if values is None else as_integers(values)
 
 
-def finite_numbers(columns: Columns, name: str, fill: float | None = None) -> FloatArray:
+def extract_finite_numbers(columns: TableColumns, name: str, fill: float | None = None) -> FloatArray:
     """Return the cells of a column as finite numbers, (n,), missing ones as `fill` if given. Raises DataError."""
     cells = columns.cells[name]
-    values = cells.numbers()
+    values = cells.to_numbers()
     if values is None:
-        values = cells.looked_up({text: float(text) for text in cells.used() if numbers([text]) is not None}, np.nan)
+        values = cells.map_texts(
+            {text: float(text) for text in cells.collect_texts() if parse_numbers([text]) is not None}, np.nan
+        )
     if fill is not None and cells.missing is not None:
         values = np.where(cells.missing, fill, values)
     if np.isfinite(values).all():
         return values
-    at, cell = columns.place(int(np.argmin(np.isfinite(values))), name)
+    at, cell = columns.describe_cell(int(np.argmin(np.isfinite(values))), name)
     raise DataError(f"{at}: {reprlib.repr(cell)} is not a finite number, which this column needs")
 
 
-def days_of(columns: Columns, name: str, order: str) -> FloatArray:
+def extract_days(columns: TableColumns, name: str, order: str) -> FloatArray:
     """Return the day numbers of a column of dates in this order, (n,), NaN for missing ones. Raises DataError."""
     cells = columns.cells[name]
     if cells.values.dtype != object:
         days = np.full(len(cells.values), np.nan)
     else:
-        known = {text: day_of(text, order) for text in cells.used()}
-        days = cells.looked_up({text: float(day) for text, day in known.items() if day is not None}, np.nan)
+        known = {text: parse_day(text, order) for text in cells.collect_texts()}
+        days = cells.map_texts({text: float(day) for text, day in known.items() if day is not None}, np.nan)
     wrong = np.isnan(days) if cells.missing is None else np.isnan(days) & ~cells.missing
     if wrong.any():
-        at, cell = columns.place(int(wrong.argmax()), name)
+        at, cell = columns.describe_cell(int(wrong.argmax()), name)
         raise DataError(
             f"{at}: {reprlib.repr(cell)} is no date as the column needs it ({'-'.join(order)}); write year-month-day, "
             "such as 2024-02-29"

@@ -16,24 +16,24 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import index_of
+from qpsvm.base.arrays.checks import find_index
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError
-from qpsvm.data.files.columns import Columns, days_of, finite_numbers
-from qpsvm.data.files.dates import ORDERS, PARTS, parts_of
+from qpsvm.data.files.columns import TableColumns, extract_days, extract_finite_numbers
+from qpsvm.data.files.dates import DATE_ORDERS, DATE_PARTS, split_dates
 from qpsvm.data.files.sheet import Mask
 from qpsvm.data.files.source import FilePath
-from qpsvm.data.rows import Standardised, as_row_source
-from qpsvm.data.rows import standardised as standardised_rows
+from qpsvm.data.rows import StandardisedRows, as_row_source
+from qpsvm.data.rows import standardise_rows as standardised_rows
 
 #: What of a file's target a machine learns from.
-Target = Literal["labels", "numbers", "none"]
+TargetKind = Literal["labels", "numbers", "none"]
 #: Largest n·d for which a matrix is made dense that could be sparse: 5e7 numbers are 400 MB.
 DENSE_LIMIT = 50_000_000
 
 
 #: Features that stand for all rare categories of a column, and for its missing values.
-RARE, MISSED = "(rare)", "(missing)"
+RARE_LABEL, MISSING_LABEL = "(rare)", "(missing)"
 
 
 @dataclass(frozen=True)
@@ -62,28 +62,28 @@ class Column:
         """The names of its features: `("age",)`, or `("Pop=Vic", "Pop=other")`."""
         made: tuple[str, ...] = (self.name,)
         if self.date is not None:
-            made = tuple(f"{self.name}.{part}" for part in PARTS)
+            made = tuple(f"{self.name}.{part}" for part in DATE_PARTS)
         elif self.categories is not None:
-            made = tuple(f"{self.name}={c}" for c in (*self.categories, *([RARE] if self.rare else ())))
-        return (*made, f"{self.name}={MISSED}") if self.indicator else made
+            made = tuple(f"{self.name}={c}" for c in (*self.categories, *([RARE_LABEL] if self.rare else ())))
+        return (*made, f"{self.name}={MISSING_LABEL}") if self.indicator else made
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Column:
         """Build a column from decoded JSON, also of earlier versions. Raises ValueError, KeyError, TypeError."""
         texts = record["categories"] and tuple(record["categories"])
         found = cls(**{**record, "categories": texts, "rare": tuple(record.get("rare", ()))})
-        if found.date is not None and (found.date not in ORDERS or type(found.origin) is not int):
+        if found.date is not None and (found.date not in DATE_ORDERS or type(found.origin) is not int):
             raise ValueError(f"no order of dates: {found.date!r}")
         return found
 
 
 @dataclass(frozen=True)
-class Taken:
+class ColumnSummary:
     """Kind of a column and the resulting features, in words."""
 
     name: str
     kind: str
-    made: str
+    outcome: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class Encoding:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class EncodedTable:
     """Samples and labels from a file.
 
     X (n, d): Samples. CSR from a LIBSVM file, and from a CSV file whose 0/1 features would be too large as a
@@ -160,8 +160,8 @@ class Table:
     notes: What a user should know about how the file was read.
     groups (n,) or None: Which group each row belongs to, for a ranking: numbers or text.
     weights (n,) or None: The weight of each row.
-    taken: What its columns were taken for.
-    needed: Columns without which a row was dropped.
+    column_summaries: What its columns were taken for.
+    required_columns: Columns without which a row was dropped.
     """
 
     X: Matrix
@@ -171,8 +171,8 @@ class Table:
     notes: tuple[str, ...] = ()
     groups: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
-    taken: tuple[Taken, ...] = ()
-    needed: tuple[str, ...] = ()
+    column_summaries: tuple[ColumnSummary, ...] = ()
+    required_columns: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -181,7 +181,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Further(Table):
+class NewRows(EncodedTable):
     """Rows of another table, encoded as those of a model: the k of its n rows that are complete.
 
     places (k,) or None: Which these are; None for all.
@@ -198,7 +198,7 @@ class Further(Table):
     unseen: dict[str, Counter[str]] = field(default_factory=dict)
 
 
-def made_dense(X: Matrix, path: FilePath) -> FloatArray:
+def to_dense(X: Matrix, path: FilePath) -> FloatArray:
     """Return X (n, d) as an array, for standardising. Raises ParameterError."""
     n, d = X.shape
     if sp.issparse(X) and n * d > DENSE_LIMIT:
@@ -210,33 +210,33 @@ def made_dense(X: Matrix, path: FilePath) -> FloatArray:
     return dense
 
 
-def moments(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
+def compute_mean_and_scale(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
     """Return mean and deviation, (STD.1), of each column of X (n, d), which is made dense: (d,), (d,)."""
-    rows = standardised_rows(as_row_source(made_dense(X, path)))
+    rows = standardised_rows(as_row_source(to_dense(X, path)))
     return rows.mean, rows.scale
 
 
-def standardised(table: Table, path: FilePath) -> Table:
+def standardise_table(table: EncodedTable, path: FilePath) -> EncodedTable:
     """Return the table with its encoding's mean and scale applied, or itself where there are none."""
     mean, scale = table.encoding.mean, table.encoding.scale
     if mean is None or scale is None:
         return table
     sparse = sp.issparse(table.X) and not mean.any()
-    rows = as_row_source(table.X if sparse else made_dense(table.X, path))
+    rows = as_row_source(table.X if sparse else to_dense(table.X, path))
     with np.errstate(over="ignore"):
-        X = Standardised(rows, mean, scale).matrix()
+        X = StandardisedRows(rows, mean, scale).matrix()
     values = X.data if sp.issparse(X) else X
     if not np.isfinite(values).all():
-        name = table.names[index_of(X, int(np.argmin(np.isfinite(values).ravel())))[1]]
+        name = table.names[find_index(X, int(np.argmin(np.isfinite(values).ravel())))[1]]
         raise DataError(f"{path}: feature {name!r} has values too large to be standardised; divide them by a constant")
     return replace(table, X=X)
 
 
-def encode(columns: Columns, encoding: Encoding) -> Matrix:
+def encode(columns: TableColumns, encoding: Encoding) -> Matrix:
     """Turn the columns into X (n, d): dense, or CSR where 0/1 features would make it too large. Raises DataError."""
     blocks: list[Any] = []
     for column in encoding.columns:
-        blocks.append(_block(columns, column))
+        blocks.append(_encode_column(columns, column))
         if column.indicator:
             missing = columns.cells[column.name].missing
             n = len(columns.rows)
@@ -246,20 +246,20 @@ def encode(columns: Columns, encoding: Encoding) -> Matrix:
     return np.hstack([as_dense(block) for block in blocks])
 
 
-def _block(columns: Columns, column: Column) -> Any:
+def _encode_column(columns: TableColumns, column: Column) -> Any:
     """Return the features of a column but for that of missing values: (n, k). Raises DataError."""
     if column.date is not None:
-        days = days_of(columns, column.name, column.date)
-        return parts_of(
+        days = extract_days(columns, column.name, column.date)
+        return split_dates(
             days if column.fill is None else np.where(np.isnan(days), column.fill, days), column.origin or 0
         )
     if column.categories is None:
         fill = None if column.fill is None else float(column.fill)
-        return finite_numbers(columns, column.name, fill)[:, None]
+        return extract_finite_numbers(columns, column.name, fill)[:, None]
     place = {category: float(k) for k, category in enumerate(column.categories)}
     place |= dict.fromkeys(column.rare, float(len(column.categories)))
     cells = columns.cells[column.name]
-    codes = cells.looked_up(place, float(len(column.categories)) if column.rare else -1.0)
+    codes = cells.map_texts(place, float(len(column.categories)) if column.rare else -1.0)
     if cells.missing is not None:
         codes = np.where(cells.missing, place.get(str(column.fill), -1.0), codes)
     known = codes >= 0.0
@@ -268,12 +268,12 @@ def _block(columns: Columns, column: Column) -> Any:
     return sp.csr_array((np.ones(int(known.sum())), codes[known].astype(np.int32), ends), shape=shape)
 
 
-def unseen(columns: Columns, encoding: Encoding) -> dict[str, Counter[str]]:
+def count_unseen(columns: TableColumns, encoding: Encoding) -> dict[str, Counter[str]]:
     """Return by column the categories that the encoding does not know, and how many rows have each."""
     found: dict[str, Counter[str]] = {}
     for column in encoding.columns:
         if column.categories is not None:
             known = {*column.categories, *column.rare}
-            odd = Counter(text for text in columns.cells[column.name].there.tolist() if text not in known)
+            odd = Counter(text for text in columns.cells[column.name].present.tolist() if text not in known)
             found |= {column.name: odd} if odd else {}
     return found

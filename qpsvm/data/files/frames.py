@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import first_rounded, rounded
-from qpsvm.base.arrays.words import shown
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.rounding import build_rounding_error, find_first_rounded
 from qpsvm.base.errors import DataError, DataTypeError
-from qpsvm.data.files.columns import Cells, Columns, texts_of
-from qpsvm.data.files.sheet import Sheet, without_column
+from qpsvm.data.files.columns import Cells, TableColumns, intern_texts
+from qpsvm.data.files.sheet import Sheet, add_drop_advice
 from qpsvm.data.kinds import is_arrow, is_dask
 
 #: What messages call a table that has no file.
@@ -40,15 +40,15 @@ class Frame(Sheet):
     starts: tuple[tuple[str, int], ...] = ()
     n: int = 0
 
-    def where(self, i: int, name: str) -> tuple[str, str]:
+    def describe_cell(self, i: int, name: str) -> tuple[str, str]:
         file, start = next(pair for pair in reversed(self.starts) if pair[1] <= i)
-        return f"{file}, row {i - start}", _text(_array(self.columns[name])[i], name)
+        return f"{file}, row {i - start}", _format_cell(_to_array(self.columns[name])[i], name)
 
-    def place(self, i: int, name: str) -> tuple[int, str]:
-        return i, self.where(i, name)[1]
+    def find_cell(self, i: int, name: str) -> tuple[int, str]:
+        return i, self.describe_cell(i, name)[1]
 
 
-def frame_of(data: Any, name: str = NO_FILE, starts: Sequence[tuple[str, int]] = ()) -> Frame:
+def as_frame(data: Any, name: str = NO_FILE, starts: Sequence[tuple[str, int]] = ()) -> Frame:
     """Wrap a table in memory. Raises DataError, DataTypeError.
 
     data: A frame of pandas or Polars, a table, batch or data set of pyarrow, or a mapping of columns.
@@ -76,7 +76,7 @@ def frame_of(data: Any, name: str = NO_FILE, starts: Sequence[tuple[str, int]] =
         raise DataError(f"{name} has the column {twice!r} twice; give each its own name")
     for text, column in zip(texts, each, strict=True):
         if isinstance(column, (str, bytes)) or not hasattr(column, "__len__") or getattr(column, "shape", (0,)) == ():
-            raise DataTypeError(f"{name}: column {text!r} is {shown(column)}, and not a value for each row")
+            raise DataTypeError(f"{name}: column {text!r} is {format_value(column)}, and not a value for each row")
     lengths = {text: len(column) for text, column in zip(texts, each, strict=True)}
     first = next(iter(lengths), None)
     if first is None or not lengths[first]:
@@ -91,53 +91,53 @@ def frame_of(data: Any, name: str = NO_FILE, starts: Sequence[tuple[str, int]] =
 
 def read_frame(
     frame: Frame, names: Sequence[str], as_text: Collection[str] = (), as_numbers: Collection[str] = ()
-) -> Columns:
+) -> TableColumns:
     """Read the named columns; True and False are 1 and 0 in those of `as_numbers`, else text. Raises DataError."""
-    cells = {name: _cells(frame, name, name in as_text, name in as_numbers) for name in names}
-    return Columns(frame, cells, np.arange(frame.n))
+    cells = {name: _read_cells(frame, name, name in as_text, name in as_numbers) for name in names}
+    return TableColumns(frame, cells, np.arange(frame.n))
 
 
-def _cells(frame: Frame, name: str, as_text: bool, as_number: bool) -> Cells:
-    raw = _array(frame.columns[name])
+def _read_cells(frame: Frame, name: str, as_text: bool, as_number: bool) -> Cells:
+    raw = _to_array(frame.columns[name])
     if raw.dtype.kind in ("iufb" if as_number else "iuf") and not as_text:
         values = raw.astype(np.float64)
-        place = first_rounded(raw)
+        place = find_first_rounded(raw)
         if place is not None:
-            error = rounded(raw[place], f"{frame.where(place, name)[0]}, column {name!r}")
-            raise DataError(without_column(error, name))
+            error = build_rounding_error(raw[place], f"{frame.describe_cell(place, name)[0]}, column {name!r}")
+            raise DataError(add_drop_advice(error, name))
         missing = np.isnan(values)
         return Cells(values, missing if missing.any() else None)
     if as_number and raw.dtype == object:
         raw = np.array([float(cell) if isinstance(cell, (bool, np.bool_)) else cell for cell in raw], dtype=object)
-    texts = [_text(cell, name) for cell in raw.tolist()]
-    found = None if as_text else frame.numbers(name, texts, 0)
+    texts = [_format_cell(cell, name) for cell in raw.tolist()]
+    found = None if as_text else frame.parse_cells(name, texts, 0)
     if found is not None:
         return Cells(*found)
-    values, missing = texts_of(texts)
+    values, missing = intern_texts(texts)
     return Cells(values, missing if missing.any() else None)
 
 
-def _array(column: Any) -> NDArray[Any]:
+def _to_array(column: Any) -> NDArray[Any]:
     """Convert a column to an array of numbers, or of Python objects: (n,). Raises DataTypeError."""
     if is_arrow(column):
-        return _of_arrow(column)
+        return _from_arrow(column)
     dtype: Any = getattr(column, "dtype", None)
     if hasattr(column, "null_count") and hasattr(column, "to_list"):  # Polars
         plain = not column.null_count() and dtype.is_numeric() and not dtype.is_decimal()
-        return np.asarray(column.to_numpy()) if plain else _objects(column.to_list())
+        return np.asarray(column.to_numpy()) if plain else _to_objects(column.to_list())
     if dtype is None:
-        return _objects(list(column))
+        return _to_objects(list(column))
     if not isinstance(dtype, np.dtype) or dtype.kind in "mM":  # pandas' own types, and NumPy's dates
         if isinstance(column, np.ndarray):
-            return _objects(column.astype("M8[us]" if dtype.kind == "M" else object).tolist())
-        return _objects(column.astype(object).tolist())
+            return _to_objects(column.astype("M8[us]" if dtype.kind == "M" else object).tolist())
+        return _to_objects(column.astype(object).tolist())
     array: NDArray[Any] = np.asarray(column)
     if array.ndim != 1 or array.dtype.kind not in "biufOUS":
         raise DataTypeError(f"a column is numbers, texts or dates, one for each row; got {array.dtype} {array.shape}")
     return array
 
 
-def _of_arrow(column: Any) -> NDArray[Any]:
+def _from_arrow(column: Any) -> NDArray[Any]:
     """Convert an array of pyarrow. Integers next to missing values would be rounded as floats."""
     import pyarrow as pa
 
@@ -150,16 +150,16 @@ def _of_arrow(column: Any) -> NDArray[Any]:
         chunked = hasattr(column, "num_chunks")
         found: NDArray[Any] = column.to_numpy() if chunked else column.to_numpy(zero_copy_only=False)
         return found
-    return _objects(column.to_pylist())
+    return _to_objects(column.to_pylist())
 
 
-def _objects(values: Sequence[Any]) -> NDArray[Any]:
+def _to_objects(values: Sequence[Any]) -> NDArray[Any]:
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
 
 
-def _text(cell: Any, name: str) -> str:
+def _format_cell(cell: Any, name: str) -> str:
     """Format a cell as CSV has it; a date at midnight without the time. Raises DataTypeError."""
     if isinstance(cell, str):
         return cell.strip()

@@ -1,4 +1,4 @@
-"""Detect what each column holds, numbers, categories, dates, identifiers or text, and learn its encoding (`learnt`).
+"""Detect whether a column holds numbers, categories, dates, identifiers or text, and learn it (`learn_columns`).
 
 All that is learnt here (categories, what fills in, first days) is learnt of the rows that are given: those that train.
 Rare categories are those of scikit-learn's `OneHotEncoder(min_frequency=0.01)`, and what is filled in is that of its
@@ -16,25 +16,25 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
-from qpsvm.data.files.columns import Cells, Columns, days_of
-from qpsvm.data.files.dates import PARTS, orders_of
-from qpsvm.data.files.encoding import MISSED, RARE, Column, Taken
-from qpsvm.data.files.sheet import Sheet, each_name, listing, numbers
+from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, describe_nearest
+from qpsvm.data.files.columns import Cells, TableColumns, extract_days
+from qpsvm.data.files.dates import DATE_PARTS, find_date_orders
+from qpsvm.data.files.encoding import MISSING_LABEL, RARE_LABEL, Column, ColumnSummary
+from qpsvm.data.files.sheet import Sheet, list_names, parse_numbers, split_names
 
 #: What becomes of missing values: refused, their rows left out, or filled in.
-Missing = Literal["error", "drop", "median", "most-frequent"]
-MISSING_WORDS: tuple[Missing, ...] = get_args(Missing)
+MissingPolicy = Literal["error", "drop", "median", "most-frequent"]
+MISSING_POLICIES: tuple[MissingPolicy, ...] = get_args(MissingPolicy)
 #: A column identifies rows and describes nothing where it has more values than this, and than half the rows.
 MANY_CATEGORIES = 20
 #: Of more categories than that, one of a smaller share of the rows is rare.
-RARE_SHARE = 0.01
+MIN_CATEGORY_SHARE = 0.01
 #: A text of at least this many words is no name.
 MANY_WORDS = 3
 #: At most this many plain columns of numbers have a line each.
-EACH = 20
+MAX_NUMBER_LINES = 20
 #: What is said of a column that tells nothing.
-SAME = ", the same in every row"
+CONSTANT_NOTE = ", the same in every row"
 #: How a number calls itself that identifies rows: customer_id, orderNr, ID.
 _IDENTIFIER = re.compile(
     r"(?:(?:^|[^a-zA-Z])(?:id|uid|uuid|guid|nr|no)|[a-z](?:Id|ID|Nr|No))$|^(?:ID|Id|UUID|GUID|__index_level_\d+__)$"
@@ -42,7 +42,7 @@ _IDENTIFIER = re.compile(
 
 
 @dataclass(frozen=True)
-class Rules:
+class ColumnRules:
     """Options of a caller for the columns.
 
     keep: Columns that are features whatever they look like.
@@ -54,24 +54,26 @@ class Rules:
 
     keep: tuple[str, ...] = ()
     date: tuple[str, ...] = ()
-    missing: Missing = "error"
+    missing: MissingPolicy = "error"
     texts: tuple[str, ...] = ()
     orders: tuple[tuple[str, str], ...] = ()
 
     @property
-    def fills(self) -> bool:
+    def fills_missing(self) -> bool:
         """Whether missing values are filled in."""
         return self.missing in ("median", "most-frequent")
 
-    def of(self, sheet: Sheet, names: Sequence[str]) -> Rules:
+    def resolve_names(self, sheet: Sheet, names: Sequence[str]) -> ColumnRules:
         """Resolve the options to the names of feature columns. Raises UnknownOptionError."""
-        if self.missing not in MISSING_WORDS:
-            raise ParameterError(f"missing: unknown {self.missing!r}; {nearest(self.missing, MISSING_WORDS)}")
-        keep, date = each_name(self.keep, sheet.header), each_name(self.date, sheet.header)
+        if self.missing not in MISSING_POLICIES:
+            raise ParameterError(
+                f"missing: unknown {self.missing!r}; {describe_nearest(self.missing, MISSING_POLICIES)}"
+            )
+        keep, date = split_names(self.keep, sheet.header), split_names(self.date, sheet.header)
         for option, given in (("keep", keep), ("date", date)):
             for name in given:
                 if name not in names:
-                    why = f"{sheet.path} has no column {name!r}; {nearest(name, names)}"
+                    why = f"{sheet.path} has no column {name!r}; {describe_nearest(name, names)}"
                     if name in sheet.header:
                         why = f"column {name!r} is dropped, or is the target, groups or weights: it is no feature"
                     raise UnknownOptionError(f"{option}: {why}")
@@ -80,64 +82,71 @@ class Rules:
             raise ParameterError(f"column {both!r} cannot be both of keep and of date")
         return replace(self, keep=keep, date=date)
 
-    def known(self, columns: Columns, made: Sequence[Column]) -> Rules:
+    def with_detected(self, columns: TableColumns, made: Sequence[Column]) -> ColumnRules:
         """Return the rules with the types and date orders that the whole table shows."""
-        texts = tuple(name for name, cells in columns.cells.items() if cells.numbers() is None)
+        texts = tuple(name for name, cells in columns.cells.items() if cells.to_numbers() is None)
         orders = tuple((column.name, column.date) for column in made if column.date is not None)
         return replace(self, texts=texts, orders=orders)
 
 
-def learnt(columns: Columns, names: Sequence[str], rules: Rules) -> tuple[tuple[Column, ...], tuple[Taken, ...]]:
+def learn_columns(
+    columns: TableColumns, names: Sequence[str], rules: ColumnRules
+) -> tuple[tuple[Column, ...], tuple[ColumnSummary, ...]]:
     """Learn the encoding of each named column, and summarise it. Raises DataError."""
-    found = [_learnt(columns, name, rules, len(names) > 1) for name in names]
+    found = [_learn_one(columns, name, rules, len(names) > 1) for name in names]
     return tuple(column for column, _ in found if column is not None), tuple(taken for _, taken in found)
 
 
-def _learnt(columns: Columns, name: str, rules: Rules, others: bool) -> tuple[Column | None, Taken]:
+def _learn_one(
+    columns: TableColumns, name: str, rules: ColumnRules, others: bool
+) -> tuple[Column | None, ColumnSummary]:
     cells = columns.cells[name]
     kept = name in rules.keep
-    if cells.all_missing():
+    if cells.is_all_missing():
         if kept or name in rules.date:
             where = f"{columns.sheet.path}: column {name!r} has no value in {len(columns.rows)} rows"
             raise DataError(f"{where}: leave it out of --keep and --date (keep=, date=)")
-        return None, Taken(name, "nothing", "left out: it has no value")
+        return None, ColumnSummary(name, "nothing", "left out: it has no value")
     if name in rules.date:
-        return _date(columns, name, rules)
-    values = None if name in rules.texts else cells.numbers()
+        return _learn_date(columns, name, rules)
+    values = None if name in rules.texts else cells.to_numbers()
     if values is not None:
         if not kept and _is_identifier(columns, name, values, others):
-            return _left_out(name, "identifier")
+            return _omit_column(name, "identifier")
         constant = cells.missing is None and len(values) > 1 and bool((values == values[0]).all())
-        return _filled(Column(name), cells, values, rules, "number", f"1 feature{SAME if constant else ''}")
-    different = cells.used()
+        return _add_fill(Column(name), cells, values, rules, "number", f"1 feature{CONSTANT_NOTE if constant else ''}")
+    different = cells.collect_texts()
     if name not in rules.texts:
         _refuse_misprints(columns, name, different, kept)
-    if not kept and orders_of(different):
-        return None, Taken(name, "date", f"left out: --date {name} makes {', '.join(PARTS)} of it")
-    n = len(cells.there)
+    if not kept and find_date_orders(different):
+        return None, ColumnSummary(name, "date", f"left out: --date {name} makes {', '.join(DATE_PARTS)} of it")
+    n = len(cells.present)
     if not kept and len(different) > max(MANY_CATEGORIES, n / 2):
         words = np.median([len(text.split()) for text in different])
-        return _left_out(name, "text" if words >= MANY_WORDS else "identifier")
-    rare = _rare(cells, different)
+        return _omit_column(name, "text" if words >= MANY_WORDS else "identifier")
+    rare = _find_rare(cells, different)
     if len(rare) == len(different):
         if not kept:
-            return _left_out(name, f"category of {len(different)}", f", none in {RARE_SHARE:.0%} of the rows")
+            return _omit_column(
+                name, f"category of {len(different)}", f", none in {MIN_CATEGORY_SHARE:.0%} of the rows"
+            )
         rare = ()
     categories = tuple(text for text in different if text not in set(rare))
     made = f"{len(categories)} features" if len(categories) > 1 else "1 feature"
     if len(different) == 1 and cells.missing is None and n > 1:
-        made += SAME
+        made += CONSTANT_NOTE
     if rare:
-        made = f"{len(categories) + 1} features; {len(rare)} categories below {RARE_SHARE:.0%} join as {name}={RARE}"
+        made = f"{len(categories) + 1} features; {len(rare)} categories below {MIN_CATEGORY_SHARE:.0%} join as "
+        made += f"{name}={RARE_LABEL}"
     column = Column(name, categories, rare)
-    return _filled(column, cells, cells.values, rules, f"category of {len(different)}", made)
+    return _add_fill(column, cells, cells.values, rules, f"category of {len(different)}", made)
 
 
-def _left_out(name: str, kind: str, why: str = "") -> tuple[None, Taken]:
-    return None, Taken(name, kind, f"left out{why}: --keep {name} keeps it")
+def _omit_column(name: str, kind: str, why: str = "") -> tuple[None, ColumnSummary]:
+    return None, ColumnSummary(name, kind, f"left out{why}: --keep {name} keeps it")
 
 
-def _is_identifier(columns: Columns, name: str, values: NDArray[np.float64], others: bool) -> bool:
+def _is_identifier(columns: TableColumns, name: str, values: NDArray[np.float64], others: bool) -> bool:
     """Tell whether numbers (n,) tell rows apart: by the name, or because the first column counts the rows."""
     there = values[~np.isnan(values)]
     if len(there) <= MANY_CATEGORIES or not (there == np.floor(there)).all():
@@ -148,10 +157,10 @@ def _is_identifier(columns: Columns, name: str, values: NDArray[np.float64], oth
     return bool(counts and any(np.array_equal(values, columns.rows + first) for first in (0, 1)))
 
 
-def _refuse_misprints(columns: Columns, name: str, different: Sequence[str], kept: bool) -> None:
+def _refuse_misprints(columns: TableColumns, name: str, different: Sequence[str], kept: bool) -> None:
     """Refuse a column of numbers but for a few cells, or for commas. Raises DataError."""
-    read = [numbers([text]) is not None for text in different]
-    at, odd, commas = columns.odd(name) if any(read) or not kept else ("", "", False)
+    read = [parse_numbers([text]) is not None for text in different]
+    at, odd, commas = columns.find_non_number(name) if any(read) or not kept else ("", "", False)
     if commas:
         raise DataError(f"{at}: {reprlib.repr(odd)} has a comma; write decimal points, no thousands marks")
     many = len(different) > max(MANY_CATEGORIES, len(columns.rows) / 2)
@@ -163,37 +172,37 @@ def _refuse_misprints(columns: Columns, name: str, different: Sequence[str], kep
         )
 
 
-def _rare(cells: Cells, different: Sequence[str]) -> tuple[str, ...]:
+def _find_rare(cells: Cells, different: Sequence[str]) -> tuple[str, ...]:
     """Return the categories that few rows have, where there are many categories."""
     if len(different) <= MANY_CATEGORIES:
         return ()
     from sklearn.preprocessing import OneHotEncoder
 
-    encoder = OneHotEncoder(min_frequency=RARE_SHARE, handle_unknown="infrequent_if_exist")
-    (found,) = encoder.fit(cells.there[:, None]).infrequent_categories_
+    encoder = OneHotEncoder(min_frequency=MIN_CATEGORY_SHARE, handle_unknown="infrequent_if_exist")
+    (found,) = encoder.fit(cells.present[:, None]).infrequent_categories_
     return () if found is None else tuple(map(str, found))
 
 
-def _date(columns: Columns, name: str, rules: Rules) -> tuple[Column, Taken]:
+def _learn_date(columns: TableColumns, name: str, rules: ColumnRules) -> tuple[Column, ColumnSummary]:
     """Learn the encoding of a column of dates as numbers. Raises DataError."""
     cells = columns.cells[name]
-    orders = orders_of(cells.used()) if cells.values.dtype == object else ()
+    orders = find_date_orders(cells.collect_texts()) if cells.values.dtype == object else ()
     orders = tuple(order for known, order in rules.orders if known == name) or orders
     if len(orders) > 1:
-        at, text = columns.place(int(np.argmax(~columns.holes(()))), name)
+        at, text = columns.describe_cell(int(np.argmax(~columns.mask_missing(()))), name)
         raise DataError(f"{at}: of {text!r} and all others day or month may be first; write year-month-day")
-    days = days_of(columns, name, *(orders or ("ymd",)))
+    days = extract_days(columns, name, *(orders or ("ymd",)))
     column = Column(name, date=orders[0], origin=int(np.nanmin(days)))
-    made = ", ".join(f"{name}.{part}" for part in PARTS)
-    return _filled(column, Cells(days, cells.missing), days, rules, "date", made)
+    made = ", ".join(f"{name}.{part}" for part in DATE_PARTS)
+    return _add_fill(column, Cells(days, cells.missing), days, rules, "date", made)
 
 
-def _filled(
-    column: Column, cells: Cells, values: NDArray[Any], rules: Rules, kind: str, made: str
-) -> tuple[Column, Taken]:
+def _add_fill(
+    column: Column, cells: Cells, values: NDArray[Any], rules: ColumnRules, kind: str, made: str
+) -> tuple[Column, ColumnSummary]:
     """Add the value that fills missing cells, and the feature that marks them, to a column."""
-    if not rules.fills:
-        return column, Taken(column.name, kind, made)
+    if not rules.fills_missing:
+        return column, ColumnSummary(column.name, kind, made)
     from sklearn.impute import SimpleImputer
 
     text = column.categories is not None
@@ -207,17 +216,17 @@ def _filled(
             said = f"day {int(fill) - int(column.origin or 0)}"
         else:
             said = f"{how.replace('_', '-')} {fill if text else f'{fill:g}'}"
-        made += f"; {int(cells.missing.sum())} missing: {said}, and {column.name}={MISSED}"
-    return column, Taken(column.name, kind, made)
+        made += f"; {int(cells.missing.sum())} missing: {said}, and {column.name}={MISSING_LABEL}"
+    return column, ColumnSummary(column.name, kind, made)
 
 
-def explained(taken: Sequence[Taken]) -> list[str]:
+def describe_columns(taken: Sequence[ColumnSummary]) -> list[str]:
     """Describe the columns in lines: each with its kind and its features."""
-    plain = [each for each in taken if (each.kind, each.made) == ("number", "1 feature")]
-    short = {each.name for each in plain} if len(plain) > EACH else set()
-    rows = [(each.name, each.kind, each.made) for each in taken if each.name not in short]
+    plain = [each for each in taken if (each.kind, each.outcome) == ("number", "1 feature")]
+    short = {each.name for each in plain} if len(plain) > MAX_NUMBER_LINES else set()
+    rows = [(each.name, each.kind, each.outcome) for each in taken if each.name not in short]
     if short:
-        names = listing([each.name for each in plain[:3]])
+        names = list_names([each.name for each in plain[:3]])
         rows.append((f"{names}, ...", "number", f"1 feature each, of {len(plain)} columns"))
     rows = [("column", "taken for", "made of it"), *rows]
     widths = [max(len(row[k]) for row in rows) for k in (0, 1)]

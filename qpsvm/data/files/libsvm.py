@@ -15,15 +15,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import reaches
+from qpsvm.base.arrays.rounding import has_large_integers
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError
 from qpsvm.data.files.encoding import Encoding
-from qpsvm.data.files.sheet import numbers, whole
+from qpsvm.data.files.sheet import as_integers, parse_numbers
 from qpsvm.data.files.source import FilePath
 
 #: What of a LIBSVM file cannot be named, and why.
-GIVEN = {
+UNSUPPORTED_OPTIONS = {
     "target": "whose lines begin with the label", "drop": "whose features have numbers",
     "columns": "whose features have numbers", "keep": "whose features have numbers",
     "date": "whose features have numbers", "groups": "whose groups are the qid of its lines",
@@ -35,24 +35,24 @@ _FORM = "a LIBSVM line is: label index:value index:value ..., or label qid:group
 _NEARLY_QID = re.compile(rb"\sqid[^:\s]")
 
 
-def refuse_named(path: object, option: Callable[[str], Any], flag: str = "") -> None:
+def refuse_column_options(path: object, option: Callable[[str], Any], flag: str = "") -> None:
     """Refuse options that name what a LIBSVM file has in its place. Raises ParameterError."""
-    for name, why in GIVEN.items():
+    for name, why in UNSUPPORTED_OPTIONS.items():
         given = option(name)
         if given is not None and not (isinstance(given, (list, tuple)) and not given):
             raise ParameterError(f"{path} is a LIBSVM file, {why}: leave out {flag}{name}")
 
 
-def parsed(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, FloatArray, NDArray[Any]]:
+def parse_rows(path: FilePath, text: bytes, first_line: int = 1) -> tuple[Matrix, FloatArray, NDArray[Any]]:
     """Parse whole lines: rows, with columns by their indices in the text, labels, and groups if any."""
     from sklearn.datasets import load_svmlight_file
 
     try:
         X, y, qid = load_svmlight_file(io.BytesIO(text), zero_based=True, query_id=True)
     except (ValueError, OverflowError) as error:
-        fault = fault_in(text, first_line) or f", line {first_line} or below: {error}"
+        fault = find_fault(text, first_line) or f", line {first_line} or below: {error}"
         raise FileFormatError(f"{path}{fault}; {_FORM}") from None
-    if len(qid) and _NEARLY_QID.search(text) and (passed := fault_in(text, first_line)):  # by scikit-learn
+    if len(qid) and _NEARLY_QID.search(text) and (passed := find_fault(text, first_line)):  # by scikit-learn
         raise FileFormatError(f"{path}{passed}; {_FORM}")
     check_tokens(text, y, X.data)
     return X, y, qid
@@ -65,7 +65,7 @@ def read_libsvm(
 
     Raises FileFormatError, DataError.
     """
-    raw, y, qid = parsed(path, content)
+    raw, y, qid = parse_rows(path, content)
     n, indices = len(y), raw.indices
     if encoding is not None:
         first, width = encoding.first_index, encoding.n_features
@@ -77,49 +77,49 @@ def read_libsvm(
     if indices.size and (indices.min() < first or indices.max() >= first + width):
         outside = np.flatnonzero((indices < first) | (indices >= first + width))[:1]
         raise DataError(
-            f"{path}, line {_libsvm_line(content, _rows_of(outside, raw)[0])}: feature index {indices[outside[0]]} is "
+            f"{path}, line {_find_line(content, _find_rows(outside, raw)[0])}: feature index {indices[outside[0]]} is "
             f"unknown to the model, whose features are {first} to {first + width - 1}"
         )
-    bad = np.union1d(_rows_of(np.flatnonzero(~np.isfinite(raw.data)), raw), np.flatnonzero(~np.isfinite(y)))
+    bad = np.union1d(_find_rows(np.flatnonzero(~np.isfinite(raw.data)), raw), np.flatnonzero(~np.isfinite(y)))
     infinite = bool(bad.size) and bool(np.isinf(raw.data).any() or np.isinf(y).any())
     if bad.size and (infinite or not drop_missing or bad.size == n):
         advice = "" if infinite or bad.size == n else "; --drop-missing (drop_missing=True) drops such rows"
-        line = _libsvm_line(content, bad[0])
+        line = _find_line(content, bad[0])
         raise DataError(f"{path}, line {line}: NaN or infinite value, the first of {bad.size} such rows of {n}{advice}")
     if first:
         indices -= first  # in place, because they are ours
     X = sp.csr_array((raw.data, indices, raw.indptr), shape=(n, width))
     keep = np.ones(n, dtype=np.bool_)
     if not bad.size:
-        return X, whole(y), first, keep, qid
+        return X, as_integers(y), first, keep, qid
     keep[bad] = False
-    return X[keep], whole(y[keep]), first, keep, qid[keep] if len(qid) == n else qid
+    return X[keep], as_integers(y[keep]), first, keep, qid[keep] if len(qid) == n else qid
 
 
 def check_tokens(content: bytes, *values: NDArray[Any]) -> None:
     """Refuse a text with a whole number that no double is equal to; `values` are the numbers that were read."""
-    if any(reaches(read) for read in values):
+    if any(has_large_integers(read) for read in values):
         for token in content.decode().replace(":", " ").split():
-            numbers([token])
+            parse_numbers([token])
 
 
-def _rows_of(entries: IntArray, raw: Matrix) -> IntArray:
+def _find_rows(entries: IntArray, raw: Matrix) -> IntArray:
     """Find the rows of stored entries of a CSR matrix, by the entries' positions (k,): (k,)."""
     return np.searchsorted(raw.indptr, entries, side="right") - 1
 
 
-def _libsvm_line(content: bytes, row: int) -> int:
+def _find_line(content: bytes, row: int) -> int:
     """Find the line, from 1, of a row, from 0."""
     lines = (k for k, line in enumerate(io.BytesIO(content), 1) if line.split(b"#")[0].strip())
     return next(k for i, k in enumerate(lines) if i == row)
 
 
-def fault_in(content: bytes, first_line: int = 1) -> str | None:
+def find_fault(content: bytes, first_line: int = 1) -> str | None:
     """Describe the first line that cannot be read, which scikit-learn does not tell."""
     for k, line in enumerate(io.BytesIO(content), first_line):
         text = line.decode().split("#")[0]
         tokens = list(re.finditer(r"\S+", text))
-        if tokens and numbers([tokens[0].group()]) is None:
+        if tokens and parse_numbers([tokens[0].group()]) is None:
             return f", line {k}: the label {reprlib.repr(tokens[0].group())} is not a number"
         last = -1
         for place, token in enumerate(tokens[1:]):
@@ -130,7 +130,7 @@ def fault_in(content: bytes, first_line: int = 1) -> str | None:
                     why = "must come directly after the label" if place else "is not a group that is a whole number"
                     return f", line {k}, column {token.start() + 1}: {said} {why}"
                 continue
-            if not colon or not re.fullmatch(r"\+?\d{1,10}", index) or numbers([value]) is None:
+            if not colon or not re.fullmatch(r"\+?\d{1,10}", index) or parse_numbers([value]) is None:
                 return f", line {k}: {said} is not a feature index and a number"
             if int(index) <= last or int(index) >= 2**31 - 1:
                 why = f"comes after {last}; indices must increase" if int(index) <= last else "is too large"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.rounding import ADVICE, check_texts
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, nearest
+from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, describe_nearest
 from qpsvm.data.files.source import FilePath
 
 Mask = NDArray[np.bool_]
@@ -32,7 +32,7 @@ _LIBSVM_LINE = re.compile(rb"(\S+\s+)?(qid|[+-]?\d+):[^,;\s]*(\s|$)")
 _BARE_NUMBER = re.compile(rb"[+-]?[\d.]+([eE][+-]?\d+)?$")
 
 
-def format_of(content: bytes) -> str | None:
+def detect_format(content: bytes) -> str | None:
     """Detect the format, "libsvm" or "csv", by the first line that shows it; None if none does.
 
     Comments do not tell, and neither does a number alone, which may be the label of a LIBSVM row of zeros.
@@ -44,7 +44,7 @@ def format_of(content: bytes) -> str | None:
     return None
 
 
-def numbers(cells: Sequence[str]) -> FloatArray | None:
+def parse_numbers(cells: Sequence[str]) -> FloatArray | None:
     """Parse cells as numbers (n,); None if one is not a number. `1_000` is text, though a number to Python."""
     try:
         values = np.fromiter(map(float, cells), np.float64, len(cells))
@@ -56,7 +56,7 @@ def numbers(cells: Sequence[str]) -> FloatArray | None:
     return values
 
 
-def whole(values: FloatArray) -> NDArray[Any]:
+def as_integers(values: FloatArray) -> NDArray[Any]:
     """Convert labels (n,) to integers if all are whole numbers."""
     exact = np.abs(values) < 2.0**53
     return values.astype(np.int64) if (exact & (values == np.floor(values))).all() else values
@@ -65,7 +65,7 @@ def whole(values: FloatArray) -> NDArray[Any]:
 #: Cells that are held as Python text at a time: about 10 MB.
 BLOCK_CELLS = 100_000
 #: Names that a message lists at most.
-LISTED = 30
+MAX_LISTED = 30
 #: The first column where the header leaves its name empty, as pandas and R write the names of the rows.
 UNNAMED = ""
 
@@ -77,12 +77,12 @@ class Sheet:
     path: FilePath
     header: dict[str, int]
     delimiter: str = ","
-    opened: Callable[[], AbstractContextManager[Iterable[str]]] = io.StringIO
+    open_text: Callable[[], AbstractContextManager[Iterable[str]]] = io.StringIO
 
     @property
     def hint(self) -> str:
         """A question for the end of a message, where the header looks like data; else ""."""
-        return "" if numbers(list(self.header)) is None else "; is the line of column names missing?"
+        return "" if parse_numbers(list(self.header)) is None else "; is the line of column names missing?"
 
     @property
     def names(self) -> list[str]:
@@ -98,7 +98,7 @@ class Sheet:
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Yield each record that is not blank, header first, with the line on which it begins, from 1."""
         line, width = 1, len(self.header)
-        with self.opened() as text:
+        with self.open_text() as text:
             reader = csv.reader(text, delimiter=self.delimiter, skipinitialspace=True, strict=True)
             try:
                 for record in reader:
@@ -115,17 +115,17 @@ class Sheet:
                     f"{self.path}, line {line}: {error}; look for a quote that is not closed"
                 ) from None
 
-    def place(self, i: int, name: str) -> tuple[int, str]:
+    def find_cell(self, i: int, name: str) -> tuple[int, str]:
         """Return the line on which the cell of row i stands in the file, and its text."""
         line, record = next(islice(self.records(), i + 1, None))
         return line, record[self.header[name]].strip()
 
-    def where(self, i: int, name: str) -> tuple[str, str]:
+    def describe_cell(self, i: int, name: str) -> tuple[str, str]:
         """Describe the position of the cell of row i, and return its text."""
-        line, cell = self.place(i, name)
+        line, cell = self.find_cell(i, name)
         return f"{self.path}, line {line}", cell
 
-    def numbers(
+    def parse_cells(
         self, name: str, cells: Sequence[str], start: int
     ) -> tuple[FloatArray, NDArray[np.bool_] | None] | None:
         """Parse cells of a column from row `start` on, (n,), with NaN for missing ones, and return the mask of these.
@@ -133,15 +133,15 @@ class Sheet:
         None where one is not a number. Raises DataError.
         """
         try:
-            found = numbers(cells)
+            found = parse_numbers(cells)
             if found is not None and np.isfinite(found).all():
                 return found, None
             missing = np.array([cell.strip() in MISSING for cell in cells], dtype=np.bool_)
-            there = numbers([cell for cell, hole in zip(cells, missing, strict=True) if not hole])
+            there = parse_numbers([cell for cell, hole in zip(cells, missing, strict=True) if not hole])
         except DataError as error:
             i = next(i for i, cell in enumerate(cells) if _is_rounded(cell))
-            at = f"{self.where(start + i, name)[0]}, column {name!r}"
-            raise DataError(f"{at}: {without_column(error, name)}") from None
+            at = f"{self.describe_cell(start + i, name)[0]}, column {name!r}"
+            raise DataError(f"{at}: {add_drop_advice(error, name)}") from None
         if there is None:
             return None
         values = np.full(len(cells), np.nan)
@@ -160,7 +160,7 @@ class Sheet:
                 if np.array_equal(values, count + first):
                     return first
             differs = int(np.argmax(values != count - start + values[0]))
-        line, cell = self.place(start + differs, UNNAMED)
+        line, cell = self.find_cell(start + differs, UNNAMED)
         hint = self.hint or (
             "; give it a name in the header, leave it out by --drop '' (drop=['']), or write the file without it "
             "(pandas: to_csv(index=False), R: row.names = FALSE)"
@@ -170,7 +170,7 @@ class Sheet:
         )
 
 
-def without_column(error: DataError, name: str) -> str:
+def add_drop_advice(error: DataError, name: str) -> str:
     """Return the message about a number that no double equals, with advice to leave its column out."""
     way = f"leave out a column that only identifies by --drop {name!r} (drop=), or write it less an offset"
     return str(error).replace(ADVICE, way)
@@ -179,59 +179,59 @@ def without_column(error: DataError, name: str) -> str:
 def _is_rounded(cell: str) -> bool:
     """Tell whether a cell is a whole number that no double is equal to."""
     try:
-        numbers([cell])
+        parse_numbers([cell])
     except DataError:
         return True
     return False
 
 
-def parse(path: FilePath, opened: Callable[[], AbstractContextManager[Iterable[str]]]) -> Sheet:
+def open_sheet(path: FilePath, open_text: Callable[[], AbstractContextManager[Iterable[str]]]) -> Sheet:
     """Find the delimiter and the header. Raises FileFormatError."""
     head, open_quote = [], False
-    with opened() as text:
+    with open_text() as text:
         for line in text:
             head.append(line)
             open_quote ^= line.count('"') % 2 == 1
             if not open_quote and line.strip():
                 break
     marks = re.sub(r'"[^"]*"', "", "".join(head))
-    sheet = Sheet(path, {}, max(",;\t", key=marks.count), opened)
+    sheet = Sheet(path, {}, max(",;\t", key=marks.count), open_text)
     first = next(sheet.records(), None)
     if first is None:
         raise FileFormatError(f"{path} is empty")
-    return replace(sheet, header=_checked_header(path, [" ".join(cell.split()) for cell in first[1]]))
+    return replace(sheet, header=_check_header(path, [" ".join(cell.split()) for cell in first[1]]))
 
 
-def _checked_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
+def _check_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
     header: dict[str, int] = {}
     for j, name in enumerate(names):
         row_names = j == 0 and len(names) > 1  # may have no name, if the column counts the rows: these will tell
         if name in header or not (name or row_names):
             fault = f"the same name {name!r} as column {header[name] + 1}" if name else "no name"
-            hint = "give it its own name" if numbers(names) is None else "is the line of column names missing?"
+            hint = "give it its own name" if parse_numbers(names) is None else "is the line of column names missing?"
             raise FileFormatError(f"{path}: column {j + 1} has {fault}; {hint}")
         header[name] = j
     return header
 
 
-def no_target(sheet: Sheet, wanted: str) -> ParameterError:
+def build_target_error(sheet: Sheet, wanted: str) -> ParameterError:
     """Build the error for a target of labels, or of numbers, that is needed and not named."""
-    advice = f"name the column of {wanted} by --target COLUMN (target=); columns: {listing(sheet.names)}"
+    advice = f"name the column of {wanted} by --target COLUMN (target=); columns: {list_names(sheet.names)}"
     return ParameterError(f"{sheet.path}: {advice}")
 
 
-def each_name(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+def split_names(given: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
     """Split a list of options into column names: a text is a name, or names with commas between them."""
     parts = ([text] if text in known else [part.strip() for part in text.split(",")] for text in given)
     return tuple(name for some in parts for name in some)
 
 
-def feature_columns(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]) -> list[str]:
+def select_features(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]) -> list[str]:
     """Return the names of the columns that become features, in the order of the file."""
-    drop = each_name(drop, sheet.header)
+    drop = split_names(drop, sheet.header)
     for option, name in (*beside.items(), *(("drop", name) for name in drop)):
         if name not in sheet.header or (option != "drop" and name == UNNAMED):
-            known = nearest(name, sheet.names) + sheet.hint
+            known = describe_nearest(name, sheet.names) + sheet.hint
             raise UnknownOptionError(f"{option}: {sheet.path} has no column {name!r}; {known}")
     called = {name: f"the {option}" if option == "target" else f"that of {option}" for option, name in beside.items()}
     for name, what in called.items():
@@ -248,6 +248,6 @@ def feature_columns(sheet: Sheet, beside: Mapping[str, str], drop: Sequence[str]
     return names
 
 
-def listing(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
     """Join the first names, with dots for the rest."""
-    return ", ".join(names[:LISTED]) + (", ..." if len(names) > LISTED else "")
+    return ", ".join(names[:MAX_LISTED]) + (", ..." if len(names) > MAX_LISTED else "")

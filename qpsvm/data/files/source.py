@@ -1,4 +1,4 @@
-"""Read the bytes of a path, or of standard input, as text in UTF-8 (`read_bytes`, `unpacked`, `text_in`)."""
+"""Read the bytes of a path, or of standard input, as text in UTF-8 (`read_bytes`, `open_unpacked`, `open_text`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from qpsvm.base.errors import FileFormatError, MissingFileError, QPSVMError, Too
 HEAD_BYTES = 1 << 16
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 #: First bytes of packed files with the modules that unpack them; and how many bytes to read for that.
-PACKED = {rb"\xfd7zXZ\0": "lzma", rb"\x1f\x8b": "gzip", rb"BZh[1-9](1AY&SY|\x17rE8P)": "bz2"}
+PACKERS = {rb"\xfd7zXZ\0": "lzma", rb"\x1f\x8b": "gzip", rb"BZh[1-9](1AY&SY|\x17rE8P)": "bz2"}
 MARK_BYTES = 10
 
 
@@ -41,7 +41,7 @@ FilePath = str | PathLike[str] | StandardInput
 
 
 @contextmanager
-def within_memory(path: FilePath) -> Iterator[None]:
+def translate_memory_errors(path: FilePath) -> Iterator[None]:
     """Translate a lack of memory in the block to an error of this library. Raises TooLargeError."""
     try:
         yield
@@ -82,9 +82,9 @@ def read_bytes(path: FilePath) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it
         why = error.strerror if isinstance(error, OSError) else None
         raise FileFormatError(f"{path} cannot be read: {why or error}") from error
-    packer = _packer(content[:MARK_BYTES])
+    packer = _find_packer(content[:MARK_BYTES])
     if packer is not None:
-        with readable(path):
+        with translate_read_errors(path):
             content = packer.open(io.BytesIO(content)).read()
     if b"\0" in content:
         found = ": it is UTF-16 text" if content.startswith(UTF_16) else ""
@@ -108,25 +108,25 @@ def _check_utf_8(path: FilePath, content: IO[bytes]) -> None:
             raise FileFormatError(f"{path}, line {k} is not UTF-8 text; save the file in UTF-8") from None
 
 
-def _packer(mark: bytes) -> Any:
+def _find_packer(mark: bytes) -> Any:
     """Find the module that unpacks a file with this beginning; None if it is not packed."""
-    return next((import_module(name) for magic, name in PACKED.items() if re.match(magic, mark)), None)
+    return next((import_module(name) for magic, name in PACKERS.items() if re.match(magic, mark)), None)
 
 
-def unpacked(path: FilePath) -> IO[bytes]:
+def open_unpacked(path: FilePath) -> IO[bytes]:
     """Open a file for reading, unpacked if it is packed by xz, gzip or bzip2. Raises FileFormatError."""
     name = str(path)
     try:
         with open(name, "rb") as file:
-            packer = _packer(file.read(MARK_BYTES))
+            packer = _find_packer(file.read(MARK_BYTES))
         return cast("IO[bytes]", open(name, "rb") if packer is None else packer.open(name, "rb"))
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 @contextmanager
-def readable(path: FilePath) -> Iterator[None]:
-    """Translate errors of reading a damaged `unpacked` file in the block. Raises FileFormatError."""
+def translate_read_errors(path: FilePath) -> Iterator[None]:
+    """Translate errors of reading a damaged `open_unpacked` file in the block. Raises FileFormatError."""
     import lzma
     import zlib
 
@@ -138,18 +138,18 @@ def readable(path: FilePath) -> Iterator[None]:
         raise FileFormatError(f"{path} is a damaged compressed file: {error}") from error
 
 
-def text_of(content: bytes) -> io.TextIOWrapper:
+def decode_text(content: bytes) -> io.TextIOWrapper:
     """Decode what `read_bytes` returned as text."""
     return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n")
 
 
 @contextmanager
-def text_in(path: FilePath) -> Iterator[Iterable[str]]:
+def open_text(path: FilePath) -> Iterator[Iterable[str]]:
     """Open a file as text, line by line, unpacked, without a byte order mark. Raises FileFormatError."""
-    with readable(path), io.TextIOWrapper(unpacked(path), encoding="utf-8-sig") as text:
+    with translate_read_errors(path), io.TextIOWrapper(open_unpacked(path), encoding="utf-8-sig") as text:
         try:
             yield text
         except UnicodeDecodeError:
-            with unpacked(path) as content:
+            with open_unpacked(path) as content:
                 _check_utf_8(path, content)
             raise

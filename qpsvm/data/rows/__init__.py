@@ -1,25 +1,38 @@
 """Sources of rows: samples that are only ever seen a block at a time, in memory or not.
 
 `RowSource` says what a linear machine computes with its samples, once for every source. An array in memory is one
-block; `Centred`, `Standardised`, `WithOnes`, `SomeRows` and `Tiled` make rows from those of another source without a
-copy of it.
+block; `CentredRows`, `StandardisedRows`, `RowsWithOnes`, `SomeRows` and `TiledRows` make rows from those of another
+source without a copy of it.
 """
 
 from qpsvm.data.rows.blocks import Block, DenseBlock, SparseBlock
 from qpsvm.data.rows.memory import ArrayRows, as_block, as_row_source
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.rows.transformed import (
-    Centred,
-    Mapped,
+    CentredRows,
+    FeatureRows,
+    RowsWithOnes,
     SomeRows,
-    Stacked,
-    Standardised,
-    Tiled,
-    WithOnes,
-    standardised,
+    StackedRows,
+    StandardisedRows,
+    TiledRows,
+    standardise_rows,
 )  # fmt: skip
 
 __all__ = [
-    "ArrayRows", "Block", "Centred", "DenseBlock", "Mapped", "RowSource", "SomeRows", "SparseBlock",
-    "Stacked", "Standardised", "Tiled", "WithOnes", "as_block", "as_row_source", "standardised",
+    "ArrayRows",
+    "Block",
+    "CentredRows",
+    "DenseBlock",
+    "FeatureRows",
+    "RowSource",
+    "RowsWithOnes",
+    "SomeRows",
+    "SparseBlock",
+    "StackedRows",
+    "StandardisedRows",
+    "TiledRows",
+    "as_block",
+    "as_row_source",
+    "standardise_rows",
 ]  # fmt: skip

@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import is_ours, parts_of_array, read_only
+from qpsvm.base.arrays.frozen import as_read_only, is_ours, list_arrays
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.errors import DataError
-from qpsvm.base.resources.workers import in_tiles, strips
+from qpsvm.base.resources.workers import run_tiles, split_strips
 from qpsvm.data.rows.blocks import ALL, Block, DenseBlock, SparseBlock
 from qpsvm.data.rows.source import RowSource
 
@@ -26,7 +26,7 @@ from qpsvm.data.rows.source import RowSource
 STRIP_BYTES, BYTE_SECONDS = 1 << 18, 3e-10
 
 
-class Seal:
+class ChangeGuard:
     """Arrays as they were when they were given.
 
     arrays: Kept by reference. Those that cannot be written to are left out.
@@ -35,27 +35,27 @@ class Seal:
 
     def __init__(self, arrays: Iterable[Matrix], name: str) -> None:
         self.name = name
-        self._parts = [part for array in arrays if not is_ours(array) for part in map(read_only, parts_of_array(array))]
+        self._parts = [part for array in arrays if not is_ours(array) for part in map(as_read_only, list_arrays(array))]
         self._sums: list[list[int]] | None = None
-        self._begun = False
+        self._is_started = False
 
-    def begin(self) -> None:
+    def start_run(self) -> None:
         """Scan the arrays before anything is computed from them, unless that was done."""
-        self._begun = self._sums is None
-        self._sums = self._look() if self._begun else self._sums
+        self._is_started = self._sums is None
+        self._sums = self._scan_parts() if self._is_started else self._sums
 
-    def end(self) -> None:
+    def end_run(self) -> None:
         """End the run."""
-        self._begun = False
+        self._is_started = False
 
-    def _look(self) -> list[list[int]]:
-        return [checksums(part) for part in self._parts]
+    def _scan_parts(self) -> list[list[int]]:
+        return [compute_checksums(part) for part in self._parts]
 
     def check(self) -> None:
         """Look whether they are what they were at the first look; a run that began with it needs no other."""
-        if self._begun or not self._parts:
+        if self._is_started or not self._parts:
             return
-        sums = self._look()
+        sums = self._scan_parts()
         if self._sums is None:
             self._sums = sums
         elif sums != self._sums:
@@ -66,19 +66,19 @@ class Seal:
             )
 
 
-def checksums(array: NDArray[Any]) -> list[int]:
+def compute_checksums(array: NDArray[Any]) -> list[int]:
     """Return the checksum of each strip of the bytes of an array."""
     if array.T.flags.c_contiguous:
         array = array.T
     if array.nbytes <= STRIP_BYTES:
         return [zlib.crc32(np.ascontiguousarray(array).data)]
-    tiles = strips(len(array), max(1, STRIP_BYTES * len(array) // max(array.nbytes, 1)))
+    tiles = split_strips(len(array), max(1, STRIP_BYTES * len(array) // max(array.nbytes, 1)))
     sums = [0] * len(tiles)
 
     def add(k: int) -> None:
         sums[k] = zlib.crc32(np.ascontiguousarray(array[tiles[k]]).data)
 
-    in_tiles(add, range(len(tiles)), BYTE_SECONDS * array.nbytes)
+    run_tiles(add, range(len(tiles)), BYTE_SECONDS * array.nbytes)
     return sums
 
 
@@ -106,10 +106,10 @@ class ArrayRows(RowSource):
     def __init__(self, X: Matrix) -> None:
         self.is_sparse = not isinstance(X, np.ndarray)
         self.d = int(X.shape[1])
-        self._hold([X])
+        self._store_parts([X])
 
-    def _hold(self, parts: Sequence[Matrix]) -> None:
-        self.n, self._parts, self._blocks = 0, [read_only(part) for part in parts], list[Block]()
+    def _store_parts(self, parts: Sequence[Matrix]) -> None:
+        self.n, self._parts, self._blocks = 0, [as_read_only(part) for part in parts], list[Block]()
         for part in self._parts:
             self._blocks.append(as_block(part, self.n))
             self.n += int(part.shape[0])
@@ -118,7 +118,7 @@ class ArrayRows(RowSource):
         return iter(self._blocks)
 
     @property
-    def whole(self) -> Matrix | None:
+    def memory_matrix(self) -> Matrix | None:
         return self._parts[0]
 
     def sum_of_squares(self) -> float:
@@ -136,7 +136,7 @@ class ArrayRows(RowSource):
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for held in self._parts for part in parts_of_array(held))
+        return sum(part.nbytes for held in self._parts for part in list_arrays(held))
 
 
 def as_row_source(X: Any) -> RowSource:
@@ -145,10 +145,10 @@ def as_row_source(X: Any) -> RowSource:
         return X
     if isinstance(X, np.ndarray) or not sp.issparse(X):
         return ArrayRows(np.asarray(X, dtype=np.float64))
-    return ArrayRows(_compressed(X, columns=True))
+    return ArrayRows(_compress(X, columns=True))
 
 
-def _compressed(X: Any, columns: bool = False) -> Matrix:
+def _compress(X: Any, columns: bool = False) -> Matrix:
     """Convert to compressed rows of float64 without duplicates; with `columns`, keep compressed columns."""
     kinds = (sp.csr_array, sp.csc_array) if columns else (sp.csr_array,)
     if not isinstance(X, kinds) or X.dtype != np.float64:

@@ -18,25 +18,25 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import Abstract, remembered
+from qpsvm.base.arrays.frozen import FastABCMeta, cached
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import check_memory
-from qpsvm.base.resources.workers import in_tiles, parts_of, strips
+from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 from qpsvm.data.rows import tasks
-from qpsvm.data.rows.blocks import ALL, READ_SECONDS, Block, Moments, Places, added
+from qpsvm.data.rows.blocks import ALL, READ_SECONDS, Block, Moments, RowIndex, sum_arrays
 
 T = TypeVar("T")
 
 #: What a fused pass takes, in those that read every number once: two products and the visitor.
-PASSES = 3.0
+FUSED_PASS_COST = 3.0
 #: Takes a range of rows and X w there (k,), its own to change; answers with weights β (k,), or None for 0.
 Visitor: TypeAlias = Callable[[slice, FloatArray], FloatArray | None]
 #: Rows that the visitor of a fused pass is handed at a time, where they are elsewhere: 1 MB of margins.
-VISITED = 1 << 17
+VISITED_ROWS = 1 << 17
 #: A function of a block, of places in it where some of its rows are meant, and of what belongs to these rows.
 Task: TypeAlias = Callable[..., Any]
 #: Rows of a block as (block, their places in it, their places among those asked for).
-Found: TypeAlias = tuple[Block, Places, Places]
+BlockRows: TypeAlias = tuple[Block, RowIndex, RowIndex]
 
 
 class RowMap(Protocol):
@@ -54,7 +54,7 @@ class RowMap(Protocol):
         """Approximate seconds of one core for the features of one row."""
 
 
-class RowSource(metaclass=Abstract):
+class RowSource(metaclass=FastABCMeta):
     """The rows of X, (n, d). A leaf says how they come in blocks; what is computed from blocks is here.
 
     n, d: Rows and columns.
@@ -75,9 +75,9 @@ class RowSource(metaclass=Abstract):
     def blocks(self) -> Iterator[Block]:
         """Yield all rows, in order, in blocks; it may be called repeatedly."""
 
-    def each(
+    def map_blocks(
         self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
-    ) -> Iterator[tuple[Places, Any]]:
+    ) -> Iterator[tuple[RowIndex, Any]]:
         """Apply a task to each block, in order, and yield its rows with each result.
 
         Parameters
@@ -97,13 +97,19 @@ class RowSource(metaclass=Abstract):
             for block in self.blocks():
                 yield block.rows, task(block, *(values[block.rows] for values in along))
             return
-        for block, at, where in self.holding(rows):
+        for block, at, where in self.locate_rows(rows):
             yield where, task(block, at, *(values[where] for values in along))
 
-    def total(self, task: Task, *along: FloatArray, shapes: tuple[tuple[int, ...], ...], rows: IntArray | None = None,
-              add: bool = False) -> list[FloatArray]:  # fmt: skip
+    def sum_blocks(
+        self,
+        task: Task,
+        *along: FloatArray,
+        shapes: tuple[tuple[int, ...], ...],
+        rows: IntArray | None = None,
+        add: bool = False,
+    ) -> list[FloatArray]:
         """Sum the results of a task over the blocks: arrays of these shapes."""
-        return added((found for _, found in self.each(task, *along, rows=rows, add=add)), *shapes)
+        return sum_arrays((found for _, found in self.map_blocks(task, *along, rows=rows, add=add)), *shapes)
 
     @property
     @abstractmethod
@@ -116,7 +122,7 @@ class RowSource(metaclass=Abstract):
         """Bytes that the source holds in memory."""
 
     @property
-    def whole(self) -> Matrix | None:
+    def memory_matrix(self) -> Matrix | None:
         """X, where it is one array in memory already; else None."""
         return None
 
@@ -128,11 +134,11 @@ class RowSource(metaclass=Abstract):
     def check(self) -> None:
         """Raise a `DataError` where what the rows come from is known to have changed since it was opened."""
 
-    def begin(self) -> None:
+    def start_run(self) -> None:
         """Check the source at the start of a run, before anything is computed from the rows."""
         self.check()
 
-    def end(self) -> None:
+    def end_run(self) -> None:
         """End the run."""
 
     def __getitem__(self, rows: IntArray | slice) -> Matrix:
@@ -147,16 +153,16 @@ class RowSource(metaclass=Abstract):
 
     def margins(self, w: FloatArray) -> FloatArray:
         """Return X w for w (d,) or (d, r): (n,) or (n, r), a new array."""
-        return self._filled(partial(tasks.margins, w=w), w.shape[1:])
+        return self._map_rows(partial(tasks.margins, w=w), w.shape[1:])
 
     def squared_norms(self) -> FloatArray:
         """Return ‖x_i‖²: (n,)."""
-        return self._filled(tasks.squared_norms)
+        return self._map_rows(tasks.squared_norms)
 
-    def _filled(self, task: Task, shape: tuple[int, ...] = ()) -> FloatArray:
+    def _map_rows(self, task: Task, shape: tuple[int, ...] = ()) -> FloatArray:
         """Compute an array over the rows block by block; the result of a single block is not copied."""
         out: FloatArray | None = None
-        for rows, values in self.each(task):
+        for rows, values in self.map_blocks(task):
             if len(values) == self.n:
                 found: FloatArray = values
                 return found
@@ -172,19 +178,19 @@ class RowSource(metaclass=Abstract):
 
     def means(self) -> FloatArray:
         """Return the means of the columns: (d,)."""
-        means: FloatArray = self.total(tasks.column_sums, shapes=((self.d,),))[0] / self.n
+        means: FloatArray = self.sum_blocks(tasks.column_sums, shapes=((self.d,),))[0] / self.n
         return means
 
-    @remembered
+    @cached
     def longest_row(self) -> int:
         """The most numbers that one row stores: the terms of a product with it."""
-        return int(max((longest for _, longest in self.each(tasks.longest_row)), default=0))
+        return int(max((longest for _, longest in self.map_blocks(tasks.longest_row)), default=0))
 
     def weights(self, beta: FloatArray, rows: IntArray | None = None) -> FloatArray:
         """Return Xᵀβ for β (n,) or (n, r); or X_Jᵀβ for J = rows (j,) and β (j,): (d,) or (d, r)."""
         shape = (self.d, *beta.shape[1:])
-        task = tasks.weights if rows is None else tasks.weights_of_some
-        return self.total(task, beta, rows=rows, shapes=(shape,))[0]
+        task = tasks.weights if rows is None else tasks.weights_of_rows
+        return self.sum_blocks(task, beta, rows=rows, shapes=(shape,))[0]
 
     def scan(self, w: FloatArray, visit: Visitor) -> FloatArray:
         """Compute two products in one pass: Xᵀβ, (d,), for the β that the visitor returns for X w, block by block.
@@ -193,23 +199,23 @@ class RowSource(metaclass=Abstract):
         """
         if self.is_remote:
             m, beta, any_weight = self.margins(w), np.zeros(self.n), False
-            for some in strips(self.n, VISITED):
+            for some in split_strips(self.n, VISITED_ROWS):
                 found = visit(some, m[some])
                 if found is not None:
                     beta[some], any_weight = found, True
             return self.weights(beta) if any_weight else np.zeros(self.d)
-        return added(((_scanned(block, w, visit),) for block in self.blocks()), (self.d,))[0]
+        return sum_arrays(((_scan_block(block, w, visit),) for block in self.blocks()), (self.d,))[0]
 
     def moments(self, rows: IntArray, scale: FloatArray | None = None) -> Moments:
         """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,), for J = rows (j,) and D = diag(scale), or the identity."""
         along = () if scale is None else (scale,)
         shapes = (self.d, self.d), (self.d,)
-        S, s = self.total(tasks.moments, *along, rows=rows, shapes=shapes, add=True)
+        S, s = self.sum_blocks(tasks.moments, *along, rows=rows, shapes=shapes, add=True)
         return S, s
 
     def column_squares(self) -> FloatArray:
         """Return the diagonal of XᵀX: (d,)."""
-        return self.total(tasks.column_squares, shapes=((self.d,),))[0]
+        return self.sum_blocks(tasks.column_squares, shapes=((self.d,),))[0]
 
     # --- some rows ---
 
@@ -220,10 +226,10 @@ class RowSource(metaclass=Abstract):
     def take(self, rows: IntArray | slice) -> Matrix:
         """Return X_J, (j, d), dense or sparse, for J = rows (j,) from 0 to n − 1, in a new array; or for a slice."""
         if isinstance(rows, slice):
-            if self.whole is not None:
-                return self.whole[rows]
+            if self.memory_matrix is not None:
+                return self.memory_matrix[rows]
             rows = np.arange(self.n)[rows]
-        parts = ((part, where) for where, part in self.each(tasks.take, rows=rows))
+        parts = ((part, where) for where, part in self.map_blocks(tasks.take, rows=rows))
         if not self.is_sparse:
             out: FloatArray | None = None
             for part, where in parts:
@@ -240,7 +246,7 @@ class RowSource(metaclass=Abstract):
         places = np.concatenate([np.arange(len(rows))[where] for _, where in found])
         return sp.vstack([part for part, _ in found], format="csr")[np.argsort(places)]
 
-    def inner(self, rows: IntArray, others: IntArray) -> FloatArray:
+    def compute_inner_products(self, rows: IntArray, others: IntArray) -> FloatArray:
         """Return X_J X_Lᵀ for J = rows (j,) and L = others (l,): (j, l)."""
         left = self.take(rows)
         right = left if others is rows else self.take(others)
@@ -254,16 +260,16 @@ class RowSource(metaclass=Abstract):
         TooLargeError
             There is no memory for it.
         """
-        if self.whole is not None:
-            return self.whole
+        if self.memory_matrix is not None:
+            return self.memory_matrix
         if not self.is_sparse:
             check_memory(self.n, self.d, "the samples as one array", "Take a solver that goes by blocks of rows")
-        parts = [part for _, part in self.each(tasks.take)]
+        parts = [part for _, part in self.map_blocks(tasks.take)]
         if self.is_sparse:
             return sp.vstack(parts, format="csr") if parts else sp.csr_array((0, self.d))
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, self.d)), *parts])
 
-    def holding(self, rows: IntArray) -> Iterator[Found]:
+    def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
         """Yield the blocks that contain the given rows (j,), in any order: each row once."""
         order = bounds = None
         done = 0
@@ -278,27 +284,27 @@ class RowSource(metaclass=Abstract):
                 return
             end = int(np.searchsorted(bounds, block.rows.stop))
             if end > done:
-                where: Places = slice(done, end) if order is None else order[done:end]
+                where: RowIndex = slice(done, end) if order is None else order[done:end]
                 yield block, bounds[done:end] - block.rows.start, where
                 done = end
 
 
-def in_order(found: dict[int, T]) -> list[T]:
+def sort_by_start(found: dict[int, T]) -> list[T]:
     """Sort results by the first row of their block."""
     return [found[start] for start in sorted(found)]
 
 
-def _scanned(block: Block, w: FloatArray, visit: Visitor) -> FloatArray:
+def _scan_block(block: Block, w: FloatArray, visit: Visitor) -> FloatArray:
     """Run `RowSource.scan` on one block: its tiles in parts, in each of which they are summed in order."""
     tiles = block.tiles()
-    parts = parts_of(len(tiles))
+    parts = split_range(len(tiles))
     sums = np.zeros((len(parts), block.d))
 
     def multiply(k: int) -> None:
-        for piece in map(block.piece, tiles[parts[k]]):
+        for piece in map(block.take_tile, tiles[parts[k]]):
             beta = visit(piece.rows, piece.margins(w))
             if beta is not None:
                 sums[k] += piece.weights(beta)
 
-    in_tiles(multiply, range(len(parts)), PASSES * READ_SECONDS * block.entries)
-    return added(zip(sums), (block.d,))[0]
+    run_tiles(multiply, range(len(parts)), FUSED_PASS_COST * READ_SECONDS * block.entries)
+    return sum_arrays(zip(sums), (block.d,))[0]

@@ -1,7 +1,7 @@
 """Compute products and sums over one block of rows, by functions that can be sent to where the rows are.
 
 Each takes a block, then, where only some of its rows are meant, their places in it, and then what belongs to these
-rows. `RowSource.each` hands it all that.
+rows. `RowSource.map_blocks` hands it all that.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.data.rows.blocks import ALL, Block, Moments, Places
+from qpsvm.data.rows.blocks import ALL, Block, Moments, RowIndex
 
 
 def margins(block: Block, w: FloatArray) -> FloatArray:
@@ -29,12 +29,12 @@ def weights(block: Block, beta: FloatArray) -> tuple[FloatArray]:
     return (block.weights(beta),)
 
 
-def weights_of_some(block: Block, at: Places, beta: FloatArray) -> tuple[FloatArray]:
+def weights_of_rows(block: Block, at: RowIndex, beta: FloatArray) -> tuple[FloatArray]:
     """Return X_Jᵀβ for β (j,): (d,)."""
     return (block.weights(beta, at),)
 
 
-def moments(block: Block, at: Places, scale: FloatArray | None = None) -> Moments:
+def moments(block: Block, at: RowIndex, scale: FloatArray | None = None) -> Moments:
     """Return X_JᵀDX_J, (d, d), and X_JᵀD1, (d,)."""
     return block.moments(at, scale)
 
@@ -54,13 +54,13 @@ def longest_row(block: Block) -> int:
     return block.longest_row
 
 
-def take(block: Block, at: Places = ALL) -> Matrix:
+def take(block: Block, at: RowIndex = ALL) -> Matrix:
     """Return X_J: (j, d)."""
     return block.take(at)
 
 
 @dataclass(frozen=True)
-class Then:
+class ComposedTask:
     """A task on what a transform makes of the block."""
 
     transform: Callable[[Block], Block]

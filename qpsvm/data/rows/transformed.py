@@ -23,22 +23,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.resources.limits import MEMORY_SHARE, available_memory
-from qpsvm.base.resources.workers import in_tiles, strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, Moments, Places, SparseBlock, rows_at_a_time, with_ones
+from qpsvm.base.resources.limits import MEMORY_SHARE, find_available_memory
+from qpsvm.base.resources.workers import run_tiles, split_strips
+from qpsvm.data.rows.blocks import Block, DenseBlock, Moments, RowIndex, SparseBlock, compute_tile_rows, with_ones
 from qpsvm.data.rows.memory import as_block, as_row_source
-from qpsvm.data.rows.source import Found, RowMap, RowSource, Task
-from qpsvm.data.rows.tasks import Then, take
+from qpsvm.data.rows.source import BlockRows, RowMap, RowSource, Task
+from qpsvm.data.rows.tasks import ComposedTask, take
 
 #: Bytes of some rows that come here from elsewhere, rather than that they are kept there.
-BROUGHT = 1e9
+MAX_FETCHED_BYTES = 1e9
 #: Tiles that are made at a time, where the features are not kept: enough for several threads.
 TILES_AT_A_TIME = 16
 
 
-class Derived(RowSource):
+class TransformedRows(RowSource):
     """Rows of another source, each block as a transform makes it: as many rows, with as many numbers stored.
 
     source: What they are made from; it is not copied.
@@ -53,17 +53,17 @@ class Derived(RowSource):
     def blocks(self) -> Iterator[Block]:
         return map(self.transform, self.source.blocks())
 
-    def each(
+    def map_blocks(
         self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
-    ) -> Iterator[tuple[Places, Any]]:
-        return self.source.each(Then(self.transform, task), *along, rows=rows, add=add)
+    ) -> Iterator[tuple[RowIndex, Any]]:
+        return self.source.map_blocks(ComposedTask(self.transform, task), *along, rows=rows, add=add)
 
-    def holding(self, rows: IntArray) -> Iterator[Found]:
-        for block, at, where in self.source.holding(rows):
+    def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
+        for block, at, where in self.source.locate_rows(rows):
             yield self.transform(block), at, where
 
     def persist(self, task: Task, index: IntArray | None = None) -> RowSource:
-        return self.source.persist(Then(self.transform, task), index)
+        return self.source.persist(ComposedTask(self.transform, task), index)
 
     @property
     def entries(self) -> int:
@@ -75,10 +75,10 @@ class Derived(RowSource):
         return self.source.nbytes
 
 
-def shifted(block: Block, mean: FloatArray, scale: FloatArray | None = None) -> Block:
+def shift_block(block: Block, mean: FloatArray, scale: FloatArray | None = None) -> Block:
     """Return the rows (x_i − μ)/s of a block, as exact as a copy. Shapes: mean, scale (d,); no scale means 1."""
 
-    def made(at: Places) -> FloatArray:
+    def made(at: RowIndex) -> FloatArray:
         rows: FloatArray = as_dense(block.take(at)) - mean
         if scale is not None:
             rows /= scale
@@ -88,24 +88,24 @@ def shifted(block: Block, mean: FloatArray, scale: FloatArray | None = None) -> 
 
 
 @dataclass(frozen=True)
-class Shift:
-    """`shifted`, as a transform."""
+class ShiftTransform:
+    """`shift_block`, as a transform."""
 
     mean: FloatArray
     scale: FloatArray | None = None
 
     def __call__(self, block: Block) -> Block:
-        return shifted(block, self.mean, self.scale)
+        return shift_block(block, self.mean, self.scale)
 
 
 @dataclass(frozen=True)
-class Divide:
+class DivideTransform:
     """The rows of a sparse block with their columns divided, in a copy of their numbers. scale: (d,)."""
 
     scale: FloatArray
 
     def __call__(self, block: Block) -> Block:
-        return SparseBlock(divided(block.matrix, self.scale), block.rows.start)
+        return SparseBlock(divide_columns(block.matrix, self.scale), block.rows.start)
 
 
 def append_ones(block: Block) -> Block:
@@ -115,7 +115,7 @@ def append_ones(block: Block) -> Block:
     return Block(block.n, block.d + 1, block.rows.start, lambda at: with_ones(block.take(at)))
 
 
-class Centred(Derived):
+class CentredRows(TransformedRows):
     """The rows x_i − μ, as exact as a centred copy: μ is subtracted from a few rows at a time, which then multiply.
 
     X w − μᵀw would cost nothing a row, and lose the digits that an offset costs. A solver may choose to.
@@ -124,11 +124,11 @@ class Centred(Derived):
     """
 
     def __init__(self, source: RowSource, origin: FloatArray) -> None:
-        super().__init__(source, Shift(origin))
+        super().__init__(source, ShiftTransform(origin))
         self.origin, self.is_sparse = origin, False
 
 
-class WithOnes(Derived):
+class RowsWithOnes(TransformedRows):
     """The rows (x_i, 1): an intercept as the weight of one more feature, without a copy of the others."""
 
     def __init__(self, source: RowSource) -> None:
@@ -147,15 +147,15 @@ class SomeRows(RowSource):
 
     def blocks(self) -> Iterator[Block]:
         start = 0
-        for block, at, _ in self.source.holding(self.index):
+        for block, at, _ in self.source.locate_rows(self.index):
             part = as_block(block.take(at), start)
             yield part
             start += part.n
 
-    def holding(self, rows: IntArray) -> Iterator[Found]:
-        return self.source.holding(self.index[rows])
+    def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
+        return self.source.locate_rows(self.index[rows])
 
-    @remembered
+    @cached
     def entries(self) -> int:
         return sum(block.entries for block in self.blocks())
 
@@ -164,19 +164,19 @@ class SomeRows(RowSource):
         return self.source.nbytes + self.index.nbytes
 
 
-def select(source: RowSource, index: IntArray) -> RowSource:
+def select_rows(source: RowSource, index: IntArray) -> RowSource:
     """Select some rows of a source, ascending, at least one: (k, d).
 
     Of rows elsewhere they come here where they are few enough, and else are gathered, and kept, where they are.
     """
     if not source.is_remote:
         return SomeRows(source, index)
-    if 8.0 * source.entries * len(index) <= BROUGHT * source.n:
+    if 8.0 * source.entries * len(index) <= MAX_FETCHED_BYTES * source.n:
         return as_row_source(source.take(index))
     return source.persist(take, index)
 
 
-class Stacked(RowSource):
+class StackedRows(RowSource):
     """The rows of the first source, then those of the second, and so on, without a copy of any.
 
     sources: Of the same width, all dense or all sparse.
@@ -206,7 +206,7 @@ class Stacked(RowSource):
         return sum(source.nbytes for source in {id(source): source for source in self.sources}.values())
 
 
-class Tiled(Stacked):
+class TiledRows(StackedRows):
     """The rows of a source several times over, kept once: the two rows that a sample of a regression has in its dual.
 
     times: How often.
@@ -239,25 +239,25 @@ class Tiled(Stacked):
 
 
 @dataclass(frozen=True)
-class Features:
+class FeatureTask:
     """The features of rows of a block: (k, r)."""
 
     row_map: RowMap
 
-    def __call__(self, block: Block, at: Places) -> FloatArray:
+    def __call__(self, block: Block, at: RowIndex) -> FloatArray:
         return self.row_map.features(block.take(at))
 
 
 def map_rows(source: RowSource, row_map: RowMap) -> RowSource:
     """Return the rows φ(x_i) that a map makes; of remote rows they are made and stored there."""
     if not source.is_remote:
-        return Mapped(source, row_map)
-    made = source.persist(Features(row_map))
+        return FeatureRows(source, row_map)
+    made = source.persist(FeatureTask(row_map))
     made.row_map = row_map
     return made
 
 
-class Mapped(RowSource):
+class FeatureRows(RowSource):
     """The rows φ(x_i) of a source of rows x_i.
 
     source: Of x_i, (n, d).
@@ -273,14 +273,14 @@ class Mapped(RowSource):
         self.n, self.d = source.n, row_map.width
         self._keep = keep
 
-    @remembered
-    def is_kept(self) -> bool:
+    @cached
+    def is_cached(self) -> bool:
         """Whether the features are kept in memory."""
-        return 8.0 * self.entries <= MEMORY_SHARE * available_memory() if self._keep is None else self._keep
+        return 8.0 * self.entries <= MEMORY_SHARE * find_available_memory() if self._keep is None else self._keep
 
-    @remembered
-    def whole(self) -> Matrix | None:
-        if not self.is_kept:
+    @cached
+    def memory_matrix(self) -> Matrix | None:
+        if not self.is_cached:
             return None
         out = np.empty((self.n, self.d))
         for block in self.source.blocks():
@@ -288,39 +288,39 @@ class Mapped(RowSource):
         return out
 
     @property
-    def _step(self) -> int:
+    def _tile_rows(self) -> int:
         """Rows of a tile: both x and φ(x) of them stay in the cache."""
-        return rows_at_a_time(max(self.source.d, self.d))
+        return compute_tile_rows(max(self.source.d, self.d))
 
     def _fill(self, block: Block, start: int, out: FloatArray) -> None:
         """Compute the features of rows of a block from `start` on, where a tile begins."""
-        tiles = strips(len(out), self._step)
+        tiles = split_strips(len(out), self._tile_rows)
 
         def make(tile: slice) -> None:
             out[tile] = self.row_map.features(block.take(slice(start + tile.start, start + tile.stop)))
 
-        in_tiles(make, tiles, len(out) * self.row_map.row_seconds)
+        run_tiles(make, tiles, len(out) * self.row_map.row_seconds)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the one block of cached features; or some tiles of each block of the source."""
-        if self.whole is not None:
-            yield DenseBlock(self.whole)
+        if self.memory_matrix is not None:
+            yield DenseBlock(self.memory_matrix)
             return
         for block in self.source.blocks():
-            for part in strips(block.n, TILES_AT_A_TIME * self._step):
+            for part in split_strips(block.n, TILES_AT_A_TIME * self._tile_rows):
                 out = np.empty((part.stop - part.start, self.d))
                 self._fill(block, part.start, out)
                 yield DenseBlock(out, block.rows.start + part.start)
 
-    def holding(self, rows: IntArray) -> Iterator[Found]:
+    def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
         """Yield the tiles that contain the given rows, each computed as a whole."""
-        if self.whole is not None:
-            yield from super().holding(rows)
+        if self.memory_matrix is not None:
+            yield from super().locate_rows(rows)
             return
         order = np.argsort(rows, kind="stable")
         places = rows[order]
         for block in self.source.blocks():
-            for tile in strips(block.n, self._step):
+            for tile in split_strips(block.n, self._tile_rows):
                 start = block.rows.start + tile.start
                 low, high = np.searchsorted(places, [start, block.rows.start + tile.stop])
                 if low < high:
@@ -334,10 +334,10 @@ class Mapped(RowSource):
 
     @property
     def nbytes(self) -> int:
-        return self.source.nbytes + (8 * self.entries if self.is_kept else 0)
+        return self.source.nbytes + (8 * self.entries if self.is_cached else 0)
 
 
-class Standardised(Derived):
+class StandardisedRows(TransformedRows):
     """The rows (x_i − μ)/s, as exact as a standardised copy; sparse ones x_i/s.
 
     mean (d,): What is subtracted: zeros where rows are sparse.
@@ -345,7 +345,7 @@ class Standardised(Derived):
     """
 
     def __init__(self, source: RowSource, mean: FloatArray, scale: FloatArray) -> None:
-        super().__init__(source, Divide(scale) if source.is_sparse else Shift(mean, scale))
+        super().__init__(source, DivideTransform(scale) if source.is_sparse else ShiftTransform(mean, scale))
         self.scale, self.mean = scale, np.zeros_like(mean) if source.is_sparse else mean
         self.feature_names = source.feature_names
         self.target, self.weight = getattr(source, "target", None), getattr(source, "weight", None)
@@ -356,7 +356,7 @@ class Standardised(Derived):
         return f"row {row}" if said is None else str(said(row))
 
 
-def divided(X: Matrix, scale: FloatArray) -> Matrix:
+def divide_columns(X: Matrix, scale: FloatArray) -> Matrix:
     """Divide the columns of sparse X (n, d), without duplicates: CSR."""
     rows = sp.csr_array(X)
     made = sp.csr_array((rows.data / scale[rows.indices], rows.indices, rows.indptr), shape=rows.shape)
@@ -364,36 +364,36 @@ def divided(X: Matrix, scale: FloatArray) -> Matrix:
     return made
 
 
-def standardised(source: RowSource) -> Standardised:
+def standardise_rows(source: RowSource) -> StandardisedRows:
     """Standardise the rows of a source: mean 0, deviation 1 in every column; a constant column has the deviation 1."""
-    n, (low, high, total, zeros) = source.n, _ends(source)
+    n, (low, high, total, zeros) = source.n, _scan_columns(source)
     peak = np.maximum(np.abs(low), np.abs(high))  # squares of what is divided by it stay in range
     peak[peak == 0.0] = 1.0
     mean = total / n
-    shift, squares = _deviations(source, mean, peak)
+    shift, squares = _sum_deviations(source, mean, peak)
     shift = (shift - zeros * (mean / peak)) / n
     squares = squares + zeros * (mean / peak) ** 2
     scale = peak * np.sqrt(np.maximum(squares / n - shift * shift, 0.0))
     constant = low == high
     mean = np.where(constant, low, mean + peak * shift)
-    return Standardised(source, mean, np.where(constant | (scale == 0.0), 1.0, scale))
+    return StandardisedRows(source, mean, np.where(constant | (scale == 0.0), 1.0, scale))
 
 
-def _ends(source: RowSource) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _scan_columns(source: RowSource) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return minimum, maximum and sum of each column, and the number of zeros that are not stored."""
     low, high = np.full(source.d, np.inf), np.full(source.d, -np.inf)
     total, stored = np.zeros(source.d), np.zeros(source.d)
-    for X in _tiles(source):
-        low, high = np.minimum(low, _flat(X.min(axis=0))), np.maximum(high, _flat(X.max(axis=0)))
-        total += _flat(X.sum(axis=0))
+    for X in _iter_tiles(source):
+        low, high = np.minimum(low, _flatten(X.min(axis=0))), np.maximum(high, _flatten(X.max(axis=0)))
+        total += _flatten(X.sum(axis=0))
         stored += np.bincount(X.indices, minlength=source.d) if sp.issparse(X) else X.shape[0]
     return low, high, total, source.n - stored
 
 
-def _deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _sum_deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the sums of (x − μ)/p and of its square over what is stored: (d,), (d,)."""
     shift, squares = np.zeros(source.d), np.zeros(source.d)
-    for X in _tiles(source):
+    for X in _iter_tiles(source):
         if sp.issparse(X):
             deviation = (X.data - mean[X.indices]) / peak[X.indices]
             shift += np.bincount(X.indices, deviation, source.d)
@@ -405,14 +405,14 @@ def _deviations(source: RowSource, mean: FloatArray, peak: FloatArray) -> tuple[
     return shift, squares
 
 
-def _tiles(source: RowSource) -> Iterator[Matrix]:
+def _iter_tiles(source: RowSource) -> Iterator[Matrix]:
     """Yield all rows, a few at a time."""
     for block in source.blocks():
-        for piece in block.pieces():
+        for piece in block.iter_tiles():
             if piece.n:
                 yield sp.csr_array(piece.matrix) if source.is_sparse else piece.matrix
 
 
-def _flat(row: Any) -> FloatArray:
+def _flatten(row: Any) -> FloatArray:
     """Return a row that may be sparse as a vector."""
     return np.asarray(row.toarray() if sp.issparse(row) else row, dtype=np.float64).ravel()

@@ -7,13 +7,13 @@ their own. Dask collections are in `dask_rows`.
 
 from typing import TYPE_CHECKING
 
-from qpsvm.base.moved import late_names
+from qpsvm.base.renamed_modules import build_lazy_attributes
 
 if TYPE_CHECKING:
     from qpsvm.data.sources.opening import open_rows
     from qpsvm.data.sources.stored import StoredRows
 else:
-    __getattr__, __dir__ = late_names(
+    __getattr__, __dir__ = build_lazy_attributes(
         __name__, {"qpsvm.data.sources.opening": ("open_rows",), "qpsvm.data.sources.stored": ("StoredRows",)}
     )
 

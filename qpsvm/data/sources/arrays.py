@@ -19,17 +19,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import as_real_vector, raw_array
-from qpsvm.base.arrays.frozen import read_only
+from qpsvm.base.arrays.checks import as_raw_array, as_real_vector
+from qpsvm.base.arrays.frozen import as_read_only
 from qpsvm.base.arrays.types import IntArray
-from qpsvm.base.damage import DAMAGE
+from qpsvm.base.damaged_files import DAMAGE
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.kinds import is_mapped
 from qpsvm.data.rows.blocks import ALL, Block, SparseBlock
-from qpsvm.data.rows.memory import Seal, as_block
+from qpsvm.data.rows.memory import ChangeGuard, as_block
 from qpsvm.data.sources.batches import check_total, check_values
-from qpsvm.data.sources.stored import Origin, StoredRows, Watch, chosen
+from qpsvm.data.sources.stored import FileWatch, Origin, StoredRows, choose_columns
 
 
 class SparseMap(StoredRows):
@@ -48,7 +48,7 @@ class SparseMap(StoredRows):
         self, data: NDArray[Any], indices: NDArray[Any], indptr: IntArray, d: int, origin: Origin,
         block_rows: int | None = None,
     ) -> None:  # fmt: skip
-        self.data, self.indices, self.indptr = read_only(data), read_only(indices), read_only(indptr)
+        self.data, self.indices, self.indptr = as_read_only(data), as_read_only(indices), as_read_only(indptr)
         n = len(indptr) - 1
         super().__init__((n, d), origin, block_rows or max(1, BLOCK_NUMBERS * n // max(len(data), 1)))
 
@@ -75,14 +75,14 @@ class SparseMap(StoredRows):
         return sum(part.nbytes for part in (self.data, self.indices, self.indptr) if not is_mapped(part))
 
 
-def width_of(path: str) -> int:
+def read_width(path: str) -> int:
     """Read the number of columns of a .npy file. Raises FileFormatError, DataError, DataTypeError."""
-    array = mapped(path)
+    array = map_npy(path)
     _check_shape(array, path)
     return int(array.shape[1])
 
 
-def mapped(path: str) -> NDArray[Any]:
+def map_npy(path: str) -> NDArray[Any]:
     """Map the array of a .npy file. Raises FileFormatError."""
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -101,11 +101,11 @@ def _check_shape(array: NDArray[Any], name: str) -> None:
         raise DataTypeError(f"{name} has entries of type {array.dtype}; samples must be real numbers")
 
 
-def from_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
+def open_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> MemoryMap:
     """Open the rows of an array, of a map, or of .npy files, a list of paths, one below the other."""
     names = data if isinstance(data, list) else [os.fspath(getattr(data, "filename", None) or "")]
-    watch, what = Watch(names), names[0] or "X"
-    arrays = [mapped(path) for path in names] if isinstance(data, list) else [raw_array(data, "X")]
+    watch, what = FileWatch(names), names[0] or "X"
+    arrays = [map_npy(path) for path in names] if isinstance(data, list) else [as_raw_array(data, "X")]
     kind = ".npy" if isinstance(data, list) else "map of" if names[0] else "array"
     for array, name in zip(arrays, names, strict=True):
         _check_shape(array, name or "X")
@@ -115,20 +115,20 @@ def from_arrays(data: Any, target: Any, columns: Any, weight: Any, block_rows: i
     width, parts = arrays[0].shape[1], [array for array in arrays if len(array)]
     if not parts or not width:
         raise DataError(f"{what}: there are no {'columns' if parts else 'rows'}")
-    picked = chosen(
-        [str(j) for j in range(width)], what, target if _is_place(target) else None, columns,
-        weight if _is_place(weight) else None,
+    picked = choose_columns(
+        [str(j) for j in range(width)], what, target if _is_column_index(target) else None, columns,
+        weight if _is_column_index(weight) else None,
     )  # fmt: skip
-    y, s = _beside(parts, target, "target"), _beside(parts, weight, "weight")
+    y, s = _read_vector(parts, target, "target"), _read_vector(parts, weight, "weight")
     s = None if s is None else as_real_vector(s, "weight")
     origin = Origin(kind, tuple(names), tuple(map(len, parts)), watch, y, s)
     source = MemoryMap(parts, origin, _as_range([int(name) for name in picked.features]), block_rows)
-    _check(source)
+    _check_numbers(source)
     watch.check()
     return source
 
 
-def _check(source: MemoryMap) -> None:
+def _check_numbers(source: MemoryMap) -> None:
     """Look at all numbers once, as they are stored. Raises DataError."""
     start, squares = 0, 0.0
     for part in source.parts:
@@ -139,7 +139,7 @@ def _check(source: MemoryMap) -> None:
         start += len(part)
 
 
-def _is_place(given: Any) -> bool:
+def _is_column_index(given: Any) -> bool:
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool)
 
 
@@ -149,11 +149,11 @@ def _as_range(places: list[int]) -> slice | IntArray:
     return slice(first, end) if places == list(range(first, end)) else np.array(places, dtype=np.intp)
 
 
-def _beside(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDArray[Any] | None:
+def _read_vector(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDArray[Any] | None:
     """Read labels or weights from a column, an array, or a .npy file: (n,)."""
     if given is None:
         return None
-    if _is_place(given):
+    if _is_column_index(given):
         return np.concatenate([np.asarray(part[:, given]) for part in parts])
     if isinstance(given, (str, os.PathLike)):
         name = os.fspath(given)
@@ -162,9 +162,9 @@ def _beside(parts: Sequence[NDArray[Any]], given: Any, option: str) -> NDArray[A
                 f"{option}={name!r}: the columns of an array have no names; give the place of the column, from 0, an "
                 "array, or a .npy file"
             )
-        found = np.asarray(mapped(name)[:])
+        found = np.asarray(map_npy(name)[:])
     else:
-        name, found = option, raw_array(given, option)
+        name, found = option, as_raw_array(given, option)
     n = sum(map(len, parts))
     if found.shape != (n,):
         raise DataError(f"{name} has shape {found.shape} where ({n},) is expected: one for each row")
@@ -185,8 +185,8 @@ class MemoryMap(StoredRows):
         self, parts: Sequence[NDArray[Any]], origin: Origin, columns: slice | IntArray = ALL,
         block_rows: int | None = None,
     ) -> None:  # fmt: skip
-        self.parts = tuple(read_only(np.asarray(part)) for part in parts)
-        self._seal = Seal([part for part in parts if np.asarray(part).flags.writeable], "the array of the rows")
+        self.parts = tuple(as_read_only(np.asarray(part)) for part in parts)
+        self._seal = ChangeGuard([part for part in parts if np.asarray(part).flags.writeable], "the array of the rows")
         self.columns = columns
         self._files = origin.names if len(origin.names) == len(self.parts) else ("",) * len(self.parts)
         d = len(np.arange(self.parts[0].shape[1])[columns])
@@ -206,12 +206,12 @@ class MemoryMap(StoredRows):
         self.origin.watch.check()
         self._seal.check()
 
-    def begin(self) -> None:
+    def start_run(self) -> None:
         self.origin.watch.check()
-        self._seal.begin()
+        self._seal.start_run()
 
-    def end(self) -> None:
-        self._seal.end()
+    def end_run(self) -> None:
+        self._seal.end_run()
 
     @property
     def entries(self) -> int:

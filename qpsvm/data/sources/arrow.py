@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import as_real_vector, raw_array
-from qpsvm.base.arrays.rounding import first_rounded, reaches, rounded
+from qpsvm.base.arrays.checks import as_raw_array, as_real_vector
+from qpsvm.base.arrays.rounding import build_rounding_error, find_first_rounded, has_large_integers
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import (
     DataError,
@@ -27,14 +27,14 @@ from qpsvm.base.errors import (
     MissingExtraError,
     ParameterError,
     QPSVMError,
-    install,
+    describe_install,
 )
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
-from qpsvm.data.files.frames import Frame, frame_of
+from qpsvm.data.files.frames import Frame, as_frame
 from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.memory import as_row_source
-from qpsvm.data.sources.batches import Batch, Decoder, as_labels
-from qpsvm.data.sources.stored import IN_MEMORY, Chosen, Watch, at_row, check_names, chosen
+from qpsvm.data.sources.batches import Batch, Decoder, normalise_labels
+from qpsvm.data.sources.stored import IN_MEMORY, ChosenColumns, FileWatch, check_names, choose_columns, describe_row
 
 #: Columns of text that a message lists.
 SHOWN_TEXTS = 5
@@ -42,24 +42,26 @@ SHOWN_TEXTS = 5
 READ_AHEAD = 4
 
 
-def needed(what: str) -> Any:
+def import_arrow(what: str) -> Any:
     """Import the data sets of pyarrow. Raises MissingExtraError."""
     try:
         import pyarrow.dataset as dataset
     except ImportError as error:
-        raise MissingExtraError(f"{what} needs pyarrow: {install('arrow')}") from error
+        raise MissingExtraError(f"{what} needs pyarrow: {describe_install('arrow')}") from error
     return dataset
 
 
-def batch_of(record: Any, chosen: Chosen, dtype: np.dtype[Any], name: str, start: int) -> Batch:
+def decode_batch(record: Any, chosen: ChosenColumns, dtype: np.dtype[Any], name: str, start: int) -> Batch:
     """Decode a record batch that begins at a row of a file. Raises DataError."""
-    found = {column: numbers_of(record, column, name, start) for column in chosen.used if column != chosen.target}
+    found = {
+        column: decode_numbers(record, column, name, start) for column in chosen.all_names if column != chosen.target
+    }
     X = np.column_stack([found[column] for column in chosen.features]).astype(dtype, copy=False)
-    labels = None if chosen.target is None else labels_of(_filled(record, chosen.target, name, start))
+    labels = None if chosen.target is None else decode_labels(_decode_column(record, chosen.target, name, start))
     return Batch(X, labels, None if chosen.weight is None else found[chosen.weight].astype(np.float64), name, start)
 
 
-def _filled(record: Any, column: str, name: str, start: int) -> Any:
+def _decode_column(record: Any, column: str, name: str, start: int) -> Any:
     """Decode a column of codes, of which no value may be missing. Raises DataError."""
     import pyarrow.types as types
 
@@ -67,25 +69,25 @@ def _filled(record: Any, column: str, name: str, start: int) -> Any:
     if array.null_count:
         row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
         raise DataError(
-            f"{at_row(name, start + row)}, column {column!r} has no value ({array.null_count} such cells near "
+            f"{describe_row(name, start + row)}, column {column!r} has no value ({array.null_count} such cells near "
             f"it); impute or drop such rows first; {IN_MEMORY}"
         )
     return array.dictionary_decode() if types.is_dictionary(array.type) else array
 
 
-def numbers_of(record: Any, column: str, name: str, start: int) -> NDArray[Any]:
+def decode_numbers(record: Any, column: str, name: str, start: int) -> NDArray[Any]:
     """Decode a column as numbers, each of which equals a double. Raises DataError."""
-    array = _filled(record, column, name, start)
-    values = exact = labels_of(array)
-    if "decimal" in str(array.type) and reaches(values):
+    array = _decode_column(record, column, name, start)
+    values = exact = decode_labels(array)
+    if "decimal" in str(array.type) and has_large_integers(values):
         exact = array.to_numpy(zero_copy_only=False)
-    place = first_rounded(exact)
+    place = find_first_rounded(exact)
     if place is not None:
-        raise rounded(array[place].as_py(), f"{at_row(name, start + place)}, column {column!r}")
+        raise build_rounding_error(array[place].as_py(), f"{describe_row(name, start + place)}, column {column!r}")
     return values
 
 
-def labels_of(array: Any) -> NDArray[Any]:
+def decode_labels(array: Any) -> NDArray[Any]:
     """Convert an Arrow array without nulls and codes to labels: numbers or text."""
     if not is_number(array.type):
         return np.array([str(text) for text in array.to_pylist()], dtype=np.str_)
@@ -112,19 +114,19 @@ def fits_single(kind: Any) -> bool:
 class ArrowRows(Decoder):
     """The rows of a pyarrow data set, file by file.
 
-    own: Whether its files are read by the columns of each file, not by those of the data set.
+    per_file_schema: Whether its files are read by the columns of each file, not by those of the data set.
     target, columns, weight: As in `open_rows`.
     """
 
-    def __init__(self, dataset: Any, own: bool, kind: str, target: Any, columns: Any, weight: Any) -> None:
+    def __init__(self, dataset: Any, per_file_schema: bool, kind: str, target: Any, columns: Any, weight: Any) -> None:
         self.kind = kind
         fragments = dataset.get_fragments()
         self._fragments = [(os.fspath(getattr(fragment, "path", "")), fragment) for fragment in fragments]
         self.names = tuple(dict.fromkeys(name for name, _ in self._fragments))
-        self.watch = Watch(name for name in self.names if name)
-        self._schemas = [_schema(fragment, dataset, own, name) for name, fragment in self._fragments]
+        self.watch = FileWatch(name for name in self.names if name)
+        self._schemas = [_read_schema(fragment, dataset, per_file_schema, name) for name, fragment in self._fragments]
         first = self._schemas[0] if self._schemas else dataset.schema
-        self._columns = chosen(first.names, self.names[0] if self.names else kind, target, columns, weight)
+        self._columns = choose_columns(first.names, self.names[0] if self.names else kind, target, columns, weight)
         for (name, _), schema in zip(self._fragments, self._schemas, strict=True):
             check_columns(schema, first, self._columns, columns is None, name, self.names[0])
         self.feature_names = self._columns.features
@@ -135,18 +137,18 @@ class ArrowRows(Decoder):
         return sum(fragment.count_rows() for _, fragment in self._fragments), len(self._columns.features)
 
     def batches(self) -> Iterator[Batch]:
-        rows = max(1, BLOCK_NUMBERS // len(self._columns.used))
+        rows = max(1, BLOCK_NUMBERS // len(self._columns.all_names))
         counted = dict.fromkeys(self.names, 0)
         for (name, fragment), schema in zip(self._fragments, self._schemas, strict=True):
             if name:
                 self.watch.check(name)
             try:
                 scanned = fragment.scanner(
-                    schema=schema, columns=list(self._columns.used), batch_size=rows, batch_readahead=READ_AHEAD,
-                    fragment_readahead=1, use_threads=True, **_reading(fragment),
+                    schema=schema, columns=list(self._columns.all_names), batch_size=rows, batch_readahead=READ_AHEAD,
+                    fragment_readahead=1, use_threads=True, **_choose_scan_options(fragment),
                 )  # fmt: skip
                 for record in scanned.to_batches():
-                    yield batch_of(record, self._columns, self.dtype, name, counted[name])
+                    yield decode_batch(record, self._columns, self.dtype, name, counted[name])
                     counted[name] += record.num_rows
             except (ValueError, OSError) as error:
                 self.watch.check(name)
@@ -156,7 +158,7 @@ class ArrowRows(Decoder):
             self.watch.check(name)
 
 
-def _reading(fragment: Any) -> dict[str, Any]:
+def _choose_scan_options(fragment: Any) -> dict[str, Any]:
     """Return options to decode a local Parquet file as it is read. By default all of it is read into memory first."""
     import pyarrow.fs
     from pyarrow import dataset
@@ -167,8 +169,8 @@ def _reading(fragment: Any) -> dict[str, Any]:
     return {"fragment_scan_options": dataset.ParquetFragmentScanOptions(pre_buffer=False, use_buffered_stream=True)}
 
 
-def _schema(fragment: Any, dataset: Any, own: bool, name: str) -> Any:
-    if not own:
+def _read_schema(fragment: Any, dataset: Any, per_file_schema: bool, name: str) -> Any:
+    if not per_file_schema:
         return dataset.schema
     try:
         return fragment.physical_schema
@@ -176,7 +178,7 @@ def _schema(fragment: Any, dataset: Any, own: bool, name: str) -> Any:
         raise FileFormatError(f"{name} cannot be read, it may be damaged: {error}") from error
 
 
-def check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str, first_name: str) -> None:
+def check_columns(schema: Any, first: Any, used: ChosenColumns, every: bool, name: str, first_name: str) -> None:
     """Refuse a file that lacks a column, has more of them than the first file, or text for a feature."""
     check_names(schema.names, first.names, used, every, name, first_name)
     texts = [column for column in used.features if not is_number(schema.field(column).type)]
@@ -191,25 +193,25 @@ def check_columns(schema: Any, first: Any, used: Chosen, every: bool, name: str,
         raise DataTypeError(f"{name or 'the table'}: weight={used.weight!r} is a column of {kind}")
 
 
-def files(paths: Sequence[str], form: str) -> Any:
+def open_dataset(paths: Sequence[str], form: str) -> Any:
     """Open the data set of some files of one format."""
-    dataset = needed(paths[0])
+    dataset = import_arrow(paths[0])
     try:
         return dataset.dataset(list(paths), format=form)
     except (ValueError, OSError) as error:  # errors of Arrow are one of the two, or both
         raise FileFormatError(f"{paths[0]} cannot be read, it may be damaged: {error}") from error
 
 
-def frames(paths: Sequence[str], form: str, name: str, whole: bool) -> Iterator[Frame]:
+def iter_frames(paths: Sequence[str], form: str, name: str, whole: bool) -> Iterator[Frame]:
     """Yield the rows of files with the same columns as tables in memory: all at once, or some at a time.
 
     `name` is what messages call them. Raises DataError, FileFormatError, MissingExtraError.
     """
     tables, starts, first, start = [], [], None, 0
     for path in paths:
-        part, begin = files([path], form), start
+        part, begin = open_dataset([path], form), start
         first = part.schema.names if first is None else first
-        check_names(part.schema.names, first, Chosen(tuple(first), None, None), True, path, paths[0])
+        check_names(part.schema.names, first, ChosenColumns(tuple(first), None, None), True, path, paths[0])
         try:
             rows = max(1, BLOCK_NUMBERS // len(first))
             for record in [part.to_table()] if whole else part.to_batches(batch_size=rows):
@@ -217,7 +219,7 @@ def frames(paths: Sequence[str], form: str, name: str, whole: bool) -> Iterator[
                     tables.append(record.select(first))
                     starts.append((path, begin))
                 elif record.num_rows:
-                    yield frame_of(record, name, [(path, begin - start)])
+                    yield as_frame(record, name, [(path, begin - start)])
                 start += record.num_rows
         except (ValueError, OSError) as error:
             if isinstance(error, QPSVMError):
@@ -228,7 +230,7 @@ def frames(paths: Sequence[str], form: str, name: str, whole: bool) -> Iterator[
     if whole:
         import pyarrow as pa
 
-        yield frame_of(pa.concat_tables(tables, promote_options="permissive"), name, starts)
+        yield as_frame(pa.concat_tables(tables, promote_options="permissive"), name, starts)
 
 
 class StreamedRows(Decoder):
@@ -242,31 +244,31 @@ class StreamedRows(Decoder):
     names = ("",)
 
     def __init__(self, batches: Iterable[Any], target: Any, columns: Any, weight: Any) -> None:
-        self.watch = Watch()
-        self.once = isinstance(batches, Iterator)
+        self.watch = FileWatch()
+        self.is_single_use = isinstance(batches, Iterator)
         each = iter(batches)
         first = next(each, None)
         if first is None:
             raise DataError("there are no rows: the iterator hands out no batch")
-        self._first, self._all = first, chain([first], each) if self.once else batches
+        self._first, self._all = first, chain([first], each) if self.is_single_use else batches
         self._wanted = (target, columns, weight)
-        self._chosen: Chosen | None = None
+        self._chosen: ChosenColumns | None = None
         if is_arrow(first):
-            self._chosen = chosen(first.schema.names, "the first batch", *self._wanted)
+            self._chosen = choose_columns(first.schema.names, "the first batch", *self._wanted)
             self.feature_names = self._chosen.features
         elif any(given is not None for given in self._wanted):
             raise ParameterError("batches that are arrays have no names: hand out (X, y) or (X, y, weight)")
-        self.is_sparse = sp.issparse(_parts(first)[0]) if self._chosen is None else False
+        self.is_sparse = sp.issparse(_split_batch(first)[0]) if self._chosen is None else False
         self._width: int | None = None
 
     def batches(self) -> Iterator[Batch]:
         start = 0
         for some in self._all:
-            for batch in self._made(some, start):
+            for batch in self._decode_batch(some, start):
                 yield batch
                 start += batch.X.shape[0]
 
-    def _made(self, some: Any, start: int) -> Iterator[Batch]:
+    def _decode_batch(self, some: Any, start: int) -> Iterator[Batch]:
         if self._chosen is not None:
             if not is_arrow(some):
                 raise DataTypeError(f"the batch from row {start} on is {type(some).__name__}, not a record batch")
@@ -274,24 +276,24 @@ class StreamedRows(Decoder):
                 some.schema, self._first.schema, self._chosen, False, f"the batch from row {start} on", "row 0"
             )
             for record in some.to_batches() if hasattr(some, "to_batches") else [some]:
-                yield batch_of(record, self._chosen, self.dtype, "", start)
+                yield decode_batch(record, self._chosen, self.dtype, "", start)
                 start += record.num_rows
             return
-        X, y, weight = _parts(some)
+        X, y, weight = _split_batch(some)
         self._width = X.shape[1] if self._width is None else self._width
         for what, fits in (("the same columns as the first", X.shape[1] == self._width),
                            ("a label for each row", y is None or y.shape == X.shape[:1]),
                            ("a weight for each row", weight is None or weight.shape == X.shape[:1])):  # fmt: skip
             if not fits:
                 raise DataError(f"the batch from row {start} on has not {what}")
-        yield Batch(X, None if y is None else as_labels(y), weight, "", start)
+        yield Batch(X, None if y is None else normalise_labels(y), weight, "", start)
 
 
-def _parts(some: Any) -> tuple[Matrix, Any, Any]:
+def _split_batch(some: Any) -> tuple[Matrix, Any, Any]:
     """Split a batch into X, y and weight. Raises DataError, DataTypeError."""
     X, y, weight = (*some, None, None)[:3] if isinstance(some, tuple) else (some, None, None)
-    X = as_row_source(X).matrix() if sp.issparse(X) else raw_array(X, "a batch")
+    X = as_row_source(X).matrix() if sp.issparse(X) else as_raw_array(X, "a batch")
     if X.ndim != 2 or X.dtype.kind not in "biuf":
         raise DataTypeError(f"a batch of rows must be numbers in two dimensions, got shape {X.shape} of {X.dtype}")
-    y = None if y is None else raw_array(y, "y")
+    y = None if y is None else as_raw_array(y, "y")
     return X, y, None if weight is None else as_real_vector(weight, "weight")

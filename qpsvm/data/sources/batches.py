@@ -1,4 +1,4 @@
-"""Decode rows batch by batch (`Decoder`), and check them in a first pass (`tallied`).
+"""Decode rows batch by batch (`Decoder`), and check them in a first pass (`run_first_pass`).
 
 That are rows of each file, columns, labels, weights, and whether all is well: numbers of samples must be finite, and
 have squares that do not overflow. Where one is not, it is named.
@@ -16,12 +16,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import index_of, sum_of_squares
-from qpsvm.base.arrays.rounding import first_rounded, rounded
+from qpsvm.base.arrays.checks import compute_sum_of_squares, find_index
+from qpsvm.base.arrays.rounding import build_rounding_error, find_first_rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError
-from qpsvm.data.files.sheet import whole
-from qpsvm.data.sources.stored import Origin, Watch, at_row
+from qpsvm.data.files.sheet import as_integers
+from qpsvm.data.sources.stored import FileWatch, Origin, describe_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class Batch:
     start: int
 
 
-class Reconsidered(Exception):
+class DecoderRestart(Exception):
     """A decoder has learnt late what it should have known from the beginning, and knows it now: begin again."""
 
 
@@ -53,16 +53,16 @@ class Decoder(ABC):
     names: The files.
     is_sparse: Whether batches are.
     dtype: Of the numbers of dense batches: float32 where that holds every column exactly, else float64.
-    once: Whether they can be handed out only once.
+    is_single_use: Whether they can be handed out only once.
     """
 
     kind: str
     names: tuple[str, ...]
-    watch: Watch
+    watch: FileWatch
     feature_names: tuple[str, ...] | None = None
     is_sparse: bool = False
     dtype: np.dtype[Any] = np.dtype(np.float64)
-    once: bool = False
+    is_single_use: bool = False
 
     @abstractmethod
     def batches(self) -> Iterator[Batch]:
@@ -73,7 +73,7 @@ class Decoder(ABC):
         return None
 
 
-def as_labels(y: NDArray[Any]) -> NDArray[Any]:
+def normalise_labels(y: NDArray[Any]) -> NDArray[Any]:
     """Convert labels (k,) of batches to numbers or text."""
     return y if y.dtype.kind in "biuf" else y.astype(np.str_)
 
@@ -84,19 +84,19 @@ def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | 
     Shapes: X (k, d). Raises DataError.
     """
     values: NDArray[Any] = X.data if sp.issparse(X) else X
-    place = first_rounded(values)
+    place = find_first_rounded(values)
     if place is not None:
-        row, column = index_of(X, place)
-        raise rounded(values.ravel()[place], f"{where(row)}, {in_words(column, names)}")
+        row, column = find_index(X, place)
+        raise build_rounding_error(values.ravel()[place], f"{where(row)}, {describe_column(column, names)}")
     if values.dtype.kind in "biu":
         return 0.0
-    squares = sum_of_squares(
-        X, lambda row, column, what: f"{where(row)}, {in_words(column, names)} is {what}", " near it"
+    squares = compute_sum_of_squares(
+        X, lambda row, column, what: f"{where(row)}, {describe_column(column, names)} is {what}", " near it"
     )
     return squares if values.dtype == np.float64 else 0.0
 
 
-def in_words(column: int, names: Sequence[str] | None) -> str:
+def describe_column(column: int, names: Sequence[str] | None) -> str:
     """Describe a column."""
     return f"column {column}" if names is None else f"column {names[column]!r}"
 
@@ -126,7 +126,7 @@ class Tally:
         """Check the numbers of a batch, and count it. Raises DataError."""
         X = batch.X
         names = self.decoder.feature_names
-        self._squares += check_values(X, lambda row: at_row(batch.name, batch.start + row), names)
+        self._squares += check_values(X, lambda row: describe_row(batch.name, batch.start + row), names)
         check_total(self._squares)
         seen = self.files.pop()[1] if batch.start else 0
         self.files.append((batch.name, seen + X.shape[0]))
@@ -149,17 +149,17 @@ class Tally:
         """Return the origin of the rows, with the labels and weights stored with them."""
         names, lengths = zip(*self.files, strict=True)
         target: NDArray[Any] | None = np.concatenate(self._labels) if self._labels else None
-        target = whole(target) if target is not None and target.dtype.kind == "f" else target
+        target = as_integers(target) if target is not None and target.dtype.kind == "f" else target
         weight = np.concatenate(self._weights) if self._weights else None
-        return Origin(self.decoder.kind, names, lengths, Watch(), target, weight, self.decoder.feature_names)
+        return Origin(self.decoder.kind, names, lengths, FileWatch(), target, weight, self.decoder.feature_names)
 
 
-def _nothing(*_: object) -> None:
+def _ignore(*_: object) -> None:
     """Ignore the rows."""
 
 
-def tallied(
-    decoder: Decoder, take: Callable[[Matrix, str], None] = _nothing, again: Callable[[], None] = _nothing
+def run_first_pass(
+    decoder: Decoder, store: Callable[[Matrix, str], None] = _ignore, restart: Callable[[], None] = _ignore
 ) -> Tally:
     """Pass over all batches once: check each, and hand it to a consumer. Raises DataError."""
     while True:
@@ -168,19 +168,19 @@ def tallied(
             for batch in decoder.batches():
                 if batch.X.shape[0]:
                     tally.add(batch)
-                    take(batch.X, batch.name)
+                    store(batch.X, batch.name)
             break
-        except Reconsidered:
-            again()
+        except DecoderRestart:
+            restart()
     decoder.watch.check()
     if tally.n == 0:
-        raise DataError(f"{said(decoder)}: there are no rows")
+        raise DataError(f"{describe_files(decoder)}: there are no rows")
     if tally.d == 0:
-        raise DataError(f"{said(decoder)} has no feature in any row")
+        raise DataError(f"{describe_files(decoder)} has no feature in any row")
     return tally
 
 
-def said(decoder: Decoder) -> str:
+def describe_files(decoder: Decoder) -> str:
     """Describe the files for a message."""
     first, *others = [name for name in decoder.names if name] or [decoder.kind]
     return f"{first} and {len(others)} more" if others else first

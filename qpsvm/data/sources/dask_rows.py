@@ -4,9 +4,10 @@
     (DASK.2)  vectors over the rows belong to this process; those that travel are packed, (PACK.1)
 
 The collection is persisted once, where a cluster holds it or it fits into this process's memory; one pass over the
-partitions then finds out what is known of each. A task (`RowSource.each`) goes to the partitions; what derives rows
-from rows is put in front of it. Partitions that are lost with a worker are made again by Dask, and nothing begins anew:
-all that a task needs besides is in its own graph. A small table comes here in one graph, and is an array from then on.
+partitions then finds out what is known of each. A task (`RowSource.map_blocks`) goes to the partitions; what derives
+rows from rows is put in front of it. Partitions that are lost with a worker are made again by Dask, and nothing begins
+anew: all that a task needs besides is in its own graph. A small table comes here in one graph, and is an array from
+then on.
 """
 
 from __future__ import annotations
@@ -23,29 +24,29 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ClusterError, DataError, DataTypeError
-from qpsvm.base.resources.limits import MEMORY_SHARE, available_memory
+from qpsvm.base.resources.limits import MEMORY_SHARE, find_available_memory
 from qpsvm.data.kinds import is_dask
-from qpsvm.data.rows.blocks import ALL, Block, Places, added
+from qpsvm.data.rows.blocks import ALL, Block, RowIndex, sum_arrays
 from qpsvm.data.rows.memory import as_block, as_row_source
-from qpsvm.data.rows.source import Found, RowSource, Task
+from qpsvm.data.rows.source import BlockRows, RowSource, Task
 from qpsvm.data.sources.batches import check_values
 from qpsvm.data.sources.packed import pack, unpack
 
 #: Bytes of a table that comes here as a whole.
 SMALL_TABLE = 64e6
 #: Answers that one task adds up, where they are added on the cluster.
-FAN = 8
+SUM_FAN_IN = 8
 #: Rows up to which those that were taken last are kept, because they are often asked for twice.
-KEPT_ROWS = 20_000
+CACHED_ROWS = 20_000
 #: How often Dask tries a task again; seconds without any worker after which it is said that all are gone.
-RETRIES, PATIENCE = 3, 60.0
+RETRIES, WORKER_TIMEOUT = 3, 60.0
 
 
 @contextmanager
-def cluster_faults() -> Iterator[None]:
+def translate_cluster_errors() -> Iterator[None]:
     """Translate errors of Dask: the scheduler is gone, futures were lost, or a partition ends its worker.
 
     Vectors are meant to travel, and labels may be text: Dask does not warn of either.
@@ -59,28 +60,28 @@ def cluster_faults() -> Iterator[None]:
         key = error.args[0] if error.args else None
         if not (isinstance(key, tuple) and key and isinstance(key[0], str)):  # of a partition that nobody holds
             raise
-        raise ClusterError(f"{_GONE} (nobody holds {key})") from error
-    except _kinds() as error:
-        raise fault_of(error) from error
+        raise ClusterError(f"{_LOST_MESSAGE} (nobody holds {key})") from error
+    except _find_error_types() as error:
+        raise as_cluster_error(error) from error
 
 
-def fault_of(error: BaseException) -> ClusterError:
+def as_cluster_error(error: BaseException) -> ClusterError:
     """Convert an error of Dask: a partition that ends its worker, or else a cluster that is gone."""
     if type(error).__name__ == "KilledWorker":
         return ClusterError(
             f"a partition ended each worker that was to compute it, which may be for want of memory ({error}): make "
             "partitions smaller, or workers larger"
         )
-    return ClusterError(f"{_GONE} ({type(error).__name__}: {error})")
+    return ClusterError(f"{_LOST_MESSAGE} ({type(error).__name__}: {error})")
 
 
-_GONE = (
+_LOST_MESSAGE = (
     "the Dask cluster has lost these rows, or its scheduler is gone: connect a Client anew, and make the collection "
     "and the problem again"
 )
 
 
-def _kinds() -> tuple[type[BaseException], ...]:
+def _find_error_types() -> tuple[type[BaseException], ...]:
     """Return Dask's error types, if its cluster is in use."""
     if "distributed" not in sys.modules:
         return ()
@@ -93,7 +94,7 @@ def _kinds() -> tuple[type[BaseException], ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class PartitionFacts:
     """Facts about one partition: rows, columns, entries, the most entries of a row, and a fault."""
 
     rows: int
@@ -104,22 +105,22 @@ class Facts:
     fault: str | None = None
 
 
-def facts_of(X: Any, names: Sequence[str] | None = None) -> Facts:
+def inspect_partition(X: Any, names: Sequence[str] | None = None) -> PartitionFacts:
     """Inspect one partition (k, d) where it is."""
     shape = getattr(X, "shape", ())
     if len(shape) != 2:
-        return Facts(0, 0, 0, False, fault=f" has shape {shape} where rows and columns are needed")
+        return PartitionFacts(0, 0, 0, False, fault=f" has shape {shape} where rows and columns are needed")
     k, d = (int(size) for size in shape)
     sparse = bool(sp.issparse(X))
     longest = int(np.diff(sp.csr_array(X).indptr).max(initial=0)) if sparse else d
     known: dict[str, Any] = {"rows": k, "columns": d, "entries": int(X.nnz) if sparse else k * d, "sparse": sparse}
     if X.dtype.kind not in "biuf":
-        return Facts(**known, fault=f" has entries of type {X.dtype}; samples must be numbers")
+        return PartitionFacts(**known, fault=f" has entries of type {X.dtype}; samples must be numbers")
     try:
         check_values(sp.csr_array(X) if sparse else X, lambda row: f"row {row}", names)
     except DataError as error:
-        return Facts(**known, fault=f": {error}")
-    return Facts(**known, longest=longest)
+        return PartitionFacts(**known, fault=f": {error}")
+    return PartitionFacts(**known, longest=longest)
 
 
 class DaskRows(RowSource):
@@ -131,7 +132,11 @@ class DaskRows(RowSource):
     """
 
     def __init__(
-        self, parts: Sequence[Any], facts: Sequence[Facts], collection: Any, names: tuple[str, ...] | None = None
+        self,
+        parts: Sequence[Any],
+        facts: Sequence[PartitionFacts],
+        collection: Any,
+        names: tuple[str, ...] | None = None,
     ) -> None:
         self.parts, self.facts, self.collection, self.feature_names = list(parts), tuple(facts), collection, names
         self.ends = np.concatenate([[0], np.cumsum([part.rows for part in facts])]).astype(np.intp)
@@ -146,8 +151,8 @@ class DaskRows(RowSource):
         """Compute the results of tasks by Dask."""
         import dask
 
-        with cluster_faults():
-            if not on_cluster():
+        with translate_cluster_errors():
+            if not is_on_cluster():
                 return list(dask.compute(*calls, optimize_graph=False))
             from distributed import default_client
 
@@ -162,10 +167,10 @@ class DaskRows(RowSource):
                     client.cancel(futures)
             return found
 
-    def each(
+    def map_blocks(
         self, task: Task, *along: FloatArray, rows: IntArray | None = None, add: bool = False
-    ) -> Iterator[tuple[Places, Any]]:
-        whole = self.whole
+    ) -> Iterator[tuple[RowIndex, Any]]:
+        whole = self.memory_matrix
         if whole is not None:
             block = as_block(whole)
             if rows is None:
@@ -175,22 +180,22 @@ class DaskRows(RowSource):
             return
         import dask
 
-        run = dask.delayed(_run, pure=False)
-        calls, places = [], list[Places]()
-        for k, at, where in self._partitions_of(rows):
+        run = dask.delayed(_run_task, pure=False)
+        calls, places = [], list[RowIndex]()
+        for k, at, where in self._locate_partitions(rows):
             some = () if rows is None else (at,)
             given = [pack(values[where]) for values in along]
             calls.append(run(self.parts[k], self.is_sparse, task, *some, *given))
             places.append(where)
         if add:
-            join = dask.delayed(_add, pure=False)
+            join = dask.delayed(_sum_answers, pure=False)
             while len(calls) > 1:
-                calls = [join(*calls[i : i + FAN]) for i in range(0, len(calls), FAN)]
+                calls = [join(*calls[i : i + SUM_FAN_IN]) for i in range(0, len(calls), SUM_FAN_IN)]
             places = places[:1]
         answers = self._compute(calls) if calls else []
         yield from zip(places, map(_make_writeable, answers), strict=True)
 
-    def _partitions_of(self, rows: IntArray | None) -> Iterator[tuple[int, Places, Places]]:
+    def _locate_partitions(self, rows: IntArray | None) -> Iterator[tuple[int, RowIndex, RowIndex]]:
         """Yield the partitions that contain the rows, all or some (j,) in any order, with the positions of these."""
         if rows is None:
             for k, (start, stop) in enumerate(pairwise(self.ends.tolist())):
@@ -204,8 +209,8 @@ class DaskRows(RowSource):
                 at = ascending[first:end] - self.ends[k]
                 yield k, at, slice(first, end) if order is None else order[first:end]
 
-    @remembered
-    def whole(self) -> Matrix | None:
+    @cached
+    def memory_matrix(self) -> Matrix | None:
         """The rows as one array here, where they are few numbers: then every product is one call of the BLAS."""
         if self.is_remote:
             return None
@@ -216,28 +221,28 @@ class DaskRows(RowSource):
 
     # --- what is kept ---
 
-    @remembered
+    @cached
     def longest_row(self) -> int:
         return max(part.longest for part in self.facts)
 
-    @remembered
-    def _sums(self) -> list[FloatArray]:
+    @cached
+    def _column_sums(self) -> list[FloatArray]:
         """Xᵀ1 and the diagonal of XᵀX: both are asked for of every table."""
-        return self.total(_sums_of, shapes=((self.d,), (self.d,)))
+        return self.sum_blocks(_sum_columns, shapes=((self.d,), (self.d,)))
 
     def means(self) -> FloatArray:
-        means: FloatArray = self._sums[0] / self.n
+        means: FloatArray = self._column_sums[0] / self.n
         return means
 
     def column_squares(self) -> FloatArray:
-        return self._sums[1].copy()
+        return self._column_sums[1].copy()
 
     def take(self, rows: IntArray | slice) -> Matrix:
         index = np.arange(self.n)[rows] if isinstance(rows, slice) else rows
         if self._last is not None and np.array_equal(self._last[0], index):
             return self._last[1].copy()
         found = super().take(index)
-        if len(index) <= KEPT_ROWS:
+        if len(index) <= CACHED_ROWS:
             self._last = index.copy(), found.copy()
         return found
 
@@ -245,9 +250,9 @@ class DaskRows(RowSource):
         """Store the rows that a task makes of some of each partition where these are."""
         import dask
 
-        run, look = dask.delayed(_run, pure=False), dask.delayed(facts_of, pure=False)
-        with cluster_faults():
-            made = [run(self.parts[k], self.is_sparse, task, at) for k, at, _ in self._partitions_of(index)]
+        run, look = dask.delayed(_run_task, pure=False), dask.delayed(inspect_partition, pure=False)
+        with translate_cluster_errors():
+            made = [run(self.parts[k], self.is_sparse, task, at) for k, at, _ in self._locate_partitions(index)]
             kept = list(dask.persist(*made, optimize_graph=False))
         return DaskRows(kept, self._compute([look(part) for part in kept]), kept)
 
@@ -255,14 +260,14 @@ class DaskRows(RowSource):
 
     def blocks(self) -> Iterator[Block]:
         """Yield the partitions, one after the other, each fetched: for code that iterates over the rows itself."""
-        if self.whole is not None:
-            yield as_block(self.whole)
+        if self.memory_matrix is not None:
+            yield as_block(self.memory_matrix)
             return
         for part, start, facts in zip(self.parts, self.ends.tolist(), self.facts, strict=False):
             if facts.rows:
                 yield as_block(as_float(self._compute([part])[0], self.is_sparse), start)
 
-    def holding(self, rows: IntArray) -> Iterator[Found]:
+    def locate_rows(self, rows: IntArray) -> Iterator[BlockRows]:
         """Fetch the selected rows of all partitions as one block."""
         yield as_block(self.take(rows)), ALL, ALL
 
@@ -292,19 +297,19 @@ def open_collection(X: Any, *vectors: Any) -> tuple[DaskRows, list[Any]]:
     import dask
 
     names = _column_names(X)
-    look = dask.delayed(facts_of, pure=False)
-    with cluster_faults():
+    look = dask.delayed(inspect_partition, pure=False)
+    with translate_cluster_errors():
         arrays = [_as_array(X), *map(_as_vector, filter(is_dask, vectors))]
-        if _fits(arrays[0]):
+        if _should_persist(arrays[0]):
             arrays = list(dask.persist(*arrays))
         parts = [block.ravel()[0] for block in arrays[0].to_delayed()]
         *facts, gathered = dask.compute(*[look(part, names) for part in parts], arrays[1:])
-    _check(facts)
+    _check_partitions(facts)
     found = map(np.asarray, gathered)
     return DaskRows(parts, facts, arrays[0], names), [next(found) if is_dask(vector) else vector for vector in vectors]
 
 
-def _check(facts: Sequence[Facts]) -> None:
+def _check_partitions(facts: Sequence[PartitionFacts]) -> None:
     """Check that the partitions are parts of one table. Raises DataError, DataTypeError."""
     width = next((part.columns for part in facts if part.rows), 0)
     for k, part in enumerate(facts):
@@ -316,12 +321,12 @@ def _check(facts: Sequence[Facts]) -> None:
         raise DataError("X is empty: at least one row and one column are needed")
 
 
-def _fits(X: Any) -> bool:
+def _should_persist(X: Any) -> bool:
     """Tell whether the collection is to be persisted: a cluster holds it, or it takes little enough of this memory."""
-    if on_cluster():
+    if is_on_cluster():
         return True
     size = float(X.nbytes)  # NaN where the number of rows is not known
-    return not np.isfinite(size) or size < MEMORY_SHARE * available_memory()
+    return not np.isfinite(size) or size < MEMORY_SHARE * find_available_memory()
 
 
 def _wait(client: Any, futures: Sequence[Any]) -> None:
@@ -330,26 +335,26 @@ def _wait(client: Any, futures: Sequence[Any]) -> None:
 
     while True:
         try:
-            wait(futures, timeout=PATIENCE)
+            wait(futures, timeout=WORKER_TIMEOUT)
             return
         except TimeoutError:
             if not client.scheduler_info()["workers"]:
-                raise ClusterError(f"all workers of the Dask cluster have been gone for {PATIENCE:g} s") from None
+                raise ClusterError(f"all workers of the Dask cluster have been gone for {WORKER_TIMEOUT:g} s") from None
 
 
 # --- where the partitions are ---
 
 
-def _run(part: Any, sparse: bool, task: Task, *given: Any) -> Any:
+def _run_task(part: Any, sparse: bool, task: Task, *given: Any) -> Any:
     """Run a task on a partition."""
     X = sp.csr_array(part, dtype=np.float64) if sparse else np.asarray(part)
     return task(as_block(X), *map(unpack, given))
 
 
-def _add(*answers: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+def _sum_answers(*answers: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
     """Sum several answers, in their order."""
     first = tuple(array.copy() for array in answers[0])
-    return tuple(added([first, *answers[1:]]))
+    return tuple(sum_arrays([first, *answers[1:]]))
 
 
 def _make_writeable(answer: Any) -> Any:
@@ -359,7 +364,7 @@ def _make_writeable(answer: Any) -> Any:
     return answer.copy() if isinstance(answer, np.ndarray) and not answer.flags.writeable else answer
 
 
-def _sums_of(block: Block) -> tuple[FloatArray, FloatArray]:
+def _sum_columns(block: Block) -> tuple[FloatArray, FloatArray]:
     return block.column_sums(), block.column_squares()
 
 
@@ -368,7 +373,7 @@ def as_float(X: Any, sparse: bool) -> Matrix:
     return sp.csr_array(X, dtype=np.float64) if sparse else np.ascontiguousarray(X, dtype=np.float64)
 
 
-def on_cluster() -> bool:
+def is_on_cluster() -> bool:
     """Tell whether Dask computes on a cluster, `dask.distributed`, from here."""
     if "distributed" not in sys.modules:
         return False

@@ -11,15 +11,15 @@ from typing import Any, cast
 import numpy as np
 
 from qpsvm.base.errors import DataTypeError, FileFormatError, MissingFileError, ParameterError
-from qpsvm.data.files.libsvm import refuse_named
-from qpsvm.data.files.sheet import format_of
-from qpsvm.data.files.source import HEAD_BYTES, readable, refuse_device, unpacked
+from qpsvm.data.files.libsvm import refuse_column_options
+from qpsvm.data.files.sheet import detect_format
+from qpsvm.data.files.source import HEAD_BYTES, open_unpacked, refuse_device, translate_read_errors
 from qpsvm.data.kinds import is_arrow, is_path
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.sources import arrays, arrow
 from qpsvm.data.sources.arrow import StreamedRows
-from qpsvm.data.sources.batches import Decoder, tallied
-from qpsvm.data.sources.spool import Decoded, Stored, folder_of, spooled
+from qpsvm.data.sources.batches import Decoder, run_first_pass
+from qpsvm.data.sources.spool import DecodedRows, StoredDecoder, decode_to_scratch, find_scratch_folder
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import CsvRows, LibsvmRows
 
@@ -106,57 +106,57 @@ def open_rows(
             return cast("StoredRows", data)
     if block_rows is not None and block_rows < 1:
         raise ParameterError(f"block_rows must be positive, got {block_rows}")
-    rows = found(data, target, columns, weight, block_rows)
+    rows = open_source(data, target, columns, weight, block_rows)
     if isinstance(rows, StoredRows):
         if sparse is None or sparse == rows.is_sparse:
             return rows
-        rows = Stored(rows)
+        rows = StoredDecoder(rows)
     as_sparse = rows.is_sparse if sparse is None else sparse
     if scratch is not False:
-        return spooled(rows, folder_of(scratch), as_sparse, block_rows)
-    if as_sparse != rows.is_sparse or rows.once:
+        return decode_to_scratch(rows, find_scratch_folder(scratch), as_sparse, block_rows)
+    if as_sparse != rows.is_sparse or rows.is_single_use:
         raise ParameterError("scratch=False: rows that are kept in another way, or come only once, need a scratch file")
-    return Decoded(rows, tallied(rows))
+    return DecodedRows(rows, run_first_pass(rows))
 
 
-def found(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> StoredRows | Decoder:
+def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: int | None) -> StoredRows | Decoder:
     """Return rows as they are stored, or what decodes them."""
     if isinstance(data, StoredRows):
         return data
     if isinstance(data, np.ndarray):
-        return arrays.from_arrays(data, target, columns, weight, block_rows)
+        return arrays.open_arrays(data, target, columns, weight, block_rows)
     if isinstance(data, Iterator) or (isinstance(data, (list, tuple)) and data and all(map(is_arrow, data))):
         return StreamedRows(data, target, columns, weight)
     if is_arrow(data):
-        dataset = data if hasattr(data, "get_fragments") else arrow.needed("a table of pyarrow").dataset(data)
+        dataset = data if hasattr(data, "get_fragments") else arrow.import_arrow("a table of pyarrow").dataset(data)
         return arrow.ArrowRows(dataset, False, f"pyarrow {type(data).__name__}", target, columns, weight)
     if not (is_path(data) or (isinstance(data, (list, tuple)) and data and all(map(is_path, data)))):
         raise DataTypeError(
             f"rows cannot be opened from {type(data).__name__}: give a path, several, an array, or a table of pyarrow"
         )
-    paths = with_content(expanded(data))
-    form = one_format(paths)
+    paths = drop_empty_files(expand_paths(data))
+    form = require_one_format(paths)
     if form == "npy":
-        return arrays.from_arrays(paths, target, columns, weight, block_rows)
+        return arrays.open_arrays(paths, target, columns, weight, block_rows)
     if form == "csv":
         return CsvRows(paths, target, columns, weight)
     if form == "libsvm":
-        refuse_named(paths[0], {"target": target, "columns": columns, "weight": weight}.get)
+        refuse_column_options(paths[0], {"target": target, "columns": columns, "weight": weight}.get)
         return LibsvmRows(paths)
-    return arrow.ArrowRows(arrow.files(paths, form), True, form.capitalize(), target, columns, weight)
+    return arrow.ArrowRows(arrow.open_dataset(paths, form), True, form.capitalize(), target, columns, weight)
 
 
 #: The first bytes of formats that begin with a mark.
 MARKS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
 #: … and of some that are no tables, with a word on each.
-OTHERS = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
+UNSUPPORTED_MARKS = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
           b"\x89HDF": "HDF5: write its array as .npy"}  # fmt: skip
 
 
-def expanded(data: Any) -> list[str]:
+def expand_paths(data: Any) -> list[str]:
     """Return the files, in the order of their names where a pattern or a folder stands for them."""
     if not is_path(data):
-        return [path for some in data for path in expanded(some)]
+        return [path for some in data for path in expand_paths(some)]
     name = os.fspath(data)
     if os.path.isdir(name):
         found = sorted(glob.glob(os.path.join(glob.escape(name), "**"), recursive=True))
@@ -174,7 +174,7 @@ def expanded(data: Any) -> list[str]:
     raise MissingFileError(f"{name} does not exist (seen from {Path.cwd()})")
 
 
-def with_content(paths: Sequence[str]) -> list[str]:
+def drop_empty_files(paths: Sequence[str]) -> list[str]:
     """Return the files that are not empty. Raises FileFormatError."""
     try:
         for path in paths:
@@ -187,9 +187,9 @@ def with_content(paths: Sequence[str]) -> list[str]:
     return full
 
 
-def one_format(paths: Sequence[str]) -> str:
+def require_one_format(paths: Sequence[str]) -> str:
     """Return the format that all files have: "npy", "parquet", "feather", "csv" or "libsvm". Raises FileFormatError."""
-    forms = [format_by_content(path) for path in paths]
+    forms = [detect_file_format(path) for path in paths]
     other = next((k for k, form in enumerate(forms) if form != forms[0]), None)
     if other is not None:
         raise FileFormatError(
@@ -198,7 +198,7 @@ def one_format(paths: Sequence[str]) -> str:
     return forms[0]
 
 
-def format_by_content(path: str) -> str:
+def detect_file_format(path: str) -> str:
     """Detect the format of a file by its first bytes."""
     try:
         with open(path, "rb") as file:
@@ -208,16 +208,16 @@ def format_by_content(path: str) -> str:
     for known, form in MARKS.items():
         if mark.startswith(known):
             return form
-    for known, what in OTHERS.items():
+    for known, what in UNSUPPORTED_MARKS.items():
         if mark.startswith(known):
             raise FileFormatError(f"{path} is {what}")
     suffix = os.path.splitext(path)[1]
     if suffix in (".npy", ".parquet", ".feather", ".arrow"):
         raise FileFormatError(f"{path} is not a {suffix} file, or it is damaged: it does not begin like one")
-    with readable(path), unpacked(path) as text:
+    with translate_read_errors(path), open_unpacked(path) as text:
         head = text.read(HEAD_BYTES)
     if b"\0" in head:
         raise FileFormatError(
             f"{path} is neither text in UTF-8 nor one of the binary formats that are read: .npy, Parquet, Feather"
         )
-    return format_of(head) or "libsvm"
+    return detect_format(head) or "libsvm"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, IntArray
 
 #: Rows below which nothing is gained; bytes of a number by itself, and the share of all bytes that pays.
-FEW, OTHER_BYTES, WORTH = 1000, 12, 0.5
+MIN_PACKED_ROWS, OTHER_BYTES, MAX_PACKED_SHARE = 1000, 12, 0.5
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Packed:
 def pack(values: FloatArray) -> FloatArray | Packed:
     """Pack a vector (n,) for sending; return it as it is if packing does not pay."""
     n = len(values)
-    if values.ndim != 1 or n < FEW:
+    if values.ndim != 1 or n < MIN_PACKED_ROWS:
         return values
     low, high = float(values.min()), float(values.max())
     at_low, at_high = values == low, values == high
     places = np.flatnonzero(~(at_low | at_high | (values == 0.0)))
-    if OTHER_BYTES * len(places) > WORTH * values.nbytes:
+    if OTHER_BYTES * len(places) > MAX_PACKED_SHARE * values.nbytes:
         return values
     return Packed(n, (low, high), np.packbits(at_low), np.packbits(at_high), places.astype(np.int32), values[places])
 

@@ -20,23 +20,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import Matrix, as_dense
 from qpsvm.base.errors import DataError, FileAccessError, TooLargeError
-from qpsvm.base.resources.limits import in_words
+from qpsvm.base.resources.limits import format_bytes
 from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.sources.arrays import MemoryMap, SparseMap
-from qpsvm.data.sources.batches import Batch, Decoder, Tally, as_labels, said, tallied
+from qpsvm.data.sources.batches import Batch, Decoder, Tally, describe_files, normalise_labels, run_first_pass
 from qpsvm.data.sources.stored import StoredRows
 
 #: Room that is left on the disk of scratch files: others need some.
-LEFT_BYTES = 64 * 2**20
+RESERVED_BYTES = 64 * 2**20
 #: What the system says where a disk, or a user's share of it, is full, or a file may not become larger.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def folder_of(scratch: Any) -> str:
+def find_scratch_folder(scratch: Any) -> str:
     """Return the folder of scratch files: as given, or the system's for None. Raises FileAccessError."""
     folder = tempfile.gettempdir() if scratch is None or scratch is True else os.fspath(scratch)
     if not os.path.isdir(folder):
@@ -44,17 +44,17 @@ def folder_of(scratch: Any) -> str:
     return str(folder)
 
 
-def check_room(folder: str, needed: float, what: str) -> None:
+def check_disk_space(folder: str, needed: float, what: str) -> None:
     """Refuse what there is no room for. Raises TooLargeError."""
     free = shutil.disk_usage(folder).free
-    if needed + LEFT_BYTES > free:
+    if needed + RESERVED_BYTES > free:
         raise TooLargeError(
-            f"{what} needs {in_words(needed)} of scratch in {folder}, where {in_words(free)} are free; name a "
+            f"{what} needs {format_bytes(needed)} of scratch in {folder}, where {format_bytes(free)} are free; name a "
             "folder on a larger disk by scratch=, or give scratch=False to decode anew in every pass"
         )
 
 
-class Scratch:
+class ScratchFile:
     """A file without a name in a folder, written from its beginning to its end and then mapped."""
 
     def __init__(self, folder: str) -> None:
@@ -66,7 +66,7 @@ class Scratch:
 
     def add(self, values: NDArray[Any], what: str) -> None:
         """Write numbers behind the others. Raises TooLargeError, FileAccessError."""
-        check_room(self._folder, values.nbytes, what)
+        check_disk_space(self._folder, values.nbytes, what)
         try:
             rest = np.ascontiguousarray(values).data.cast("B") if values.size else memoryview(b"")
             while rest:
@@ -79,45 +79,45 @@ class Scratch:
                 ) from error
             raise FileAccessError(f"the scratch file in {self._folder}: {error.strerror}") from error
 
-    def mapped(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    def map_array(self, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
         """Map all that was written as one array; the file ends with the map."""
         if 0 in shape:
             return np.empty(shape, dtype)
         return np.asarray(np.memmap(self._file, dtype, "r", shape=shape))
 
-    def empty(self) -> None:
+    def clear(self) -> None:
         """Begin again."""
         self._file.seek(0)
         self._file.truncate()
 
-    def __enter__(self) -> Scratch:
+    def __enter__(self) -> ScratchFile:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._file.close()  # a map of it stays
 
 
-def spooled(decoder: Decoder, folder: str, sparse: bool, block_rows: int | None = None) -> StoredRows:
+def decode_to_scratch(decoder: Decoder, folder: str, sparse: bool, block_rows: int | None = None) -> StoredRows:
     """Decode everything once, check it, and map it. Raises DataError, TooLargeError."""
     if sparse:
-        return _sparse(decoder, folder, block_rows)
+        return _decode_sparse(decoder, folder, block_rows)
     known = decoder.shape()
     if known is not None:
-        check_room(folder, float(known[0]) * known[1] * decoder.dtype.itemsize, said(decoder))
+        check_disk_space(folder, float(known[0]) * known[1] * decoder.dtype.itemsize, describe_files(decoder))
     if decoder.is_sparse:  # all widths have to be known before the first row can be written
-        return _dense(Stored(_sparse(decoder, folder, block_rows)), folder, block_rows)
-    return _dense(decoder, folder, block_rows)
+        return _decode_dense(StoredDecoder(_decode_sparse(decoder, folder, block_rows)), folder, block_rows)
+    return _decode_dense(decoder, folder, block_rows)
 
 
-def _dense(decoder: Decoder, folder: str, block_rows: int | None) -> MemoryMap:
-    with Scratch(folder) as scratch:
-        tally = tallied(decoder, lambda X, name: scratch.add(as_dense(X), name), scratch.empty)
-        values = scratch.mapped(decoder.dtype, (tally.n, tally.d))
+def _decode_dense(decoder: Decoder, folder: str, block_rows: int | None) -> MemoryMap:
+    with ScratchFile(folder) as scratch:
+        tally = run_first_pass(decoder, lambda X, name: scratch.add(as_dense(X), name), scratch.clear)
+        values = scratch.map_array(decoder.dtype, (tally.n, tally.d))
     return MemoryMap([values], tally.origin(), block_rows=block_rows)
 
 
-def _sparse(decoder: Decoder, folder: str, block_rows: int | None) -> SparseMap:
-    with Scratch(folder) as data, Scratch(folder) as indices:
+def _decode_sparse(decoder: Decoder, folder: str, block_rows: int | None) -> SparseMap:
+    with ScratchFile(folder) as data, ScratchFile(folder) as indices:
         lengths: list[NDArray[Any]] = []
 
         def take(X: Matrix, name: str) -> None:
@@ -127,17 +127,17 @@ def _sparse(decoder: Decoder, folder: str, block_rows: int | None) -> SparseMap:
             lengths.append(np.diff(X.indptr))
 
         def again() -> None:
-            data.empty()
-            indices.empty()
+            data.clear()
+            indices.clear()
             lengths.clear()
 
-        tally = tallied(decoder, take, again)
+        tally = run_first_pass(decoder, take, again)
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
-        stored = data.mapped(np.float64, (int(indptr[-1]),)), indices.mapped(np.int32, (int(indptr[-1]),))
+        stored = data.map_array(np.float64, (int(indptr[-1]),)), indices.map_array(np.int32, (int(indptr[-1]),))
     return SparseMap(*stored, indptr, tally.d, tally.origin(), block_rows)
 
 
-class Stored(Decoder):
+class StoredDecoder(Decoder):
     """Rows that are stored already, to be stored in another way."""
 
     def __init__(self, rows: StoredRows) -> None:
@@ -154,12 +154,12 @@ class Stored(Decoder):
             for start in range(first, end, rows.block_rows):
                 some = slice(start, min(start + rows.block_rows, end))
                 y, s = rows.target, rows.weight
-                labels = None if y is None else as_labels(y[some])
+                labels = None if y is None else normalise_labels(y[some])
                 yield Batch(rows.take(some), labels, None if s is None else s[some], name, start - first)
             first = end
 
 
-class Decoded(StoredRows):
+class DecodedRows(StoredRows):
     """The rows of a decoder.
 
     tally: Of a pass over all its batches.
@@ -177,12 +177,12 @@ class Decoded(StoredRows):
         self._decoder.watch.check()
         for batch in self._decoder.batches():
             if batch.X.shape[0]:
-                yield as_block(self._made(batch), start)
+                yield as_block(self._to_matrix(batch), start)
                 start += batch.X.shape[0]
         if start != self.n:
-            raise DataError(f"{self.origin.said()}: there were {self.n} rows at first and are {start} now")
+            raise DataError(f"{self.origin.describe_files()}: there were {self.n} rows at first and are {start} now")
 
-    def _made(self, batch: Batch) -> Matrix:
+    def _to_matrix(self, batch: Batch) -> Matrix:
         X = batch.X
         if not self.is_sparse:
             return np.asarray(X, dtype=np.float64)
@@ -194,7 +194,7 @@ class Decoded(StoredRows):
     def entries(self) -> int:
         return self._entries
 
-    @remembered
+    @cached
     def longest_row(self) -> int:
         """The most numbers stored in a row, which the first pass has found."""
         return int(self._longest)

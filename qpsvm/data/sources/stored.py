@@ -16,28 +16,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, nearest
+from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError, UnknownOptionError, describe_nearest
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
-from qpsvm.data.rows.blocks import LEAST_ROWS
+from qpsvm.data.rows.blocks import MIN_ROWS
 from qpsvm.data.rows.source import RowSource
 
 #: What is said of text in rows that are read in blocks.
 IN_MEMORY = "text, dates and missing values need a table in memory: one CSV file, or Parquet, without --stream"
 #: Size, time of the last change, and which file it is.
-State = tuple[int, int, int, int]
+FileState = tuple[int, int, int, int]
 
 
-class Watch:
+class FileWatch:
     """Files as they were when they were opened.
 
     paths: Those that are no files of this machine are not watched.
     """
 
     def __init__(self, paths: Iterable[str] = ()) -> None:
-        self._seen = {path: _state(path) for path in paths if os.path.isfile(path)}
+        self._seen = {path: _read_state(path) for path in paths if os.path.isfile(path)}
         self._places = {path: os.path.abspath(path) for path in self._seen}  # whatever folder the process goes to
 
     def check(self, path: str | None = None) -> None:
@@ -46,22 +46,23 @@ class Watch:
             if name not in self._seen:
                 continue
             try:
-                now = _state(self._places[name])
+                now = _read_state(self._places[name])
             except FileNotFoundError:
                 raise DataError(f"{name} was removed while it was read; put it back and start again") from None
             if now != self._seen[name]:
                 raise DataError(
-                    f"{name} changed while it was read ({_difference(self._seen[name], now)}); let whatever writes it "
+                    f"{name} changed while it was read ({_describe_change(self._seen[name], now)}); let whatever "
+                    f"writes it "
                     "end, and start again"
                 )
 
 
-def _state(path: str) -> State:
+def _read_state(path: str) -> FileState:
     found = os.stat(path)
     return found.st_size, found.st_mtime_ns, found.st_ino, found.st_dev
 
 
-def _difference(before: State, now: State) -> str:
+def _describe_change(before: FileState, now: FileState) -> str:
     """Describe the difference of two states of a file."""
     if before[0] != now[0]:
         return f"from {before[0]} to {now[0]} bytes"
@@ -84,7 +85,7 @@ class Origin:
     kind: str
     names: tuple[str, ...]
     lengths: tuple[int, ...]
-    watch: Watch = field(default_factory=Watch)
+    watch: FileWatch = field(default_factory=FileWatch)
     target: NDArray[Any] | None = None
     weight: FloatArray | None = None
     feature_names: tuple[str, ...] | None = None
@@ -92,13 +93,13 @@ class Origin:
     def __post_init__(self) -> None:
         freeze_parts(self)
 
-    def where(self, row: int) -> str:
+    def describe_row(self, row: int) -> str:
         """Describe a row: its file, and its position there from 0."""
         ends = np.cumsum(self.lengths)
         k = int(np.searchsorted(ends, row, side="right"))
-        return at_row(self.names[k], row - int(ends[k] - self.lengths[k]))
+        return describe_row(self.names[k], row - int(ends[k] - self.lengths[k]))
 
-    def said(self) -> str:
+    def describe_files(self) -> str:
         """Describe the files briefly."""
         named = [name for name in self.names if name]
         if not named:
@@ -106,7 +107,7 @@ class Origin:
         return f"{self.kind} {named[0]}" + (f" to {named[-1]} ({len(named)} files)" if len(named) > 1 else "")
 
 
-def at_row(name: str, row: int) -> str:
+def describe_row(name: str, row: int) -> str:
     """Describe the row of a file, from 0."""
     return f"{name}, row {row}" if name else f"row {row}"
 
@@ -151,11 +152,11 @@ class StoredRows(RowSource):
         self.n, self.d = shape
         self.origin = origin
         self.target, self.weight, self.feature_names = origin.target, origin.weight, origin.feature_names
-        self.block_rows = block_rows or max(LEAST_ROWS, BLOCK_NUMBERS // max(self.d, 1))
+        self.block_rows = block_rows or max(MIN_ROWS, BLOCK_NUMBERS // max(self.d, 1))
 
     def __repr__(self) -> str:
         kind = f"sparse, {self.entries} non-zeros" if self.is_sparse else "dense"
-        return f"<{type(self).__name__} {self.n} × {self.d}: {kind}; {self.origin.said()}>"
+        return f"<{type(self).__name__} {self.n} × {self.d}: {kind}; {self.origin.describe_files()}>"
 
     def where(self, row: int) -> str:
         """Describe a row, for messages: "part-3.parquet, row 17", counted from 0.
@@ -177,11 +178,11 @@ class StoredRows(RowSource):
         >>> qpsvm.open_rows(np.zeros((3, 2), dtype=np.float32)).where(2)
         'row 2'
         """
-        return self.origin.where(row)
+        return self.origin.describe_row(row)
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenColumns:
     """Names of columns."""
 
     features: tuple[str, ...]
@@ -189,19 +190,19 @@ class Chosen:
     weight: str | None
 
     @property
-    def used(self) -> tuple[str, ...]:
+    def all_names(self) -> tuple[str, ...]:
         """Names of all chosen columns, each once."""
         beside = [name for name in (self.target, self.weight) if name is not None]
         return (*self.features, *beside)
 
 
-def chosen(names: Sequence[str], where: str, target: Any, columns: Any, weight: Any) -> Chosen:
+def choose_columns(names: Sequence[str], where: str, target: Any, columns: Any, weight: Any) -> ChosenColumns:
     """Find the columns that a caller names."""
     if len(set(names)) < len(names):
         [(twice, _)] = Counter(names).most_common(1)
         raise DataError(f"{where} has the column {twice!r} twice; give each its own name")
     beside = {
-        option: _place(names, given, option, where)
+        option: _find_column(names, given, option, where)
         for option, given in (("target", target), ("weight", weight)) if given is not None
     }  # fmt: skip
     if len(set(beside.values())) < len(beside):
@@ -211,7 +212,7 @@ def chosen(names: Sequence[str], where: str, target: Any, columns: Any, weight: 
     else:
         if isinstance(columns, (str, int)):
             columns = [columns]
-        places = [_place(names, given, "columns", where) for given in columns]
+        places = [_find_column(names, given, "columns", where) for given in columns]
     for option, place in beside.items():
         if place in places:
             raise ParameterError(f"columns: {names[place]!r} is the {option} and cannot be a feature as well")
@@ -220,14 +221,14 @@ def chosen(names: Sequence[str], where: str, target: Any, columns: Any, weight: 
     if not places:
         raise DataError(f"{where} has no feature column beside the target")
     named = {option: names[place] for option, place in beside.items()}
-    return Chosen(tuple(names[j] for j in places), named.get("target"), named.get("weight"))
+    return ChosenColumns(tuple(names[j] for j in places), named.get("target"), named.get("weight"))
 
 
 def check_names(
-    names: Sequence[str], first: Sequence[str], used: Chosen, every: bool, where: str, first_where: str
+    names: Sequence[str], first: Sequence[str], used: ChosenColumns, every: bool, where: str, first_where: str
 ) -> None:
     """Refuse a file that lacks a column, or, where every column is used, has one more than the first file."""
-    missing = [column for column in used.used if column not in names]
+    missing = [column for column in used.all_names if column not in names]
     more = [column for column in names if column not in first] if every else []
     if missing:
         raise DataError(f"{where} has no column {missing[0]!r}, which {first_where} has")
@@ -238,14 +239,14 @@ def check_names(
         )
 
 
-def _place(names: Sequence[str], given: Any, option: str, where: str) -> int:
+def _find_column(names: Sequence[str], given: Any, option: str, where: str) -> int:
     """Find the index of a column."""
     if isinstance(given, str):
         if given not in names:
-            raise UnknownOptionError(f"{option}: {where} has no column {given!r}; {nearest(given, names)}")
+            raise UnknownOptionError(f"{option}: {where} has no column {given!r}; {describe_nearest(given, names)}")
         return list(names).index(given)
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
         if not -len(names) <= given < len(names):
             raise UnknownOptionError(f"{option}: {where} has no column {given}; it has {len(names)}")
         return int(given) % len(names)
-    raise ParameterTypeError(f"{option} must be the name of a column or its place, got {shown(given)}")
+    raise ParameterTypeError(f"{option} must be the name of a column or its place, got {format_value(given)}")

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError
-from qpsvm.data.files.libsvm import parsed
-from qpsvm.data.files.sheet import MISSING, UNNAMED, Mask, Sheet, numbers, parse
-from qpsvm.data.files.source import readable, text_in, unpacked
-from qpsvm.data.sources.batches import Batch, Decoder, Reconsidered
-from qpsvm.data.sources.stored import IN_MEMORY, Watch, check_names, chosen
+from qpsvm.data.files.libsvm import parse_rows
+from qpsvm.data.files.sheet import MISSING, UNNAMED, Mask, Sheet, open_sheet, parse_numbers
+from qpsvm.data.files.source import open_text, open_unpacked, translate_read_errors
+from qpsvm.data.sources.batches import Batch, Decoder, DecoderRestart
+from qpsvm.data.sources.stored import IN_MEMORY, FileWatch, check_names, choose_columns
 
 
 class CsvRows(Decoder):
@@ -33,11 +33,11 @@ class CsvRows(Decoder):
     kind = "CSV"
 
     def __init__(self, paths: Sequence[str], target: Any, columns: Any, weight: Any) -> None:
-        self.watch = Watch(paths)
+        self.watch = FileWatch(paths)
         self.names = tuple(paths)
-        self._sheets = [sheet_of(path) for path in paths]
+        self._sheets = [open_csv(path) for path in paths]
         first = self._sheets[0].names
-        self._columns = chosen(first, paths[0], target, columns, weight)
+        self._columns = choose_columns(first, paths[0], target, columns, weight)
         for path, sheet in zip(paths[1:], self._sheets[1:], strict=True):
             check_names(sheet.names, first, self._columns, columns is None, path, paths[0])
         self.feature_names = self._columns.features
@@ -50,15 +50,15 @@ class CsvRows(Decoder):
             for records in sheet.blocks():
                 cells = dict(zip(sheet.header, zip(*records, strict=True), strict=True))
                 if UNNAMED in cells:
-                    found = sheet.numbers(UNNAMED, cells[UNNAMED], start)
+                    found = sheet.parse_cells(UNNAMED, cells[UNNAMED], start)
                     sheet.check_index(None if found is None else found[0], start)
-                column = {name: self._column(sheet, name, cells[name], start) for name in self._columns.used}
+                column = {name: self._read_column(sheet, name, cells[name], start) for name in self._columns.all_names}
                 X = np.column_stack([column[name] for name in self._columns.features])
                 yield Batch(X, column.get(target), column.get(weight), path, start)
                 start += len(records)
             self.watch.check(path)
 
-    def _column(self, sheet: Sheet, name: str, cells: Sequence[str], start: int) -> NDArray[Any]:
+    def _read_column(self, sheet: Sheet, name: str, cells: Sequence[str], start: int) -> NDArray[Any]:
         """Read the cells of a column from row `start` on, (k,): numbers, or those of the target as text."""
         is_target = name == self._columns.target
         if is_target and self._text:
@@ -66,15 +66,17 @@ class CsvRows(Decoder):
             missing: Mask | None = np.array([text in MISSING for text in texts])
             values: NDArray[Any] = np.array(texts)
         else:
-            found = sheet.numbers(name, cells, start)
+            found = sheet.parse_cells(name, cells, start)
             if found is None and is_target:
                 self._text = True
-                raise Reconsidered
+                raise DecoderRestart
             if found is None:
-                i = next(i for i, cell in enumerate(cells) if cell.strip() not in MISSING and numbers([cell]) is None)
-                commas = numbers([cells[i].replace(",", ".")]) is not None
+                i = next(
+                    i for i, cell in enumerate(cells) if cell.strip() not in MISSING and parse_numbers([cell]) is None
+                )
+                commas = parse_numbers([cells[i].replace(",", ".")]) is not None
                 raise DataError(
-                    f"{_at(sheet, name, start + i)}: {reprlib.repr(cells[i].strip())} "
+                    f"{_describe_cell(sheet, name, start + i)}: {reprlib.repr(cells[i].strip())} "
                     + (
                         "has a comma; write decimal points, no thousands marks" if commas else
                         "is not a number; leave out a column that is no feature by columns= (--drop), or encode it as "
@@ -84,20 +86,21 @@ class CsvRows(Decoder):
             values, missing = found
         if missing is not None and missing.any():
             raise DataError(
-                f"{_at(sheet, name, start + int(missing.argmax()))} has no value ({missing.sum()} such cells near it); "
+                f"{_describe_cell(sheet, name, start + int(missing.argmax()))} has no value ({missing.sum()} such "
+                f"cells near it); "
                 f"impute or drop such rows first; {IN_MEMORY}"
             )
         return values
 
 
-def sheet_of(path: str) -> Sheet:
+def open_csv(path: str) -> Sheet:
     """Open a CSV file and read its header. Raises FileFormatError."""
-    return parse(path, partial(text_in, path))
+    return open_sheet(path, partial(open_text, path))
 
 
-def _at(sheet: Sheet, name: str, row: int) -> str:
+def _describe_cell(sheet: Sheet, name: str, row: int) -> str:
     """Describe the position of a cell."""
-    return f"{sheet.path}, line {sheet.place(row, name)[0]}, row {row}, column {name!r}"
+    return f"{sheet.path}, line {sheet.find_cell(row, name)[0]}, row {row}, column {name!r}"
 
 
 #: Bytes of text that are decoded at a time.
@@ -115,39 +118,39 @@ class LibsvmRows(Decoder):
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.names = tuple(paths)
-        self.watch = Watch(paths)
+        self.watch = FileWatch(paths)
         self.first_index = 1
 
     def batches(self) -> Iterator[Batch]:
         for path in self.names:
             start, line = 0, 1
-            for text in self._blocks(path):
-                batch = self._batch(path, text, start, line)
+            for text in self._iter_texts(path):
+                batch = self._decode_batch(path, text, start, line)
                 yield batch
                 start += batch.X.shape[0]
                 line += text.count(b"\n")
             self.watch.check(path)
 
     @staticmethod
-    def _blocks(path: str) -> Iterator[bytes]:
+    def _iter_texts(path: str) -> Iterator[bytes]:
         """Yield the text of a file in whole lines."""
-        with readable(path), unpacked(path) as file:
+        with translate_read_errors(path), open_unpacked(path) as file:
             while lines := file.readlines(LIBSVM_BYTES):
                 yield b"".join(lines).removeprefix(b"\xef\xbb\xbf")
 
-    def _batch(self, path: str, text: bytes, start: int, line: int) -> Batch:
-        X, y, _ = parsed(path, text, line)
+    def _decode_batch(self, path: str, text: bytes, start: int, line: int) -> Batch:
+        X, y, _ = parse_rows(path, text, line)
         if not np.isfinite(y).all():
             row = int(np.argmin(np.isfinite(y)))
             raise DataError(f"{path}, row {start + row} has the label {y[row]}; labels must be finite")
-        return Batch(self._shifted(X), y, None, path, start)
+        return Batch(self._shift_indices(X), y, None, path, start)
 
-    def _shifted(self, X: Matrix) -> Matrix:
+    def _shift_indices(self, X: Matrix) -> Matrix:
         """Shift the columns so that the first index is column 0."""
         lowest = int(X.indices.min(initial=1))
         if lowest < self.first_index:
             self.first_index = 0
-            raise Reconsidered
+            raise DecoderRestart
         if not self.first_index:
             return sp.csr_array(X)
         X.indices -= 1  # they are ours

@@ -9,15 +9,15 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
-from qpsvm.derivation.expressions import Equation, Line, Subset, display, flat_in, line, subject
+from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, flat_in, line, subject
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import numbered, step, value_of
-from qpsvm.derivation.steps.sensitivity import saddle
+from qpsvm.derivation.steps.argument import number_steps, step, value_of
+from qpsvm.derivation.steps.sensitivity import build_saddle_step
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, PRODUCT, SUM, Term, add, letter, size, total
+from qpsvm.derivation.terms import HALF, PRODUCT, SUM, Term, add, letter, magnitude, total
 from qpsvm.machines import CrammerSinger
-from qpsvm.machines.problem.all_in_one import JointProblem, dual_qp, primal_qp
+from qpsvm.machines.problem.all_in_one import AllInOneProblem, build_dual_qp, build_primal_qp
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.result.model import DecisionFunctions
 
@@ -40,28 +40,28 @@ SYMBOLS = {
 
 def flat(name: str) -> Any:
     """Return an attribute of a point, (n, k) or (n, 1), over the rows: those of all rivals, (m,)."""
-    return lambda at: at.dual.flat(np.broadcast_to(getattr(at, name), at.alpha.shape))
+    return lambda at: at.dual.flatten_alpha(np.broadcast_to(getattr(at, name), at.alpha.shape))
 
 
 def prices(at: AllInOneQuantities) -> FloatArray:
     """Return C_i of each row: (m,)."""
-    return at.dual.flat(np.broadcast_to(at.C[:, None], at.alpha.shape))
+    return at.dual.flatten_alpha(np.broadcast_to(at.C[:, None], at.alpha.shape))
 
 
-def kind(which: int) -> Subset:
+def select_kind(which: int) -> Subset:
     """Return the rows with α = 0, those between their bounds, or those at the bound."""
-    return Subset(f"kind == {which}", lambda at: kinds(at) == which)
+    return Subset(f"kind == {which}", lambda at: read_kinds(at) == which)
 
 
-def kinds(at: AllInOneQuantities) -> Any:
+def read_kinds(at: AllInOneQuantities) -> Any:
     """Return the kind, 0, 1 or 2, of each row: (m,)."""
-    return at.dual.flat(at.problem.samples.taking_part(at.result.kind))
+    return at.dual.flatten_alpha(at.problem.samples.select_active(at.result.kind))
 
 
-def norm_apart(at: AllInOneQuantities) -> FloatArray:
+def weight_distances(at: AllInOneQuantities) -> FloatArray:
     """Return ‖w_y − w_c‖ of each row: (m,)."""
     w = at.result.w
-    return at.dual.flat(np.linalg.norm(w[at.label][:, None] - w[None], axis=2))
+    return at.dual.flatten_alpha(np.linalg.norm(w[at.label][:, None] - w[None], axis=2))
 
 
 #: The index of a row: a sample and a class that is not its own.
@@ -76,9 +76,11 @@ DIFFERENCE = letter(
     + at.squares_of_alpha, "norm(w - w_of_alpha, axis=1)**2",
 )  # fmt: skip
 QP_VALUE = letter(
-    "", lambda at: -at.problem.qp("dual").objective(at.dual.flat(at.alpha)), "-qp.objective(variables)",
-    "minus the dual QP's objective at α"
-)  # fmt: skip
+    "",
+    lambda at: -at.problem.qp("dual").objective(at.dual.flatten_alpha(at.alpha)),
+    "-qp.objective(variables)",
+    "minus the dual QP's objective at α",
+)
 #: f of a sample's own class less that of a rival.
 APART = letter(r"f_{y_i}(x_i)-f_c(x_i)", lambda at: at.dual.level - flat("missing")(at), "f_y - f_c", rank=SUM)
 SUM_OF_ALPHA = Term(
@@ -86,7 +88,7 @@ SUM_OF_ALPHA = Term(
 )
 
 
-def steps(problem: JointProblem) -> tuple[Step, ...]:
+def steps(problem: AllInOneProblem) -> tuple[Step, ...]:
     """Return all steps, in order."""
     one = isinstance(problem, CrammerSinger)
     penalised, free, of_b = problem.intercept == "penalised", problem.intercept == "free", problem.intercept is not None
@@ -112,9 +114,9 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         HALF * total(DIFFERENCE, "c"), off, total(room, rows), HALF * total((B - NET) ** 2, "c") if penalised else None,
         broken=r"\\ &\quad ",
     )  # fmt: skip
-    products = add(total(size(ALPHA * row), RIVALS), total(size(room), rows))
-    found = products.named("all products, added up by size")
-    D, primal = value.named("D", "D"), P.named("the primal's value", "P")
+    products = add(total(magnitude(ALPHA * row), RIVALS), total(magnitude(room), rows))
+    found = products.with_name("all products, added up by size")
+    D, primal = value.with_name("D", "D"), P.with_name("the primal's value", "P")
     box: tuple[dict[str, Any], ...] = {"scale": "C" if one else prices}, {"scale": prices}
     balance = line(NET, "=", 0, scale="terms")
     f = letter("f_c(x)", lambda at: at.f.ravel(), "f", "f_c(x_i)")
@@ -130,9 +132,9 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
         lambda at: np.asarray(at.X.T @ at.beta).T.ravel() if at.is_linear else at.values_of_alpha.ravel(),
         "beta.T @ phi(X)", "Σ β_ic φ(x_i)"
     )  # fmt: skip
-    return numbered(
+    return number_steps(
         "CSMC" if one else "WWMC",
-        _margin(problem, XI_ROW) if one else _level(penalised, XI_ROW),
+        _build_margin(problem, XI_ROW) if one else _build_level(penalised, XI_ROW),
         step(
             "Primal",
             f"Small weights are weighed against slack: {'one for all rivals of a sample' if one else 'one a rival'}. "
@@ -143,7 +145,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
                 *subject(line(APART, "≥", 1 - XI_ROW, scale="level"),
                          line(XI, "≥", 0, scale="level", after=r"\quad (c\ne y_i)")),
             )),
-            primal_qp,
+            build_primal_qp,
         ),
         step(
             "Lagrangian",
@@ -151,7 +153,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "value.",
             Equation("aligned", (
                 display(L, "L&=", multipliers),
-                value_of(L.named("L"), "=", primal),
+                value_of(L.with_name("L"), "=", primal),
             )),
         ),
         step(
@@ -165,7 +167,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
                      after=r"\ (c\ne y_i)", scale="reach"),
                 line(own, "=", SUM_OF_ALPHA, before=r",\quad ", scale="reach"),
             )),
-            AllInOneDual.beta, general="JOINT.3",
+            AllInOneDual.compute_beta, general="JOINT.3",
             construction="" if problem.space.is_linear else "f is made of α, and w is never written down",
         ),
         step(
@@ -198,7 +200,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
                 line(ALPHA * row, "=", 0, measured=False), line(room, "=", 0, measured=False),
                 value_of(found, "=", 0),
             )),
-            AllInOneDual.terms, general="JOINT.6",
+            AllInOneDual.compute_gap_terms, general="JOINT.6",
         ),
         step(
             "Dual",
@@ -209,7 +211,7 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
                 value_of(D, "=", of.CLAIMED_DUAL),
                 *subject(line(ALPHA, "≥", 0, **box[1]), line(USED, "≤", C, **box[0]), balance if free else None),
             )),
-            dual_qp,
+            build_dual_qp,
         ),
         step(
             "Recovering f",
@@ -221,14 +223,14 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
                 line(letter(r"\sum_c w_c", lambda at: at.beta.sum(axis=1), "beta.sum(axis=1)", "Σ_c β_ic"), "=", 0,
                      scale="reach"),
             )),
-            DecisionFunctions._values, general="JOINT.1",
+            DecisionFunctions._evaluate, general="JOINT.1",
         ),
         step(
             "Three kinds of rows",
             "What α says of a row is what f says of it"
             + (": the rivals that share a price are equally near." if one else ".")
             + " It is measured at the rows of each kind.",
-            Equation("aligned", tuple(_kinds(one, XI_ROW, C))),
+            Equation("aligned", tuple(_build_kinds(one, XI_ROW, C))),
         ),
         step(
             "Strong duality",
@@ -240,22 +242,22 @@ def steps(problem: JointProblem) -> tuple[Step, ...]:
             "The difference of the two values is a sum of terms, one a row, of which none is negative: that is what "
             "the library certifies with. It is measured at half of α.",
             Equation("aligned", (
-                line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&", at=lambda at: at.suboptimal()),
+                line(primal - D, "=", terms, "≥", 0, scale="size", left="P-D&", at=lambda at: at.make_suboptimal()),
             )),
-            AllInOneDual.terms, general="JOINT.6",
+            AllInOneDual.compute_gap_terms, general="JOINT.6",
         ),
-        _two_classes(problem, penalised, rows, C, XI),
-        _saddle(problem, L, C - USED),
+        _build_two_classes(problem, penalised, rows, C, XI),
+        _build_saddle(problem, L, C - USED),
     )  # fmt: skip
 
 
-def _saddle(problem: JointProblem, L: Term, left: Term) -> Step:
+def _build_saddle(problem: AllInOneProblem, L: Term, left: Term) -> Step:
     """Build the saddle of L: with C − α instead of α, at the solution, and with half of all weights."""
     other = left / letter("(k-1)", lambda at: at.dual.k - 1, "(k - 1)") if isinstance(problem, CrammerSinger) else left
-    return saddle(L, ["w", "b"] if problem.intercept else ["w"], (display(other, r"\bar\alpha_{ic}="),))
+    return build_saddle_step(L, ["w", "b"] if problem.intercept else ["w"], (display(other, r"\bar\alpha_{ic}="),))
 
 
-def _kinds(one: bool, XI: Term, C: Term) -> list[Line]:
+def _build_kinds(one: bool, XI: Term, C: Term) -> list[EquationLine]:
     used = letter(SUM_OF_ALPHA.latex(), flat("used"), "used", SUM_OF_ALPHA.text()) if one else ALPHA
     C = letter("C_i", prices, "C_of_row")
     level: tuple[Term | float, ...] = (1 - XI, 1, 1 - XI) if one else (1, 1, 1)
@@ -265,44 +267,46 @@ def _kinds(one: bool, XI: Term, C: Term) -> list[Line]:
         premises[1:] = [line(0, "<", ALPHA, after=rf",\ {line(used, how, C).latex()}") for how in ("<", "=")]
     found = []
     for k, (premise, how, right) in enumerate(zip(premises, relations, level, strict=True)):
-        of_kind = Line(premise.sides, premise.relations, scale=prices, after=premise.after)
-        found.append(line(APART, how, right, scale="level", rows=kind(k), premise=of_kind, after=r"\quad (c\ne y_i)"))
-    more = [line(used, "=" if k == 2 else "≤", C, scale=prices, rows=kind(k), shown=False) for k in (1, 2)]
+        of_kind = EquationLine(premise.sides, premise.relations, scale=prices, after=premise.after)
+        found.append(
+            line(APART, how, right, scale="level", rows=select_kind(k), premise=of_kind, after=r"\quad (c\ne y_i)")
+        )
+    more = [line(used, "=" if k == 2 else "≤", C, scale=prices, rows=select_kind(k), shown=False) for k in (1, 2)]
     return found + (more if one else [])
 
 
-def _margin(problem: JointProblem, XI: Term) -> Step:
-    norm = letter(r"\|w_{y_i}-w_c\|", norm_apart, "norm(w_y - w_c, axis=1)")
+def _build_margin(problem: AllInOneProblem, XI: Term) -> Step:
+    norm = letter(r"\|w_{y_i}-w_c\|", weight_distances, "norm(w_y - w_c, axis=1)")
     none = "no row is just on its margin"
     return step(
         "Margin",
         "A step of length t along w_y − w_c changes f_y − f_c by t‖w_y − w_c‖, so that a row that is just kept is "
         "1/‖w_y − w_c‖ away from the border of the two classes.",
         Equation("alone", (
-            line(APART / norm, "=", 1 / norm, rows=kind(1), shown=False),
+            line(APART / norm, "=", 1 / norm, rows=select_kind(1), shown=False),
             line(APART / norm, "≥", 1 / norm, before=r"\xi_i=0\ \Rightarrow\ ",
                  rows=Subset(f"{XI.python()} == 0", lambda at: XI.value(at) == 0.0)),
-        ), lambda at: "" if kind(1)(at).any() and norm_apart(at).all() else none),
+        ), lambda at: "" if select_kind(1)(at).any() and weight_distances(at).all() else none),
         absent="" if problem.space.is_linear else "w has no entries in the feature space of a kernel",
     )  # fmt: skip
 
 
-def _level(penalised: bool, XI: Term) -> Step:
+def _build_level(penalised: bool, XI: Term) -> Step:
     w = letter(r"\|2w_c\|^2", lambda at: 4.0 * at.squares, "norm(2 * w, axis=1)**2")
-    b = (2 * B).named("(2b_c)", "(2b_c)")
-    C, twice = (letter("(2C_i)", lambda at: 2.0 * prices(at), "(2 * C)"), (2 * XI).named("(2ξ_ic)", r"(2\xi_{ic})"))
+    b = (2 * B).with_name("(2b_c)", "(2b_c)")
+    C, twice = (letter("(2C_i)", lambda at: 2.0 * prices(at), "(2 * C)"), (2 * XI).with_name("(2ξ_ic)", r"(2\xi_{ic})"))
     return step(
         "Level",
         "Put 2w, 2b, 2ξ for w, b, ξ: every f doubles, the norm is four times as large and the slack twice, so that the "
         "paper's machine with twice the price has four times the value.",
         Equation("alone", (
             line(HALF * total(w + (b**2 if penalised else None), "c") + total(C * twice, RIVALS), "=",
-                 (4 * of.CLAIMED).named("4P", "4P"), scale=lambda at: 4.0 * at.size),
+                 (4 * of.CLAIMED).with_name("4P", "4P"), scale=lambda at: 4.0 * at.size),
         )),
     )  # fmt: skip
 
 
-def _two_classes(problem: JointProblem, penalised: bool, rows: str, C: Term, XI: Term) -> Step:
+def _build_two_classes(problem: AllInOneProblem, penalised: bool, rows: str, C: Term, XI: Term) -> Step:
     v = letter(r"\|v\|^2", "square_of_v", "norm(v)**2")
     b = letter("b_2-b_1", lambda at: float(B.value(at)[1] - B.value(at)[0]), "b[1] - b[0]")
     norm = v + Term((r"\bigl(b_2-b_1\bigr)", "(b_2 − b_1)", "(b[1] - b[0])"), b.function) ** 2 if penalised else v
@@ -310,7 +314,7 @@ def _two_classes(problem: JointProblem, penalised: bool, rows: str, C: Term, XI:
         "Two classes",
         "With two classes w₂ = −w₁, and all that counts is their difference: a C-SVM with twice the price, whose "
         "f is " "f₂ − f₁.", Equation("below",
-        ("v=w_2-w_1", line((2 * of.CLAIMED).named("2P", "2P"), "=", HALF * norm + total(2 * C * XI, rows),
+        ("v=w_2-w_1", line((2 * of.CLAIMED).with_name("2P", "2P"), "=", HALF * norm + total(2 * C * XI, rows),
         scale=lambda at: 2.0 * at.size))),
         absent="" if len(problem.classes) == 2 else "there are more than two classes"
     )  # fmt: skip

@@ -10,11 +10,11 @@ from typing import Any, final
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import Equation, Line, Subset, display, line
+from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.terms import HALF, PRODUCT, Term, add, indexed, letter, times, total, written
+from qpsvm.derivation.terms import HALF, PRODUCT, Term, add, letter, multiply, operation, reindex, total
 from qpsvm.machines import SVDD, OneClass, Problem, ValueConstraints
 
 
@@ -29,25 +29,25 @@ def step(
     )
 
 
-def numbered(prefix: str, *steps: Step) -> tuple[Step, ...]:
+def number_steps(prefix: str, *steps: Step) -> tuple[Step, ...]:
     """Number steps by their tags, in order; those that all machines share have theirs, and are last."""
     return tuple(replace(step, tag=step.tag or f"{prefix}.{k}") for k, step in enumerate(steps, 1))
 
 
-def minimum(over: str, objective: Term, text: str = "the primal's value") -> Iterator[Line]:
+def iter_minimum(over: str, objective: Term, text: str = "the primal's value") -> Iterator[EquationLine]:
     """Yield the minimisation over letters, and the equation of its value with the one the result claims."""
     yield display(objective, rf"\min_{{{over}}}\ ")
-    yield value_of(objective.named(text), "=", of.CLAIMED)
+    yield value_of(objective.with_name(text), "=", of.CLAIMED)
 
 
-def value_of(one: Term, *rest: Any, **more: Any) -> Line:
+def value_of(one: Term, *rest: Any, **more: Any) -> EquationLine:
     """Build a line of objective values, which is measured and not shown."""
     return line(one, *rest, scale="size", shown=False, **more)
 
 
 def case(
-    kind: Subset, premise: tuple[Any, ...] | Line, conclusion: tuple[Any, ...] | Line, box: Any = "box"
-) -> Line:  # fmt: skip
+    kind: Subset, premise: tuple[Any, ...] | EquationLine, conclusion: tuple[Any, ...] | EquationLine, box: Any = "box"
+) -> EquationLine:  # fmt: skip
     """State f for one kind of α: both are measured at the samples that the library counts as of this kind."""
     given = line(*premise, scale=box) if isinstance(premise, tuple) else premise
     then = line(*conclusion, scale="level") if isinstance(conclusion, tuple) else conclusion
@@ -55,7 +55,7 @@ def case(
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowTerms:
     """The rows of a machine, or those on one side of f.
 
     alpha, slack: The multiplier of a row and its slack, or None where there may be none.
@@ -73,10 +73,10 @@ class Rows:
     priced: Term | None = None
     upper: Term | None = None
     half: int | None = None
-    other: Line | None = None
+    other: EquationLine | None = None
 
     @property
-    def asked(self) -> Line:
+    def constraint(self) -> EquationLine:
         """The constraint of the primal."""
         if self.other is not None:
             return self.other
@@ -88,44 +88,44 @@ class Rows:
     @property
     def product(self) -> Term:
         """Term of each row in P − D, which L subtracts."""
-        return self.alpha * add(self.high, self.low and self.low.turned, self.slack)
+        return self.alpha * add(self.high, self.low and self.low.negative_form, self.slack)
 
     @property
-    def room(self) -> Term | None:
+    def slack_product(self) -> Term | None:
         """Product of the slack and the part of its price that α leaves."""
         return None if self.upper is None or self.priced is None else (self.upper - self.alpha) * self.priced
 
     @property
-    def box(self) -> Line:
+    def box(self) -> EquationLine:
         """The bounds of α."""
-        scale = of.part("box", self.half)
+        scale = of.get_part("box", self.half)
         if self.upper is None:
             return line(self.alpha, "≥", 0, scale=scale)
         return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)
 
 
 #: Rows that are named in a sentence: more of them are in `SVMResult.constraints`.
-NAMED = 3
+MAX_NAMED = 3
 
 
-def bounds_of(at: At) -> FloatArray:
+def collect_bounds(at: At) -> FloatArray:
     """Return h as the user wrote it: (p,)."""
     return np.concatenate([item.h for item in at.problem.constraints])
 
 
-def unit_of(at: At) -> float:
+def find_unit(at: At) -> float:
     """Return the factor from w and b of the dual to those of the constraints: of a ball w is 2c and b is 2μ."""
-    return float(at.problem.size_of_f)
+    return float(at.problem._f_scale)
 
 
-def pulled(latex: str, text: str, python: str, name: str, price: Term) -> Term:
+def sum_by_method(latex: str, text: str, python: str, name: str, price: Term) -> Term:
     """Sum π_j times a property of every constraint, by a method of the point."""
-    return written(latex, text, python, lambda at, values: getattr(at, name)(values), price)
+    return operation(latex, text, python, lambda at, values: getattr(at, name)(values), price)
 
 
 @final
 @dataclass(frozen=True)
-class Users:
+class ConstraintTerms:
     """Terms of the linear constraints in a machine's formulas.
 
     unit: The machine's λ, or None: π_j/λ is then next to α_k.
@@ -135,27 +135,27 @@ class Users:
     unit: Term | None
 
     @property
-    def ball(self) -> bool:
+    def is_ball(self) -> bool:
         """Whether w is 2c and b is 2μ; what b counts in a row is d_j there."""
         return isinstance(self.problem, SVDD)
 
     @property
-    def long(self) -> bool:
+    def lacks_diagonal(self) -> bool:
         """Whether rows are over values of an f that lacks K(x, x)."""
-        return self.ball and any(isinstance(item, ValueConstraints) for item in self.problem.constraints)
+        return self.is_ball and any(isinstance(item, ValueConstraints) for item in self.problem.constraints)
 
     @property
     def count(self) -> Term | None:
         """c_j, what b counts in a row; None without a b."""
         there = any(group.multiplier == "b" for group in self.problem.svm.groups)
-        return letter("d_j" if self.ball else "c_j", lambda at: at.rows.c, "c_rows") if there else None
+        return letter("d_j" if self.is_ball else "c_j", lambda at: at.rows.c, "c_rows") if there else None
 
     @property
     def product(self) -> Term:
         """⟨g_j, w⟩."""
-        latex = r"2\langle g_j,c\rangle" if self.ball else r"\langle g_j,w\rangle"
-        python = "(2 * (G @ c))" if self.ball else "(G @ w)"
-        return letter(latex, lambda at: unit_of(at) * (at.left - at.rows.c * at.b), python, rank=PRODUCT)
+        latex = r"2\langle g_j,c\rangle" if self.is_ball else r"\langle g_j,w\rangle"
+        python = "(2 * (G @ c))" if self.is_ball else "(G @ w)"
+        return letter(latex, lambda at: find_unit(at) * (at.lhs - at.rows.c * at.b), python, rank=PRODUCT)
 
     @property
     def row(self) -> Term:
@@ -164,26 +164,26 @@ class Users:
             return self.product
         if isinstance(self.problem, OneClass):
             return self.product - self.count * letter(r"\rho", lambda at: -at.b)
-        return self.product + (2 * self.count * letter(r"\mu", "b") if self.ball else self.count * letter("b"))
+        return self.product + (2 * self.count * letter(r"\mu", "b") if self.is_ball else self.count * letter("b"))
 
     @property
     def bound(self) -> Term:
         """h_j, and of values of a ball's f what it lacks."""
-        if not self.long:
-            return letter("h_j", bounds_of, "bound")
+        if not self.lacks_diagonal:
+            return letter("h_j", collect_bounds, "bound")
         lengths = letter(
-            r"\sum_l A_{jl}K(z_l,z_l)", lambda at: unit_of(at) * at.rows.h - bounds_of(at),
+            r"\sum_l A_{jl}K(z_l,z_l)", lambda at: find_unit(at) * at.rows.h - collect_bounds(at),
             "A @ K(Z, Z).diagonal()", "Σ A_jl K(z_l, z_l)", PRODUCT,
         )  # fmt: skip
-        return letter("h_j", bounds_of, "bound") + lengths
+        return letter("h_j", collect_bounds, "bound") + lengths
 
     @property
-    def room(self) -> Term:
+    def bound_slack(self) -> Term:
         """Slack to the bound."""
         return self.bound - self.row
 
     @property
-    def violated(self) -> Term:
+    def lagrangian_term(self) -> Term:
         """Term of the constraints in L."""
         row = self.row
         for each in self.bound.parts or (self.bound,):
@@ -203,35 +203,35 @@ class Users:
     @property
     def balance(self) -> Term | None:
         """Term of the constraints in the balance of b, subtracted."""
-        return None if self.count is None else total(times(self.count, self.price), "j")
+        return None if self.count is None else total(multiply(self.count, self.price), "j")
 
     @property
     def pull(self) -> Term:
         """Σ π_j g_j, what the rows take off w."""
-        return pulled(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "of_rows", self.price)
+        return sum_by_method(r"\sum_j%s\,g_j", "Σ %s g_j", "G.T @ (%s)", "of_rows", self.price)
 
     @property
-    def crossed(self) -> Term:
+    def price_product(self) -> Term:
         """Σ π_j ⟨g_j, w⟩."""
-        return total(times(self.price, self.product), "j")
+        return total(multiply(self.price, self.product), "j")
 
     @property
     def values(self) -> Term:
         """Σ π_j ⟨g_j, φ(x)⟩ at samples half way between neighbours."""
-        return pulled(
+        return sum_by_method(
             r"\sum_j%s\,\langle g_j,\varphi(x)\rangle", "Σ %s ⟨g_j, φ(x)⟩", "phi(x) @ (G.T @ (%s))", "of_rows_between",
             self.price,
         )  # fmt: skip
 
 
-def dearest(at: Any) -> str:
+def describe_costliest(at: Any) -> str:
     """Describe the products of the constraints, the costliest by name."""
-    bounds, prices = bounds_of(at), at.user_prices
-    values = bounds + unit_of(at) * (at.left - at.rows.h)
-    first = np.argsort(-prices, kind="stable")[:NAMED]
+    bounds, prices = collect_bounds(at), at.user_prices
+    values = bounds + find_unit(at) * (at.lhs - at.rows.h)
+    first = np.argsort(-prices, kind="stable")[:MAX_NAMED]
     signed = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]
     said = "; ".join(f"{at.rows.names[j]}: {prices[j]:.4g} · ({bounds[j]:.4g} − {signed[j]})" for j in first)
-    more = "; …" if at.rows.p > NAMED else ""
+    more = "; …" if at.rows.p > MAX_NAMED else ""
     return f"π (h − ⟨g, w⟩ − c b) of all rows, added up by size, and 0. {said}{more}"
 
 
@@ -257,7 +257,7 @@ class Formulas:
     """
 
     problem: Problem
-    rows: tuple[Rows, ...]
+    rows: tuple[RowTerms, ...]
     price: Term | None
     linear: tuple[Term, ...]
     coef: Term
@@ -288,31 +288,33 @@ class Formulas:
     @property
     def marginal(self) -> Term | None:
         """Factor of C_i in the objective, if it is all in the price and a single C_i can be changed."""
-        alone = "C" in self.problem.own and self.row == "i" and self.reward is None and self.price is not None
+        alone = (
+            "C" in self.problem._hyperparameters and self.row == "i" and self.reward is None and self.price is not None
+        )
         return self.price.parts[0].parts[1] if alone and self.price else None
 
     # --- linear constraints of a user's ---
 
     @cached_property
-    def users(self) -> Users | None:
+    def constraint_terms(self) -> ConstraintTerms | None:
         """The terms of the rows, where there are any."""
-        return Users(self.problem, self.unit) if self.problem.constraints else None
+        return ConstraintTerms(self.problem, self.unit) if self.problem.constraints else None
 
     @property
-    def balanced(self) -> Term:
+    def full_balance(self) -> Term:
         """`pull` with what the rows take off it."""
-        return self.pull - (self.users and self.users.balance)
+        return self.pull - (self.constraint_terms and self.constraint_terms.balance)
 
     @property
     def sides_of_equality(self) -> tuple[Term, Term, Term] | None:
         """`equality`, with what the rows take off it where their b is this letter."""
-        if self.equality is None or self.users is None or self.b == "b":
+        if self.equality is None or self.constraint_terms is None or self.b == "b":
             return self.equality
         letter, left, right = self.equality
-        return letter, left - self.users.balance, right
+        return letter, left - self.constraint_terms.balance, right
 
     @property
-    def gone(self) -> Term | None:
+    def equality_term(self) -> Term | None:
         """Term of the equality's letter in the Lagrangian at w(α)."""
         if self.sides_of_equality is None:
             return None
@@ -332,7 +334,7 @@ class Formulas:
         return of.B if self.problem.intercept else None
 
     @property
-    def lifted(self) -> Term | None:
+    def offset(self) -> Term | None:
         """Terms of f besides ⟨w, φ(x)⟩."""
         return self.added or self.intercept
 
@@ -342,14 +344,14 @@ class Formulas:
         return [part for rows in self.rows if rows.slack is not None for part in (rows.slack.parts or (rows.slack,))]
 
     @property
-    def over(self) -> str:
+    def main_variables(self) -> str:
         """Variables of the primal, without the slacks."""
         return self.w + (",b" if self.problem.intercept else "") + self.others
 
     @property
     def variables(self) -> str:
         """Variables of the primal."""
-        return ",".join([self.over, *(indexed(slack).latex() for slack in self.slacks)])
+        return ",".join([self.main_variables, *(reindex(slack).latex() for slack in self.slacks)])
 
     @property
     def norm(self) -> Term:
@@ -360,7 +362,7 @@ class Formulas:
     @property
     def regulariser(self) -> Term:
         """Objective of the primal without the price of slack."""
-        return times(self.unit / 2 if self.unit else self.half, self.norm) + self.reward
+        return multiply(self.unit / 2 if self.unit else self.half, self.norm) + self.reward
 
     @property
     def objective(self) -> Term:
@@ -369,50 +371,64 @@ class Formulas:
 
     def lagrangian(self, eta: bool = True) -> Term:
         """Return the Lagrangian; η as a letter, or expressed by α."""
-        off = [total(times(self.unit, rows.product), self.row) for rows in self.rows]
+        off = [total(multiply(self.unit, rows.product), self.row) for rows in self.rows]
         if eta:
             rest = [each.eta * each.priced for each in self.rows if each.eta is not None and each.priced is not None]
         else:
-            rest = [each.room for each in self.rows if each.room is not None]
-        off += [total(times(self.unit, each), self.row) for each in rest]
-        return add(self.objective, *(-each for each in off), self.users and self.users.violated, broken=r"\\ &\quad ")
+            rest = [each.slack_product for each in self.rows if each.slack_product is not None]
+        off += [total(multiply(self.unit, each), self.row) for each in rest]
+        return add(
+            self.objective,
+            *(-each for each in off),
+            self.constraint_terms and self.constraint_terms.lagrangian_term,
+            broken=r"\\ &\quad ",
+        )
 
     def scaled(self, value: Term, *more: Term | None) -> Term:
         """Scale a value to the units of the objective, and add terms that have them already."""
-        return add(times(self.unit, value), *more)
+        return add(multiply(self.unit, value), *more)
 
     @property
     def form(self) -> Term:
         """The quadratic term: with rows of a user's as the square of w(α, π)."""
-        if self.users is None:
+        if self.constraint_terms is None:
             return self.quadratic
         w = rf"\|{self.w}(\alpha,\pi)\|^2", f"‖{self.w}(α, π)‖²", f"norm({self.w}_of_alpha)**2"
-        return times(self.half, letter(w[0], "quadratic", w[2], w[1]))
+        return multiply(self.half, letter(w[0], "quadratic", w[2], w[1]))
 
     @property
-    def rests(self) -> list[Term]:
+    def subtracted_terms(self) -> list[Term]:
         """Terms of the dual's value besides the linear ones, which are subtracted."""
-        square = HALF * self.balanced**2 if self.penalised else None
+        square = HALF * self.full_balance**2 if self.penalised else None
         return [each for each in (self.form, self.bend, square) if each is not None]
 
     def value(self, quadratic: Term | None = None) -> Term:
         """Return the dual's value, with the quadratic term as a matrix product or as it is given."""
-        rest = self.rests if quadratic is None else [each for each in (quadratic, self.bend) if each is not None]
-        return self.scaled(add(*self.linear, *(-each for each in rest)), self.users and -self.users.cost)
+        rest = (
+            self.subtracted_terms
+            if quadratic is None
+            else [each for each in (quadratic, self.bend) if each is not None]
+        )
+        return self.scaled(
+            add(*self.linear, *(-each for each in rest)), self.constraint_terms and -self.constraint_terms.cost
+        )
 
     @property
-    def minimised(self) -> Term:
+    def dual_objective(self) -> Term:
         """Minus the dual's value."""
-        return self.scaled(add(*self.rests, *(-each for each in self.linear)), self.users and self.users.cost)
+        return self.scaled(
+            add(*self.subtracted_terms, *(-each for each in self.linear)),
+            self.constraint_terms and self.constraint_terms.cost,
+        )
 
     @property
     def double(self) -> Term:
         """The quadratic term as a sum over pairs of samples."""
         kernel = r"\bigl(K(x_i,x_j)+1\bigr)" if self.penalised else "K(x_i,x_j)"
         text = "(K(x_i, x_j) + 1)" if self.penalised else "K(x_i, x_j)"
-        pairs, coef = (indexed(self.coef, index).text() for index in ("_i", "_j")), self.coef.python()
+        pairs, coef = (reindex(self.coef, index).text() for index in ("_i", "_j")), self.coef.python()
         whole = letter(
             rf"\sum_{{i,j}}{self.pairs} {kernel}", lambda at: at.quadratic + self.penalised * at.beta.sum() ** 2,
             f"({coef}) @ (K{' + 1' * self.penalised}) @ ({coef})", f"Σ {' '.join(pairs)} {text}",
         )  # fmt: skip
-        return times(self.half, whole)
+        return multiply(self.half, whole)

@@ -1,4 +1,4 @@
-"""Build the steps of the C-SVM, (CSVM.1) to (CSVM.16), and the shared terms of two classes (`two_class`)."""
+"""Build the steps of the C-SVM, (CSVM.1) to (CSVM.16), and the shared terms of two classes (`build_two_class`)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Any
 from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Rows, step
+from qpsvm.derivation.steps.argument import RowTerms, step
 from qpsvm.derivation.steps.shared import Argument
-from qpsvm.derivation.terms import HALF, Term, dot, letter, term, times, total
+from qpsvm.derivation.terms import HALF, Term, dot, letter, multiply, term, total
 from qpsvm.machines import CSVM, Problem
 
 
-def two_class(
+def build_two_class(
     problem: Problem, upper: Term | None, price: Term | None, level: Term | float = 1.0, slack: Term | None = of.XI,
     priced: Term | None = of.XI, **more: Any,
 ) -> Argument:  # fmt: skip
     """Build a machine whose y f is to reach a level, less slack."""
     reach, eta = of.Y * of.F, None if upper is None or priced is None else of.ETA
-    rows = Rows(of.ALPHA, slack, reach, term(level), eta, priced if eta else None, upper)
+    rows = RowTerms(of.ALPHA, slack, reach, term(level), eta, priced if eta else None, upper)
     quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
     given: dict[str, Any] = {"linear": (total(of.ALPHA),), "quadratic": quadratic} | more
     return Argument(
@@ -28,7 +28,7 @@ def two_class(
     )  # fmt: skip
 
 
-def margin(own: Argument) -> Step:
+def build_margin_step(own: Argument) -> Step:
     """Build the step about the distance of the two hyperplanes of the margin."""
     level = own.level if isinstance(own.level, Term) else None
     name = level.latex() if level else "1"
@@ -37,18 +37,18 @@ def margin(own: Argument) -> Step:
         seen = "Samples that support have slack: it is measured after a step of ξ/‖w‖ towards their hyperplane."
         of_whom = "the support vectors along w, slack added"
     way = letter(
-        rf"\operatorname{{dist}}\bigl(\{{f=-{name}\}},\{{f=+{name}\}}\bigr)", of.margin_width, "distance",
+        rf"\operatorname{{dist}}\bigl(\{{f=-{name}\}},\{{f=+{name}\}}\bigr)", of.measure_margin, "distance",
         f"the way between {of_whom}"
     )  # fmt: skip
     return step(
         "Margin",
         "A step of length t along w/‖w‖ changes f by t‖w‖, so the way from one hyperplane to the other is the "
         f"difference of their levels over ‖w‖. {seen}",
-        Equation("alone", (line(way, "=", times(2, level) / of.NORM),)),
+        Equation("alone", (line(way, "=", multiply(2, level) / of.NORM),)),
     )
 
 
-def what_nu_bounds(own: Argument, reach: Term, level: Term | float, middle: Term, text: str) -> Step:
+def build_nu_step(own: Argument, reach: Term, level: Term | float, middle: Term, text: str) -> Step:
     """Build the step about the weights that violate the level and that support; `middle` is the sum of all α."""
     C = own.rows[0].upper
     assert C is not None
@@ -59,7 +59,7 @@ def what_nu_bounds(own: Argument, reach: Term, level: Term | float, middle: Term
 
 def argument(problem: CSVM) -> Argument:
     """Build the terms of the machine."""
-    return two_class(problem, of.C, total(of.C * of.XI))
+    return build_two_class(problem, of.C, total(of.C * of.XI))
 
 
 def steps(problem: CSVM) -> tuple[Step, ...]:
@@ -67,7 +67,7 @@ def steps(problem: CSVM) -> tuple[Step, ...]:
     soft = argument(problem)
     return soft.steps(
         "CSVM",
-        first=margin(soft),
+        first=build_margin_step(soft),
         primal=soft.primal(
             "A wide margin is weighed against slack. ξ_i is how far y_i f(x_i) falls short of 1, and C_i is the price "
             "of a unit of it."

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.derivation.expressions import Line, Subset, line
+from qpsvm.derivation.expressions import EquationLine, Subset, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import case
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
-from qpsvm.derivation.terms import letter, most, total
+from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
+from qpsvm.derivation.terms import largest_of, letter, total
 from qpsvm.machines import EpsilonSVR
 
 #: ξ of each row as α gives it, of squared slacks: δ_iα_i.
@@ -32,7 +32,7 @@ def argument(problem: EpsilonSVR) -> Argument:
     )  # fmt: skip
 
 
-def on_edge(half: int, squared: bool) -> Line:
+def build_edge_case(half: int, squared: bool) -> EquationLine:
     """State b at a sample on an edge of the tube, or beyond it by the slack that α gives."""
     alpha, curve = (two.ABOVE, two.BELOW)[half], (two.XI, two.XI_STAR)[half] if squared else None
     b = of.T - two.EPSILON - curve if half == 0 else of.T + two.EPSILON + curve
@@ -40,14 +40,14 @@ def on_edge(half: int, squared: bool) -> Line:
     name = ("above", "below")[half]
     code = f"(alpha_{name} > 0) & (kind_{name} > 0)" if squared else f"kind_{name} == 1"
     return case(
-        Subset(code, lambda at: np.split(of.free(at), 2)[half]), premise, line(of.B, "=", b - of.U, scale="level")
+        Subset(code, lambda at: np.split(of.is_free(at), 2)[half]), premise, line(of.B, "=", b - of.U, scale="level")
     )  # fmt: skip
 
 
 def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
     squared, tube = problem.loss == "squared", argument(problem)
-    beyond = most(0, two.MISSED - two.EPSILON)
+    beyond = largest_of(0, two.MISSED - two.EPSILON)
     beyond_by = two.EPSILON + letter(
         r"\tfrac{\alpha^\pm_i}{2C_i}", lambda at: at.svm.curvature * at.alpha, "alpha / tile(2 * C, 2)", "α^±_i/(2C_i)"
     )  # fmt: skip
@@ -64,28 +64,40 @@ def steps(problem: EpsilonSVR) -> tuple[Step, ...]:
         ),
         lagrangian=tube.lagrangian_step(
             two.MULTIPLIERS,
-            f"The rows get multipliers, α⁺_i above f, α⁻_i below. ξ ≥ 0 needs none: {NEEDS_NONE}." if squared else "",
+            f"The rows get multipliers, α⁺_i above f, α⁻_i below. ξ ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
+            if squared
+            else "",
         ),
         xi=tube.stationarity_in_curved_xi(
             "The price of ξ_i grows with it, so that at the minimum α is the slope of the loss: a sample pulls the "
             "more, the further it is beyond the tube.",
-            *(line(alpha, "=", 2 * two.C * xi, scale=of.part("box", half))
-              for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))),
-        ) if squared else tube.stationarity_in_xi(),
+            *(
+                line(alpha, "=", 2 * two.C * xi, scale=of.get_part("box", half))
+                for half, (alpha, xi) in enumerate(((two.ABOVE, two.XI), (two.BELOW, two.XI_STAR)))
+            ),
+        )
+        if squared
+        else tube.stationarity_in_xi(),
         substitution=tube.substitution(
             "half of each quadratic term cancels, and what is left of the slacks is a square of α",
             "ξ = α⁺/(2C), ξ* = α⁻/(2C)",
-        ) if squared else tube.substitution(eta=two.ETA),
+        )
+        if squared
+        else tube.substitution(eta=two.ETA),
         dual=tube.dual("2n variables, but only β = α⁺ − α⁻ meets the kernel"),
         intercept=tube.intercept_recovered(
-            on_edge(0, squared), on_edge(1, squared),
+            build_edge_case(0, squared),
+            build_edge_case(1, squared),
             line(of.U, "=", of.kernel_sum(two.BETA), measured=False, left="u_i&"),
-            where="A support vector is beyond the tube by the slack, which α gives" if squared else
-            "On an edge of the tube f is known",
+            where="A support vector is beyond the tube by the slack, which α gives"
+            if squared
+            else "On an edge of the tube f is known",
         ),
         kinds=tube.kinds_of_samples(
             two.INSIDE,
             case(Subset("alpha > 0", lambda at: at.alpha > 0), (two.EITHER, ">", 0), (two.EACH, "=", beyond_by)),
             text=": inside the tube, and beyond it by as much as α says.",
-        ) if squared else tube.kinds_of_samples(*two.KINDS),
-    )  # fmt: skip
+        )
+        if squared
+        else tube.kinds_of_samples(*two.KINDS),
+    )

@@ -10,12 +10,12 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.c_svm import margin, two_class
+from qpsvm.derivation.steps.c_svm import build_margin_step, build_two_class
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, Term, dot, letter, total, written
+from qpsvm.derivation.terms import HALF, Term, dot, letter, operation, total
 from qpsvm.machines import HardMargin
-from qpsvm.program.losses import gap_term
+from qpsvm.program.losses import compute_gap_term
 
 #: The least u of the one class, and the largest of the other.
 LEAST = letter(r"\min_{+}u", lambda at: float(at.u[at.y > 0].min()), "u[y > 0].min()", "min₊ u")
@@ -31,7 +31,7 @@ SYMBOLS = {
 
 def argument(problem: HardMargin) -> Argument:
     """Build the terms of the machine."""
-    return two_class(problem, None, None, slack=None, priced=None)
+    return build_two_class(problem, None, None, slack=None, priced=None)
 
 
 def steps(problem: HardMargin) -> tuple[Step, ...]:
@@ -46,7 +46,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     free = line(of.ALPHA, ">", 0)
     return hull.steps(
         "HARD",
-        first=margin(hull),
+        first=build_margin_step(hull),
         primal=hull.primal(
             "Maximising 2/‖w‖ is minimising ½‖w‖², a convex function, under one linear constraint a sample. The "
             "levels ±1 fix the scale of w."
@@ -60,7 +60,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
         slackness=hull.complementary_slackness(
             "A sample beyond its margin has no price: only those on the margin, the support vectors, hold the "
             "hyperplane.",
-            gap_term,
+            compute_gap_term,
         ),
         substitution=hull.substitution(
             "b drops out, half of the quadratic term cancels, and only kernel values are left", ""
@@ -72,7 +72,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             "are on the margin, where f(x_i) = y_i, so the mean of y_i − u_i over all such samples is the same b.",
             Equation("below", (
                 line(of.B, "=", middle, scale=lambda at: 1 + abs(at.b)),
-                line(of.B, "=", mean, scale=lambda at: 1 + abs(at.b), left=r"\phantom{b}", given="M = kind == 1"),
+                line(of.B, "=", mean, scale=lambda at: 1 + abs(at.b), left=r"\phantom{b}", setup_code="M = kind == 1"),
                 rf"M=\{{i:{free.latex()}\}}",
             ), lambda at: "" if at.on_margin.any() else "no sample has α > 0"),
             hard.hard_intercept,
@@ -87,7 +87,7 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
             Equation("below", (
                 line(HALF * of.W2, "=", total(of.ALPHA) - HALF * of.W2, scale="size"),
                 line(HALF * of.W2, "=", of.QP_VALUE, scale="size", shown=False),
-                line(2 / of.NORM, "=", 2 / root(total(of.ALPHA)), before=r"\Longrightarrow\quad "),
+                line(2 / of.NORM, "=", 2 / square_root(total(of.ALPHA)), before=r"\Longrightarrow\quad "),
             )),
         ),
         besides=step(
@@ -105,6 +105,6 @@ def steps(problem: HardMargin) -> tuple[Step, ...]:
     )  # fmt: skip
 
 
-def root(each: Term) -> Term:
+def square_root(each: Term) -> Term:
     """Return the square root of a term."""
-    return written(r"\sqrt{%s}", "√(%s)", "sqrt(%s)", lambda _, a: float(np.sqrt(max(a, 0.0))), each)
+    return operation(r"\sqrt{%s}", "√(%s)", "sqrt(%s)", lambda _, a: float(np.sqrt(max(a, 0.0))), each)

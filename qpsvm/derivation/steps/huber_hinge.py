@@ -6,10 +6,10 @@ from qpsvm.derivation.expressions import Equation, flat_in, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.c_svm import margin, two_class
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
+from qpsvm.derivation.steps.c_svm import build_margin_step, build_two_class
+from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, letter, most, total
+from qpsvm.derivation.terms import HALF, largest_of, letter, total
 from qpsvm.machines import HuberHinge
 
 WIDTH = letter(r"\kappa", lambda at: float(at.problem.width))
@@ -33,7 +33,7 @@ SYMBOLS = {
 
 def argument(problem: HuberHinge) -> Argument:
     """Build the terms of the machine."""
-    return two_class(
+    return build_two_class(
         problem, of.C, total(of.C * (XI**2 / (2 * WIDTH) + ZETA)), slack=XI + ZETA, priced=ZETA, curve=CURVE,
         bend=HALF * total(WIDTH * of.ALPHA**2 / of.C),
         bend_gap=total(of.C / (2 * WIDTH) * (XI - CURVE) ** 2)
@@ -45,29 +45,33 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
     soft = argument(problem)
     t = letter("t", lambda at: at.xi)
     psi = letter(r"\psi_i(t)", lambda at: at.costs(at.xi), "psi")
-    cheaper = -most(-(of.C * t), -(of.C / (2 * WIDTH) * t**2))
+    cheaper = -largest_of(-(of.C * t), -(of.C / (2 * WIDTH) * t**2))
     cheaper = letter(
         r"\min\Bigl(C_it,\ \tfrac{C_i}{2\kappa}t^2\Bigr)", cheaper.value, "minimum(C * t, C * t**2 / (2 * kappa))",
         "min(C_i t, C_i t²/(2κ))"
     )  # fmt: skip
     return soft.steps(
         "HUBER",
-        first=margin(soft),
+        first=build_margin_step(soft),
         primal=soft.primal(
             "Slack comes in two parts. ξ_i costs a square, and its last bit is cheaper than ζ_i until ξ_i = κ; from "
             "there on ζ_i is the cheaper one."
         ),
         lagrangian=soft.lagrangian_step(
-            first=f"The margin rows get multipliers α, and ζ_i ≥ 0 gets η_i. ξ_i ≥ 0 needs none: {NEEDS_NONE}."
+            first="The margin rows get multipliers α, and ζ_i ≥ 0 gets η_i. ξ_i ≥ 0 needs none: "
+            f"{NO_MULTIPLIER_NEEDED}."
         ),
         level=step(
             "Stationarity in ξ and ζ",
             "The last bit of ξ_i costs C_iξ_i/κ, and the margin row pays α_i for it: α is the curved part of the slack "
             "in other units. ζ_i stands in two constraints, whose multipliers share its price.",
-            Equation("below", (
-                line(XI, "=", CURVE, scale="level", before=flat_in(r"\xi_i")),
-                *soft.etas(flat_in(r"\zeta_i")),
-            )),
+            Equation(
+                "below",
+                (
+                    line(XI, "=", CURVE, scale="level", before=flat_in(r"\xi_i")),
+                    *soft.build_eta_lines(flat_in(r"\zeta_i")),
+                ),
+            ),
         ),
         xi=None,
         substitution=soft.substitution(
@@ -87,8 +91,10 @@ def steps(problem: HuberHinge) -> tuple[Step, ...]:
             "What a slack t ≥ 0 costs, ψ_i(t), lies between the price of the C-SVM less C_iκ/2 and that price itself, "
             "and is never above that of a square: it is the square up to t = κ. So a small κ gives the C-SVM, and a "
             "large one the squared hinge with C_i/(2κ).",
-            Equation("alone", (
-                line(of.C * (t - WIDTH / 2), "≤", psi, "≤", cheaper, scale="size"),
-            ), lambda at: "" if at.xi.any() else "no sample has slack"),
+            Equation(
+                "alone",
+                (line(of.C * (t - WIDTH / 2), "≤", psi, "≤", cheaper, scale="size"),),
+                lambda at: "" if at.xi.any() else "no sample has slack",
+            ),
         ),
-    )  # fmt: skip
+    )

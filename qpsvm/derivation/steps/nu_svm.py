@@ -7,12 +7,12 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.c_svm import margin, two_class, what_nu_bounds
+from qpsvm.derivation.steps.c_svm import build_margin_step, build_nu_step, build_two_class
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total
 from qpsvm.machines import NuSVM
-from qpsvm.machines.nu_svm import largest_nu
+from qpsvm.machines.nu_svm import compute_nu_max
 
 A = letter("a_i", "C")
 MASS = dot(1, of.ALPHA)
@@ -29,13 +29,13 @@ SYMBOLS = {
 
 def argument(problem: NuSVM) -> Argument:
     """Build the terms of the machine."""
-    return two_class(
+    return build_two_class(
         problem, A, total(A * of.XI), of.RHO, others=r",\rho", reward=-(of.NU * of.RHO), linear=(),
         equality=(of.RHO, MASS, of.NU),
     )  # fmt: skip
 
 
-def half_of(sign: str) -> Term:
+def sum_over_class(sign: str) -> Term:
     """Sum α_i over one class."""
     return letter(
         rf"\sum_{{y_i={sign}1}}\alpha_i", lambda at: float(at.alpha[at.y > 0 if sign == "+" else at.y < 0].sum()),
@@ -52,7 +52,7 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
     )
     return soft.steps(
         "NUSVM",
-        first=margin(soft),
+        first=build_margin_step(soft),
         primal=soft.primal(
             "The level ρ of the margin is a variable. −νρ rewards a high level, and the mean slack pays for it: a_i "
             "is 1/n, or sample i's share of all weights. ν balances the two in shares of samples, not in prices."
@@ -64,31 +64,49 @@ def steps(problem: NuSVM) -> tuple[Step, ...]:
             "Recovering b and ρ",
             "With s = ρ − b and t = ρ + b the primal splits into one problem for each class. Each is solved by a "
             "weighted quantile of u = K(α∘y): half of ν lies below it.",
-            Equation("below", (
-                line(one, "=", s, scale="level"),
-                line(other, "=", t, before=r",\quad ", joined=True, scale="level"),
-                of.split_by(of.U, "<", one, A, of.NU / 2, 1),
-                of.split_by(-of.U, "<", other, A, of.NU / 2, -1),
-                line(of.RHO, "=", HALF * (one + other), scale="level"),
-                line(of.B, "=", HALF * (other - one), before=r",\quad ", joined=True, scale="level"),
-            )),
-            levels._soft_interval, general="LEVEL.3",
+            Equation(
+                "below",
+                (
+                    line(one, "=", s, scale="level"),
+                    line(other, "=", t, before=r",\quad ", joined=True, scale="level"),
+                    of.split_by(of.U, "<", one, A, of.NU / 2, 1),
+                    of.split_by(-of.U, "<", other, A, of.NU / 2, -1),
+                    line(of.RHO, "=", HALF * (one + other), scale="level"),
+                    line(of.B, "=", HALF * (other - one), before=r",\quad ", joined=True, scale="level"),
+                ),
+            ),
+            levels._soft_interval,
+            general="LEVEL.3",
         ),
         strong=(
             soft.strong_duality(),
             step(
-            "How large ν may be", "The two equalities give each class half of ν, and no class can hold more than its "
-            "weights.",
-            Equation("below", (
-                line(half_of("+"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
-                line(half_of("-"), "=", of.NU / 2, before=r",\quad ", joined=True, scale=lambda at: at.problem.nu),
-                line(of.NU, "≤", largest, scale=lambda at: at.problem.nu),
-            )),
-            largest_nu,
+                "How large ν may be",
+                "The two equalities give each class half of ν, and no class can hold more than its weights.",
+                Equation(
+                    "below",
+                    (
+                        line(sum_over_class("+"), "=", of.NU / 2, scale=lambda at: at.problem.nu),
+                        line(
+                            sum_over_class("-"),
+                            "=",
+                            of.NU / 2,
+                            before=r",\quad ",
+                            joined=True,
+                            scale=lambda at: at.problem.nu,
+                        ),
+                        line(of.NU, "≤", largest, scale=lambda at: at.problem.nu),
+                    ),
+                ),
+                compute_nu_max,
+            ),
         ),
-        ),
-        besides=what_nu_bounds(soft, soft.reach, of.RHO, of.NU,
+        besides=build_nu_step(
+            soft,
+            soft.reach,
+            of.RHO,
+            of.NU,
             "A sample inside the margin or misclassified has α_i = a_i, so such samples weigh at most ν together. No "
             "α_i is larger than a_i, so the support vectors weigh at least ν together.",
         ),
-    )  # fmt: skip
+    )

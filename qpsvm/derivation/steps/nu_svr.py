@@ -9,7 +9,7 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import step
 from qpsvm.derivation.steps.shared import Argument
-from qpsvm.derivation.terms import HALF, dot, most, total
+from qpsvm.derivation.terms import HALF, dot, largest_of, total
 from qpsvm.machines import NuSVR
 
 MASS, SHARE = dot(1, two.ABOVE + two.BELOW), of.NU * two.SIGMA_C
@@ -39,7 +39,7 @@ def steps(problem: NuSVR) -> tuple[Step, ...]:
             "The half width ε of the tube is a variable, and costs as much as a share ν of all samples that miss it by "
             "a unit; Σ_C is the sum of all C_i. So ν says how many samples may lie outside, and the noise in the data "
             "how wide the tube is.",
-            total(two.C * most(0, two.MISSED - two.EPSILON)),
+            total(two.C * largest_of(0, two.MISSED - two.EPSILON)),
         ),
         primal=tube.primal(
             "The loss is the smallest ξ_i and ξ*_i above three linear functions, one for each side of f. −ε in place "

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from qpsvm.bounds import levels
-from qpsvm.derivation.expressions import Equation, Line, line
+from qpsvm.derivation.expressions import Equation, EquationLine, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Rows, step
-from qpsvm.derivation.steps.c_svm import what_nu_bounds
+from qpsvm.derivation.steps.argument import RowTerms, step
+from qpsvm.derivation.steps.c_svm import build_nu_step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, Term, dot, letter, total
@@ -40,15 +40,15 @@ SYMBOLS = {
 }
 
 
-def enclosing(problem: Problem, rows: Rows, price: Term, **more: Any) -> Argument:
+def build_unlabelled(problem: Problem, rows: RowTerms, price: Term, **more: Any) -> Argument:
     """Build a machine without labels, whose f is to reach 0, less slack."""
     return Argument(problem, (rows,), price, coef=of.ALPHA, pairs=r"\alpha_i\alpha_j", matrix=r"X^{\top}\alpha", **more)
 
 
 def argument(problem: OneClass) -> Argument:
     """Build the terms of the machine."""
-    rows = Rows(of.ALPHA, of.XI, of.PRODUCT, RHO, of.ETA, of.XI, S)
-    return enclosing(
+    rows = RowTerms(of.ALPHA, of.XI, of.PRODUCT, RHO, of.ETA, of.XI, S)
+    return build_unlabelled(
         problem, rows, total(S * of.XI), linear=(), quadratic=HALF * FORM, others=r",\rho", reward=-(SHARE * RHO),
         equality=(RHO, MASS, SHARE), added=-RHO, level=0.0, b="ρ",
     )  # fmt: skip
@@ -58,18 +58,21 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     """Return all steps, in order."""
     plane = argument(problem)
     distance = letter(
-        r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)", distance_of_plane, "distance", "how far the boundary is along w"
+        r"\operatorname{dist}\bigl(0,\{f=0\}\bigr)",
+        measure_plane_distance,
+        "distance",
+        "how far the boundary is along w",
     )
     highest = letter(r"\max_i u_i", lambda at: float(at.u.max()), "u.max()", "max u_i")
     nothing = letter("P(0,0,0)", lambda _: 0.0, "P(0, 0, 0)")
-    there = plane.objective.named("the primal's value", r"P(w^*,\rho^*,\xi^*)")
+    there = plane.objective.with_name("the primal's value", r"P(w^*,\rho^*,\xi^*)")
     return plane.steps(
         "ONE",
         first=step(
             "Plane",
             "The plane f = 0 is ρ/‖w‖ away from the origin. Samples on the boundary lie on it, so that this is how far "
             "they reach along w/‖w‖.",
-            Equation("alone", (line(distance, "=", RHO / of.NORM, scale=size_of_distance),)),
+            Equation("alone", (line(distance, "=", RHO / of.NORM, scale=distance_scale),)),
         ),
         primal=plane.primal(
             "−νSρ rewards a plane far from the origin, and a sample on the side of the origin pays for it. S is the "
@@ -92,12 +95,12 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             Equation("below", (
                 of.split_by(of.U, "<", RHO, S, SHARE),
                 line(of.U, "=", of.kernel_sum(of.ALPHA), measured=False),
-                Line((of.U, RHO), ("=",), scale="level", rows=of.ON_MARGIN,
+                EquationLine((of.U, RHO), ("=",), scale="level", rows=of.ON_MARGIN,
                      before=line(0, "<", of.ALPHA, "<", S).latex() + r"\ \Rightarrow\ "),
             )),
             levels._soft_interval, general="LEVEL.3",
         ),
-        besides=what_nu_bounds(plane, of.F, 0, SHARE, WHAT_NU_BOUNDS),
+        besides=build_nu_step(plane, of.F, 0, SHARE, WHAT_NU_BOUNDS),
         last=(
             step(
             "The origin among the samples",
@@ -105,7 +108,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
             "reduced hull of the samples holds the origin, and no plane parts them.",
             Equation("alone", (
                 line(nothing, "=", 0, measured=False),
-                line(-(HALF * FORM), "≤", there, "≤", 0, scale="size", at=of.as_needed,
+                line(-(HALF * FORM), "≤", there, "≤", 0, scale="size", at=of.with_needed_slack,
                      before=r"\quad\Longrightarrow\quad "),
             )),
         ),
@@ -124,7 +127,7 @@ def steps(problem: OneClass) -> tuple[Step, ...]:
     )  # fmt: skip
 
 
-def distance_of_plane(at: At) -> float:
+def measure_plane_distance(at: At) -> float:
     """Measure the distance of the samples on the boundary from the origin, along w/‖w‖."""
     norm = float(np.sqrt(at.square_of_w))
     if not norm:
@@ -134,6 +137,6 @@ def distance_of_plane(at: At) -> float:
     return float((at.f - at.b)[at.on_margin].mean()) / norm
 
 
-def size_of_distance(at: At) -> float:
+def distance_scale(at: At) -> float:
     """Return the scale of differences of distances from the origin."""
     return max(abs(at.b), at.level) / float(np.sqrt(at.square_of_w))

@@ -9,10 +9,10 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.c_svm import two_class
+from qpsvm.derivation.steps.c_svm import build_two_class
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, Term, letter, most, size_of, total
+from qpsvm.derivation.terms import HALF, Term, largest_of, letter, reference_size, total
 from qpsvm.machines import PrimalHinge
 from qpsvm.machines.problem.reading import read
 from qpsvm.program import solution as kkt
@@ -20,10 +20,10 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 LAM = letter(r"\lambda", lambda at: at.problem.lam, "lam")
 #: Shares of the loss, and C_i = p_i/λ.
-P = letter("p_i", lambda at: at.problem.shares)
+P = letter("p_i", lambda at: at.problem.weight_shares)
 UPPER = P / LAM
 #: Rows up to which K is factored for the primal QP of a kernel. This many take seconds, and 100 MB.
-MOST_ROWS = 3000
+MAX_FACTORED_ROWS = 3000
 
 
 #: What the letters of this machine mean.
@@ -38,7 +38,7 @@ SYMBOLS = {
 
 def argument(problem: PrimalHinge) -> Argument:
     """Build the terms of the machine."""
-    return two_class(problem, UPPER, total(P * of.XI), unit=LAM)
+    return build_two_class(problem, UPPER, total(P * of.XI), unit=LAM)
 
 
 def steps(problem: PrimalHinge) -> tuple[Step, ...]:
@@ -55,7 +55,8 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
         first=soft.loss(
             "The mean hinge loss is the empirical risk: p_i is 1/n, or sample i's share of all weights. A sample "
             "beyond its margin adds nothing to it. The norm keeps w short.",
-            total(P * most(0, 1 - soft.reach)), "Primal",
+            total(P * largest_of(0, 1 - soft.reach)),
+            "Primal",
         ),
         primal=soft.primal(
             "The maximum of two linear functions is the smallest ξ_i above both: the kink becomes two linear "
@@ -69,83 +70,112 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
         dual=soft.dual("n variables in a box, and one equality, which is there only for a free intercept"),
         besides=(
             step(
-            "The same as a C-SVM",
-            "Dividing by λ moves the weight from the norm to the loss. The α found here is certified for the C-SVM as "
-            "it stands: α and f are the same, and the values are divided by λ.",
-            Equation("below", (
-                line(c_svm, "=", of.CLAIMED, scale="size", shown=False),
-                display(1 / LAM * (LAM / 2 * soft.norm + total(P * of.XI))),
-                line(1 / LAM * soft.objective, "=", HALF * soft.norm + total(of.C * of.XI), left="",
-                     scale=lambda at: at.size / at.problem.lam),
-                line(of.C, "=", UPPER, before=r",\qquad ", joined=True),
-            )),
-            PrimalHinge.equivalent_c_svm,
-        ),
+                "The same as a C-SVM",
+                "Dividing by λ moves the weight from the norm to the loss. The α found here is certified for the C-SVM "
+                "as "
+                "it stands: α and f are the same, and the values are divided by λ.",
+                Equation(
+                    "below",
+                    (
+                        line(c_svm, "=", of.CLAIMED, scale="size", shown=False),
+                        display(1 / LAM * (LAM / 2 * soft.norm + total(P * of.XI))),
+                        line(
+                            1 / LAM * soft.objective,
+                            "=",
+                            HALF * soft.norm + total(of.C * of.XI),
+                            left="",
+                            scale=lambda at: at.size / at.problem.lam,
+                        ),
+                        line(of.C, "=", UPPER, before=r",\qquad ", joined=True),
+                    ),
+                ),
+                PrimalHinge.equivalent_c_svm,
+            ),
             step(
-            "Multipliers of the QP",
-            "A solver of the primal QP returns λα as the multipliers of its margin rows: with them its stationarity "
-            "holds, block by block.",
-            Equation("below", (
-                r"\nabla\,\text{objective}+G^{\top}z+z_{\mathrm{box}}=0",
-                r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\lambda\eta_i",
-                *(line(of_row(name), "=", 0, scale=scale, place="entry", shown=False, when=when)
-                  for name, scale, when in BLOCKS),
-            ), too_many),
-            read,
-        ),
+                "Multipliers of the QP",
+                "A solver of the primal QP returns λα as the multipliers of its margin rows: with them its "
+                "stationarity "
+                "holds, block by block.",
+                Equation(
+                    "below",
+                    (
+                        r"\nabla\,\text{objective}+G^{\top}z+z_{\mathrm{box}}=0",
+                        r"z_i=\lambda\alpha_i,\quad z_{\mathrm{box},\xi_i}=-\lambda\eta_i",
+                        *(
+                            line(build_gradient_term(name), "=", 0, scale=scale, place="entry", shown=False, when=when)
+                            for name, scale, when in BLOCKS
+                        ),
+                    ),
+                    explain_missing_primal,
+                ),
+                read,
+            ),
             step(
-            "A feature of ones",
-            "A penalised b is the weight of one more feature that is 1 for every sample. Its products are 1, so K + 1 "
-            "takes the place of K, and no equality is left.",
-            Equation("below", (
-                r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle",
-                line(of.F, "=", ones, left=r"\phantom{f(x_i)}", scale=lambda at: size_of(ones.value(at), at.terms)),
-            )),
-            FeatureSpace.with_penalised_intercept,
-            "" if soft.penalised else f"intercept={problem.intercept!r}: only a penalised b is a weight like the "
-            "others",
+                "A feature of ones",
+                "A penalised b is the weight of one more feature that is 1 for every sample. Its products are 1, so K "
+                "+ 1 "
+                "takes the place of K, and no equality is left.",
+                Equation(
+                    "below",
+                    (
+                        r"f(x_i)=\langle (w,b),\,(\varphi(x_i),1)\rangle",
+                        line(
+                            of.F,
+                            "=",
+                            ones,
+                            left=r"\phantom{f(x_i)}",
+                            scale=lambda at: reference_size(ones.value(at), at.terms),
+                        ),
+                    ),
+                ),
+                FeatureSpace.with_penalised_intercept,
+                ""
+                if soft.penalised
+                else f"intercept={problem.intercept!r}: only a penalised b is a weight like the others",
+            ),
         ),
-        ),
-    )  # fmt: skip
+    )
 
 
-def too_many(at: At) -> str:
+def explain_missing_primal(at: At) -> str:
     """Explain why the primal of a kernel is not built, or return ""."""
-    many = not at.is_linear and len(at.y) > MOST_ROWS
-    return f"the primal of a kernel is written in a factor of K, made for at most {MOST_ROWS} rows" if many else ""
+    many = not at.is_linear and len(at.y) > MAX_FACTORED_ROWS
+    return (
+        f"the primal of a kernel is written in a factor of K, made for at most {MAX_FACTORED_ROWS} rows" if many else ""
+    )
 
 
-def gradient_blocks(at: At) -> dict[str, np.ndarray]:
+def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:
     """Return Px + q + Gᵀz + z_box, with z = λα and z_box = −λη on the rows ξ ≥ 0, by blocks of x."""
     qp = at.problem.qp("primal")
     w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
     b = [] if at.problem.space.computed_intercept is None else [at.b]
     blocks: dict[str, np.ndarray] = qp.split(
-        kkt.gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), at.unit * at.alpha)
+        kkt.compute_lagrangian_gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), at.unit * at.alpha)
     )
     return blocks | {"xi": blocks["xi"] - at.unit * at.eta}
 
 
-def of_row(name: str) -> Term:
+def build_gradient_term(name: str) -> Term:
     """Return a block of the gradient."""
 
     letters = {"w": "w", "b": "b", "xi": "ξ"}
     return letter(
         "",
-        lambda at: gradient_blocks(at)[name],
+        lambda at: compute_gradient_blocks(at)[name],
         f"gradient[{name!r}]",
         f"the gradient with respect to {letters[name]}",
     )
 
 
-def size_of_b(at: At) -> float:
+def scale_of_b(at: At) -> float:
     """Return the scale of the row of b, as (PHINGE.5) measures b itself."""
     return at.unit * (max(at.total, 1 + abs(at.b)) if at.problem.intercept == "penalised" else at.total)
 
 
 #: The blocks of the primal QP's stationarity, what they are relative to, and where they are there.
 BLOCKS = (
-    ("w", lambda at: at.unit * size_of(at.w if at.is_linear else at.u, at.terms_of_w), None),
-    ("xi", lambda at: float(max(at.problem.shares)), None),
-    ("b", size_of_b, Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
+    ("w", lambda at: at.unit * reference_size(at.w if at.is_linear else at.u, at.terms_of_w), None),
+    ("xi", lambda at: float(max(at.problem.weight_shares)), None),
+    ("b", scale_of_b, Subset("'b' not in gradient", lambda at: at.problem.space.computed_intercept is not None)),
 )

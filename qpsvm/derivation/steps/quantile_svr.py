@@ -12,7 +12,7 @@ from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import case, step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import letter, most, total
+from qpsvm.derivation.terms import largest_of, letter, total
 from qpsvm.machines import QuantileSVR
 
 TAU = letter(r"\tau", lambda at: at.problem.quantile)
@@ -36,12 +36,12 @@ def argument(problem: QuantileSVR) -> Argument:
 INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(of.BOUNDED(at), 2)))
 
 
-def at_bound(half: int) -> Subset:
+def select_at_bound(half: int) -> Subset:
     """Return the samples of which one α is at its bound."""
     return Subset(f"kind_{('above', 'below')[half]} == 2", lambda at: np.split(of.BOUNDED(at), 2)[half])
 
 
-def largest(at: At) -> float:
+def find_largest_bound(at: At) -> float:
     """Return the scale of β."""
     return float(at.box.max())
 
@@ -49,9 +49,9 @@ def largest(at: At) -> float:
 def steps(problem: QuantileSVR) -> tuple[Step, ...]:
     """Return all steps, in order."""
     curve = argument(problem)
-    loss = most(TAU * (of.T - of.F), (1 - TAU) * (of.F - of.T))
-    among = line(-LOWER, "<", two.BETA, "<", UPPER, scale=largest)
-    mean = of.mean("M", of.T - of.U, lambda at: np.logical_or(*np.split(of.free(at), 2)))
+    loss = largest_of(TAU * (of.T - of.F), (1 - TAU) * (of.F - of.T))
+    among = line(-LOWER, "<", two.BETA, "<", UPPER, scale=find_largest_bound)
+    mean = of.mean("M", of.T - of.U, lambda at: np.logical_or(*np.split(of.is_free(at), 2)))
     below_f, above_f = of.weight_where(of.T, "<", of.F, two.C), of.weight_where(of.T, ">", of.F, two.C)
     return curve.steps(
         "QSVR",
@@ -70,15 +70,15 @@ def steps(problem: QuantileSVR) -> tuple[Step, ...]:
             "only β meets the objective, so that it is a problem of n variables between −(1 − τ)C and τC"
         ),
         intercept=curve.intercept_recovered(
-            line(of.B, "=", mean, scale="level", when=Subset("not any(M)", lambda at: of.free(at).any()),
-                 given="M = (kind_above == 1) | (kind_below == 1)"),
+            line(of.B, "=", mean, scale="level", when=Subset("not any(M)", lambda at: of.is_free(at).any()),
+                 setup_code="M = (kind_above == 1) | (kind_below == 1)"),
             line(of.U, "=", of.kernel_sum(two.BETA), before=r",\quad ", joined=True, measured=False),
             rf"M=\{{i:{among.latex()},\ \beta_i\ne 0\}}", where="On the curve f(x_i) = t_i",
         ),
         kinds=curve.kinds_of_samples(
             case(INSIDE, among, (of.T, "=", of.F)),
-            case(at_bound(0), (two.BETA, "=", UPPER), (of.T, "≥", of.F), largest),
-            case(at_bound(1), (two.BETA, "=", -LOWER), (of.T, "≤", of.F), largest),
+            case(select_at_bound(0), (two.BETA, "=", UPPER), (of.T, "≥", of.F), find_largest_bound),
+            case(select_at_bound(1), (two.BETA, "=", -LOWER), (of.T, "≤", of.F), find_largest_bound),
         ),
         besides=step(
             "What τ bounds",

@@ -9,10 +9,10 @@ from qpsvm.derivation.expressions import Equation, flat_in, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Rows, step, value_of
+from qpsvm.derivation.steps.argument import RowTerms, step, value_of
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, SUM, letter, term, total, written
+from qpsvm.derivation.terms import HALF, SUM, letter, operation, term, total
 from qpsvm.machines import Ranking
 from qpsvm.space.kernels.feature_map import FeatureMap
 
@@ -39,7 +39,7 @@ SYMBOLS = {
 
 def argument(problem: Ranking) -> Argument:
     """Build the terms of the machine."""
-    rows = Rows(ALPHA, XI, APART, term(1), ETA, XI, C)
+    rows = RowTerms(ALPHA, XI, APART, term(1), ETA, XI, C)
     quadratic = letter(r"\alpha^{\top}AKA^{\top}\alpha", "quadratic", "alpha @ A @ K @ A.T @ alpha")
     return Argument(
         problem, (rows,), total(C * XI, "k"), linear=(total(ALPHA, "k"),), coef=BETA, quadratic=HALF * quadratic,
@@ -47,11 +47,11 @@ def argument(problem: Ranking) -> Argument:
     )  # fmt: skip
 
 
-def differences(at: At, alpha: FloatArray) -> FloatArray:
+def combine_differences(at: At, alpha: FloatArray) -> FloatArray:
     """Return Σ α_k (φ(x_i) − φ(x_j)): summed by pairs for a linear kernel, else as products with every φ(x_i)."""
     if not at.is_linear:
         return at.u
-    pairs, kernel = at.problem.pairs[at.problem.in_dual], at.problem.kernel
+    pairs, kernel = at.problem.pairs[at.problem._active_variables], at.problem.kernel
     X = kernel.features(at.problem.X) if isinstance(kernel, FeatureMap) else at.problem.X
     return np.asarray((X[pairs[:, 0]] - X[pairs[:, 1]]).T @ alpha)
 
@@ -59,10 +59,10 @@ def differences(at: At, alpha: FloatArray) -> FloatArray:
 def steps(problem: Ranking) -> tuple[Step, ...]:
     """Return all steps, in order."""
     order = argument(problem)
-    pairs = written(
+    pairs = operation(
         r"\sum_k%s\bigl(\varphi(x_{i_k})-\varphi(x_{j_k})\bigr)", "Σ %s (φ(x_i_k) − φ(x_j_k))",
         "(phi(X[i]) - phi(X[j])).T @ %s",
-        differences, ALPHA,
+        combine_differences, ALPHA,
     )  # fmt: skip
     along = letter(
         r"\frac{\langle w,\,\varphi(x_{i_k})-\varphi(x_{j_k})\rangle}{\|w\|}",
@@ -71,7 +71,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
     )  # fmt: skip
     f, stationary = letter("f(x)", "f_between"), flat_in("w")
     svm = letter(
-        "", svm_of_differences, "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
+        "", evaluate_difference_svm, "norm(w)**2 / 2 + C @ maximum(1 - z @ w, 0)",
         "the value of the C-SVM over differences"
     )  # fmt: skip
     return order.steps(
@@ -114,7 +114,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "Put the stationarity in w into f: products of features are kernel values, so β is all that a score "
             "needs. What one sample wins another one loses, so β adds up to 0.",
             Equation("below", (
-                line(f, "=", of.kernel_sum(BETA, "x"), scale=of.size_between, place="between",
+                line(f, "=", of.kernel_sum(BETA, "x"), scale=of.scale_between, place="between",
                      left=r"f(x)=\langle w,\varphi(x)\rangle"),
                 line(total(BETA), "=", 0, scale=lambda at: at.total or 1.0),
             )),
@@ -135,9 +135,9 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
     )  # fmt: skip
 
 
-def svm_of_differences(at: At) -> float:
+def evaluate_difference_svm(at: At) -> float:
     """Return the value of a C-SVM without intercept over the differences z_k, all of class +1."""
-    pairs = at.problem.pairs[at.problem.in_dual]
+    pairs = at.problem.pairs[at.problem._active_variables]
     place = np.cumsum(at.problem.sample_weight > 0) - 1
     values = at.values[place[pairs]]
     return float(at.half_norm + at.C @ np.maximum(1.0 - (values[:, 0] - values[:, 1]), 0.0))

@@ -20,33 +20,33 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import bare
+from qpsvm.base.arrays.frozen import copy_without_cache
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import Equation, Line, display, line
+from qpsvm.derivation.expressions import Equation, EquationLine, display, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.terms import Term, indexed, letter, plain, written
+from qpsvm.derivation.terms import Term, latex_to_text, letter, operation, reindex
 from qpsvm.machines import Problem
 from qpsvm.solve.call import solve
 
 #: By what share C_i or h_j is changed, and rows up to which the changed problems are solved.
-SHARE, MOST_ROWS = 0.01, 1000
+SHARE, MAX_SOLVED_ROWS = 0.01, 1000
 
 
-def halved(at: Any) -> Any:
+def halve_weights(at: Any) -> Any:
     """Return the point with half of all weights, and what depends on them."""
-    return at.halved()
+    return at.halve_weights()
 
 
-def turned(at: Any) -> Any:
+def complement_multipliers(at: Any) -> Any:
     """Return the point with C − α in place of α, or the largest α less α if C is infinite."""
-    return at.turned()
+    return at.complement_multipliers()
 
 
-def saddle_of(own: Any) -> Step:
+def build_machine_saddle(own: Any) -> Step:
     """Build the saddle of a machine's Lagrangian."""
-    each = [indexed(rows.alpha, "_l").latex() for rows in own.rows]
+    each = [reindex(rows.alpha, "_l").latex() for rows in own.rows]
     most = each[0] if len(each) == 1 else rf"\max({','.join(each)})"
     largest = letter(rf"\max_l {most}", "largest", "alpha.max()")
     other = tuple(
@@ -54,24 +54,24 @@ def saddle_of(own: Any) -> Step:
         for rows in own.rows
     )
     letters = [own.w, {"μ": r"\mu", "ρ": r"\rho"}.get(own.b, "b" if own.intercept else "")]
-    return saddle(own.lagrangian(eta=False), letters, other, r",\pi" if own.users else "")
+    return build_saddle_step(own.lagrangian(eta=False), letters, other, r",\pi" if own.constraint_terms else "")
 
 
-def saddle(L: Term, letters: list[str], other: tuple[Line, ...], rows: str = "") -> Step:
+def build_saddle_step(L: Term, letters: list[str], other: tuple[EquationLine, ...], rows: str = "") -> Step:
     """Build the saddle of L: with other multipliers, at the solution, and with other weights."""
     over, half = (",".join(front + each for each in letters if each) for front in ("", r"\tfrac12 "))
 
     def value(latex: str, name: str, at: Callable[[Any], Any]) -> Term:
-        text = plain(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "α'"))
+        text = latex_to_text(latex.replace(r"\tfrac12 ", "½").replace(r"\bar\alpha", "α'"))
         return letter(latex, lambda point: L.value(at(point)), name, text)
 
     points = (
-        value(rf"L({over},\bar\alpha{rows})", "L_of_other_multipliers", turned),
+        value(rf"L({over},\bar\alpha{rows})", "L_of_other_multipliers", complement_multipliers),
         value(rf"L({over},\alpha{rows})", "L_of_the_solution", lambda at: at),
-        value(rf"L({half},\alpha{rows})", "L_of_half_the_weights", halved),
+        value(rf"L({half},\alpha{rows})", "L_of_half_the_weights", halve_weights),
     )
     chain = line(points[0], "≤", points[1], "≤", points[2], scale="size",
-                 told=lambda at: f"≤ {points[2].value(at):.6g}: L at three points")  # fmt: skip
+                 caption=lambda at: f"≤ {points[2].value(at):.6g}: L at three points")  # fmt: skip
     found = step(
         "Saddle",
         "Other multipliers charge less for what the solution violates, here what α leaves of its bound, or of the "
@@ -84,13 +84,13 @@ def saddle(L: Term, letters: list[str], other: tuple[Line, ...], rows: str = "")
 # --- prices -----------------------------------------------------------------------------------------------------------
 
 
-def changed(problem: Problem, name: str, k: int, by: float) -> Problem:
+def perturb_problem(problem: Problem, name: str, k: int, by: float) -> Problem:
     """Return the problem with another C_i of active row k, or another bound of linear constraint k."""
     if name == "C":
         C: FloatArray = np.full(problem.n, getattr(problem, "C"))  # noqa: B009
-        C[problem.rows[k]] += by / problem.sample_weight[problem.rows[k]]
+        C[problem.active_rows[k]] += by / problem.sample_weight[problem.active_rows[k]]
         return problem.replace(C=C)
-    twin = bare(problem)
+    twin = copy_without_cache(problem)
     twin.constraints = tuple(map(copy, problem.constraints))
     for item in twin.constraints:
         item.h = np.where(np.arange(len(item.h)) == k, item.h + by, item.h)
@@ -99,24 +99,24 @@ def changed(problem: Problem, name: str, k: int, by: float) -> Problem:
     return found
 
 
-def step_of(at: At, name: str, k: int) -> float:
+def compute_perturbation(at: At, name: str, k: int) -> float:
     """Return Δ: a share of C_i, or of the largest bound."""
     if name == "C":
-        rows = at.problem.rows[k]
+        rows = at.problem.active_rows[k]
         return SHARE * float(np.full(at.problem.n, at.problem.C)[rows] * at.problem.sample_weight[rows])
     return SHARE * (max(float(np.abs(item.h).max()) for item in at.problem.constraints) or 1.0)
 
 
-def optimum(at: At, name: str, k: int, sign: int) -> tuple[float, float]:
+def solve_perturbed(at: At, name: str, k: int, sign: int) -> tuple[float, float]:
     """Solve the changed problem, and return D and P: a lower and an upper bound of its optimum."""
     known: dict[Any, tuple[float, float]] = at.__dict__.setdefault("changed_optima", {})
     if (name, k, sign) not in known:
-        result = solve(changed(at.problem, name, k, sign * step_of(at, name, k)), check=False)
+        result = solve(perturb_problem(at.problem, name, k, sign * compute_perturbation(at, name, k)), check=False)
         known[name, k, sign] = float(result.dual), float(result.primal)
     return known[name, k, sign]
 
 
-def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -> Step:
+def build_price_step(title: str, tag: str, text: str, name: str, each: Term, value: Term) -> Step:
     """Build the step that encloses the largest multiplier, of C_i or of h_j, between two differences.
 
     each: What it is worth: an entry for every i, or j.
@@ -132,8 +132,8 @@ def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -
 
         def find(at: At) -> float:
             k = dearest(at)
-            apart = optimum(at, name, k, sign)[name != "C"] - value.value(at)
-            return float(sign * rising * apart / step_of(at, name, k))
+            apart = solve_perturbed(at, name, k, sign)[name != "C"] - value.value(at)
+            return float(sign * rising * apart / compute_perturbation(at, name, k))
 
         far, near = rf"P^*({name}_{index}{'+' if sign > 0 else '-'}\Delta)", value.latex()
         first, last = (far, near) if sign * rising > 0 else (near, far)
@@ -146,33 +146,35 @@ def price(title: str, tag: str, text: str, name: str, each: Term, value: Term) -
 
     def size(at: At) -> float:
         """Return the scale: the objective per unit of C_i, or h_j, relative to which it is rounded."""
-        return max(float(one.value(at)), SHARE * at.size / step_of(at, name, dearest(at)))
+        return max(float(one.value(at)), SHARE * at.size / compute_perturbation(at, name, dearest(at)))
 
-    one = written("%s", "%s", "max(%s)", lambda at, values: float(values[dearest(at)]), each)
+    one = operation("%s", "%s", "max(%s)", lambda at, values: float(values[dearest(at)]), each)
     sides = (difference(1), one, difference(-1))
-    chain = line(sides[0], "≤", one, "≤", sides[2], told=told, scale=size)
+    chain = line(sides[0], "≤", one, "≤", sides[2], caption=told, scale=size)
     text += " It is measured where that is most, by two more solves."
     share = r"\Delta=\tfrac{C_i}{100}" if name == "C" else r"\Delta=\tfrac{\max_l|h_l|}{100}"
-    return replace(step(title, text, Equation("below", (chain, share), too_many)), tag=tag)
+    return replace(step(title, text, Equation("below", (chain, share), explain_skipped_solves)), tag=tag)
 
 
-def too_many(at: At) -> str:
+def explain_skipped_solves(at: At) -> str:
     """Explain why the changed problems are not solved, or return ""."""
-    return f"it takes two more solves, which are made up to {MOST_ROWS} rows" if at.svm.m > MOST_ROWS else ""
+    return (
+        f"it takes two more solves, which are made up to {MAX_SOLVED_ROWS} rows" if at.svm.m > MAX_SOLVED_ROWS else ""
+    )
 
 
-def price_of_slack(marginal: Term, objective: Term) -> Step:
+def build_slack_price(marginal: Term, objective: Term) -> Step:
     """Build the step about the derivative of the optimum with respect to C_i."""
-    return price(
+    return build_price_step(
         "Price of slack", "PRICE.1",
         "The optimum P* rises with C_i as fast as what C_i multiplies in P: all else has its best value and is flat.",
-        "C", marginal, objective.named("P", "P"),
+        "C", marginal, objective.with_name("P", "P"),
     )  # fmt: skip
 
 
-def price_of_bound(multiplier: Term, dual: Term) -> Step:
+def build_bound_price(multiplier: Term, dual: Term) -> Step:
     """Build the step about the derivative of the optimum with respect to h_j."""
-    return price(
+    return build_price_step(
         "Price of a bound", "PRICE.2", "The optimum P* falls with a bound h_j as fast as its multiplier says.", "h",
-        multiplier, dual.named("D", "D"),
+        multiplier, dual.with_name("D", "D"),
     )  # fmt: skip

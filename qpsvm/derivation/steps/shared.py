@@ -25,24 +25,44 @@ import numpy as np
 from qpsvm.bounds import certify, levels
 from qpsvm.bounds.certificate import gap_sums
 from qpsvm.bounds.levels import primal_points
-from qpsvm.bounds.repair import boxed
-from qpsvm.derivation.expressions import Equation, Line, Subset, display, flat_in, line, subject
+from qpsvm.bounds.repair import clip_to_box
+from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, flat_in, line, subject
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Formulas, case, dearest, minimum, numbered, step, value_of
-from qpsvm.derivation.steps.sensitivity import price_of_bound, price_of_slack, saddle_of
-from qpsvm.derivation.terms import HALF, Term, add, indexed, letter, plain, size, size_of, times, total, written
-from qpsvm.machines.problem import judge
+from qpsvm.derivation.steps.argument import (
+    Formulas,
+    case,
+    describe_costliest,
+    iter_minimum,
+    number_steps,
+    step,
+    value_of,
+)
+from qpsvm.derivation.steps.sensitivity import build_bound_price, build_machine_saddle, build_slack_price
+from qpsvm.derivation.terms import (
+    HALF,
+    Term,
+    add,
+    latex_to_text,
+    letter,
+    magnitude,
+    multiply,
+    operation,
+    reference_size,
+    reindex,
+    total,
+)
+from qpsvm.machines.problem import certifier
 from qpsvm.program.solution import Status
-from qpsvm.program.svm_dual import intercept_group
+from qpsvm.program.svm_dual import build_intercept_groups
 from qpsvm.result.model import DecisionFunctions
-from qpsvm.result.svm_result import kkt_table
+from qpsvm.result.svm_result import build_kkt_table
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Why steps about b do not exist without one.
 NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
 #: Why ξ ≥ 0 needs no multiplier where its square is paid.
-NEEDS_NONE = "where a negative ξ_i is feasible 0 is, and it costs less"
+NO_MULTIPLIER_NEEDED = "where a negative ξ_i is feasible 0 is, and it costs less"
 
 
 #: The argument, step by step; of "first", "level", "besides" and "last" a machine has its own, or none.
@@ -52,7 +72,7 @@ ORDER = (
 )  # fmt: skip
 
 
-def values_compared(at: Any) -> str:
+def describe_values(at: Any) -> str:
     """Describe the two numbers of weak duality."""
     where = "half way to another feasible α" if at.result.status is Status.OPTIMAL else "at α"
     return f"the dual's value {where}, and the primal's value"
@@ -75,46 +95,48 @@ class Argument(Formulas):
         for name in ORDER:
             each = own[name] if name in own else usual[name]() if name in usual else None
             found += [] if each is None else each if isinstance(each, tuple) else [each]
-        return numbered(prefix, *found, *self.sensitivity())
+        return number_steps(prefix, *found, *self.sensitivity())
 
     def sensitivity(self) -> Iterator[Step]:
         """Yield the steps about changes of multipliers, weights and prices."""
-        yield saddle_of(self)
-        if self.users is not None:
-            yield price_of_bound(of.PRICE, self.value())
+        yield build_machine_saddle(self)
+        if self.constraint_terms is not None:
+            yield build_bound_price(of.PRICE, self.value())
         elif self.marginal is not None:
-            yield price_of_slack(self.marginal, self.objective)
+            yield build_slack_price(self.marginal, self.objective)
 
     # --- from the margin to the optimality conditions -----------------------------------------------------------------
 
     def loss(self, text: str, loss: Term, title: str = "Loss") -> Step:
         """Build the step of the primal without slacks."""
-        lines = tuple(minimum(self.over, self.regulariser + loss, "norm and loss at w and b"))
+        lines = tuple(iter_minimum(self.main_variables, self.regulariser + loss, "norm and loss at w and b"))
         return step(title, text, Equation("alone", lines))
 
-    def primal(self, text: str, *more: Line, title: str = "Primal") -> Step:
+    def primal(self, text: str, *more: EquationLine, title: str = "Primal") -> Step:
         """Build the step of the primal: objective and constraints."""
-        asked = [rows.asked for rows in self.rows] + [line(slack, "≥", 0, scale="level") for slack in self.slacks]
-        asked += [self.kept] if self.users else []
-        lines = (*minimum(self.variables, self.objective), *subject(*asked), *more)
-        return step(title, text, Equation("below", lines), type(self.problem)._record)
+        asked = [rows.constraint for rows in self.rows] + [line(slack, "≥", 0, scale="level") for slack in self.slacks]
+        asked += [self.constraint_line] if self.constraint_terms else []
+        lines = (*iter_minimum(self.variables, self.objective), *subject(*asked), *more)
+        return step(title, text, Equation("below", lines), type(self.problem)._build_specification)
 
     @property
-    def kept(self) -> Line:
+    def constraint_line(self) -> EquationLine:
         """The rows of a user's."""
-        assert self.users is not None
-        return line(self.users.row, "≤", self.users.bound, scale="row_sizes_of_user", place="constraint")
+        assert self.constraint_terms is not None
+        return line(
+            self.constraint_terms.row, "≤", self.constraint_terms.bound, scale="row_sizes_of_user", place="constraint"
+        )
 
     def lagrangian_step(self, multipliers: str = "α_i for the margin and η_i for ξ_i ≥ 0", first: str = "") -> Step:
         """Build the step of the Lagrangian: every constraint with its multiplier."""
         first = first or f"Every constraint gets a multiplier, the price of a unit of it: {multipliers}."
-        names = [indexed(each).latex() for rows in self.rows for each in (rows.alpha,)]
-        names += [indexed(rows.eta).latex() for rows in self.rows if rows.eta is not None]
-        names += [r"\pi"] if self.users else []
+        names = [reindex(each).latex() for rows in self.rows for each in (rows.alpha,)]
+        names += [reindex(rows.eta).latex() for rows in self.rows if rows.eta is not None]
+        names += [r"\pi"] if self.constraint_terms else []
         L = self.lagrangian()
         lines = (
             display(L, "L&=", rf",\qquad {','.join(names)}\ge 0"),
-            value_of(L.named("L"), "=", self.objective.named("the primal's value")),
+            value_of(L.with_name("L"), "=", self.objective.with_name("the primal's value")),
         )
         return step(
             "Lagrangian", f"{first} At the solution nothing is to be paid, so L is the primal value.",
@@ -136,11 +158,11 @@ class Argument(Formulas):
             construction="" if linear else f"f is made of α, and {w} is never written down",
         )  # fmt: skip
 
-    def weights(self, before: str = "", right: Term | None = None, **more: Any) -> Line:
+    def weights(self, before: str = "", right: Term | None = None, **more: Any) -> EquationLine:
         """Build the line: w is a combination of the samples."""
         w = letter(self.w, "products", self.w, self.w)
         place = "entry" if self.problem.space.is_linear else "product"
-        right = right or of.combination(self.coef) - (self.users and self.users.pull)
+        right = right or of.combination(self.coef) - (self.constraint_terms and self.constraint_terms.pull)
         return line(w, "=", right, scale="size_of_products", before=before, place=place, **more)
 
     def stationarity_in_b(self) -> Step:
@@ -151,21 +173,26 @@ class Argument(Formulas):
                 "Stationarity in b",
                 f"With {half}b² in the objective, b has a price of its own. So the derivative gives b itself, instead "
                 f"of a balance between the {self.sides}.",
-                self._penalised(flat_in("b"), self.balanced), certify.penalised_multipliers, general="CERT.2",
+                self._penalised(flat_in("b"), self.full_balance), certify.penalised_multipliers, general="CERT.2",
             )  # fmt: skip
-        own = [] if self.users else ["=", total(self.coef)]
-        pull = line(self.balanced, *own, "=", 0, scale=of.size_of_pull, before=flat_in("b"), told=self.both_sides)
+        own = [] if self.constraint_terms else ["=", total(self.coef)]
+        pull = line(
+            self.full_balance, *own, "=", 0, scale=of.balance_scale, before=flat_in("b"), caption=self.describe_balance
+        )
         return step(
             "Stationarity in b",
             f"b enters the Lagrangian only through b·Σ {self.coef.text()}, which has no minimum over b unless the "
             f"factor is zero. So the two {self.sides} pull with the same total force.",
-            Equation("alone", (pull,)), intercept_group, "" if self.problem.intercept else NO_INTERCEPT, "DUAL.1",
-        )  # fmt: skip
+            Equation("alone", (pull,)),
+            build_intercept_groups,
+            "" if self.problem.intercept else NO_INTERCEPT,
+            "DUAL.1",
+        )
 
-    def both_sides(self, at: Any) -> str:
+    def describe_balance(self, at: Any) -> str:
         """Describe the balance of b, with the force of either side."""
         return (
-            f"{self.balanced.text()}, and 0: {at.beta[at.beta > 0].sum():.6g} on one side, "
+            f"{self.full_balance.text()}, and 0: {at.beta[at.beta > 0].sum():.6g} on one side, "
             f"{-at.beta[at.beta < 0].sum():.6g} on the other"
         )
 
@@ -178,17 +205,19 @@ class Argument(Formulas):
 
     def stationarity_in(self, meaning: str = "") -> Step:
         """Build the step of stationarity in the letter besides w, b and the slacks, which L has times a factor."""
-        assert self.gone is not None
+        assert self.equality_term is not None
         latex = self.others[1:]
-        name = plain(latex)
+        name = latex_to_text(latex)
         assert self.sides_of_equality is not None
         _, left, right = self.sides_of_equality
         return step(
             f"Stationarity in {name}",
-            f"{name} enters the Lagrangian only through {self.gone.text()}, which has no minimum over {name} unless "
+            f"{name} enters the Lagrangian only through {self.equality_term.text()}, which has no minimum over {name} "
+            f"unless "
             f"the factor is zero.{meaning}",
-            Equation("alone", (line(left, "=", right, before=flat_in(latex)),)), type(self.problem)._record,
-        )  # fmt: skip
+            Equation("alone", (line(left, "=", right, before=flat_in(latex)),)),
+            type(self.problem)._build_specification,
+        )
 
     def stationarity_in_xi(self) -> Step:
         """Build the step ∂L/∂ξ = 0, for a linear price."""
@@ -196,19 +225,21 @@ class Argument(Formulas):
             "Stationarity in ξ",
             f"ξ_{self.row} stands in two constraints, and their multipliers share the price of a unit of slack. This "
             "gives η from α, so η is not needed any more.",
-            Equation("alone", self.etas(flat_in(*(each.latex() for each in self.slacks)))), kkt_table, general="DUAL.7",
+            Equation("alone", self.build_eta_lines(flat_in(*(each.latex() for each in self.slacks)))),
+            build_kkt_table,
+            general="DUAL.7",
             construction="η is no unknown any more, the library makes it of α and its bound",
-        )  # fmt: skip
+        )
 
-    def etas(self, before: str) -> tuple[Line, ...]:
+    def build_eta_lines(self, before: str) -> tuple[EquationLine, ...]:
         """Build the lines η = C − α."""
         return tuple(
-            line(rows.eta or 0, "=", (rows.upper or of.C) - rows.alpha, scale=of.part("C", rows.half),
+            line(rows.eta or 0, "=", (rows.upper or of.C) - rows.alpha, scale=of.get_part("C", rows.half),
                  before=r",\quad " if k else before, joined=bool(k))
             for k, rows in enumerate(self.rows)
         )  # fmt: skip
 
-    def stationarity_in_curved_xi(self, text: str, *lines: Line) -> Step:
+    def stationarity_in_curved_xi(self, text: str, *lines: EquationLine) -> Step:
         """Build the stationarity in ξ for a squared slack."""
         first, *rest = lines
         more = tuple(replace(each, before=r",\quad ", joined=True) for each in rest)
@@ -224,27 +255,38 @@ class Argument(Formulas):
             else "The slack is squared and has no multiplier η, so that nothing bounds α above."
         )
         names = [rows.alpha for rows in self.rows] + [rows.eta for rows in self.rows if rows.eta is not None]
-        front = ",".join(indexed(each, "_" + self.row).latex() for each in names) + r"\ge 0"
-        front = r"\pi_j\ge 0,\quad " * bool(self.users) + front
+        front = ",".join(reindex(each, "_" + self.row).latex() for each in names) + r"\ge 0"
+        front = r"\pi_j\ge 0,\quad " * bool(self.constraint_terms) + front
         boxes = [replace(rows.box, before=r",\ " if k else "", joined=bool(k), shown=bounded)
                  for k, rows in enumerate(self.rows)]  # fmt: skip
-        lines: tuple[Line | str, ...] = (
+        lines: tuple[EquationLine | str, ...] = (
             front + (r"\quad\Longrightarrow\quad " if bounded else ""), *boxes, of.NOTHING,
-            *([replace(of.PRICES_POSITIVE, shown=False)] if self.users else []),
+            *([replace(of.PRICES_POSITIVE, shown=False)] if self.constraint_terms else []),
         )  # fmt: skip
-        return step("Dual feasibility", text, Equation("alone", lines), boxed, general="REPAIR.1")
+        return step("Dual feasibility", text, Equation("alone", lines), clip_to_box, general="REPAIR.1")
 
     def complementary_slackness(self, text: str = "", function: Callable[..., Any] = gap_sums) -> Step:
         """Build the step: if a constraint has slack, its multiplier is zero."""
         shown = (
             line(each, "=", 0, measured=False, before=r",\quad " * (each is room), joined=each is room)
-            for rows in self.rows for room in (rows.room,) for each in (rows.product, room) if each is not None
+            for rows in self.rows for room in (rows.slack_product,) for each in (rows.product, room) if each is not None
         )  # fmt: skip
-        rows = () if self.users is None else (
-            line(total(size(of.PRICE * self.users.room), "j"), "=", 0, scale="size", shown=False, told=dearest),
-            line(of.PRICE * self.users.room, "=", 0, measured=False),
-        )  # fmt: skip
-        lines = (*rows, *shown, self.no_products())
+        rows = (
+            ()
+            if self.constraint_terms is None
+            else (
+                line(
+                    total(magnitude(of.PRICE * self.constraint_terms.bound_slack), "j"),
+                    "=",
+                    0,
+                    scale="size",
+                    shown=False,
+                    caption=describe_costliest,
+                ),
+                line(of.PRICE * self.constraint_terms.bound_slack, "=", 0, measured=False),
+            )
+        )
+        lines = (*rows, *shown, self.build_product_line())
         return step(
             "Complementary slackness",
             text
@@ -256,17 +298,20 @@ class Argument(Formulas):
     @property
     def products(self) -> list[Term]:
         """Products that are 0 at an optimum, for every row."""
-        return [*(rows.product for rows in self.rows), *(rows.room for rows in self.rows if rows.room is not None)]
+        return [
+            *(rows.product for rows in self.rows),
+            *(rows.slack_product for rows in self.rows if rows.slack_product is not None),
+        ]
 
-    def no_products(self) -> Line:
+    def build_product_line(self) -> EquationLine:
         """Build the line of all these products, summed by absolute value."""
-        whole = self.scaled(add(*(total(size(each), self.row) for each in self.products)))
-        return value_of(whole.named("all products, added up by size"), "=", 0, told=self.one_product)
+        whole = self.scaled(add(*(total(magnitude(each), self.row) for each in self.products)))
+        return value_of(whole.with_name("all products, added up by size"), "=", 0, caption=self.describe_product)
 
-    def one_product(self, at: Any) -> str:
+    def describe_product(self, at: Any) -> str:
         """Describe the sum of all products, and the factors of that of a sample with 0 < α < C."""
         text = "all products, added up by size, and 0"
-        inside = np.flatnonzero(of.free(at))
+        inside = np.flatnonzero(of.is_free(at))
         if not len(inside):
             return text
         k = int(inside[0])
@@ -279,26 +324,30 @@ class Argument(Formulas):
 
     def substitution(self, what: str = "", eta: str = "η = C − α") -> Step:
         """Build the step that substitutes stationarity into L, line by line, each evaluated at w(α)."""
-        b = None if self.intercept is None else of.B * self.balanced
-        crossed, cost = (self.users.crossed, -self.users.cost) if self.users else (None, None)
-        norm = times(self.half, self.norm)
+        b = None if self.intercept is None else of.B * self.full_balance
+        crossed, cost = (
+            (self.constraint_terms.price_product, -self.constraint_terms.cost)
+            if self.constraint_terms
+            else (None, None)
+        )
+        norm = multiply(self.half, self.norm)
         product = letter(rf"\langle {self.w},\varphi(x_i)\rangle", of.PRODUCT.function, f"(phi(X) @ {self.w})")
-        cross = times(self.twice, total(self.coef * product))
+        cross = multiply(self.twice, total(self.coef * product))
         rest = [*self.linear, self.bend and -self.bend]
         whole = self.lagrangian(eta=False)
         sides = (
-            self.scaled(add(norm, -cross, crossed, b and -b, self.gone, *rest), cost),
-            self.scaled(add(norm, -times(self.twice, self.norm), *rest), cost),
-            self.value(None if self.users else self.double),
+            self.scaled(add(norm, -cross, crossed, b and -b, self.equality_term, *rest), cost),
+            self.scaled(add(norm, -multiply(self.twice, self.norm), *rest), cost),
+            self.value(None if self.constraint_terms else self.double),
         )  # fmt: skip
-        L = whole.named(f"L at {self.w}(α)")
+        L = whole.with_name(f"L at {self.w}(α)")
         lines = (
-            value_of(L, "=", of.QP_VALUE, at=of.substituted), display(whole, "L&="),
+            value_of(L, "=", of.QP_VALUE, at=of.substitute_w), display(whole, "L&="),
             *(line(L, "=", side, scale="size", left="&", at=at)
-              for side, at in zip(sides, (of.substituted, of.all_substituted, of.substituted), strict=True)),
+              for side, at in zip(sides, (of.substitute_w, of.substitute_w_and_b, of.substitute_w), strict=True)),
         )  # fmt: skip
-        balance = f"b = {self.balanced.text()}" if self.penalised else f"{self.balanced.text()} = 0"
-        put = [f"{self.w}(α{', π' if self.users else ''})"] + [balance] * bool(b)
+        balance = f"b = {self.full_balance.text()}" if self.penalised else f"{self.full_balance.text()} = 0"
+        put = [f"{self.w}(α{', π' if self.constraint_terms else ''})"] + [balance] * bool(b)
         put += [" = ".join(each.text() for each in self.sides_of_equality[1:])] if self.sides_of_equality else []
         *first, last = filter(None, [*put, *eta.split(", ")])
         what = what or (
@@ -310,26 +359,29 @@ class Argument(Formulas):
             Equation("aligned", lines),
         )  # fmt: skip
 
-    def dual(self, what: str, *where: Line) -> Step:
+    def dual(self, what: str, *where: EquationLine) -> Step:
         """Build the step of the dual, the best lower bound, written as a minimisation."""
         free, equal = self.problem.intercept == "free", self.sides_of_equality
-        pull = line(self.balanced, "=", 0, scale=of.size_of_pull) if free else None
+        pull = line(self.full_balance, "=", 0, scale=of.balance_scale) if free else None
         equality = line(equal[1], "=", equal[2]) if equal else None
-        alpha = (r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm") + r",\pi" * bool(self.users)
-        D = self.value().named("the dual's value at α")
+        alpha = (r"\alpha" if len(self.rows) == 1 else r"\alpha^\pm") + r",\pi" * bool(self.constraint_terms)
+        D = self.value().with_name("the dual's value at α")
         lines = (
-            display(self.minimised, rf"\min_{{{alpha}}}\ "),
+            display(self.dual_objective, rf"\min_{{{alpha}}}\ "),
             *(replace(each, before=r",\quad ", joined=True) for each in where),
             value_of(D, "=", of.CLAIMED_DUAL),
             value_of(D, "=", of.QP_VALUE),
-            *subject(pull, equality, *(rows.box for rows in self.rows), of.PRICES_POSITIVE if self.users else None),
-            *of.SOLVED, *([of.MOVED] if self.users else []),
-        )  # fmt: skip
+            *subject(
+                pull, equality, *(rows.box for rows in self.rows), of.PRICES_POSITIVE if self.constraint_terms else None
+            ),
+            *of.ALPHA_OPTIMAL,
+            *([of.PRICES_STATIONARY] if self.constraint_terms else []),
+        )
         return step(
             "Dual",
             f"The best lower bound, written as a minimisation: {what}. At its solution a projected gradient step goes "
             "nowhere.",
-            Equation("below", lines), type(self.problem)._record,
+            Equation("below", lines), type(self.problem)._build_specification,
         )  # fmt: skip
 
     def strong_duality(self, rows: str = "samples") -> Step:
@@ -338,37 +390,61 @@ class Argument(Formulas):
             "Strong duality",
             "The constraints are linear, so no gap remains: both optimal values are the same number. The library "
             f"certifies how far the two values found are apart, as a sum over the {rows}.",
-            Equation("below", (
-                display(self.objective), display(self.value(), r"\quad="),
-                value_of(self.objective.named("the primal's value"), "=", self.value().named("the dual's value"),
-                         at=of.as_needed),
-            )),
-        )  # fmt: skip
+            Equation(
+                "below",
+                (
+                    display(self.objective),
+                    display(self.value(), r"\quad="),
+                    value_of(
+                        self.objective.with_name("the primal's value"),
+                        "=",
+                        self.value().with_name("the dual's value"),
+                        at=of.with_needed_slack,
+                    ),
+                ),
+            ),
+        )
 
     def weak_duality(self) -> Step:
         """Build the step of weak duality: P − D(α) is a sum of terms that are not negative."""
         w = self.w
-        alpha = r"\alpha,\pi" if self.users else r"\alpha"
-        apart = letter(rf"\|{w}-{w}({alpha})\|^2", "apart", f"norm({w} - {w}_of_alpha)**2")
-        terms = [times(self.half, apart), HALF * (of.B - self.balanced) ** 2 if self.penalised else None, self.bend_gap]
-        terms += [total(rows.room, self.row) for rows in self.rows if rows.room is not None]
+        alpha = r"\alpha,\pi" if self.constraint_terms else r"\alpha"
+        apart = letter(rf"\|{w}-{w}({alpha})\|^2", "squared_distance", f"norm({w} - {w}_of_alpha)**2")
+        terms = [
+            multiply(self.half, apart),
+            HALF * (of.B - self.full_balance) ** 2 if self.penalised else None,
+            self.bend_gap,
+        ]
+        terms += [total(rows.slack_product, self.row) for rows in self.rows if rows.slack_product is not None]
         terms += [total(rows.product, self.row) for rows in self.rows]
-        P = self.objective.named("the primal's value", f"P({self.variables})")
-        D = self.value().named("the dual's value at α", rf"D({alpha})")
-        own = times(self.unit, add(*terms, broken=r"\\ &\quad "))
-        difference = add(own, self.users and total(of.PRICE * self.users.room, "j"), broken=r"\\ &\quad ")
+        P = self.objective.with_name("the primal's value", f"P({self.variables})")
+        D = self.value().with_name("the dual's value at α", rf"D({alpha})")
+        own = multiply(self.unit, add(*terms, broken=r"\\ &\quad "))
+        difference = add(
+            own,
+            self.constraint_terms and total(of.PRICE * self.constraint_terms.bound_slack, "j"),
+            broken=r"\\ &\quad ",
+        )
         lines = (
-            value_of(D, "≤", P, at=of.suboptimal, told=values_compared),
-            display(P - D), display(difference, r"\quad=", r"\ \ge\ 0"),
-            value_of(P - D, "=", difference.named("the sum of terms that are not negative"), "≥", 0, at=of.suboptimal),
-        )  # fmt: skip
+            value_of(D, "≤", P, at=of.make_suboptimal, caption=describe_values),
+            display(P - D),
+            display(difference, r"\quad=", r"\ \ge\ 0"),
+            value_of(
+                P - D,
+                "=",
+                difference.with_name("the sum of terms that are not negative"),
+                "≥",
+                0,
+                at=of.make_suboptimal,
+            ),
+        )
         return step(
             "Weak duality",
             "Take any feasible α and any feasible point of the primal, optimal or not. The difference of their values "
             "is a sum of terms that are not negative, so every α bounds the optimum from below, and every point of the "
             "primal from above. This is what makes a certificate possible. At an optimal α it is measured half way "
             "to another feasible one.",
-            Equation("below", lines, of.not_feasible), certify._measured, general="GAP.1",
+            Equation("below", lines, of.explain_infeasibility), certify._build_candidate, general="GAP.1",
             construction="for every feasible pair the difference is this sum",
         )  # fmt: skip
 
@@ -376,55 +452,69 @@ class Argument(Formulas):
 
     def weights_recovered(self) -> Step:
         """Build the step that recovers f from α."""
-        needed = "α, π and the rows are" if self.users else f"α and {self.b} are" if self.lifted else "α is"
-        w = written(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", self.f.function) + self.lifted
-        sums = times(self.twice, of.kernel_sum(self.coef, "x") - (self.users and self.users.values))
+        needed = "α, π and the rows are" if self.constraint_terms else f"α and {self.b} are" if self.offset else "α is"
+        w = operation(r"\langle w,\varphi(x)\rangle", "", "phi(x) @ w", self.f.function) + self.offset
+        sums = multiply(
+            self.twice, of.kernel_sum(self.coef, "x") - (self.constraint_terms and self.constraint_terms.values)
+        )
         lines = (
             self.f_by_w or line(self.f, "=", w, measured=False),
-            line(self.f, "=", sums + self.lifted - self.lacking, place="between",
-                 scale=lambda at: (self.twice or 1.0) * of.size_between(at), left=r"\phantom{f(x)}"),
+            line(self.f, "=", sums + self.offset - self.lacking, place="between",
+                 scale=lambda at: (self.twice or 1.0) * of.scale_between(at), left=r"\phantom{f(x)}"),
         )  # fmt: skip
         return step(
             f"Recovering {self.w}",
             f"Put the stationarity in {self.w} into f: products of features are kernel values, so {needed} all that a "
             "prediction needs. It is measured at samples half way between those trained on.",
-            Equation("below", lines), DecisionFunctions._values, general="DUAL.4",
+            Equation("below", lines), DecisionFunctions._evaluate, general="DUAL.4",
             construction="" if self.problem.space.is_linear else "the decision function is this sum",
         )  # fmt: skip
 
-    def intercept_recovered(self, *lines: Line | str, where: str = "") -> Step:
+    def intercept_recovered(self, *lines: EquationLine | str, where: str = "") -> Step:
         """Build the step that recovers b, which `where` locates. Without lines, b is the mean over the margin."""
         if self.penalised:
             return step(
                 "Recovering b",
                 "A penalised intercept is a weight like the others, and it is read off α in the same way.",
-                self._penalised("", self.balanced, total(self.coef)), certify.penalised_multipliers, general="CERT.2"
-            )  # fmt: skip
+                self._penalised("", self.full_balance, total(self.coef)),
+                certify.penalised_multipliers,
+                general="CERT.2",
+            )
         upper = self.rows[0].upper
         inner = (of.Y if self.curve is None else of.Y * (1 - self.curve)) - of.kernel_sum(self.coef)
         among = line(0, "<", of.ALPHA, "<", upper) if upper else line(of.ALPHA, ">", 0)
         inside = f"(alpha > 0) & (alpha < {upper.python()}) & (kind == 1)" if upper else "(alpha > 0) & (kind > 0)"
-        mean = line(of.B, "=", of.mean("M", inner, of.free), given=f"M = {inside}",
-                    when=Subset("not any(M)", lambda at: of.free(at).any()),
+        mean = line(of.B, "=", of.mean("M", inner, of.is_free), setup_code=f"M = {inside}",
+                    when=Subset("not any(M)", lambda at: of.is_free(at).any()),
                     scale=lambda at: 1 + abs(at.b))  # fmt: skip
-        quantile = letter("", of.nearest_b, "", "the weighted quantile of what it would be on each row")
-        somewhere = line(of.B, "=", quantile, when=Subset("", lambda at: not of.free(at).any()), shown=False,
-                         scale=lambda at: at.level if at.svm.mirrored else 1 + abs(at.b))  # fmt: skip
+        quantile = letter("", of.find_nearest_b, "", "the weighted quantile of what it would be on each row")
+        somewhere = line(of.B, "=", quantile, when=Subset("", lambda at: not of.is_free(at).any()), shown=False,
+                         scale=lambda at: at.level if at.svm.is_two_sided else 1 + abs(at.b))  # fmt: skip
         where = where or ("On the margin f(x_i) = y_i" if self.curve is None else
                           "At a free support vector y_i f(x_i) is 1 less the slack, which α gives")  # fmt: skip
         text = f"{where}, so one such sample would give b. The mean over all of them is less sensitive to rounding." + (
             " Where there are none, b is a weighted quantile: every b of its interval is as good."
         ) * (self.bend is None)
-        layout = "aligned" if any(isinstance(each, Line) and each.premise for each in lines) else "below"
+        layout = "aligned" if any(isinstance(each, EquationLine) and each.premise for each in lines) else "below"
         lines = lines or (mean, rf"M=\{{i:{among.latex()}\}}")
         return step(
-            "Recovering b", text, Equation(layout, (*lines, somewhere), lambda at:
-            "no sample with 0 < α < C: b is any value that costs least" if at.svm.curved and not of.free(at).any()
-            else ""), levels.average,
-            "" if self.problem.intercept else NO_INTERCEPT, "LEVEL.5",
-        )  # fmt: skip
+            "Recovering b",
+            text,
+            Equation(
+                layout,
+                (*lines, somewhere),
+                lambda at: (
+                    "no sample with 0 < α < C: b is any value that costs least"
+                    if at.svm.has_curvature and not of.is_free(at).any()
+                    else ""
+                ),
+            ),
+            levels.average,
+            "" if self.problem.intercept else NO_INTERCEPT,
+            "LEVEL.5",
+        )
 
-    def kinds_of_samples(self, *cases: Line, text: str = "") -> Step:
+    def kinds_of_samples(self, *cases: EquationLine, text: str = "") -> Step:
         """Build the step about the position of a sample, given its α."""
         rows = self.rows[0]
         reach, level, alpha, upper = self.reach, self.level, rows.alpha, rows.upper
@@ -440,7 +530,7 @@ class Argument(Formulas):
             f"{count.capitalize()} kinds of samples",
             f"Complementary slackness leaves {count} cases{text or '.'} The library tells them apart by comparing the "
             "slack with its multiplier, not by a cut like 1e-5.",
-            Equation("aligned", cases), judge.split, general="DUAL.8",
+            Equation("aligned", cases), certifier.split, general="DUAL.8",
         )  # fmt: skip
 
     def linear_weights(self) -> Step:
@@ -449,10 +539,10 @@ class Argument(Formulas):
             f"w = Σ {self.coef.text()} φ(x_i) is a vector in the feature space of {self.problem.kernel}, not in the "
             "space of the samples; use decision_function(X), or Linear() as kernel"
         )
-        own = written(r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef)
+        own = operation(r"\sum_i%s x_i", "Σ %s x_i", "X.T @ (%s)", lambda at, beta: at.combination(beta), self.coef)
         matrix = letter(self.matrix, lambda at: at.combination(at.beta), "X.T @ beta", "Xᵀβ")
-        f = line(of.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + self.lifted,
-                 scale=lambda at: size_of(at.values), place="sample", left="f(x)",
+        f = line(of.F, "=", letter(r"w^{\top}x", lambda at: at.X @ at.w, "X @ w", "wᵀx_i") + self.offset,
+                 scale=lambda at: reference_size(at.values), place="sample", left="f(x)",
                  before=r",\quad ", joined=True)  # fmt: skip
         first = self.weights(right=own)
         chain = replace(first, sides=(*first.sides, matrix), relations=("=", "="))

@@ -6,10 +6,10 @@ from qpsvm.derivation.expressions import Equation, line
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step, value_of
-from qpsvm.derivation.steps.c_svm import margin, two_class
-from qpsvm.derivation.steps.shared import NEEDS_NONE, Argument
+from qpsvm.derivation.steps.c_svm import build_margin_step, build_two_class
+from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, letter, size_of, total
+from qpsvm.derivation.terms import HALF, letter, reference_size, total
 from qpsvm.machines import SquaredHinge
 
 #: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.
@@ -29,7 +29,7 @@ SYMBOLS = {"e": Meaning("e_i, the unit vector of sample i", "(n,)")}
 
 def argument(problem: SquaredHinge) -> Argument:
     """Build the terms of the machine."""
-    return two_class(
+    return build_two_class(
         problem, None, total(C * of.XI**2), priced=None, curve=CURVE,
         bend=total(of.ALPHA**2 / (4 * C)), bend_gap=total(C * (of.XI - CURVE) ** 2),
     )  # fmt: skip
@@ -41,12 +41,14 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
     beyond = soft.reach + CURVE
     return soft.steps(
         "SQHINGE",
-        first=margin(soft),
+        first=build_margin_step(soft),
         primal=soft.primal(
             "A wide margin is weighed against the squares of slack. A little slack costs next to nothing, and a sample "
             "far on the wrong side costs more than many near their margin."
         ),
-        lagrangian=soft.lagrangian_step(first=f"The margin rows get multipliers. ξ_i ≥ 0 needs none: {NEEDS_NONE}."),
+        lagrangian=soft.lagrangian_step(
+            first=f"The margin rows get multipliers. ξ_i ≥ 0 needs none: {NO_MULTIPLIER_NEEDED}."
+        ),
         xi=soft.stationarity_in_curved_xi(
             "The last bit of slack costs 2C_iξ_i, and the margin row pays α_i for it. So α is the slack in other "
             "units, and there is no slack without a multiplier.",
@@ -66,11 +68,14 @@ def steps(problem: SquaredHinge) -> tuple[Step, ...]:
             "A hard margin in a larger space",
             "D on the diagonal is a kernel of its own: every sample has one more feature, which no other sample has. "
             "With these any classes can be separated, and the hard margin there is this machine.",
-            Equation("below", (
-                r"\tilde\varphi(x_i)=\Bigl(\varphi(x_i),\ \tfrac{1}{\sqrt{2C_i}}\,e_i\Bigr)",
-                r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=\bigl(K+\operatorname{diag}\tfrac{1}{2C}\bigr)_{ij}",
-                value_of(HALF * BENT + (HALF * soft.pull**2 if soft.penalised else None), "=", of.QP_VALUE),
-                line(beyond, "≥", 1, scale=lambda at: size_of(beyond.value(at), at.terms)),
-            )),
+            Equation(
+                "below",
+                (
+                    r"\tilde\varphi(x_i)=\Bigl(\varphi(x_i),\ \tfrac{1}{\sqrt{2C_i}}\,e_i\Bigr)",
+                    r"\langle\tilde\varphi(x_i),\tilde\varphi(x_j)\rangle=\bigl(K+\operatorname{diag}\tfrac{1}{2C}\bigr)_{ij}",
+                    value_of(HALF * BENT + (HALF * soft.pull**2 if soft.penalised else None), "=", of.QP_VALUE),
+                    line(beyond, "≥", 1, scale=lambda at: reference_size(beyond.value(at), at.terms)),
+                ),
+            ),
         ),
-    )  # fmt: skip
+    )

@@ -13,13 +13,13 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
-from qpsvm.derivation.expressions import Equation, Line, display, line, subject
+from qpsvm.derivation.expressions import Equation, EquationLine, display, line, subject
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Rows, minimum, numbered, step
-from qpsvm.derivation.steps.c_svm import what_nu_bounds
-from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, enclosing
+from qpsvm.derivation.steps.argument import RowTerms, iter_minimum, number_steps, step
+from qpsvm.derivation.steps.c_svm import build_nu_step
+from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, build_unlabelled
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, dot, letter, term, total
@@ -28,14 +28,14 @@ from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.result.model import Model
 
 # In the dual's units f, w and ξ are half of what they are here, and the level is K(x_i, x_i)/2.
-XI = letter(r"\xi_i", of.part("xi", factor=2.0))
+XI = letter(r"\xi_i", of.get_part("xi", factor=2.0))
 MU = letter(r"\mu", "b")
 F = letter("f(x_i)", lambda at: 2.0 * (at.values - at.svm.level), "f(X)")
 PRODUCT = letter(r"\langle c,\varphi(x_i)\rangle", lambda at: at.values - at.b, "(phi(X) @ c)")
 DIAGONAL = letter("K(x_i,x_i)", lambda at: 2.0 * at.svm.level, "K.diagonal()")
 C2 = letter(r"\|c\|^2", "square_of_w", "norm(c)**2")
 SQUARE = letter("R^2", lambda at: at.square_of_w + 2.0 * at.b, "R**2")
-DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: distances(at), "norm(phi(X) - c, axis=1)")
+DISTANCE = letter(r"\|\varphi(x_i)-c\|", lambda at: measure_distances(at), "norm(phi(X) - c, axis=1)")
 FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at), "norm(phi(X) - c, axis=1)**2")
 OWN_LENGTH = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
@@ -59,8 +59,8 @@ SYMBOLS = {
 def argument(problem: SVDD) -> Argument:
     """Build the terms of the machine."""
     asked = line(PRODUCT + MU, "≥", HALF * (DIAGONAL - XI), scale="level")
-    rows = Rows(of.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, of.ETA, XI, of.C, other=asked)
-    return enclosing(
+    rows = RowTerms(of.ALPHA, XI, 2 * PRODUCT + 2 * MU, DIAGONAL, of.ETA, XI, of.C, other=asked)
+    return build_unlabelled(
         problem, rows, total(of.C * XI), linear=(total(of.ALPHA * DIAGONAL),), quadratic=FORM, others=r",\mu",
         reward=2 * MU, equality=(-(2 * MU), MASS, term(1)), added=2 * MU, half=None, twice=2.0, reach=F, level=0.0,
         w="c", b="μ", f_by_w=r"f(x)=R^2-\|\varphi(x)-c\|^2", lacking=OWN_LENGTH,
@@ -68,14 +68,14 @@ def argument(problem: SVDD) -> Argument:
     )  # fmt: skip
 
 
-def distances(at: At) -> FloatArray:
+def measure_distances(at: At) -> FloatArray:
     """Return ‖φ(x_i) − c‖, of a linear kernel by differences: (n,)."""
     if not at.is_linear:
         return np.asarray(np.sqrt(np.maximum(FAR.value(at), 0.0)))
-    return apart(at, at.w)
+    return compute_distances(at, at.w)
 
 
-def apart(at: At, centre: FloatArray) -> FloatArray:
+def compute_distances(at: At, centre: FloatArray) -> FloatArray:
     """Return ‖x_i − c‖: (n,)."""
     X = at.X if isinstance(at.X, np.ndarray) else at.X.toarray()
     return np.asarray(np.linalg.norm(X - centre, axis=1))
@@ -87,13 +87,13 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
     square = replace(ball, others=",R^2", rows=(replace(ball.rows[0], high=SQUARE, low=FAR),))
     kappa = letter(r"\kappa", lambda at: float(at.problem.space.gram.diagonal()[0]))
     diagonal = letter("", lambda at: at.problem.space.gram.diagonal(), "K.diagonal()")
-    lengths = total(of.ALPHA * diagonal).named("Σ α_i K(x_i, x_i)", "K(x,x)")
-    squared = as_qp()
-    moved = letter("", lambda at: at.problem.space.moved(at.w), "c + moved_by", "c, moved back")
+    lengths = total(of.ALPHA * diagonal).with_name("Σ α_i K(x_i, x_i)", "K(x,x)")
+    squared = build_qp_line()
+    moved = letter("", lambda at: at.problem.space.to_caller_weights(at.w), "c + moved_by", "c, moved back")
     back = letter("", lambda at: np.asarray(at.problem.space.samples.weights(at.alpha)), "(X + moved_by).T @ alpha",
                   "Σ α_i x_i")  # fmt: skip
     transposed = letter(r"X^{\top}\alpha", "w_of_alpha", "X.T @ alpha")
-    return numbered(
+    return number_steps(
         "SVDD",
         step(
             "Ball",
@@ -112,7 +112,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             "enclosing ball. C_i is sample i's share of all weights, over ν. They add up to 1/ν ≥ 1, so that −R² in "
             "place of R² would cost at least what it saves, as the last line says: R² ≥ 0 need not be asked for.",
             Equation("below", (
-                *minimum(r"c,R^2,\xi", SQUARE + ball.price),
+                *iter_minimum(r"c,R^2,\xi", SQUARE + ball.price),
                 *subject(line(FAR, "≤", SQUARE + XI, scale="level"), line(XI, "≥", 0, scale="level")),
                 line(total(of.C * (FAR + SQUARE)) - SQUARE, "≥", total(of.C * FAR),
                      scale=lambda at: float(at.C @ np.abs(FAR.value(at))) + abs(float(SQUARE.value(at)))),
@@ -125,9 +125,9 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             Equation("below", (
                 display(ball.objective, rf"\min_{{{ball.variables}}}\ "),
                 line(MU, "=", HALF * (SQUARE - C2), before=r",\qquad ", joined=True, measured=False),
-                squared, *subject(ball.rows[0].asked, line(XI, "≥", 0, scale="level")),
+                squared, *subject(ball.rows[0].constraint, line(XI, "≥", 0, scale="level")),
             )),
-            SVDD._record,
+            SVDD._build_specification,
         ),
         ball.lagrangian_step("α_i for the ball and η_i for ξ_i ≥ 0"),
         ball.stationarity_in(),
@@ -156,7 +156,7 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
         ),
         ball.kinds_of_samples(),
         ball.strong_duality(),
-        what_nu_bounds(ball, F, 0, term(1), WHAT_NU_BOUNDS),
+        build_nu_step(ball, F, 0, term(1), WHAT_NU_BOUNDS),
         step(
             "Centre of a linear kernel",
             "Where φ(x) = x, the centre is a point among the samples. Distances from it are evaluated by differences, "
@@ -164,11 +164,11 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
             Equation("below", (
                 line(letter("c", "w"), "=", of.combination(of.ALPHA), "=", transposed, scale="size_of_products",
                      place="entry"),
-                line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", lambda at: apart(at, at.w_of_alpha) ** 2,
+                line(F, "=", RADIUS**2 - letter(r"\|x-c\|^2", lambda at: compute_distances(at, at.w_of_alpha) ** 2,
                      "norm(X - c, axis=1)**2", "‖x_i − c(α)‖²"), scale="level", left="f(x)", place="sample",
                      before=r",\quad ", joined=True),
             )),
-            Model._inside, "" if linear else
+            Model._evaluate_ball, "" if linear else
             f"c = Σ α_i φ(x_i) is a point in the feature space of {problem.kernel}, not among the samples; use "
             "decision_function(X), or Linear() as kernel",
         ),
@@ -193,13 +193,13 @@ def steps(problem: SVDD) -> tuple[Step, ...]:
                 line(lengths, "=", kappa, after=r"\quad\Longrightarrow\quad \min_\alpha\ \alpha^{\top}Q\alpha-\kappa,"
                      r"\qquad f=\frac{2}{\nu S}\,f_{\text{one-class}}"),
             )),
-            absent=one_length_missing(problem),
+            absent=explain_varying_length(problem),
         ),
         *ball.sensitivity(),
     )  # fmt: skip
 
 
-def one_length_missing(problem: SVDD) -> str:
+def explain_varying_length(problem: SVDD) -> str:
     """Explain why (SVDD.20) implies nothing for this problem, or return ""."""
     try:
         check_constant_diagonal(problem)
@@ -208,7 +208,7 @@ def one_length_missing(problem: SVDD) -> str:
     return ""
 
 
-def as_qp() -> Line:
+def build_qp_line() -> EquationLine:
     """Build the line ‖c‖² + 2μ = R², of a linear kernel in the caller's coordinates, as in (SVDD.2)."""
 
     def norm(at: At) -> float:

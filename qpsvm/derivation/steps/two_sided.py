@@ -6,33 +6,33 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import as_floats
+from qpsvm.base.arrays.rationals import as_floats
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.derivation.expressions import Line, Subset, line
+from qpsvm.derivation.expressions import EquationLine, Subset, line
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.steps.argument import Rows, case
+from qpsvm.derivation.steps.argument import RowTerms, case
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, Term, dot, indexed, letter, size
+from qpsvm.derivation.terms import HALF, Term, dot, letter, magnitude, reindex
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.parameters import active_penalties
+from qpsvm.machines.problem.parameters import compute_active_penalties
 
 #: What the Lagrangian of a regression has, and how slacks and η leave it.
 MULTIPLIERS, ETA = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks", "what ξ gave"
-ABOVE = letter(r"\alpha^+_i", of.part("alpha", 0))
-BELOW = letter(r"\alpha^-_i", of.part("alpha", 1))
-XI = letter(r"\xi_i", of.part("xi", 0))
-XI_STAR = letter(r"\xi^*_i", of.part("xi", 1))
-ETAS = (letter(r"\eta_i", of.part("eta", 0)), letter(r"\eta^*_i", of.part("eta", 1)))
+ABOVE = letter(r"\alpha^+_i", of.get_part("alpha", 0))
+BELOW = letter(r"\alpha^-_i", of.get_part("alpha", 1))
+XI = letter(r"\xi_i", of.get_part("xi", 0))
+XI_STAR = letter(r"\xi^*_i", of.get_part("xi", 1))
+ETAS = (letter(r"\eta_i", of.get_part("eta", 0)), letter(r"\eta^*_i", of.get_part("eta", 1)))
 BETA = letter(r"\beta_i")
-C = letter("C_i", lambda at: prices(at))
-SIGMA_C = letter(r"\Sigma_C", lambda at: float(prices(at).sum()), "sum(C)")
+C = letter("C_i", lambda at: active_prices(at))
+SIGMA_C = letter(r"\Sigma_C", lambda at: float(active_prices(at).sum()), "sum(C)")
 EPSILON = letter(
     r"\varepsilon", lambda at: at.multipliers.get("epsilon", getattr(at.problem, "epsilon", 0.0))
 )  # fmt: skip
 #: |t_i − f(x_i)|, for each sample, and for each row.
-MISSED = size(of.T - of.F)
+MISSED = magnitude(of.T - of.F)
 EACH = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "tile(abs(t - f(X)), 2)")
 EITHER = letter(r"\alpha^\pm_i", python="alpha")
 
@@ -47,9 +47,9 @@ SYMBOLS = {
 }
 
 
-def prices(at: At) -> FloatArray:
+def active_prices(at: At) -> FloatArray:
     """Return C_i of the active samples: (n,)."""
-    return as_floats(active_penalties(at.problem.C, at.problem.samples))
+    return as_floats(compute_active_penalties(at.problem.C, at.problem.samples))
 
 
 def argument(
@@ -60,9 +60,9 @@ def argument(
     rows = []
     for half, (alpha, slack, ahead) in enumerate(((ABOVE, XI, of.T - of.F), (BELOW, XI_STAR, of.F - of.T))):
         bounds: dict[str, Any] = {"eta": ETAS[half], "priced": slack, "upper": uppers[half]} if priced else {}
-        rows.append(Rows(alpha, slack, width, ahead, half=half, **bounds))
+        rows.append(RowTerms(alpha, slack, width, ahead, half=half, **bounds))
     mass = dot(1, ABOVE + BELOW)
-    terms = (dot(indexed(of.T), BETA), -(width * mass)) if width and linear else (dot(of.T, BETA),)
+    terms = (dot(reindex(of.T), BETA), -(width * mass)) if width and linear else (dot(of.T, BETA),)
     return Argument(
         problem, tuple(rows), price, linear=terms, coef=BETA, pairs=r"\beta_i\beta_j", pull=dot(1, BETA),
         quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), reach=of.F,
@@ -76,7 +76,7 @@ NEITHER = Subset("(kind_above == 0) & (kind_below == 0)", lambda at: np.logical_
 
 #: Where a sample is that is inside of a tube, on its edge, or beyond it.
 UPPER = letter("C_i", "C", "tile(C, 2)")
-INSIDE: Line = case(
+INSIDE: EquationLine = case(
     NEITHER, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
 )  # fmt: skip
 KINDS = (

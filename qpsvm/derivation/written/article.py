@@ -54,7 +54,7 @@ BEAMER = r"""\documentclass[aspectratio=169]{beamer}
 """
 
 
-def latex(derivation: ShownDerivation, beamer: bool, standalone: bool) -> str:
+def render_latex(derivation: ShownDerivation, beamer: bool, standalone: bool) -> str:
     """Render the derivation as a section or as frames; `standalone` as a document."""
     parts = _frames(derivation) if beamer else _section(derivation)
     body = "\n".join(["% needs \\usepackage{amsmath,amssymb,graphicx}", FITTED, *parts])
@@ -62,29 +62,29 @@ def latex(derivation: ShownDerivation, beamer: bool, standalone: bool) -> str:
 
 
 def _section(derivation: ShownDerivation) -> Iterator[str]:
-    yield rf"\section*{{\raggedright {words(derivation.title)}}}"
-    yield words(f"{derivation.headline}.")
+    yield rf"\section*{{\raggedright {text_to_latex(derivation.title)}}}"
+    yield text_to_latex(f"{derivation.headline}.")
     for step in derivation.steps:
-        yield rf"\paragraph{{{words(step.title)}.}}"
+        yield rf"\paragraph{{{text_to_latex(step.title)}.}}"
         if step.absent:
-            yield words(f"({step.tag}) {step.reason}.")
+            yield text_to_latex(f"({step.tag}) {step.reason}.")
             continue
-        yield words(" ".join(filter(None, [step.text, step.by_construction])))
+        yield text_to_latex(" ".join(filter(None, [step.text, step.by_construction])))
         yield from _equation(step)
         yield from _numbers(step)
 
 
 def _frames(derivation: ShownDerivation) -> Iterator[str]:
     yield r"\begin{frame}"
-    yield rf"\frametitle{{{words(derivation.title)}}}"
-    yield rf"{words(derivation.headline)}."
+    yield rf"\frametitle{{{text_to_latex(derivation.title)}}}"
+    yield rf"{text_to_latex(derivation.headline)}."
     yield r"\end{frame}"
     for step in derivation.steps:
         if step.absent:
             continue
         yield r"\begin{frame}"
-        yield rf"\frametitle{{{words(step.title)}}}"
-        yield rf"{{\small {words(step.text)}\par}}"
+        yield rf"\frametitle{{{text_to_latex(step.title)}}}"
+        yield rf"{{\small {text_to_latex(step.text)}\par}}"
         yield from _equation(step)
         yield r"{\small"
         yield from _numbers(step)
@@ -103,14 +103,14 @@ def _numbers(step: ShownStep) -> Iterator[str]:
     """Yield both sides as numbers, and the residual."""
     if step.sides_text:
         sides = re.sub(r"e([-+])0*(\d+)", lambda e: rf"\cdot10^{{{e[1].strip('+')}{e[2]}}}", step.sides_text)
-        yield rf"\({_formula(sides)}\) \quad {words(step.of)}; {words(step.residual_text)}."
+        yield rf"\({_format_formula(sides)}\) \quad {text_to_latex(step.of)}; {text_to_latex(step.residual_text)}."
     elif step.reason:
-        yield words(f"{step.reason}.")
+        yield text_to_latex(f"{step.reason}.")
     if step.proven_of:
-        yield words(step.proven_sentence)
+        yield text_to_latex(step.proven_sentence)
 
 
-def words(text: str) -> str:
+def text_to_latex(text: str) -> str:
     """Convert a sentence to LaTeX, with mathematical letters set as such."""
     found, place = "", 0
     for formula in FORMULA.finditer(text):
@@ -119,13 +119,13 @@ def words(text: str) -> str:
         while kept.count(")") > kept.count("(") and kept.endswith(")"):  # of the sentence
             kept = kept[:-1]
         named = re.match(r"([^\W\d_²])-([A-Za-z]{2,}\S*)$", kept)  # ν-SVM
-        math = rf"\({_formula(named[1])}\)-{_escaped(named[2])}" if named else rf"\({_formula(kept)}\)"
-        found += _escaped(text[place : formula.start()]) + math + _escaped(whole[len(kept) :])
+        math = rf"\({_format_formula(named[1])}\)-{_escape(named[2])}" if named else rf"\({_format_formula(kept)}\)"
+        found += _escape(text[place : formula.start()]) + math + _escape(whole[len(kept) :])
         place = formula.end()
-    return found + _escaped(text[place:])
+    return found + _escape(text[place:])
 
 
-def _formula(text: str) -> str:
+def _format_formula(text: str) -> str:
     text = re.sub(r"(?<=\w)\*", "^*", text)
     text = re.sub(r"_([ijy]_[ik])(?![A-Za-z0-9])", r"_{\1}", text)
     text = re.sub(r"_([A-Za-z0-9]{2,}|\([^()]*\))", r"_{\1}", text)
@@ -133,14 +133,14 @@ def _formula(text: str) -> str:
     text = "".join(apart if (apart := unicodedata.normalize("NFD", sign))[-1] in MARKS else sign for sign in text)
     for mark, name in MARKS.items():
         text = re.sub(rf"(\w){mark}", rf"\\{name}{{\1}}", text)
-    return "".join(map(_sign, text))
+    return "".join(map(_format_sign, text))
 
 
-def _sign(sign: str) -> str:
+def _format_sign(sign: str) -> str:
     """Format a sign within mathematics."""
     found = UNICODE.get(sign) or (rf"\{sign}" if sign in "%#&$" else sign)
     return f"{found} " if sign in UNICODE and found[0] == "\\" else found if found.isascii() else UNKNOWN
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return "".join(RESERVED.get(sign, sign if ord(sign) < LATIN else UNKNOWN) for sign in text)

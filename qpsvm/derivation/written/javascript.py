@@ -10,7 +10,7 @@ import ast
 import json
 from collections.abc import Mapping, Sequence
 
-from qpsvm.derivation.expressions import Equation, Line, unbracketed
+from qpsvm.derivation.expressions import Equation, EquationLine, strip_brackets
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.terms import TEXT, Term
 
@@ -24,7 +24,7 @@ FUNCTIONS = frozenset({
     "sum", "abs", "norm", "mean", "maximum", "minimum", "max", "min", "tile", "sqrt", "diagonal",
 })  # fmt: skip
 #: Functions of samples, which a point has.
-OF_SAMPLES = {"f": "f", "phi": "phi", "K": "gram"}
+SAMPLE_FUNCTIONS = {"f": "f", "phi": "phi", "K": "gram"}
 #: Letters of a page's point.
 LETTERS = frozenset({
     "alpha", "alpha_above", "alpha_below", "y", "t", "C", "a", "s", "p", "xi", "xi_star", "zeta", "eta", "eta_star",
@@ -80,14 +80,14 @@ class _Writer(ast.NodeVisitor):
             given, name = [str(self.visit(node.func.value)), *given], f"o.{node.func.attr}"
         elif isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS:
             name = f"o.{node.func.id}"
-        elif isinstance(node.func, ast.Name) and node.func.id in OF_SAMPLES:
-            name = f"p.{OF_SAMPLES[node.func.id]}"
+        elif isinstance(node.func, ast.Name) and node.func.id in SAMPLE_FUNCTIONS:
+            name = f"p.{SAMPLE_FUNCTIONS[node.func.id]}"
         else:
             raise NotOnAPage(ast.unparse(node.func))
         return f"{name}({', '.join(given)})"
 
 
-def written(code: str) -> str:
+def to_javascript(code: str) -> str:
     """Convert an expression to JavaScript.
 
     Parameters
@@ -107,75 +107,78 @@ def written(code: str) -> str:
 
     Examples
     --------
-    >>> from qpsvm.derivation.written.javascript import written
-    >>> written("sum(alpha) - 0.5 * alpha @ Q @ alpha")
+    >>> from qpsvm.derivation.written.javascript import to_javascript
+    >>> to_javascript("sum(alpha) - 0.5 * alpha @ Q @ alpha")
     'o.sub(o.sum(p.alpha), o.matmul(o.matmul(o.mul(0.5, p.alpha), p.Q), p.alpha))'
     """
     return str(_Writer().visit(ast.parse(code, mode="eval")))
 
 
-def lines_of(step: Step) -> list[Line]:
+def select_lines(step: Step) -> list[EquationLine]:
     """Select the lines of a step that a page can evaluate."""
     if not isinstance(step.measure, Equation) or step.absent:
         return []
     found = []
     for each in step.measure.lines:
-        if isinstance(each, Line) and each.measured:
+        if isinstance(each, EquationLine) and each.measured:
             try:
-                line(each)
+                build_line(each)
             except NotOnAPage:
                 continue
             found.append(each)
     return found
 
 
-def summands(side: Term, sign: int = 1) -> list[tuple[int, Term]]:
+def split_summands(side: Term, sign: int = 1) -> list[tuple[int, Term]]:
     """Split a side into its summands, each with its sign."""
     inside = getattr(side.function, "__self__", None)
     if isinstance(inside, Term) and inside.latex() == side.latex():  # only its name in sentences is another
-        return summands(inside, sign)
+        return split_summands(inside, sign)
     text = side.written[TEXT]
     if text in ("%s + %s", "%s − %s"):
         first, second = side.parts
-        return summands(first, sign) + summands(second, -sign if "−" in text else sign)
+        return split_summands(first, sign) + split_summands(second, -sign if "−" in text else sign)
     if side.negative:
-        return summands(side.parts[0], -sign)
+        return split_summands(side.parts[0], -sign)
     return [(sign, side)]
 
 
-def each_sample(code: str) -> str:
+def build_sample_function(code: str) -> str:
     """Return the summand per sample of a sum over the samples; else "null"."""
     tree = ast.parse(code, mode="eval").body
     factor, inside = "", tree
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Mult):
         factor, inside = f"{ast.unparse(tree.left)} * ", tree.right
     if isinstance(inside, ast.Call) and ast.unparse(inside.func) == "sum" and len(inside.args) == 1:
-        return function(f"{factor}({ast.unparse(inside.args[0])})")
+        return build_function(f"{factor}({ast.unparse(inside.args[0])})")
     return "null"
 
 
-def function(code: str) -> str:
+def build_function(code: str) -> str:
     """Build an expression as a function of the point and the operations."""
-    return f"(p, o) => {written(code)}"
+    return f"(p, o) => {to_javascript(code)}"
 
 
-def line(each: Line) -> str:
+def build_line(each: EquationLine) -> str:
     """Build a line: the terms of its sides with signs, its relations, and those of its premise, if there is one."""
     sides = []
     for side in each.sides:
-        terms = [(sign, unbracketed(part.python())) for sign, part in summands(side)]
+        terms = [(sign, strip_brackets(part.python())) for sign, part in split_summands(side)]
         if not all(code for _, code in terms):
             raise NotOnAPage(side.text())
-        sides.append(", ".join(
-            f"{{ sign: {sign}, value: {function(code)}, each: {each_sample(code)} }}" for sign, code in terms
-        ))  # fmt: skip
-    premise = "" if each.premise is None else f", premise: {line(each.premise)}"
+        sides.append(
+            ", ".join(
+                f"{{ sign: {sign}, value: {build_function(code)}, each: {build_sample_function(code)} }}"
+                for sign, code in terms
+            )
+        )
+    premise = "" if each.premise is None else f", premise: {build_line(each.premise)}"
     return (
         f"{{ sides: [{', '.join(f'[{side}]' for side in sides)}], relations: {json.dumps(each.relations)}{premise} }}"
     )
 
 
-def module(steps: Mapping[str, Sequence[Step]]) -> str:
+def build_module(steps: Mapping[str, Sequence[Step]]) -> str:
     """Build a module that exports the equations of machines: for each name and tag its lines.
 
     Parameters
@@ -192,7 +195,7 @@ def module(steps: Mapping[str, Sequence[Step]]) -> str:
     for machine, derivation in steps.items():
         rows.append(f"  {json.dumps(machine)}: {{")
         for step in derivation:
-            said = ",\n      ".join(map(line, lines_of(step)))
+            said = ",\n      ".join(map(build_line, select_lines(step)))
             if said:
                 rows.append(f"    {json.dumps(step.tag)}: [\n      {said}],")
         rows.append("  },")

@@ -14,7 +14,7 @@ from importlib.resources import files
 from types import ModuleType
 from typing import Any
 
-from qpsvm.base.errors import MissingExtraError, install
+from qpsvm.base.errors import MissingExtraError, describe_install
 from qpsvm.derivation.display import HOLDS, Code, Picture, ShownDerivation, ShownStep
 
 #: What lights up with a symbol that is pointed at, or has the focus: itself everywhere, its row, and its samples.
@@ -28,75 +28,83 @@ INDEX = re.compile(r"(?<=\w)_(max|[ijy]_[ik]|[a-zA-Z0-9]{1,2})(?![a-zA-Z0-9_])")
 
 
 @cache
-def template(name: str) -> str:
+def read_template(name: str) -> str:
     """Read a template, or a style."""
     return files("qpsvm.derivation.written").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def code_colours(style: str) -> str:
+def build_code_style(style: str) -> str:
     """Build the colours of code, as CSS."""
     defined: str = _extra("pygments.formatters").HtmlFormatter(style=style).get_style_defs(f".{SCOPE} .code")
     return defined
 
 
-def fragment(derivation: ShownDerivation, dark: bool = False) -> str:
+def render_fragment(derivation: ShownDerivation, dark: bool = False) -> str:
     """Render the page as one HTML element with its style, for a notebook; with `dark` also for a dark theme.
 
     Raises MissingExtraError.
     """
     templates = _extra("jinja2").Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    style = "".join(map(template, ("page.css", *["dark.css"] * dark)))
-    colours = code_colours("default") if not dark else (
-        f"@media not all and (prefers-color-scheme: dark) {{ {code_colours('default')} }}\n"
-        f"@media (prefers-color-scheme: dark) {{ {code_colours('github-dark')} }}"
+    style = "".join(map(read_template, ("page.css", *["dark.css"] * dark)))
+    colours = build_code_style("default") if not dark else (
+        f"@media not all and (prefers-color-scheme: dark) {{ {build_code_style('default')} }}\n"
+        f"@media (prefers-color-scheme: dark) {{ {build_code_style('github-dark')} }}"
     )  # fmt: skip
     names = frozenset(symbol.name for symbol in derivation.key)
     lit = "".join(LIT.replace("NAME", name) for name in sorted(names))
-    key = [{"name": each.name, "equation": named(mathml(each.latex), names), "meaning": indexed(each.meaning),
-            "shape": each.shape, "number": each.number} for each in derivation.key]  # fmt: skip
-    content: str = templates.from_string(template("steps.html")).render(
+    key = [
+        {
+            "name": each.name,
+            "equation": tag_symbols(mathml(each.latex), names),
+            "meaning": mark_indices(each.meaning),
+            "shape": each.shape,
+            "number": each.number,
+        }
+        for each in derivation.key
+    ]
+    content: str = templates.from_string(read_template("steps.html")).render(
         scope=SCOPE, style=f"{colours}\n" + (style + lit).replace("SCOPE", SCOPE), key=key, title=derivation.title,
         headline=derivation.headline, trusted=derivation.trusted, proven=derivation.proven,
-        drawing=drawn(derivation.picture), steps=[_cells(step, names) for step in derivation.steps],
+        drawing=draw_picture(derivation.picture), steps=[_build_context(step, names) for step in derivation.steps],
     )  # fmt: skip
     return content
 
 
 def document(derivation: ShownDerivation) -> str:
-    """Render the page as a file; errors as `fragment`."""
+    """Render the page as a file; errors as `render_fragment`."""
     title = html.escape(f"Derivation: {derivation.title}")
-    return template("document.html").format(title=title, body=fragment(derivation, dark=True))
+    return read_template("document.html").format(title=title, body=render_fragment(derivation, dark=True))
 
 
-def preformatted(text: str) -> str:
+def wrap_preformatted(text: str) -> str:
     """Wrap plain text for a notebook."""
     return f"<pre>{html.escape(text)}</pre>"
 
 
-def _cells(step: ShownStep, names: frozenset[str] = frozenset()) -> dict[str, Any]:
+def _build_context(step: ShownStep, names: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Build the values that the template shows of a step."""
     state = "" if step.residual is None else "holds" if step.residual <= HOLDS else "fails"
     return {
         "tag": step.tag, "title": step.title,
-        "text": indexed(" ".join(filter(None, [step.text, step.by_construction]))),
-        "absent": step.absent, "equation": named(mathml(step.latex), names), "code": _code(step.code),
-        "library": None if step.library is None else _code(step.library),
-        "residual": step.residual_text, "reason": indexed(step.reason), "state": state,
-        "sides": step.sides_text, "of": indexed(step.of),
-        "proven": step.proven_text, "proven_of": indexed(step.proven_sentence),
+        "text": mark_indices(" ".join(filter(None, [step.text, step.by_construction]))),
+        "absent": step.absent, "equation": tag_symbols(mathml(step.latex), names), "code": _build_code(step.code),
+        "library": None if step.library is None else _build_code(step.library),
+        "residual": step.residual_text, "reason": mark_indices(step.reason), "state": state,
+        "sides": step.sides_text, "of": mark_indices(step.of),
+        "proven": step.proven_text, "proven_of": mark_indices(step.proven_sentence),
     }  # fmt: skip
 
 
-def indexed(text: str) -> str:
+def mark_indices(text: str) -> str:
     """Convert plain text to HTML, with indices as subscripts, such as that of α_i."""
     return INDEX.sub(r"<sub>\1</sub>", html.escape(text))
 
 
-def _code(code: Code) -> dict[str, str]:
+def _build_code(code: Code) -> dict[str, str]:
     """Return the location of a function, its excerpt, and the full source if that is longer."""
     shown = code.excerpt or code
-    whole = _coloured(code.text, code.lines) if code.excerpt else ""
-    return {"where": code.where, "excerpt": _coloured(shown.text, shown.lines), "whole": whole}
+    whole = _highlight(code.text, code.lines) if code.excerpt else ""
+    return {"where": code.where, "excerpt": _highlight(shown.text, shown.lines), "whole": whole}
 
 
 @cache
@@ -110,7 +118,7 @@ def mathml(latex: str) -> str:
 LETTER = re.compile(r"<mi>([^<]+)</mi>")
 
 
-def named(equation: str, names: frozenset[str]) -> str:
+def tag_symbols(equation: str, names: frozenset[str]) -> str:
     """Tag the symbols of the key in MathML with their names, so that all occurrences light up together."""
     return LETTER.sub(
         lambda found: f'<mi data-s="{html.unescape(found[1])}">{found[1]}</mi>'
@@ -122,7 +130,7 @@ def named(equation: str, names: frozenset[str]) -> str:
 WIDTH, HEIGHT, ROOM = 320, 230, 18
 
 
-def drawn(picture: Picture | None) -> str:
+def draw_picture(picture: Picture | None) -> str:
     """Draw the samples as SVG: filled above, open below, with the amounts of each symbol on hovering."""
     if picture is None:
         return ""
@@ -138,7 +146,9 @@ def drawn(picture: Picture | None) -> str:
         ends = [(*at(one), *at(other)) for one, other in pieces]
         drawn_through = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends)
         lines += f'<path class="{"" if level else "zero"}" d="{drawn_through}"/>'
-    for point, side, said, has in zip(picture.points, picture.side, picture.said, picture.has, strict=True):
+    for point, side, said, has in zip(
+        picture.points, picture.side, picture.captions, picture.symbol_names, strict=True
+    ):
         x, y = at(point)
         points += f'<circle class="{"up" if side else ""}" data-has="{" ".join(has)}" cx="{x:.1f}" cy="{y:.1f}" r="4">'
         points += f"<title>{html.escape(said)}</title></circle>"
@@ -156,7 +166,7 @@ def require_extra() -> None:
 
 
 @cache
-def _coloured(code: str, lines: tuple[int, ...]) -> str:
+def _highlight(code: str, lines: tuple[int, ...]) -> str:
     """Highlight Python code, with some lines marked."""
     formatter = _extra("pygments.formatters").HtmlFormatter(cssclass="code", hl_lines=[line + 1 for line in lines])
     coloured: str = _extra("pygments").highlight(code, _extra("pygments.lexers").PythonLexer(), formatter)
@@ -171,5 +181,5 @@ def _extra(name: str) -> ModuleType:
         package = name.split(".")[0]
         raise MissingExtraError(
             f"the page of a derivation needs the package {package!r}, which is not installed (print(derivation) works "
-            f"without); run: {install('teach')}"
+            f"without); run: {describe_install('teach')}"
         ) from None

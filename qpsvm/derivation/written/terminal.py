@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 
 from qpsvm.derivation.display import ShownDerivation, ShownStep
-from qpsvm.derivation.latex import STICKY, lines_of
+from qpsvm.derivation.latex import STICKY, latex_to_lines
 
 #: Columns of a line, and of what is proven at its end.
 WIDTH, PROVEN = 80, 17
@@ -27,7 +27,7 @@ def describe(derivation: ShownDerivation, verbose: bool = False) -> str:
 
 def describe_step(step: ShownStep, verbose: bool = True) -> str:
     """Describe one step in a few lines."""
-    return "\n".join(_lines(step, verbose))
+    return "\n".join(_iter_lines(step, verbose))
 
 
 def describe_with_code(step: ShownStep) -> str:
@@ -35,26 +35,26 @@ def describe_with_code(step: ShownStep) -> str:
     return describe_step(step) + ("" if step.absent else f"\n\n{textwrap.indent(step.code.text, INDENT)}")
 
 
-def _lines(step: ShownStep, verbose: bool) -> Iterator[str]:
+def _iter_lines(step: ShownStep, verbose: bool) -> Iterator[str]:
     title, residual = f"({step.tag})  {step.title}", step.residual_text
-    shown = _wrapped if verbose else _cut
+    shown = _wrap if verbose else _truncate
     if step.absent:
-        yield from [title, *_wrapped(f"[{step.reason}]", DEEPER)]
+        yield from [title, *_wrap(f"[{step.reason}]", DEEPER)]
         return
     residual += f"{step.proven_text:>{PROVEN + 2}}" if step.proven_text and residual else ""
     yield f"{title}{residual:>{max(WIDTH - len(title), len(residual) + 2)}}".rstrip()
-    for line in _short(lines_of(step.latex)):
-        yield from _wrapped(line, INDENT)
+    for line in _join_short_lines(latex_to_lines(step.latex)):
+        yield from _wrap(line, INDENT)
     if verbose:
-        yield from _wrapped(" ".join(filter(None, [step.text, step.by_construction])), DEEPER)
+        yield from _wrap(" ".join(filter(None, [step.text, step.by_construction])), DEEPER)
     yield from shown(f"{step.sides_text}   {step.of}" if step.sides_text else "", DEEPER)
-    yield from _wrapped(f"[{step.reason}]" if step.reason else "", DEEPER)
+    yield from _wrap(f"[{step.reason}]" if step.reason else "", DEEPER)
     if verbose:
-        yield from _wrapped(step.proven_sentence, DEEPER)
+        yield from _wrap(step.proven_sentence, DEEPER)
         yield f"{INDENT}code: {(step.library or step.code).where}"
 
 
-def _short(lines: list[str]) -> Iterator[str]:
+def _join_short_lines(lines: list[str]) -> Iterator[str]:
     """Yield lines, joining two that belong together if they fit."""
     lines = lines[::-1]
     while lines:
@@ -64,13 +64,13 @@ def _short(lines: list[str]) -> Iterator[str]:
         yield line
 
 
-def _cut(text: str, indent: str) -> list[str]:
+def _truncate(text: str, indent: str) -> list[str]:
     """Truncate a text to one line."""
     whole = f"{indent}{text}" if text else ""
     return [whole if len(whole) <= WIDTH else f"{whole[: WIDTH - 2].rstrip()} …"] if text else []
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
+def _wrap(text: str, indent: str) -> list[str]:
     further = indent + "  "
     lines = textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent=further, break_on_hyphens=False)
     return [line.replace(STICKY, " ") for line in lines]

@@ -31,13 +31,13 @@ log = logging.getLogger("qpsvm.patch")
 #: After these scikit-learn's class is asked, which may take what ours refused, or refuses it in its own words. A proof
 #: that there is no answer (`NotSeparableError`) is not among them, and where none was found (`MarginNotFoundError`) no
 #: other is asked either: LIBSVM would look for one without end.
-HANDED_ON = (
+FALLBACK_ERRORS = (
     errors.UnsupportedError, errors.ParameterError, errors.UnknownOptionError, errors.DataError,
     errors.IndefiniteKernelError, errors.TooLargeError, errors.SolverError,
 )  # fmt: skip
 
 
-class StandsFor(type):
+class StandInMeta(type):
     """Metaclass of a class that replaces another: its instances include those of the original class."""
 
     def __instancecheck__(cls, thing: object) -> bool:
@@ -45,7 +45,7 @@ class StandsFor(type):
         return super().__instancecheck__(thing) or (original is not None and isinstance(thing, original))
 
 
-def either(method: Callable[..., Any]) -> Callable[..., Any]:
+def delegate_to_fallback(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a method to call that of scikit-learn's estimator if that was fitted."""
 
     @wraps(method)
@@ -58,13 +58,13 @@ def either(method: Callable[..., Any]) -> Callable[..., Any]:
     return answered
 
 
-def defaults_of(kind: type) -> dict[str, Any]:
+def read_defaults(kind: type) -> dict[str, Any]:
     """Read the parameters of an estimator's constructor, with their defaults."""
     parameters = inspect.signature(kind.__init__).parameters.values()  # type: ignore[misc]
     return {each.name: each.default for each in parameters if each.default is not each.empty}
 
 
-class StandIn(metaclass=StandsFor):
+class StandIn(metaclass=StandInMeta):
     """Base of the replacements: a fit with a fallback, and the methods of what was fitted instead."""
 
     #: The class of scikit-learn in whose place this one stands.
@@ -81,8 +81,8 @@ class StandIn(metaclass=StandsFor):
         refusal = None
         try:
             super().fit(X, y, sample_weight)  # type: ignore[misc]
-        except HANDED_ON as error:
-            if self._asks_for_ours() or isinstance(error, errors.MarginNotFoundError):
+        except FALLBACK_ERRORS as error:
+            if self._needs_qpsvm() or isinstance(error, errors.MarginNotFoundError):
                 raise
             refusal = error
         finally:
@@ -91,36 +91,36 @@ class StandIn(metaclass=StandsFor):
             self.fallback_ = None
             log.info("%s is fitted by qpsvm: certified gap %.1e", type(self).__name__, vars(self)["gap_"])
             return self
-        return self._fit_theirs(refusal, X, y, sample_weight)
+        return self._fit_fallback(refusal, X, y, sample_weight)
 
-    def _fit_theirs(self, refusal: errors.QPSVMError, X: Any, y: Any, sample_weight: Any) -> Self:
+    def _fit_fallback(self, refusal: errors.QPSVMError, X: Any, y: Any, sample_weight: Any) -> Self:
         """Fit scikit-learn's own class, and forget what this object has learnt."""
         why = " ".join(str(refusal).split())
         log.warning("%s falls back to scikit-learn's own: %s", type(self).__name__, why)
         for name in self._learnt:
             del vars(self)[name]
-        fallback = self._of_theirs()
+        fallback = self._build_fallback()
         fallback.fit(X, y, sample_weight=sample_weight)
         self.fallback_, self._learnt = fallback, {"fallback_"}
         return self
 
-    def _asks_for_ours(self) -> bool:
+    def _needs_qpsvm(self) -> bool:
         """Tell whether a parameter is given that scikit-learn's class does not have: it could not stand in."""
-        only = defaults_of(self._ours()).keys() - defaults_of(self.original).keys()
+        only = read_defaults(self._find_stand_in()).keys() - read_defaults(self.original).keys()
         given = any(not self._is_default(name) for name in only)
         return given or isinstance(getattr(self, "kernel", None), Kernel)
 
-    def _of_theirs(self) -> Any:
+    def _build_fallback(self) -> Any:
         """Build scikit-learn's estimator with the given parameters, and its own defaults for the others."""
-        given = [name for name in defaults_of(self.original) if not self._is_default(name)]
+        given = [name for name in read_defaults(self.original) if not self._is_default(name)]
         return self.original(**{name: getattr(self, name) for name in given})
 
     def _is_default(self, name: str) -> bool:
-        value, default = getattr(self, name), defaults_of(self._ours())[name]
+        value, default = getattr(self, name), read_defaults(self._find_stand_in())[name]
         return value is default or (isinstance(value, type(default)) and bool(value == default))
 
     @classmethod
-    def _ours(cls) -> type:
+    def _find_stand_in(cls) -> type:
         """Find the class here that a user's class derives from, or that class itself."""
         return next(kind for kind in cls.__mro__ if "original" in vars(kind))
 
@@ -132,7 +132,7 @@ class StandIn(metaclass=StandsFor):
         return getattr(other, name)
 
 
-def _offered(self: Any) -> bool:
+def _has_probabilities(self: Any) -> bool:
     """Tell whether there are probabilities; those of scikit-learn only."""
     if self.probability in (False, "deprecated"):
         raise AttributeError("predict_proba is not available when probability=False")
@@ -152,17 +152,17 @@ class ProbableStandIn(StandIn):
             )
         super()._check_parameters()  # type: ignore[misc]
 
-    @available_if(_offered)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Predict the probabilities of the classes, by scikit-learn's own class: (m, k)."""
-        return self._fitted_theirs().predict_proba(X)
+        return self._get_fallback().predict_proba(X)
 
-    @available_if(_offered)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Any:
         """Predict the logarithms of the probabilities of the classes, by scikit-learn's own class: (m, k)."""
-        return self._fitted_theirs().predict_log_proba(X)
+        return self._get_fallback().predict_log_proba(X)
 
-    def _fitted_theirs(self) -> Any:
+    def _get_fallback(self) -> Any:
         check_is_fitted(self)
         if self.fallback_ is None:
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
@@ -170,34 +170,36 @@ class ProbableStandIn(StandIn):
 
 
 #: Scikit-learn is about to drop the parameter, and says so where it is given at all.
-NO_PROBABILITIES = defaults_of(theirs.SVC).get("probability", False)
+NO_PROBABILITIES = read_defaults(theirs.SVC).get("probability", False)
 
 
 #: The questions that scikit-learn's estimator answers where that was fitted.
-ANSWERS = ("predict", "decision_function", "score_samples")
+DELEGATED_METHODS = ("predict", "decision_function", "score_samples")
 
 
-def stand_in(ours: Any, base: type = StandIn, **defaults: Any) -> type:
+def build_stand_in(ours: Any, base: type = StandIn, **defaults: Any) -> type:
     """Build a class that replaces scikit-learn's estimator of the same name, with other defaults."""
     name = ours.__name__
-    members = {answer: either(getattr(ours, answer)) for answer in ANSWERS if hasattr(ours, answer)}
+    members = {
+        answer: delegate_to_fallback(getattr(ours, answer)) for answer in DELEGATED_METHODS if hasattr(ours, answer)
+    }
     about = {
         "__module__": __name__, "__qualname__": name, "original": getattr(theirs, name),
         "__doc__": f"`qpsvm.estimators.{name}` in the place of `sklearn.svm.{name}`.",
-        "_own": {key: replace(ours._parameters[key], default=value) for key, value in defaults.items()},
+        "_parameter_overrides": {key: replace(ours._parameters[key], default=value) for key, value in defaults.items()},
     }  # fmt: skip
-    return StandsFor(name, (base, ours), {**about, **members})
+    return StandInMeta(name, (base, ours), {**about, **members})
 
 
 # An indefinite kernel matrix, as "sigmoid" may have, is left to scikit-learn, whose answer is another than that of
 # psd="clip". `LinearSVC` and `LinearSVR` penalise the intercept, as scikit-learn's do.
-SVC = stand_in(estimators.SVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
-NuSVC = stand_in(estimators.NuSVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
-LinearSVC = stand_in(estimators.LinearSVC, intercept_scaling=1)
-SVR = stand_in(estimators.SVR, psd="raise")
-NuSVR = stand_in(estimators.NuSVR, psd="raise")
-LinearSVR = stand_in(estimators.LinearSVR, intercept_scaling=1.0)
-OneClassSVM = stand_in(estimators.OneClassSVM, psd="raise")
+SVC = build_stand_in(estimators.SVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
+NuSVC = build_stand_in(estimators.NuSVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
+LinearSVC = build_stand_in(estimators.LinearSVC, intercept_scaling=1)
+SVR = build_stand_in(estimators.SVR, psd="raise")
+NuSVR = build_stand_in(estimators.NuSVR, psd="raise")
+LinearSVR = build_stand_in(estimators.LinearSVR, intercept_scaling=1.0)
+OneClassSVM = build_stand_in(estimators.OneClassSVM, psd="raise")
 
 #: Each by its name, which is scikit-learn's.
 CLASSES: dict[str, type] = {

@@ -16,7 +16,7 @@ from typing import Self
 
 from sklearn import svm
 
-from qpsvm.base.errors import UnknownOptionError, nearest
+from qpsvm.base.errors import UnknownOptionError, describe_nearest
 from qpsvm.estimators.patch.classes import CLASSES
 
 log = logging.getLogger("qpsvm.patch")
@@ -26,7 +26,7 @@ HOME = "sklearn.svm._classes"
 #: Packages that import scikit-learn's classes in order to have them beside their own.
 KNOW_BOTH = ("qpsvm", "sklearnex", "daal4py")
 #: How many names a message lists.
-LISTED = 5
+MAX_LISTED = 5
 
 _lock = threading.RLock()
 #: What stood for each name that is patched, by module.
@@ -95,17 +95,17 @@ def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
     >>> print(machine, machine.gap_ <= 1e-6)
     SVC(C=10) True
     """
-    wanted = _known(names)
+    wanted = _resolve_names(names)
     with _lock:
         new = tuple(name for name in wanted if getattr(svm, name) is not CLASSES[name])
         for name in new:
-            holders = _holders(name, {getattr(svm, name), _original(name)})
+            holders = _find_holders(name, {getattr(svm, name), _find_original(name)})
             _before[name] = {where: getattr(module, name) for where, module in holders.items()}
             for module in holders.values():
                 setattr(module, name, CLASSES[name])
         if new:
             log.info("sklearn.svm: %s taken over by qpsvm", ", ".join(new))
-            _tell_of_imports_before(new)
+            _warn_of_earlier_imports(new)
     return Patch(new)
 
 
@@ -140,30 +140,30 @@ def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
     True
     """
     with _lock:
-        for name in [name for name in _known(names) if name in _before]:
+        for name in [name for name in _resolve_names(names) if name in _before]:
             before = _before.pop(name)
-            for where, module in _holders(name, {CLASSES[name]}).items():
+            for where, module in _find_holders(name, {CLASSES[name]}).items():
                 setattr(module, name, before.get(where, before[svm.__name__]))
 
 
-def _known(names: str | Iterable[str] | None) -> list[str]:
+def _resolve_names(names: str | Iterable[str] | None) -> list[str]:
     """Resolve the requested names. Raises UnknownOptionError."""
     if names is None:
         return list(CLASSES)
     wanted = [names] if isinstance(names, str) else list(names)
     for name in wanted:
         if name not in CLASSES:
-            raise UnknownOptionError(f"sklearn.svm has no class {name!r} to patch; {nearest(name, CLASSES)}")
+            raise UnknownOptionError(f"sklearn.svm has no class {name!r} to patch; {describe_nearest(name, CLASSES)}")
     return wanted
 
 
-def _original(name: str) -> type:
+def _find_original(name: str) -> type:
     """Find scikit-learn's own class."""
     found: type = vars(CLASSES[name])["original"]
     return found
 
 
-def _holders(name: str, values: set[type]) -> dict[str, ModuleType]:
+def _find_holders(name: str, values: set[type]) -> dict[str, ModuleType]:
     """Find the modules of scikit-learn in which a name is one of these classes, except where it is defined."""
     return {
         where: module
@@ -172,9 +172,9 @@ def _holders(name: str, values: set[type]) -> dict[str, ModuleType]:
     }
 
 
-def _tell_of_imports_before(names: tuple[str, ...]) -> None:
+def _warn_of_earlier_imports(names: tuple[str, ...]) -> None:
     """Say which modules outside of scikit-learn imported a class before, under any name, and so keep it."""
-    kept = {_original(name) for name in names}.union(*(_before[name].values() for name in names))
+    kept = {_find_original(name) for name in names}.union(*(_before[name].values() for name in names))
     outside = {id(module): (where, module) for where, module in reversed(sys.modules.copy().items())
                if where.partition(".")[0] not in ("sklearn", *KNOW_BOTH)}  # fmt: skip
     found = [
@@ -184,7 +184,7 @@ def _tell_of_imports_before(names: tuple[str, ...]) -> None:
         if isinstance(value, type) and value in kept
     ]
     if found:
-        listing = ", ".join(found[:LISTED]) + (", …" if len(found) > LISTED else "")
+        listing = ", ".join(found[:MAX_LISTED]) + (", …" if len(found) > MAX_LISTED else "")
         log.warning(
             "imported from scikit-learn before the patch, and left as it is: %s; call patch_sklearn() before such "
             "imports", listing,

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from qpsvm.base.errors import ParameterError, QPSVMError, SolverError, TooLargeError
 from qpsvm.faces.cli.parser import make_parser
-from qpsvm.faces.cli.terminal import readable, take_buffers_first
+from qpsvm.faces.cli.terminal import reserve_blas_buffers, spell_unencodable
 
 #: Exit code where a result is not optimal, memory is too small or a solver broke down.
 FAILED = 1
@@ -31,45 +31,45 @@ NO_MEMORY = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line."""
     code = 0
-    with readable(sys.stdout), readable(sys.stderr):
+    with spell_unencodable(sys.stdout), spell_unencodable(sys.stderr):
         try:
             try:
-                code = _run(arguments)
+                code = _parse_and_run(arguments)
             finally:
                 if sys.stdout is not None:  # None where it is closed
                     sys.stdout.flush()
         except BrokenPipeError:  # the reader of our output went away, as `| head` does
-            _let_go_of_output()
+            _discard_output()
         except OSError as error:  # a full disk behind standard output
-            _let_go_of_output()
-            code = _complain(error.strerror or str(error), FAILED)
+            _discard_output()
+            code = _print_error(error.strerror or str(error), FAILED)
     return code
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _parse_and_run(arguments: Sequence[str] | None) -> int:
     """Parse and run. Every way to fail has its sentence and its code."""
     try:
         options = make_parser().parse_args(arguments)
         if options.all and options.command is not None:
             raise ParameterError(f"--all belongs to the table without a command: leave it out of {options.command}")
-        take_buffers_first()
+        reserve_blas_buffers()
         code: int = options.run(options)
         return code
     except MemoryError as error:
-        return _complain(str(error) if isinstance(error, TooLargeError) else NO_MEMORY, FAILED)
+        return _print_error(str(error) if isinstance(error, TooLargeError) else NO_MEMORY, FAILED)
     except QPSVMError as error:
-        return _complain(str(error), FAILED if isinstance(error, SolverError) else WRONG)
+        return _print_error(str(error), FAILED if isinstance(error, SolverError) else WRONG)
     except KeyboardInterrupt:
         print("qpsvm: interrupted by Ctrl-C before the command ended", file=sys.stderr)
         return INTERRUPTED
 
 
-def _complain(sentence: str, code: int) -> int:
+def _print_error(sentence: str, code: int) -> int:
     print(f"qpsvm: error: {' '.join(sentence.split())}", file=sys.stderr)
     return code
 
 
-def _let_go_of_output() -> None:
+def _discard_output() -> None:
     """Send the rest of standard output nowhere, so that the interpreter does not complain when it ends."""
     with suppress(OSError, ValueError):  # in a test, standard output is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

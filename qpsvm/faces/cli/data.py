@@ -1,4 +1,4 @@
-"""From the options to the samples and what is known of them, and which of the rows train.
+"""Read data files for the command line, and split them (`read_dataset`, `draw_held_out`, `draw_dataset_folds`).
 
 Rows of weight 0 neither train nor are tested. Categories, what is filled in for missing values, first days, means and
 deviations are those of the rows that train.
@@ -15,19 +15,26 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.backends.abilities import listed
+from qpsvm.backends.abilities import join_names
 from qpsvm.base.arrays.types import IntArray
-from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
-from qpsvm.data.files import Raw, StandardInput, Table, explained, read_table
-from qpsvm.data.files.sheet import whole
+from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, describe_nearest
+from qpsvm.data.files import EncodedTable, RawTable, StandardInput, describe_columns, read_table
+from qpsvm.data.files.sheet import as_integers
 from qpsvm.data.rows import RowSource
-from qpsvm.data.rows.transformed import select
-from qpsvm.faces.cli.data_files import Given, as_stored, in_words, moments_of, read_stored, standardised_by
+from qpsvm.data.rows.transformed import select_rows
+from qpsvm.faces.cli.data_files import (
+    DataSource,
+    compute_stored_moments,
+    describe_source,
+    find_stored_files,
+    read_stored,
+    standardise_by,
+)
 from qpsvm.faces.cli.lists import BALANCED
-from qpsvm.faces.cli.options import VARIANTS, Learnt, missing_of, problem_of, target_of
+from qpsvm.faces.cli.options import VARIANTS, LearningTarget, build_problem, choose_missing, choose_target
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.machines import Problem, registry
-from qpsvm.many.grid.scoring import Fold, drawn, taking_part
+from qpsvm.many.grid.scoring import Fold, describe_active, draw_folds
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 
@@ -36,26 +43,26 @@ SHOWN_CLASSES = 6
 #: Rows of a class on the average, below which labels are no classes; and classes of numbers beyond which it is asked.
 FEWEST_ROWS, MANY_NUMBERS = 2.0, 20
 #: The machines of several classes in one program, in words.
-IN_ONE = listed(tuple(registry.ALL_IN_ONE))
+ALL_IN_ONE_NAMES = join_names(tuple(registry.ALL_IN_ONE))
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Dataset:
     """A data file as a problem takes it.
 
     y (n,): The file's labels, or −1 and +1 where `--positive` says which is which; numbers; None where there
         are none.
     classes (2,) or None: With `--positive`, the names of −1 and +1.
     against or None: The label that `--positive` sets against several others.
-    learnt: What the machine learns of y.
+    target_kind: What the machine learns of y.
     positive: The same label as the file has it: a number, or text.
     """
 
-    table: Table
+    table: EncodedTable
     y: Any
     classes: NDArray[Any] | None = None
     against: str | None = None
-    learnt: Learnt = "labels"
+    target_kind: LearningTarget = "labels"
     positive: Any = None
 
     @property
@@ -63,27 +70,32 @@ class Sample:
         """The label of each row in words: (n,)."""
         return np.asarray(self.y if self.classes is None else self.classes[(self.y > 0).astype(int)])
 
-    def problem(self, options: argparse.Namespace, rows: IntArray | None = None) -> Problem:
+    def build_problem(self, options: argparse.Namespace, rows: IntArray | None = None) -> Problem:
         """The problem that the options describe, over all rows or some. Raises ParameterError."""
         if self.is_several and options.variant not in registry.ALL_IN_ONE:
             raise ParameterError(
-                f"this follows one machine, and here are {len(self.known()[0])} classes: set one against all others by "
-                f"--positive LABEL, such as --positive {self.known()[0][0]}; solve, cross-validate and compare take "
-                f"them all, and --variant {IN_ONE} has them in one program"
+                f"this follows one machine, and here are {len(self.list_labels()[0])} classes: set one against all "
+                f"others by "
+                f"--positive LABEL, such as --positive {self.list_labels()[0][0]}; solve, cross-validate and compare "
+                f"take "
+                f"them all, and --variant {ALL_IN_ONE_NAMES} has them in one program"
             )
         table = self.table
-        factors, beside = class_weights(options.class_weight, self.known), (self.y, table.groups, table.weights)
+        factors, beside = (
+            build_class_weights(options.class_weight, self.list_labels),
+            (self.y, table.groups, table.weights),
+        )
         if rows is None:
-            return problem_of(table.X, self.y, options, *beside[1:], factors)
+            return build_problem(table.X, self.y, options, *beside[1:], factors)
         y, groups, weights = (None if each is None else each[rows] for each in beside)
-        return problem_of(rows_of(table.X, rows), y, options, groups, weights, factors)
+        return build_problem(take_rows(table.X, rows), y, options, groups, weights, factors)
 
     @property
     def is_several(self) -> bool:
         """Whether there are more than two classes to learn; of labels that are elsewhere, nobody knows here."""
-        return self.learnt == "labels" and isinstance(self.y, np.ndarray) and len(np.unique(self.y)) > 2
+        return self.target_kind == "labels" and isinstance(self.y, np.ndarray) and len(np.unique(self.y)) > 2
 
-    def known(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def list_labels(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """The labels in words, and as the problem is given them: (k,) each."""
         if self.classes is not None:
             return self.classes, np.array([-1, 1])
@@ -91,19 +103,24 @@ class Sample:
         known = np.unique(np.asarray(y.unique() if hasattr(y, "unique") else y))  # of a data frame where it is
         return known, known
 
-    def model(self, result: SVMResult, problem: Problem) -> Model:
+    def build_model(self, result: SVMResult, problem: Problem) -> Model:
         """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
         classes = result.model.classes if self.classes is None else self.classes
         more = {} if self.against is None else {"positive": self.against}
-        metadata = {**result.model.metadata, "encoding": self.table.encoding.to_json(), "learnt": self.learnt, **more}
+        metadata = {
+            **result.model.metadata,
+            "encoding": self.table.encoding.to_json(),
+            "learnt": self.target_kind,
+            **more,
+        }
         quantile = getattr(problem, "quantile", None)
         if quantile is not None:
             metadata["quantile"] = quantile
-        return replace(result.model, classes=None if classes is None else as_written(classes), metadata=metadata)
+        return replace(result.model, classes=None if classes is None else as_file_labels(classes), metadata=metadata)
 
 
-def class_weights(
-    given: Sequence[Any] | None, known: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
+def build_class_weights(
+    given: Sequence[Any] | None, list_labels: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
 ) -> dict[Any, float] | str | None:
     """The weights of classes as `--class-weight` says, by the labels that a problem is given."""
     if not given or BALANCED in given:
@@ -111,11 +128,13 @@ def class_weights(
             raise ParameterError("--class-weight balanced says it of all classes: leave the other weights out")
         return BALANCED if given else None
     found: dict[Any, float] = {}
-    labels, keys = known()
+    labels, keys = list_labels()
     for label, weight in given:
-        chosen = is_label(labels, label)
+        chosen = match_label(labels, label)
         if not chosen.any():
-            raise UnknownOptionError(f"no label {label!r} for --class-weight; {nearest(label, map(str, labels))}")
+            raise UnknownOptionError(
+                f"no label {label!r} for --class-weight; {describe_nearest(label, map(str, labels))}"
+            )
         key = keys[chosen].tolist()[0]
         if key in found:
             raise ParameterError(f"--class-weight weighs {label} twice")
@@ -123,12 +142,12 @@ def class_weights(
     return found
 
 
-def as_written(classes: NDArray[Any]) -> NDArray[Any]:
+def as_file_labels(classes: NDArray[Any]) -> NDArray[Any]:
     """The labels as files have them: integers where all are whole."""
-    return whole(classes) if classes.dtype.kind == "f" else classes
+    return as_integers(classes) if classes.dtype.kind == "f" else classes
 
 
-def source(name: str | Sequence[str]) -> Given:
+def parse_source(name: str | Sequence[str]) -> DataSource:
     """The data of a command: a file, where - is standard input, or several."""
     if isinstance(name, str) or len(name) == 1:
         only = name if isinstance(name, str) else name[0]
@@ -136,17 +155,17 @@ def source(name: str | Sequence[str]) -> Given:
     return tuple(name)
 
 
-def rows_of(X: Any, rows: IntArray) -> Any:
+def take_rows(X: Any, rows: IntArray) -> Any:
     """Some rows of samples, which stay where they are stored where they are not in memory; in ascending order."""
     if not isinstance(X, RowSource):
         return X[rows]
-    return X if len(rows) == X.n else select(X, rows)
+    return X if len(rows) == X.n else select_rows(X, rows)
 
 
-def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = False) -> Sample:
+def read_dataset(options: argparse.Namespace, out: TextIO | None = None, raw: bool = False) -> Dataset:
     """Read the data file and print what is in it, by default on standard output."""
     start = time.perf_counter()
-    learns = VARIANTS[options.variant].learns
+    learns = VARIANTS[options.variant]._target_kind
     of_classes = "machines of two classes"
     belongings = (("positive", "labels", of_classes), ("class_weight", "labels", of_classes),
                   ("groups", "ranks", "a ranking"))  # fmt: skip
@@ -160,27 +179,27 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
     for flag, given in (("--weights", options.weights), ("--class-weight", options.class_weight)):
         if given and options.variant == "hard":
             raise ParameterError(f"{flag} has no effect on a hard margin, where no slack is paid for: leave it out")
-    given = source(options.file)
+    given = parse_source(options.file)
     stream = getattr(options, "stream", False)
-    found = as_stored(given, stream)
-    if found is not None and (stream or not found.fits):
+    found = find_stored_files(given, stream)
+    if found is not None and (stream or not found.fits_in_memory):
         with Ticker(f"reading {found.name}"):
             table = read_stored(found, options, raw)
     else:
         assert found is not None or not isinstance(given, tuple)  # several files are stored ones
         table = read_table(
-            given if found is None else next(found.frames()),  # type: ignore[arg-type]
+            given if found is None else next(found.iter_frames()),  # type: ignore[arg-type]
             target=options.target, drop=options.drop, standardise=options.standardise and not raw,
-            wanted=target_of(options), groups=options.groups, weights=options.weights, keep=options.keep,
-            date=options.date, missing=missing_of(options), raw=raw,
+            wanted=choose_target(options), groups=options.groups, weights=options.weights, keep=options.keep,
+            date=options.date, missing=choose_missing(options), raw=raw,
         )  # fmt: skip
     if options.positive is not None and table.y is not None:
-        sample = _against_rest(table, table.y, options.positive)
+        sample = _set_against_rest(table, table.y, options.positive)
     else:
-        sample = Sample(table, table.y, learnt=learns)
+        sample = Dataset(table, table.y, target_kind=learns)
     left_out = f"; {table.dropped} rows with missing values left out" if table.dropped else ""
     n, d = table.X.shape
-    print(f"{in_words(given)}: {n} rows x {d} features; {_target_in_words(sample)}{left_out}", file=out)
+    print(f"{describe_source(given)}: {n} rows x {d} features; {_describe_target(sample)}{left_out}", file=out)
     for note in table.notes:
         print(f"  note        {note}", file=out)
     if not raw:
@@ -188,33 +207,33 @@ def read(options: argparse.Namespace, out: TextIO | None = None, raw: bool = Fal
     if options.verbose:
         print(f"  read in     {time.perf_counter() - start:.2f} s", file=out)
     if learns == "labels":
-        _check_classes(sample, in_words(given), out)
+        _check_classes(sample, describe_source(given), out)
     return sample
 
 
-def print_columns(table: Table, out: TextIO | None = None) -> None:
-    """What each column was taken for, where columns have names."""
-    for line in explained(table.taken) if table.taken else ():
+def print_columns(table: EncodedTable, out: TextIO | None = None) -> None:
+    """Print how each column was interpreted, if columns have names."""
+    for line in describe_columns(table.column_summaries) if table.column_summaries else ():
         print(f"  {line}", file=out)
 
 
-def _target_in_words(sample: Sample) -> str:
-    """What there is to learn, for the first line that is printed."""
-    y, groups = sample.y, sample.table.groups
-    if sample.learnt == "none" or y is None:
+def _describe_target(dataset: Dataset) -> str:
+    """Describe the target, for the first line that is printed."""
+    y, groups = dataset.y, dataset.table.groups
+    if dataset.target_kind == "none" or y is None:
         return "no target needed" if y is None else "the target is not used"
-    if sample.learnt != "labels":
-        within = "" if groups is None or sample.learnt != "ranks" else f", {len(np.unique(groups))} groups"
+    if dataset.target_kind != "labels":
+        within = "" if groups is None or dataset.target_kind != "ranks" else f", {len(np.unique(groups))} groups"
         return f"target from {y.min():.6g} to {y.max():.6g}, mean {y.mean():.6g}{within}"
-    classes, counts = np.unique(sample.labels, return_counts=True)
+    classes, counts = np.unique(dataset.labels, return_counts=True)
     pairs = list(zip(classes, counts, strict=True))
     balance = ", ".join(f"{label}: {count}" for label, count in pairs[:SHOWN_CLASSES])
     return f"labels {balance}{', ...' if len(pairs) > SHOWN_CLASSES else ''}"
 
 
-def _check_classes(sample: Sample, name: object, out: TextIO | None) -> None:
+def _check_classes(dataset: Dataset, name: object, out: TextIO | None) -> None:
     """Refuse labels of which nearly every row has one of its own, or that are fractions: they are no classes."""
-    classes, counts = np.unique(sample.labels, return_counts=True)
+    classes, counts = np.unique(dataset.labels, return_counts=True)
     if len(classes) == 1:
         raise DataError(
             f"{name}: the target has the one label {classes[0]!s} in {counts[0]} rows, and two classes are "
@@ -228,7 +247,7 @@ def _check_classes(sample: Sample, name: object, out: TextIO | None) -> None:
             said = f"{len(classes)} numbers are taken for classes: of a quantity, take --variant epsilon-svr"
             print(f"  note        {said}", file=out)
         return
-    what = "numbers that are no whole ones" if fractions else f"{len(classes)} labels in {len(sample.labels)} rows"
+    what = "numbers that are no whole ones" if fractions else f"{len(classes)} labels in {len(dataset.labels)} rows"
     numbers = classes.dtype.kind in "iuf"
     hint = "; for a target of numbers, take a regression, such as --variant epsilon-svr" if numbers else ""
     raise DataError(
@@ -237,8 +256,8 @@ def _check_classes(sample: Sample, name: object, out: TextIO | None) -> None:
     )
 
 
-def is_label(y: NDArray[Any], label: str) -> NDArray[np.bool_]:
-    """Which of the labels (n,) are the one that a user wrote, (n,): numbers by value, text by its letters."""
+def match_label(y: NDArray[Any], label: str) -> NDArray[np.bool_]:
+    """Mark the labels (n,) that equal the one that a user wrote, (n,): numbers by value, text by its letters."""
     if y.dtype.kind not in "iuf":
         return np.asarray(y.astype(str) == label)
     try:
@@ -247,29 +266,29 @@ def is_label(y: NDArray[Any], label: str) -> NDArray[np.bool_]:
         return np.zeros(len(y), dtype=np.bool_)
 
 
-def _against_rest(table: Table, y: NDArray[Any], positive: str) -> Sample:
+def _set_against_rest(table: EncodedTable, y: NDArray[Any], positive: str) -> Dataset:
     """Put the label `positive` on the positive side, and the other label, or all others, on the negative side."""
-    labels, chosen = np.unique(y), is_label(y, positive)
+    labels, chosen = np.unique(y), match_label(y, positive)
     if not chosen.any():
-        raise UnknownOptionError(f"no label {positive!r}; {nearest(positive, map(str, labels))}")
+        raise UnknownOptionError(f"no label {positive!r}; {describe_nearest(positive, map(str, labels))}")
     rest = np.unique(y[~chosen])
     signs = np.where(chosen, 1, -1)
     if len(rest) == 1:
-        return Sample(table, signs, np.array([rest[0], y[chosen][0]], dtype=y.dtype))
+        return Dataset(table, signs, np.array([rest[0], y[chosen][0]], dtype=y.dtype))
     name = str(y[chosen][0])
-    return Sample(table, signs, np.array([f"not {name}", name]), name, positive=y[chosen][0].item())
+    return Dataset(table, signs, np.array([f"not {name}", name]), name, positive=y[chosen][0].item())
 
 
 #: Of the draw of rows, where no seed is given: the same command prints the same.
 SEED = 0
 
 
-def held_out(sample: Sample, part: float, seeded: int) -> Fold:
-    """A share of the rows, drawn at random: of each class in proportion; of a ranking with groups, whole groups."""
+def draw_held_out(dataset: Dataset, test_share: float, seed: int) -> Fold:
+    """Draw a share of the rows at random, stratified by class; a ranking with groups is split into whole groups."""
     from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
-    rows, labels, groups = _drawn_from(sample)
-    settings: dict[str, Any] = {"n_splits": 1, "test_size": part, "random_state": seeded}
+    rows, labels, groups = _list_active_rows(dataset)
+    settings: dict[str, Any] = {"n_splits": 1, "test_size": test_share, "random_state": seed}
     if groups is not None:
         splitter = GroupShuffleSplit(**settings)
     else:
@@ -278,54 +297,55 @@ def held_out(sample: Sample, part: float, seeded: int) -> Fold:
         train, test = next(splitter.split(rows, labels, groups))
     except ValueError as error:
         each = "" if labels is None else " of each class"
-        raise DataError(f"both sides need one{each}: take another share than {part:g}. ({error})") from error
+        raise DataError(f"both sides need one{each}: take another share than {test_share:g}. ({error})") from error
     known = np.zeros(len(rows)) if labels is None else labels
     for label, count in zip(*np.unique(known, return_counts=True), strict=True):
         for side, done, way in ((train, "trains", "smaller"), (test, "is tested", "larger")):
             if not (known[side] == label).any():
                 raise DataError(
-                    f"the class {label} has {taking_part(count, 'row')}, and with a share of {part:g} none of them "
+                    f"the class {label} has {describe_active(count, 'row')}, and with a share of {test_share:g} none "
+                    f"of them "
                     f"{done}: take a {way} share, or --cv {min(count, 5)}"
                 )
     return Fold(np.sort(rows[train]), np.sort(rows[test]))
 
 
-def folds(sample: Sample, count: int, seeded: int) -> Iterator[Fold]:
-    """So many folds, drawn at random: of each class in proportion; of a ranking with groups, whole groups."""
-    rows, labels, groups = _drawn_from(sample)
-    found = drawn(len(rows), labels, groups, count, True, seeded, "row")
+def draw_dataset_folds(dataset: Dataset, count: int, seed: int) -> Iterator[Fold]:
+    """Draw folds at random, stratified by class; a ranking with groups is split into whole groups."""
+    rows, labels, groups = _list_active_rows(dataset)
+    found = draw_folds(len(rows), labels, groups, count, True, seed, "row")
     return (Fold(rows[fold.train], rows[fold.test]) for fold in found)
 
 
-def parts(sample: Sample, split: Fold, options: argparse.Namespace) -> tuple[Sample, Sample]:
+def split_dataset(dataset: Dataset, split: Fold, options: argparse.Namespace) -> tuple[Dataset, Dataset]:
     """The rows that train and those that are tested: all that is learnt of columns is learnt of the first."""
-    train, test = some_rows(sample, split.train), some_rows(sample, split.test)
-    if isinstance(sample.table, Raw):
-        made = sample.table.learnt_of(split.train, split.test)
+    train, test = restrict_rows(dataset, split.train), restrict_rows(dataset, split.test)
+    if isinstance(dataset.table, RawTable):
+        made = dataset.table.encode_split(split.train, split.test)
         train, test = (replace(part, table=table) for part, table in zip((train, test), made, strict=True))
     if not options.standardise:
         return train, test
-    name = in_words(source(options.file))
-    mean, scale = moments_of(train.table.X, name)
-    first, second = (replace(part, table=standardised_by(part.table, mean, scale, name)) for part in (train, test))
+    name = describe_source(parse_source(options.file))
+    mean, scale = compute_stored_moments(train.table.X, name)
+    first, second = (replace(part, table=standardise_by(part.table, mean, scale, name)) for part in (train, test))
     return first, second
 
 
-def some_rows(sample: Sample, rows: IntArray) -> Sample:
-    """The same data with some of its rows only, ascending, which are copied where they are in memory."""
-    table, y = sample.table, sample.y
+def restrict_rows(dataset: Dataset, rows: IntArray) -> Dataset:
+    """Restrict the data to some rows, in ascending order; rows in memory are copied."""
+    table, y = dataset.table, dataset.y
     beside = (None if each is None else each[rows] for each in (table.y, table.groups, table.weights))
     labels, groups, weights = beside
-    chosen = replace(table, X=rows_of(table.X, rows), y=labels, groups=groups, weights=weights)
-    if isinstance(chosen, Raw) and chosen.columns is not None:
-        chosen = replace(chosen, columns=chosen.columns.some(rows))
-    return replace(sample, table=chosen, y=None if y is None else y[rows])
+    chosen = replace(table, X=take_rows(table.X, rows), y=labels, groups=groups, weights=weights)
+    if isinstance(chosen, RawTable) and chosen.columns is not None:
+        chosen = replace(chosen, columns=chosen.columns.take_rows(rows))
+    return replace(dataset, table=chosen, y=None if y is None else y[rows])
 
 
-def _drawn_from(sample: Sample) -> tuple[IntArray, NDArray[Any] | None, NDArray[Any] | None]:
+def _list_active_rows(dataset: Dataset) -> tuple[IntArray, NDArray[Any] | None, NDArray[Any] | None]:
     """The rows that take part, and their labels and groups where these say how to draw them."""
-    weights = sample.table.weights
-    rows = np.arange(sample.table.X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
-    labels = sample.labels[rows] if sample.learnt == "labels" else None
-    groups = sample.table.groups if sample.learnt == "ranks" else None
+    weights = dataset.table.weights
+    rows = np.arange(dataset.table.X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
+    labels = dataset.labels[rows] if dataset.target_kind == "labels" else None
+    groups = dataset.table.groups if dataset.target_kind == "ranks" else None
     return rows, labels, None if groups is None else groups[rows]

@@ -22,22 +22,22 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError
-from qpsvm.base.resources.limits import available_memory
-from qpsvm.data.files import Column, Encoding, Frame, Further, StandardInput, Table, frame_of
-from qpsvm.data.files.encoding import moments, standardised
-from qpsvm.data.files.libsvm import refuse_named
-from qpsvm.data.files.sheet import Sheet, each_name, feature_columns, no_target, whole
+from qpsvm.base.resources.limits import find_available_memory
+from qpsvm.data.files import Column, EncodedTable, Encoding, Frame, NewRows, StandardInput, as_frame
+from qpsvm.data.files.encoding import compute_mean_and_scale, standardise_table
+from qpsvm.data.files.libsvm import refuse_column_options
+from qpsvm.data.files.sheet import Sheet, as_integers, build_target_error, select_features, split_names
 from qpsvm.data.kinds import LARGE_MAP
-from qpsvm.data.rows import RowSource, Standardised
-from qpsvm.data.rows import standardised as by_blocks
-from qpsvm.data.sources.arrays import mapped, width_of
-from qpsvm.data.sources.arrow import files, frames
-from qpsvm.data.sources.batches import tallied
-from qpsvm.data.sources.opening import MARKS, expanded, one_format, open_rows, with_content
-from qpsvm.data.sources.spool import Decoded, folder_of, spooled
+from qpsvm.data.rows import RowSource, StandardisedRows
+from qpsvm.data.rows import standardise_rows as by_blocks
+from qpsvm.data.sources.arrays import map_npy, read_width
+from qpsvm.data.sources.arrow import iter_frames, open_dataset
+from qpsvm.data.sources.batches import run_first_pass
+from qpsvm.data.sources.opening import MARKS, drop_empty_files, expand_paths, open_rows, require_one_format
+from qpsvm.data.sources.spool import DecodedRows, decode_to_scratch, find_scratch_folder
 from qpsvm.data.sources.stored import StoredRows
-from qpsvm.data.sources.text import LibsvmRows, sheet_of
-from qpsvm.faces.cli.options import OF_COLUMNS, refuse_given, target_of
+from qpsvm.data.sources.text import LibsvmRows, open_csv
+from qpsvm.faces.cli.options import COLUMN_OPTIONS, choose_target, refuse_options
 from qpsvm.faces.cli.terminal import Ticker
 
 #: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it
@@ -48,64 +48,64 @@ FRAMES = ("parquet", "feather")
 #: Endings of files that are no text.
 ENDINGS = (".npy", ".parquet", ".feather", ".arrow")
 #: What is said of sparse rows that are read in blocks.
-SCALED = "sparse columns are divided by their deviations, and their means are not subtracted"
+SCALED_NOTE = "sparse columns are divided by their deviations, and their means are not subtracted"
 #: What is said of named columns that are read in blocks.
-IN_BLOCKS = "every column is taken for a number, identifiers too: --drop leaves out what is none"
+IN_BLOCKS_NOTE = "every column is taken for a number, identifiers too: --drop leaves out what is none"
 #: What a command is given as its data.
-Given = str | StandardInput | tuple[str, ...]
+DataSource = str | StandardInput | tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredFiles:
     """Files of one format.
 
     name: What messages call them.
-    form: "npy", "parquet", "feather", "csv" or "libsvm".
+    file_format: "npy", "parquet", "feather", "csv" or "libsvm".
     """
 
     name: str
     paths: tuple[str, ...]
-    form: str
+    file_format: str
 
-    def names(self) -> list[str]:
+    def list_columns(self) -> list[str]:
         """The columns: by name, or of an array by place from 0. Raises FileFormatError, MissingExtraError."""
-        if self.form == "npy":
-            return [str(j) for j in range(width_of(self.paths[0]))]
-        if self.form == "csv":
-            return sheet_of(self.paths[0]).names
-        return list(files(self.paths[:1], self.form).schema.names)
+        if self.file_format == "npy":
+            return [str(j) for j in range(read_width(self.paths[0]))]
+        if self.file_format == "csv":
+            return open_csv(self.paths[0]).names
+        return list(open_dataset(self.paths[:1], self.file_format).schema.names)
 
-    def refuse_columns(self, options: argparse.Namespace, names: Iterable[str] = OF_COLUMNS) -> None:
+    def check_column_options(self, options: argparse.Namespace, names: Iterable[str] = COLUMN_OPTIONS) -> None:
         """Rows that are read in blocks, or are arrays, are numbers as they are. Raises ParameterError."""
         why = f"is of a table that is read into memory, and {self.name} is read in blocks, or has no names of columns"
-        refuse_given(options, names, f"{why}: write its columns as numbers without missing values, or leave it out")
+        refuse_options(options, names, f"{why}: write its columns as numbers without missing values, or leave it out")
 
     @property
     def is_small_array(self) -> bool:
         """Whether it is one array with room in memory."""
-        return self.form == "npy" and len(self.paths) == 1 and mapped(self.paths[0]).size <= LARGE_MAP
+        return self.file_format == "npy" and len(self.paths) == 1 and map_npy(self.paths[0]).size <= LARGE_MAP
 
     @property
-    def fits(self) -> bool:
+    def fits_in_memory(self) -> bool:
         """Whether it is a table with named columns that is no text, and has room in memory."""
-        if self.form not in FRAMES:
+        if self.file_format not in FRAMES:
             return False
-        dataset = files(self.paths, self.form)
+        dataset = open_dataset(self.paths, self.file_format)
         return bool(dataset.count_rows() * len(dataset.schema.names) <= LARGE_MAP)
 
-    def frames(self, whole: bool = True) -> Iterator[Frame]:
+    def iter_frames(self, all_at_once: bool = True) -> Iterator[Frame]:
         """Its rows, of Parquet or Feather; or of one array, whose columns are called by their places."""
-        if self.form == "npy":
-            columns = {str(j): column for j, column in enumerate(np.asarray(mapped(self.paths[0])).T)}
-            return iter([frame_of(columns, self.name)])
-        return frames(self.paths, self.form, self.name, whole)
+        if self.file_format == "npy":
+            columns = {str(j): column for j, column in enumerate(np.asarray(map_npy(self.paths[0])).T)}
+            return iter([as_frame(columns, self.name)])
+        return iter_frames(self.paths, self.file_format, self.name, all_at_once)
 
-    def place(self, name: str | None) -> Any:
+    def find_column(self, name: str | None) -> Any:
         """A column as `open_rows` takes it: by name, or of an array by place, unless it is a file of its own."""
-        return int(name) if name is not None and self.form == "npy" and name.isdecimal() else name
+        return int(name) if name is not None and self.file_format == "npy" and name.isdecimal() else name
 
 
-def as_stored(given: Given, stream: bool) -> Stored | None:
+def find_stored_files(given: DataSource, stream: bool) -> StoredFiles | None:
     """The files of a command that are to be opened as rows; None where one text is read into memory."""
     if isinstance(given, StandardInput):
         if stream:
@@ -113,12 +113,12 @@ def as_stored(given: Given, stream: bool) -> Stored | None:
         return None
     if isinstance(given, str) and not (stream or _is_store(given)):
         return None
-    paths = with_content(expanded(given if isinstance(given, str) else list(given)))
-    return Stored(in_words(given), tuple(paths), one_format(paths))
+    paths = drop_empty_files(expand_paths(given if isinstance(given, str) else list(given)))
+    return StoredFiles(describe_source(given), tuple(paths), require_one_format(paths))
 
 
-def in_words(given: Given) -> str:
-    """What messages call the data of a command."""
+def describe_source(given: DataSource) -> str:
+    """Describe the data source of a command, for messages."""
     if not isinstance(given, tuple):
         return str(given)
     return given[0] if len(given) == 1 else f"{given[0]} and {len(given) - 1} more"
@@ -138,24 +138,28 @@ def _is_store(name: str) -> bool:
             mark = file.read(max(map(len, MARKS)))
     except OSError:
         return False  # whoever reads it says why not
-    return mark.startswith(tuple(MARKS)) or os.path.getsize(path) > TEXT_SHARE * available_memory()
+    return mark.startswith(tuple(MARKS)) or os.path.getsize(path) > TEXT_SHARE * find_available_memory()
 
 
-def read_stored(found: Stored, options: argparse.Namespace, raw: bool) -> Table:
+def read_stored(found: StoredFiles, options: argparse.Namespace, raw: bool) -> EncodedTable:
     """The samples of some files, with the target and weights that options name. Raises ParameterError, QPSVMError."""
-    found.refuse_columns(options)
-    source, encoding = _libsvm(found, options) if found.form == "libsvm" else _columns(found, options)
-    y = _target(source.target, options, found.name)
+    found.check_column_options(options)
+    source, encoding = _open_libsvm(found, options) if found.file_format == "libsvm" else _open_columns(found, options)
+    y = _convert_target(source.target, options, found.name)
     held = not getattr(options, "stream", False) and source.entries <= LARGE_MAP
     X: Any = source.matrix().copy() if held else source  # a copy, of what may be a map of the file, is ours to change
     notes = () if held else ("the rows stay where they are stored, and are read in blocks",)
-    if not held and encoding.columns and found.form != "npy":
-        notes = (*notes, IN_BLOCKS)
-    table = Table(X, y, encoding, notes=notes, weights=source.weight)
-    return table if raw or not options.standardise else standardised_by(table, *moments_of(X, found.name), found.name)
+    if not held and encoding.columns and found.file_format != "npy":
+        notes = (*notes, IN_BLOCKS_NOTE)
+    table = EncodedTable(X, y, encoding, notes=notes, weights=source.weight)
+    return (
+        table
+        if raw or not options.standardise
+        else standardise_by(table, *compute_stored_moments(X, found.name), found.name)
+    )
 
 
-def moments_of(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
+def compute_stored_moments(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of each column of X (n, d), in memory or not: (d,), (d,).
 
     Of sparse rows that are not in memory, the mean is given as 0: to subtract it would fill in the zeros.
@@ -166,10 +170,10 @@ def moments_of(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
         with Ticker(f"standardising {name}"):
             found = by_blocks(X)
         return found.mean, found.scale
-    return moments(X, name)
+    return compute_mean_and_scale(X, name)
 
 
-def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str) -> Table:
+def standardise_by(table: EncodedTable, mean: FloatArray, scale: FloatArray, name: str) -> EncodedTable:
     """The table with its columns less their means, divided by their deviations.
 
     An array is changed in place; of rows that are not in memory, each block is made anew in every pass.
@@ -177,61 +181,63 @@ def standardised_by(table: Table, mean: FloatArray, scale: FloatArray, name: str
     table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
     X: Any = table.X
     if not isinstance(X, RowSource):
-        return standardised(table, name)
-    notes = (*table.notes, SCALED) if X.is_sparse and SCALED not in table.notes else table.notes
-    return replace(table, X=Standardised(X, mean, scale), notes=notes)
+        return standardise_table(table, name)
+    notes = (*table.notes, SCALED_NOTE) if X.is_sparse and SCALED_NOTE not in table.notes else table.notes
+    return replace(table, X=StandardisedRows(X, mean, scale), notes=notes)
 
 
-def _libsvm(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
-    refuse_named(found.name, vars(options).get, "--")
+def _open_libsvm(found: StoredFiles, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
+    refuse_column_options(found.name, vars(options).get, "--")
     decoder = LibsvmRows(found.paths)
-    source = spooled(decoder, folder_of(None), True)
+    source = decode_to_scratch(decoder, find_scratch_folder(None), True)
     return source, Encoding("libsvm", None, (), source.d, first_index=decoder.first_index)
 
 
-def columns_of(found: Stored, options: argparse.Namespace) -> tuple[list[str], str | None, str | None]:
+def choose_columns(found: StoredFiles, options: argparse.Namespace) -> tuple[list[str], str | None, str | None]:
     """The columns of files that are features, that of the target and that of the weights, as options name them.
 
     The columns of an array are called by their places from 0; its target and weights may be .npy files of their own.
     """
     if options.groups is not None:
         raise ParameterError("--groups is of a text file that is read into memory: leave it out, or take one")
-    names = found.names()
+    names = found.list_columns()
     apart = {"target": options.target, "weights": options.weights}
-    own = {option: name for option, name in apart.items() if name is not None and _is_array(name, found)}
-    beside = {option: _name_in(name, names, found) for option, name in apart.items() if name and option not in own}
+    own = {option: name for option, name in apart.items() if name is not None and _is_own_file(name, found)}
+    beside = {option: _resolve_name(name, names, found) for option, name in apart.items() if name and option not in own}
     sheet = Sheet(found.paths[0], {name: j for j, name in enumerate(names)})
-    if options.target is None and target_of(options) != "none":
-        raise no_target(sheet, target_of(options))
-    used = feature_columns(sheet, beside, [_name_in(name, names, found) for name in each_name(options.drop, names)])
+    if options.target is None and choose_target(options) != "none":
+        raise build_target_error(sheet, choose_target(options))
+    used = select_features(
+        sheet, beside, [_resolve_name(name, names, found) for name in split_names(options.drop, names)]
+    )
     target, weights = ({**beside, **own}.get(option) for option in apart)
     return used, target, weights
 
 
-def _columns(found: Stored, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
+def _open_columns(found: StoredFiles, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
     """The rows of files whose columns are named, or numbered."""
-    used, target, weights = columns_of(found, options)
-    chosen = [found.place(name) for name in used] if options.drop or found.form == "npy" else None
-    source = open_rows(list(found.paths), found.place(target), chosen, found.place(weights))
+    used, target, weights = choose_columns(found, options)
+    chosen = [found.find_column(name) for name in used] if options.drop or found.file_format == "npy" else None
+    source = open_rows(list(found.paths), found.find_column(target), chosen, found.find_column(weights))
     text = source.target is not None and source.target.dtype.kind not in "iufb"
-    return source, encoding_of(found, used, target, text)
+    return source, build_encoding(found, used, target, text)
 
 
-def encoding_of(found: Stored, used: Sequence[str], target: str | None, text: bool) -> Encoding:
-    """How files whose columns are numbers became features."""
-    form = "npy" if found.form == "npy" else "csv"
-    named = None if target is None or _is_array(target, found) else target
+def build_encoding(found: StoredFiles, used: Sequence[str], target: str | None, text: bool) -> Encoding:
+    """Build the encoding of files whose columns are all numbers."""
+    form = "npy" if found.file_format == "npy" else "csv"
+    named = None if target is None or _is_own_file(target, found) else target
     return Encoding(form, named, tuple(map(Column, used)), len(used), text_labels=text)
 
 
-def _is_array(name: str, found: Stored) -> bool:
+def _is_own_file(name: str, found: StoredFiles) -> bool:
     """Whether the target or weights of an array stand in a file of their own."""
-    return found.form == "npy" and name.endswith(".npy")
+    return found.file_format == "npy" and name.endswith(".npy")
 
 
-def _name_in(name: str, names: list[str], found: Stored) -> str:
+def _resolve_name(name: str, names: list[str], found: StoredFiles) -> str:
     """The name of a column: of an array its place, which may be counted from the end. Raises UnknownOptionError."""
-    if found.form != "npy":
+    if found.file_format != "npy":
         return name
     place = name.removeprefix("-")
     if not place.isdecimal() or not -len(names) <= int(name) < len(names):
@@ -242,39 +248,39 @@ def _name_in(name: str, names: list[str], found: Stored) -> str:
     return names[int(name)]
 
 
-def _target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> NDArray[Any] | None:
+def _convert_target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> NDArray[Any] | None:
     """The target as text files have it: integers where all are whole. Raises DataTypeError."""
     if y is None:
         return None
-    if target_of(options) == "numbers" and y.dtype.kind not in "iufb":
+    if choose_target(options) == "numbers" and y.dtype.kind not in "iufb":
         raise DataTypeError(
             f"{name}: the target {options.target!r} holds text, such as {y[0].item()!r}, where the variant "
             f"{options.variant} needs numbers; machines of two classes take labels"
         )
-    return whole(np.asarray(y, dtype=np.float64)) if y.dtype.kind == "f" else y
+    return as_integers(np.asarray(y, dtype=np.float64)) if y.dtype.kind == "f" else y
 
 
-def parts_of(stored: Stored, encoding: Encoding) -> Iterator[Further]:
+def iter_encoded_parts(stored: StoredFiles, encoding: Encoding) -> Iterator[NewRows]:
     """The rows of some files as a model's own file was encoded, a block at a time."""
-    form = stored.form if stored.form in ("npy", "libsvm") else "csv"
+    form = stored.file_format if stored.file_format in ("npy", "libsvm") else "csv"
     if form != encoding.format:
         words = {"csv": "a table with named columns", "npy": "an array"}
         own = words.get(encoding.format, f"a {encoding.format} file")
-        raise FileFormatError(f"{stored.name} is a {stored.form} file, but the model was trained on {own}")
-    source = _libsvm_like(stored, encoding) if form == "libsvm" else _columns_like(stored, encoding)
+        raise FileFormatError(f"{stored.name} is a {stored.file_format} file, but the model was trained on {own}")
+    source = _reopen_libsvm(stored, encoding) if form == "libsvm" else _reopen_columns(stored, encoding)
     for block in source.blocks():
         X: Any = block.matrix
         if sp.issparse(X):
             X = sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], encoding.n_features))
         y = None if source.target is None else source.target[block.rows]
-        y = whole(y.astype(np.float64)) if y is not None and y.dtype.kind == "f" else y
-        yield standardised(Further(X, y, encoding), stored.name)  # type: ignore[misc]
+        y = as_integers(y.astype(np.float64)) if y is not None and y.dtype.kind == "f" else y
+        yield standardise_table(NewRows(X, y, encoding), stored.name)  # type: ignore[misc]
 
 
-def _libsvm_like(stored: Stored, encoding: Encoding) -> StoredRows:
+def _reopen_libsvm(stored: StoredFiles, encoding: Encoding) -> StoredRows:
     decoder, first = LibsvmRows(stored.paths), encoding.first_index
     decoder.first_index = first
-    source = Decoded(decoder, tallied(decoder))
+    source = DecodedRows(decoder, run_first_pass(decoder))
     unknown = 0 if decoder.first_index < first else source.d - 1 + first
     if unknown < first or source.d > encoding.n_features:
         raise DataError(
@@ -284,9 +290,9 @@ def _libsvm_like(stored: Stored, encoding: Encoding) -> StoredRows:
     return source
 
 
-def _columns_like(stored: Stored, encoding: Encoding) -> StoredRows:
+def _reopen_columns(stored: StoredFiles, encoding: Encoding) -> StoredRows:
     """Rows with the columns that a model knows, and with their target, as long as every row has one."""
-    names, columns = stored.names(), [column.name for column in encoding.columns]
+    names, columns = stored.list_columns(), [column.name for column in encoding.columns]
     encoding.check_names(names, stored.name)
     made = next((column for column in encoding.columns if column != Column(column.name)), None)
     if made is not None:
@@ -295,8 +301,8 @@ def _columns_like(stored: Stored, encoding: Encoding) -> StoredRows:
             f"{stored.name}: the model makes features of {what} in column {made.name!r}, which is done in memory only: "
             "leave --stream out, or predict one file at a time"
         )
-    opened = partial(open_rows, list(stored.paths), columns=list(map(stored.place, columns)), scratch=False)
+    opened = partial(open_rows, list(stored.paths), columns=list(map(stored.find_column, columns)), scratch=False)
     with suppress(DataError):  # a row without a target is predicted like any other
         if encoding.target in names:
-            return opened(stored.place(encoding.target))
+            return opened(stored.find_column(encoding.target))
     return opened()

@@ -15,36 +15,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.errors import DataError, DataTypeError, MissingExtraError, ParameterError, install
+from qpsvm.base.errors import DataError, DataTypeError, MissingExtraError, ParameterError, describe_install
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
-from qpsvm.data.files import Table
-from qpsvm.data.sources.arrays import mapped
-from qpsvm.faces.cli.data import Sample, as_written, source
-from qpsvm.faces.cli.data_files import Stored, as_stored, columns_of, encoding_of
-from qpsvm.faces.cli.options import VARIANTS, refuse_given
+from qpsvm.data.files import EncodedTable
+from qpsvm.data.sources.arrays import map_npy
+from qpsvm.faces.cli.data import Dataset, as_file_labels, parse_source
+from qpsvm.faces.cli.data_files import StoredFiles, build_encoding, choose_columns, find_stored_files
+from qpsvm.faces.cli.options import VARIANTS, refuse_options
 from qpsvm.machines import Problem
 
 #: Options of `solve` that look at rows here, and what they are.
-HERE = {
+LOCAL_OPTIONS = {
     "drop_missing": "leaves out rows", "missing": "looks at rows", "keep": "looks at rows", "date": "looks at rows",
     "test_size": "draws rows", "cv": "draws rows", "plot": "draws rows",
     "groups": "compares rows", "positive": "renames labels",
 }  # fmt: skip
 #: A cluster of this machine, of so many workers.
-LOCAL = re.compile(r"local:([1-9]\d{0,3})$")
+LOCAL_ADDRESS = re.compile(r"local:([1-9]\d{0,3})$")
 #: Seconds that a scheduler may take to answer.
-ANSWER = 20
+CONNECT_SECONDS = 20
 
 
 @contextmanager
-def cluster(name: str, verbose: bool = False) -> Iterator[None]:
-    """What computes while the block runs: a cluster at an address, one of this machine, or threads of this process."""
+def open_cluster(name: str, verbose: bool = False) -> Iterator[None]:
+    """Compute on a cluster in the block: at an address, on this machine, or by threads of this process."""
     try:
         import dask
         import distributed
     except ImportError:
-        raise MissingExtraError(f"--scheduler needs Dask, which is not installed; run: {install('dask')}") from None
-    local = LOCAL.match(name)
+        raise MissingExtraError(
+            f"--scheduler needs Dask, which is not installed; run: {describe_install('dask')}"
+        ) from None
+    local = LOCAL_ADDRESS.match(name)
     if name != "threads" and local is None and "://" not in name:
         raise ParameterError(f"--scheduler {name!r}: give an address such as tcp://host:8786, local:N, or threads")
     with ExitStack() as stack:
@@ -61,7 +63,7 @@ def cluster(name: str, verbose: bool = False) -> Iterator[None]:
                 )
             )
         try:
-            client = stack.enter_context(distributed.Client(address, timeout=ANSWER))
+            client = stack.enter_context(distributed.Client(address, timeout=CONNECT_SECONDS))
         except (OSError, ValueError) as error:
             raise ParameterError(f"--scheduler {name}: nobody answers there ({error})") from None
         if verbose:
@@ -69,38 +71,38 @@ def cluster(name: str, verbose: bool = False) -> Iterator[None]:
         yield
 
 
-def read_spread(options: argparse.Namespace) -> Sample:
+def read_distributed(options: argparse.Namespace) -> Dataset:
     """The files of a command as collections, of which nothing is read yet. Raises ParameterError, QPSVMError."""
-    for option, what in HERE.items():
-        refuse_given(options, [option], f"{what} here, and --scheduler leaves them on the workers: choose one")
-    stored = as_stored(source(options.file), True)
+    for option, what in LOCAL_OPTIONS.items():
+        refuse_options(options, [option], f"{what} here, and --scheduler leaves them on the workers: choose one")
+    stored = find_stored_files(parse_source(options.file), True)
     assert stored is not None
-    if stored.form in ("libsvm", "feather"):
-        kind = {"libsvm": "LIBSVM", "feather": "Feather"}[stored.form]
+    if stored.file_format in ("libsvm", "feather"):
+        kind = {"libsvm": "LIBSVM", "feather": "Feather"}[stored.file_format]
         raise ParameterError(
             f"{stored.name} is a {kind} file, which workers do not read: write it as Parquet, or leave --scheduler out"
         )
-    used, target, weights = columns_of(stored, options)
-    learns = VARIANTS[options.variant].learns
+    used, target, weights = choose_columns(stored, options)
+    learns = VARIANTS[options.variant]._target_kind
     target = None if learns == "none" else target
-    X, (y, weight) = (_array if stored.form == "npy" else _frame)(stored, used, (target, weights))
-    text = stored.form != "npy" and learns == "labels" and y is not None and y.dtype.kind not in "biuf"
-    table = Table(X, None, encoding_of(stored, used, target, text), weights=weight)
+    X, (y, weight) = (_open_arrays if stored.file_format == "npy" else _open_frames)(stored, used, (target, weights))
+    text = stored.file_format != "npy" and learns == "labels" and y is not None and y.dtype.kind not in "biuf"
+    table = EncodedTable(X, None, build_encoding(stored, used, target, text), weights=weight)
     if options.standardise:
-        table = _standardised(table, stored.name)
-    return Sample(table, y.astype(object) if text else y, learnt=learns)
+        table = _standardise(table, stored.name)
+    return Dataset(table, y.astype(object) if text else y, target_kind=learns)
 
 
 #: Features, and target and weights where there are any, on the workers.
-Parts = tuple[Any, list[Any]]
+RemoteParts = tuple[Any, list[Any]]
 
 
-def _frame(stored: Stored, used: list[str], beside: tuple[str | None, ...]) -> Parts:
+def _open_frames(stored: StoredFiles, used: list[str], beside: tuple[str | None, ...]) -> RemoteParts:
     """Files whose columns have names."""
     import dask.dataframe as frames
 
     wanted = [*used, *filter(None, beside)]
-    if stored.form == "csv":
+    if stored.file_format == "csv":
         frame = frames.read_csv(list(stored.paths), usecols=wanted)
     else:
         frame = frames.read_parquet(list(stored.paths), columns=wanted)
@@ -113,30 +115,30 @@ def _frame(stored: Stored, used: list[str], beside: tuple[str | None, ...]) -> P
     return frame[used], [None if name is None else frame[name] for name in beside]
 
 
-def _array(stored: Stored, used: list[str], beside: tuple[str | None, ...]) -> Parts:
+def _open_arrays(stored: StoredFiles, used: list[str], beside: tuple[str | None, ...]) -> RemoteParts:
     """Arrays, each file mapped where it is read."""
     import dask
     import dask.array as arrays
 
-    read, parts = dask.delayed(_rows, pure=True), []
+    read, parts = dask.delayed(_read_rows, pure=True), []
     for path in stored.paths:
-        array = mapped(path)
+        array = map_npy(path)
         step = max(1, BLOCK_NUMBERS // array.shape[1])
         for start in range(0, len(array), step):
             stop = min(start + step, len(array))
             parts.append(arrays.from_delayed(read(path, start, stop), (stop - start, array.shape[1]), array.dtype))
     whole = arrays.concatenate(parts)
-    vectors = [None if name is None else whole[:, int(name)] if name.isdecimal() else mapped(name) for name in beside]
+    vectors = [None if name is None else whole[:, int(name)] if name.isdecimal() else map_npy(name) for name in beside]
     return whole[:, [int(name) for name in used]], vectors
 
 
-def _rows(path: str, start: int, stop: int) -> NDArray[Any]:
+def _read_rows(path: str, start: int, stop: int) -> NDArray[Any]:
     """Some rows of an array, read by a worker."""
-    return np.array(mapped(path)[start:stop])
+    return np.array(map_npy(path)[start:stop])
 
 
-def _standardised(table: Table, name: str) -> Table:
-    """The same with every column of mean 0 and deviation 1: two sums over the rows."""
+def _standardise(table: EncodedTable, name: str) -> EncodedTable:
+    """Standardise every column to mean 0 and deviation 1, by two sums over the rows."""
     import dask
 
     X: Any = table.X
@@ -152,15 +154,15 @@ def _standardised(table: Table, name: str) -> Table:
     return replace(table, X=(X - mean) / scale, encoding=replace(table.encoding, mean=mean, scale=scale))
 
 
-def in_words(name: str, sample: Sample, problem: Problem) -> str:
+def describe_dataset(name: str, dataset: Dataset, problem: Problem) -> str:
     """The first line that is printed."""
     n, d = problem.X.shape
     samples, classes = problem.samples, problem.samples.classes
     if classes is not None:
-        counted = zip(as_written(classes).tolist(), samples.class_counts, strict=True)
+        counted = zip(as_file_labels(classes).tolist(), samples.class_counts, strict=True)
         learnt = "labels " + ", ".join(f"{label}: {count}" for label, count in counted)
-    elif samples.ends is None:
-        learnt = "no target needed" if sample.y is None else "the target is the same everywhere"
+    elif samples.target_range is None:
+        learnt = "no target needed" if dataset.y is None else "the target is the same everywhere"
     else:
-        learnt = "target from {:.6g} to {:.6g}".format(*samples.ends)
+        learnt = "target from {:.6g} to {:.6g}".format(*samples.target_range)
     return f"{name}: {n} rows x {d} features; {learnt}"

@@ -2,7 +2,7 @@
 
 `--drop a b`, `--drop a,b` and `--drop a --drop b` say the same. argparse would take the file behind `--drop a b FILE`
 for a column, or, told to stop after one value, b for a file. So the arguments are written out, `--drop=a --drop=b`.
-A column may have a comma in its name: whoever knows the columns takes the names apart (`sheet.each_name`).
+A column may have a comma in its name: whoever knows the columns takes the names apart (`sheet.split_names`).
 """
 
 from __future__ import annotations
@@ -34,14 +34,18 @@ def looks_like_file(text: str) -> bool:
     return text == "-" or os.sep in text or text.endswith(_DATA) or os.path.exists(text) or glob.has_magic(text)
 
 
-def written_out(
-    args: Sequence[str], lists: Sequence[str] = (WEIGHTS,), takes: Mapping[str, int] | None = None, wanted: int = 0
+def expand_lists(
+    args: Sequence[str],
+    lists: Sequence[str] = (WEIGHTS,),
+    value_counts: Mapping[str, int] | None = None,
+    n_positional: int = 0,
 ) -> list[str]:
     """The arguments with each value of a list as an option of its own, `--drop=a --drop=b`.
 
     lists: The options that take a list.
-    takes: How many values each other option takes.
-    wanted: How many arguments are none of options, at least: files. Where there are fewer, what stands last behind a
+    value_counts: How many values each other option takes.
+    n_positional: How many arguments are none of options, at least: files. Where there are fewer, what stands last
+    behind a
         list of names is one; and so is what looks like a file, but for the first.
     """
     pieces, k, free = [], 0, 0
@@ -56,7 +60,7 @@ def written_out(
             while k + 1 + len(values) < len(args) and _is_value(text, args[k + 1 + len(values)]):
                 values.append(args[k + 1 + len(values)])
         elif text.startswith("-") and text != "-":
-            values = list(args[k + 1 : k + 1 + (takes or {}).get(text, 0)])
+            values = list(args[k + 1 : k + 1 + (value_counts or {}).get(text, 0)])
         else:
             free += 1
         pieces.append([text, *values])
@@ -68,7 +72,7 @@ def written_out(
             found += [text, *values]
             continue
         end = len(values)
-        if text in NAMES and free < wanted:
+        if text in NAMES and free < n_positional:
             end = next((i for i in range(1, end) if looks_like_file(values[i])), end - (j == last and end > 1))
         for value in values[:end]:
             each = value.split(",") if text == WEIGHTS and _WEIGHTS.match(value) else [value]

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Any, Literal, NoReturn, TypeVar
 
-from qpsvm.backends.abilities import listed
-from qpsvm.base.errors import ParameterError, UnknownOptionError, did_you_mean, nearest
+from qpsvm.backends.abilities import join_names
+from qpsvm.base.errors import ParameterError, UnknownOptionError, describe_nearest, suggest_names
 from qpsvm.bounds.proof import checker
-from qpsvm.data.files import Target
-from qpsvm.data.files.kinds import MISSING_WORDS, Missing
-from qpsvm.faces.cli.lists import BALANCED, is_option, written_out
+from qpsvm.data.files import TargetKind
+from qpsvm.data.files.kinds import MISSING_POLICIES, MissingPolicy
+from qpsvm.faces.cli.lists import BALANCED, expand_lists, is_option
 from qpsvm.machines import Problem, registry
 from qpsvm.machines.problem.parameters import HYPERPARAMETERS
 from qpsvm.many.grid.scoring import SEEDS
@@ -25,12 +25,12 @@ from qpsvm.space.kernels.functions import FUNCTIONS, KERNELS, Kernel
 T = TypeVar("T")
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser that wants options written in full, and raises an error instead of ending the process."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **how)
-        self.commands: dict[str, Parser] = {}
+        self.commands: dict[str, CommandParser] = {}
 
     def error(self, message: str) -> NoReturn:
         """Raise what argparse has to say. Raises ParameterError."""
@@ -39,7 +39,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         """Look for unknown options and commands first, where argparse would only say that something is missing."""
         args = sys.argv[1:] if args is None else args
-        args = written_out(args, *self._lists())
+        args = expand_lists(args, *self._count_option_values())
         for text in args:
             if text == "--":
                 break
@@ -47,11 +47,11 @@ class Parser(argparse.ArgumentParser):
                 self._check_option(text.partition("=")[0], text)
             elif self.commands:
                 if text not in self.commands:
-                    raise UnknownOptionError(f"no command {text!r}; {nearest(text, self.commands)}")
+                    raise UnknownOptionError(f"no command {text!r}; {describe_nearest(text, self.commands)}")
                 break  # what follows is the command's
         return super().parse_known_args(args, namespace)
 
-    def _lists(self) -> tuple[list[str], dict[str, int], int]:
+    def _count_option_values(self) -> tuple[list[str], dict[str, int], int]:
         """The options that take a list, how many values each other one takes, and how many arguments are no option."""
         known = self._option_string_actions.items()
         lists = [text for text, action in known if isinstance(action, argparse._AppendAction)]
@@ -63,12 +63,12 @@ class Parser(argparse.ArgumentParser):
         known = self._option_string_actions
         if text in known or name in known or " " in text:  # text with a blank is a value to argparse
             return
-        hint = "; ".join(["", *did_you_mean(name, known)])
+        hint = "; ".join(["", *suggest_names(name, known)])
         raise UnknownOptionError(f"there is no option {name}{hint} (see {self.prog} --help)")
 
 
-def reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
-    """What reads the text of an option: `what` is expected where it cannot be converted, which is a `ValueError`."""
+def make_reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
+    """Make a reader of an option's text; its error says that `what` is expected where `convert` raises `ValueError`."""
 
     def read(given: str) -> T:
         try:
@@ -79,53 +79,55 @@ def reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
     return read
 
 
-def among_integers(low: int, high: int) -> Callable[[str], int]:
-    """What converts a whole number from `low` on and below `high`."""
+def make_integer_reader(low: int, high: int) -> Callable[[str], int]:
+    """Make a converter of whole numbers from `low` on and below `high`."""
     return lambda text: low + range(low, high).index(int(text))
 
 
-def filled(text: str) -> str:
+def require_text(text: str) -> str:
     """A text that is not empty. Raises ValueError."""
     if not text:
         raise ValueError
     return text
 
 
-file_name, name = reader(filled, "the name of a file"), reader(filled, "a name")
-names = reader(lambda text: [filled(part.strip()) for part in text.split(",")], "names with commas between them")
-numbers = reader(lambda text: [float(part) for part in text.split(",")], "numbers with commas between them")
-fold_count = reader(among_integers(2, SEEDS), "a whole number of folds, 2 or more")
-repeats = reader(among_integers(1, SEEDS), "a whole number, 1 or more")
-seed = reader(among_integers(0, SEEDS), f"a whole number from 0 to {SEEDS - 1}")
+file_name, name = make_reader(require_text, "the name of a file"), make_reader(require_text, "a name")
+names = make_reader(
+    lambda text: [require_text(part.strip()) for part in text.split(",")], "names with commas between them"
+)
+numbers = make_reader(lambda text: [float(part) for part in text.split(",")], "numbers with commas between them")
+fold_count = make_reader(make_integer_reader(2, SEEDS), "a whole number of folds, 2 or more")
+repeats = make_reader(make_integer_reader(1, SEEDS), "a whole number, 1 or more")
+seed = make_reader(make_integer_reader(0, SEEDS), f"a whole number from 0 to {SEEDS - 1}")
 
 
-def word(known: Iterable[str]) -> Callable[[str], str]:
+def make_word_reader(known: Iterable[str]) -> Callable[[str], str]:
     """A reader of one of these words; of another, it names the nearest."""
     words = tuple(known)
 
     def read(text: str) -> str:
         if text not in words:
-            raise argparse.ArgumentTypeError(f"unknown {text!r}; {nearest(text, words)}")
+            raise argparse.ArgumentTypeError(f"unknown {text!r}; {describe_nearest(text, words)}")
         return text
 
     return read
 
 
-def among(words: Sequence[str]) -> dict[str, Any]:
-    """How argparse is told of an option that is one of these words."""
-    return {"type": word(words), "choices": words}
+def build_choice(words: Sequence[str]) -> dict[str, Any]:
+    """Build the arguments of argparse for an option that is one of these words."""
+    return {"type": make_word_reader(words), "choices": words}
 
 
 #: What a machine makes of the target: two classes, a number for each row, an order of the rows, or nothing.
-Learnt = Literal["labels", "numbers", "ranks", "none"]
+LearningTarget = Literal["labels", "numbers", "ranks", "none"]
 #: The machines by the words of the command line.
-VARIANTS: dict[str, Any] = {word: registry.machine(word) for word in (*registry.FILES, *registry.ALL_IN_ONE)}
+VARIANTS: dict[str, Any] = {word: registry.load_machine(word) for word in (*registry.FILES, *registry.ALL_IN_ONE)}
 #: Parameters of the machines that are numbers, and what they are.
-PARAMETERS = {name: each.what for name, each in HYPERPARAMETERS.items() if name != "loss"}
+PARAMETERS = {name: each.description for name, each in HYPERPARAMETERS.items() if name != "loss"}
 #: Parameters whose values are words, the first by default: no grid varies them.
-WORDS = {"loss": ("absolute", "squared"), "intercept": ("free", "penalised", "none")}
+WORD_CHOICES = {"loss": ("absolute", "squared"), "intercept": ("free", "penalised", "none")}
 #: Those of the kernels, with their defaults.
-OF_KERNELS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
+KERNEL_DEFAULTS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
 
 
 #: Lists of columns, and what becomes of these.
@@ -135,56 +137,59 @@ COLUMN_LISTS = {
     "date": "make year, month, weekday and days of columns of dates",
 }
 #: Options that say how a file is read, and do nothing without one.
-OF_FILES = (
+FILE_OPTIONS = (
     "target", "positive", "groups", "weights", "class_weight", *COLUMN_LISTS, "missing", "drop_missing", "standardise",
 )  # fmt: skip
 #: What is done with columns in memory only.
-OF_COLUMNS = ("keep", "date", "missing", "drop_missing")
+COLUMN_OPTIONS = ("keep", "date", "missing", "drop_missing")
 
 
-def missing_of(options: argparse.Namespace) -> Missing:
-    """What becomes of missing values. Raises ParameterError."""
+def choose_missing(options: argparse.Namespace) -> MissingPolicy:
+    """Choose how missing values are handled. Raises ParameterError."""
     if options.drop_missing and options.missing not in (None, "drop"):
         raise ParameterError(f"--drop-missing is --missing drop, and not --missing {options.missing}: leave one out")
     return "drop" if options.drop_missing else options.missing or "error"
 
 
-def refuse_given(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
+def refuse_options(options: argparse.Namespace, names: Iterable[str], why: str) -> None:
     """Refuse options that would be ignored. Raises ParameterError."""
     for name in names:
         if getattr(options, name):
             raise ParameterError(f"--{name.replace('_', '-')} {why}")
 
 
-def target_of(options: argparse.Namespace) -> Target:
-    """How the target of a file is read for the machine: an order is read as numbers."""
-    learnt: Any = VARIANTS[options.variant].learns
+def choose_target(options: argparse.Namespace) -> TargetKind:
+    """Choose how the target of a file is read for the machine: an order is read as numbers."""
+    learnt: Any = VARIANTS[options.variant]._target_kind
     return "numbers" if learnt == "ranks" else learnt
 
 
-def takers(option: str) -> tuple[str, ...]:
+def list_option_owners(option: str) -> tuple[str, ...]:
     """The variants, or the kernels, for which an option has an effect."""
-    if option in OF_KERNELS:
+    if option in KERNEL_DEFAULTS:
         return tuple(name for name, own in FUNCTIONS.items() if option in own)
-    return tuple(word for word, machine in VARIANTS.items() if option in registry.options(machine))
+    return tuple(word for word, machine in VARIANTS.items() if option in registry.list_options(machine))
 
 
-def settle(options: argparse.Namespace) -> None:
+def apply_defaults(options: argparse.Namespace) -> None:
     """Give absent options their defaults, and refuse an option that would be ignored. Raises ParameterError."""
-    options.kernel = options.kernel or registry.usual_kernel(VARIANTS[options.variant])
-    for option in (*PARAMETERS, *WORDS, *OF_KERNELS):
-        owner = "kernel" if option in OF_KERNELS else "variant"
+    options.kernel = options.kernel or registry.find_default_kernel(VARIANTS[options.variant])
+    for option in (*PARAMETERS, *WORD_CHOICES, *KERNEL_DEFAULTS):
+        owner = "kernel" if option in KERNEL_DEFAULTS else "variant"
         chosen = getattr(options, owner)
         if getattr(options, option) is None:
-            setattr(options, option, OF_KERNELS[option] if option in OF_KERNELS else registry.default(option))
-        elif chosen not in takers(option):
+            setattr(
+                options, option, KERNEL_DEFAULTS[option] if option in KERNEL_DEFAULTS else registry.find_default(option)
+            )
+        elif chosen not in list_option_owners(option):
             raise ParameterError(
-                f"--{option} belongs to the {owner} {listed(takers(option))}, and the {owner} here is {chosen}: leave "
+                f"--{option} belongs to the {owner} {join_names(list_option_owners(option))}, and the {owner} here is "
+                f"{chosen}: leave "
                 f"--{option} out, or choose another {owner}"
             )
 
 
-def kernel_of(options: argparse.Namespace) -> Kernel:
+def build_kernel(options: argparse.Namespace) -> Kernel:
     """The kernel that the options describe; γ may be a rule. Raises ParameterError."""
     with suppress(ValueError):
         options.gamma = float(options.gamma)
@@ -196,28 +201,28 @@ def kernel_of(options: argparse.Namespace) -> Kernel:
     return kernel
 
 
-def parameters_of(options: argparse.Namespace) -> dict[str, Any]:
+def collect_parameters(options: argparse.Namespace) -> dict[str, Any]:
     """The machine's own parameters, and its intercept where it takes one."""
-    given = {name: getattr(options, name) for name in registry.options(VARIANTS[options.variant])}
+    given = {name: getattr(options, name) for name in registry.list_options(VARIANTS[options.variant])}
     return {**given, "intercept": None} if given.get("intercept") == "none" else given
 
 
-def problem_of(
+def build_problem(
     X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None, class_weight: Any = None
 ) -> Problem:
     """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights."""
-    kernel = kernel_of(options)
-    machine, given = VARIANTS[options.variant], parameters_of(options)
-    if machine.learns == "ranks":
+    kernel = build_kernel(options)
+    machine, given = VARIANTS[options.variant], collect_parameters(options)
+    if machine._target_kind == "ranks":
         given["groups"] = groups
     given |= {} if weights is None else {"sample_weight": weights}
     given |= {} if class_weight is None else {"class_weight": class_weight}
-    samples = (X,) if machine.learns == "none" else (X, y)
+    samples = (X,) if machine._target_kind == "none" else (X, y)
     problem: Problem = machine(*samples, **given, kernel=kernel, psd=options.psd or "raise")
     return problem
 
 
-def class_weight(text: str) -> str | tuple[str, float]:
+def parse_class_weight(text: str) -> str | tuple[str, float]:
     """The word "balanced", or a label and its weight. Raises ArgumentTypeError."""
     label, equals, weight = text.rpartition("=")
     if equals and label:
@@ -230,7 +235,7 @@ def class_weight(text: str) -> str | tuple[str, float]:
     return BALANCED
 
 
-def places(text: str) -> list[int]:
+def parse_rows(text: str) -> list[int]:
     """Rows by their places from 0, with commas between them. Raises ArgumentTypeError."""
     try:
         return checker.places(text)
@@ -238,7 +243,7 @@ def places(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"expected rows from 0 on, such as 17,203, got {text!r}") from error
 
 
-def share(text: str) -> float:
+def parse_share(text: str) -> float:
     """A share of the rows: more than none, and less than all. Raises ArgumentTypeError."""
     try:
         value = float(text)
@@ -267,11 +272,11 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
     what = (
         "balanced (each class weighs the same), or LABEL=WEIGHT, what a row of that class weighs (several may follow)"
     )
-    group.add_argument("--class-weight", type=class_weight, action="append", metavar="WEIGHT", help=what)
+    group.add_argument("--class-weight", type=parse_class_weight, action="append", metavar="WEIGHT", help=what)
     for option, what in COLUMN_LISTS.items():
         group.add_argument(f"--{option}", action="append", default=[], metavar="COLUMN", help=what)
     what = "missing values: error (default), drop their rows, or fill in what the rows that train say"
-    group.add_argument("--missing", **among(MISSING_WORDS), help=what)
+    group.add_argument("--missing", **build_choice(MISSING_POLICIES), help=what)
     group.add_argument("--drop-missing", action="store_true", help="the same as --missing drop")
     what = "give each column mean 0 and deviation 1"
     group.add_argument("--standardise", "--standardize", action="store_true", help=what)
@@ -294,47 +299,54 @@ def add_variant(group: argparse._ArgumentGroup, *name_or_flag: str) -> None:
     """Add the option, or the argument, that names the machine."""
     how: dict[str, Any] = {} if name_or_flag else {"default": "c"}
     what = f"{', '.join(VARIANTS)}{'' if name_or_flag else '; default c'}"
-    group.add_argument(*(name_or_flag or ("--variant",)), type=word(VARIANTS), metavar="VARIANT", help=what, **how)
+    group.add_argument(
+        *(name_or_flag or ("--variant",)), type=make_word_reader(VARIANTS), metavar="VARIANT", help=what, **how
+    )
 
 
 def add_multi_class(parser: argparse.ArgumentParser) -> None:
     """Add the option that says how machines of two classes learn more of them."""
     what = "more than two classes: a machine for every two (ovo, default), or for each against all others (ovr)"
-    parser.add_argument("--multi-class", **among(("ovo", "ovr")), help=what)
+    parser.add_argument("--multi-class", **build_choice(("ovo", "ovr")), help=what)
 
 
-def _of(option: str) -> str:
+def _describe_owners(option: str) -> str:
     """The variants that have an option, in words."""
-    return f"variant {', '.join(takers(option))}"
+    return f"variant {', '.join(list_option_owners(option))}"
 
 
 def add_parameters(
     group: argparse._ArgumentGroup, number: Callable[[str], Any] = float, rule: Callable[[str], Any] = str
 ) -> None:
-    """Add the parameters of variant and kernel, which are None until `settle` has seen them.
+    """Add the parameters of variant and kernel, which are None until `apply_defaults` has seen them.
 
     `number` and `rule` read a parameter, and γ, from its text.
     """
     several: dict[str, Any] = {} if number is float else {"action": "extend"}
     for option, what in PARAMETERS.items():
         group.add_argument(
-            f"--{option}", type=number, help=f"{what} ({_of(option)}; default {registry.default(option):g})", **several
+            f"--{option}",
+            type=number,
+            help=f"{what} ({_describe_owners(option)}; default {registry.find_default(option):g})",
+            **several,
         )
-    for option, known in WORDS.items():
-        group.add_argument(f"--{option}", **among(known), help=f"{_of(option)}; default {known[0]}")
-    group.add_argument("--kernel", **among(tuple(FUNCTIONS)), help="default: linear; of one-class rbf")
+    for option, known in WORD_CHOICES.items():
+        group.add_argument(f"--{option}", **build_choice(known), help=f"{_describe_owners(option)}; default {known[0]}")
+    group.add_argument("--kernel", **build_choice(tuple(FUNCTIONS)), help="default: linear; of one-class rbf")
     group.add_argument(
         "--gamma", type=rule, help="a number, scale (default) or auto (every kernel but linear)", **several
     )
     group.add_argument("--degree", type=number, help="of the polynomial (default 3)", **several)
     group.add_argument("--coef0", type=number, help="of polynomial and sigmoid (default 0)", **several)
-    group.add_argument("--psd", **among(("raise", "clip", "shift")), help="for an indefinite kernel; default raise")
+    group.add_argument(
+        "--psd", **build_choice(("raise", "clip", "shift")), help="for an indefinite kernel; default raise"
+    )
 
 
 def add_solver(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how it is solved."""
     group = parser.add_argument_group("solver")
-    group.add_argument("--form", **among(("dual", "primal")), help="default: what the backend certifies best")
+    group.add_argument("--form", **build_choice(("dual", "primal")), help="default: what the backend certifies best")
     group.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach, rounding included (1e-6)")
     group.add_argument("--max-iter", type=int, metavar="N", help="iterations of the solver")
     group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds in all, certificate included")
@@ -342,8 +354,8 @@ def add_solver(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--verbose", action="store_true", help="show the solver's progress")
 
 
-def settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The same for `qpsvm.solve`, which gives its result whatever it is."""
+def build_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """Build the keyword arguments of `qpsvm.solve`, without its check of the status."""
     return {
         "tol": options.tol, "polish": not options.no_polish, "check": False, "verbose": options.verbose,
         "time_limit": options.time_limit, "max_iter": options.max_iter,

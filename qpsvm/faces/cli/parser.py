@@ -52,7 +52,7 @@ from qpsvm import __version__
 from qpsvm.faces.cli.commands import derive, exact, example, importance, play, predict, solve, tables
 from qpsvm.faces.cli.commands import verify as proving
 from qpsvm.faces.cli.options import (
-    Parser,
+    CommandParser,
     add_backend,
     add_data,
     add_multi_class,
@@ -63,14 +63,14 @@ from qpsvm.faces.cli.options import (
     add_variant,
     file_name,
     fold_count,
+    make_word_reader,
     name,
     names,
     numbers,
-    places,
+    parse_rows,
+    parse_share,
     repeats,
     seed,
-    share,
-    word,
 )
 from qpsvm.faces.cli.shell import find_command
 from qpsvm.faces.play.server import PORT
@@ -81,23 +81,23 @@ PROGRAM = "python -m qpsvm"
 EXAMPLES = "examples:" + (__doc__ or "").partition("examples:")[2]
 
 
-def _file(group: argparse._ActionsContainer, option: str, what: str, metavar: str = "FILE", **how: Any) -> None:
+def _add_file(group: argparse._ActionsContainer, option: str, what: str, metavar: str = "FILE", **how: Any) -> None:
     """Add an option that names a file."""
     group.add_argument(option, type=file_name, metavar=metavar, help=what, **how)
 
 
-def make_parser() -> Parser:
+def make_parser() -> CommandParser:
     """The parser. Of the options that it returns, `options.run(options)` runs the command that was asked for."""
     program = find_command()
     examples = EXAMPLES.replace(PROGRAM, program)
-    parser = Parser(
+    parser = CommandParser(
         prog=program, description="Support vector machines as explicit quadratic programs, certified.", epilog=examples
     )
     parser.add_argument("--version", action="version", version=f"qpsvm {__version__}")
     what = "without a command: every installed backend in each form, the textbook methods too"
     parser.add_argument("--all", action="store_true", help=what)
     parser.set_defaults(run=tables.demonstrate)
-    commands = parser.add_subparsers(title="commands", metavar="", dest="command", parser_class=Parser)
+    commands = parser.add_subparsers(title="commands", metavar="", dest="command", parser_class=CommandParser)
     parser.commands = commands.choices
 
     solving = commands.add_parser("solve", help="solve one problem on a file", epilog=examples)
@@ -112,19 +112,19 @@ def make_parser() -> Parser:
     add_backend(solving)
     group = solving.add_argument_group("score on rows that do not train")
     what = "hold out this share of the rows, such as 0.25: of each class in proportion, of a ranking whole groups"
-    group.add_argument("--test-size", type=share, metavar="SHARE", help=what)
+    group.add_argument("--test-size", type=parse_share, metavar="SHARE", help=what)
     group.add_argument("--cv", type=fold_count, metavar="FOLDS", help="score on so many folds of the rows that train")
     group.add_argument("--seed", type=seed, metavar="N", help="of the draw of rows; default 0")
     group = solving.add_argument_group("what is written")
-    _file(group, "--plot", "a picture: .png, .svg or .pdf")
+    _add_file(group, "--plot", "a picture: .png, .svg or .pdf")
     group.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the picture shows")
-    _file(group, "--save", "write the decision function to this .npz file", "MODEL")
+    _add_file(group, "--save", "write the decision function to this .npz file", "MODEL")
     what = "let `predict` say how likely each label is: a curve fitted to the machines without each row, exactly"
     group.add_argument("--probability", action="store_true", help=what)
     what = "let `predict` say between which numbers f of every exact optimum lies, whatever was rounded"
     group.add_argument("--bounds", action="store_true", help=what)
     what = "prove how far from the optimum these very numbers are, whatever was rounded; `verify` checks this file"
-    _file(group, "--proof", what)
+    _add_file(group, "--proof", what)
     solving.set_defaults(run=solve.run)
 
     predicting = commands.add_parser("predict", help="predict with a saved model")
@@ -136,7 +136,7 @@ def make_parser() -> Parser:
     what = "begin each line with what this column has, or with the number of the row, from 0: row"
     predicting.add_argument("--id", type=name, metavar="COLUMN", help=what)
     what = "write a CSV file of labels and decision values, not one label a line; - is standard output"
-    _file(predicting, "--output", what)
+    _add_file(predicting, "--output", what)
     what = "the probability of the positive label as well; of a model by `solve --probability`"
     predicting.add_argument("--probability", action="store_true", help=what)
     what = "lower and upper bounds of f of every exact optimum, and whether the label is proven; of `solve --bounds`"
@@ -151,7 +151,7 @@ def make_parser() -> Parser:
     )  # fmt: skip
     verifying.add_argument("proof", type=file_name, help="a .json file")
     what = "the samples: CSV, LIBSVM (both may be packed by gzip, bzip2 or xz), or .npy"
-    _file(verifying, "--data", what, required=True)
+    _add_file(verifying, "--data", what, required=True)
     what = "where the proof does not name it: a column, or a .npy file"
     verifying.add_argument("--target", type=name, metavar="COLUMN", help=what)
     what = "what the relative gap is to be at most, whatever the proof claims (default: 1e-6)"
@@ -159,7 +159,7 @@ def make_parser() -> Parser:
     what = (
         "rows of the data, from 0, such as 17,203, that the proof is to be without: refuted where one has a part in it"
     )
-    verifying.add_argument("--without", type=places, default=(), metavar="ROWS", help=what)
+    verifying.add_argument("--without", type=parse_rows, default=(), metavar="ROWS", help=what)
     verifying.add_argument("--verbose", action="store_true", help="show progress")
     verifying.set_defaults(run=proving.run)
 
@@ -173,7 +173,7 @@ def make_parser() -> Parser:
     group.add_argument("--backend", type=names, action="append", metavar="NAME", help=what)
     group.add_argument("--repeat", type=int, default=1, metavar="N", help="times are medians of N solves; default 1")
     what = "text (default), csv, json, latex"
-    group.add_argument("--format", type=word(tables.FORMATS), default="text", metavar="FORMAT", help=what)
+    group.add_argument("--format", type=make_word_reader(tables.FORMATS), default="text", metavar="FORMAT", help=what)
     comparing.set_defaults(run=tables.run)
 
     weighing = commands.add_parser("importance", help="what each column is worth to the predictions", epilog=examples)
@@ -183,14 +183,16 @@ def make_parser() -> Parser:
     add_solver(weighing)
     add_backend(weighing)
     group = weighing.add_argument_group("importance")
-    group.add_argument("--test-size", type=share, metavar="SHARE", help="score on this share of the rows, held out")
+    group.add_argument(
+        "--test-size", type=parse_share, metavar="SHARE", help="score on this share of the rows, held out"
+    )
     group.add_argument("--repeats", type=repeats, default=10, metavar="N", help="how often a column is shuffled; 10")
     what = (
         "one of scikit-learn's scorers; default balanced_accuracy, r2 of a regression, of a quantile its pinball loss"
     )
     group.add_argument("--scoring", metavar="NAME", help=what)
     group.add_argument("--seed", type=seed, metavar="N", help="of the draws; default 0")
-    _file(group, "--plot", "draw it: .png, .svg or .pdf")
+    _add_file(group, "--plot", "draw it: .png, .svg or .pdf")
     weighing.set_defaults(run=importance.run)
 
     for command, what, action in (
@@ -201,7 +203,7 @@ def make_parser() -> Parser:
         add_data(gridding)
         group = gridding.add_argument_group("problem: values with commas between them span the grid")
         add_variant(group)
-        add_parameters(group, numbers, tables.words)
+        add_parameters(group, numbers, tables.parse_values)
         group = gridding.add_argument_group("solver")
         group.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach, rounding included (1e-6)")
         group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds for each point, or exact path")
@@ -211,8 +213,8 @@ def make_parser() -> Parser:
             group = gridding.add_argument_group("every value, not only those of a grid")
             what = "the optimum of every value between two, such as --C 0.05,100, each piece certified"
             group.add_argument("--exact", action="store_true", help=what)
-            _file(group, "--output", "write the pieces as CSV")
-            _file(group, "--plot", "draw the multipliers: .png, .svg or .pdf")
+            _add_file(group, "--output", "write the pieces as CSV")
+            _add_file(group, "--plot", "draw the multipliers: .png, .svg or .pdf")
         else:
             add_multi_class(gridding)
             group = gridding.add_argument_group("folds")
@@ -221,8 +223,8 @@ def make_parser() -> Parser:
             group.add_argument("--seed", type=int, help="of the draw")
             what = "one of scikit-learn's scorers; default accuracy, r2 of a regression, and of a quantile its pinball"
             group.add_argument("--scoring", help=f"{what} loss, negative")
-            _file(group, "--plot", "draw the scores: .png, .svg or .pdf")
-            _file(group, "--save", "train the best on all rows", "MODEL")
+            _add_file(group, "--plot", "draw the scores: .png, .svg or .pdf")
+            _add_file(group, "--save", "train the best on all rows", "MODEL")
         gridding.set_defaults(run=action)
 
     leaving = commands.add_parser(
@@ -234,7 +236,7 @@ def make_parser() -> Parser:
     group.add_argument("--tol", type=float, default=1e-6, help="relative gap of each machine, rounding included (1e-6)")
     group.add_argument("--time-limit", type=float, metavar="SECONDS", help="seconds; what was reached is said")
     group.add_argument("--verbose", action="store_true", help="show progress")
-    _file(leaving, "--output", "write decision and gap of each row as CSV")
+    _add_file(leaving, "--output", "write decision and gap of each row as CSV")
     leaving.set_defaults(run=exact.run_leave_one_out)
 
     deriving = commands.add_parser(
@@ -245,8 +247,8 @@ def make_parser() -> Parser:
     add_parameters(deriving.add_argument_group("problem"))
     add_solver(deriving)
     add_backend(deriving)
-    _file(deriving, "--html", "write a page that opens in a browser without a network", "PAGE")
-    _file(deriving, "--latex", "write an article that LaTeX compiles", "ARTICLE")
+    _add_file(deriving, "--html", "write a page that opens in a browser without a network", "PAGE")
+    _add_file(deriving, "--latex", "write an article that LaTeX compiles", "ARTICLE")
     deriving.add_argument(
         "--steps", type=names, action="extend", metavar="TAGS", help="show these only, such as CSVM.4,CSVM.9"
     )

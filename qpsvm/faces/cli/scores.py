@@ -1,4 +1,4 @@
-"""How good predictions are where the target is known: scores by name, their words, the confusion matrix, warnings."""
+"""Score predictions for the command line: scores by name, confusion matrix, warnings (`figures`, `block`)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.faces.cli.data import Sample
-from qpsvm.faces.cli.options import Learnt
+from qpsvm.faces.cli.data import Dataset
+from qpsvm.faces.cli.options import LearningTarget
 from qpsvm.many.grid.scoring import ordered_pairs
-from qpsvm.result.hints import Hint, of_labels
+from qpsvm.result.hints import Hint, find_label_hints
 
 #: Letters before what is said of a result, as in its summary.
 INDENT = 14
@@ -21,24 +21,24 @@ MOST_WORDS = 4
 NO_PAIR = "no pair to compare"
 
 
-def figures(sample: Sample, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
+def compute_scores(dataset: Dataset, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
     """The scores of predictions (n,) for the rows of a sample, by name."""
-    if sample.learnt == "none":
-        found, known = {"share outside": float((predicted < 0).mean())}, compared_labels(sample)
-        return found if known is None else {**found, **measured("labels", predicted, known)}
-    target = sample.labels if sample.learnt == "labels" else np.asarray(sample.y, dtype=float)
-    return measured(sample.learnt, predicted, target, sample.table.groups, quantile)
+    if dataset.target_kind == "none":
+        found, known = {"share outside": float((predicted < 0).mean())}, choose_true_labels(dataset)
+        return found if known is None else {**found, **score_predictions("labels", predicted, known)}
+    target = dataset.labels if dataset.target_kind == "labels" else np.asarray(dataset.y, dtype=float)
+    return score_predictions(dataset.target_kind, predicted, target, dataset.table.groups, quantile)
 
 
-def measured(
-    learnt: Learnt, predicted: NDArray[Any], target: NDArray[Any], groups: NDArray[Any] | None = None,
+def score_predictions(
+    target_kind: LearningTarget, predicted: NDArray[Any], target: NDArray[Any], groups: NDArray[Any] | None = None,
     quantile: float | None = None,
 ) -> dict[str, float]:  # fmt: skip
     """The scores by name of predictions (n,) of a target (n,): of labels, numbers, a quantile or an order."""
-    if learnt == "ranks":
+    if target_kind == "ranks":
         right, pairs = ordered_pairs(target, predicted, groups)
         return {"pairs in order": right / pairs} if pairs else {}
-    if learnt != "numbers":
+    if target_kind != "numbers":
         hits, labels = predicted == target, np.unique(target)
         found = {"accuracy": float(hits.mean())}
         if len(labels) > 1 and np.isin(predicted, labels).all():
@@ -53,7 +53,7 @@ def measured(
     return {**found, "mean absolute error": float(np.abs(missed).mean())}
 
 
-def named(found: dict[str, float], spread: dict[str, float] | None = None) -> str:
+def format_scores(found: dict[str, float], spread: dict[str, float] | None = None) -> str:
     """Scores by name in one line, each with its standard deviation over the folds where there are folds."""
     said = []
     for name, value in found.items():
@@ -63,58 +63,60 @@ def named(found: dict[str, float], spread: dict[str, float] | None = None) -> st
     return ", ".join(said) or NO_PAIR
 
 
-def in_words(
-    learnt: Learnt, predicted: NDArray[Any], target: NDArray[Any] | None, groups: NDArray[Any] | None = None,
-    quantile: float | None = None,
+def describe_predictions(
+    target_kind: LearningTarget, predicted: NDArray[Any], target: NDArray[Any] | None, groups: NDArray[Any] | None =
+    None, quantile: float | None = None,
 ) -> str:  # fmt: skip
-    """What is known of predictions (n,) whose targets (n,) may be known, or ""."""
-    if learnt == "none":
+    """Describe predictions (n,) whose targets (n,) may be known; "" if there is nothing to say."""
+    if target_kind == "none":
         known = "" if target is None else f", accuracy {(predicted == target).mean():.4f}"
         return f"{int((predicted > 0).sum())} inside, {int((predicted < 0).sum())} outside{known}"
     if target is None:
         return ""
-    if learnt == "ranks":
+    if target_kind == "ranks":
         right, pairs = ordered_pairs(target.astype(float), predicted, groups)
         return f"{right} of {pairs} pairs in order ({right / pairs:.4f})" if pairs else NO_PAIR
-    found = measured(learnt, predicted, target.astype(float) if learnt == "numbers" else target, None, quantile)
-    if learnt == "numbers":
-        return named(found).replace("share below", "share of targets below the prediction")
+    found = score_predictions(
+        target_kind, predicted, target.astype(float) if target_kind == "numbers" else target, None, quantile
+    )
+    if target_kind == "numbers":
+        return format_scores(found).replace("share below", "share of targets below the prediction")
     said = f"accuracy {found['accuracy']:.4f}"
     if "balanced accuracy" in found:
         said += f" (balanced {found['balanced accuracy']:.4f})"
-    answer = only_answer(predicted) if len(np.unique(target)) > 1 else None
+    answer = find_constant_prediction(predicted) if len(np.unique(target)) > 1 else None
     return said if answer is None else f"{said}; every row is predicted {answer}"
 
 
-def training(sample: Sample, predicted: NDArray[Any], quantile: float | None) -> str:
-    """How well a model does on the rows that trained it, in words."""
-    target = sample.labels if sample.learnt == "labels" else sample.y
-    return in_words(sample.learnt, predicted, target, sample.table.groups, quantile)
+def describe_training_scores(dataset: Dataset, predicted: NDArray[Any], quantile: float | None) -> str:
+    """Describe how well a model predicts the rows that trained it."""
+    target = dataset.labels if dataset.target_kind == "labels" else dataset.y
+    return describe_predictions(dataset.target_kind, predicted, target, dataset.table.groups, quantile)
 
 
-def only_answer(predicted: NDArray[Any]) -> Any:
+def find_constant_prediction(predicted: NDArray[Any]) -> Any:
     """The one answer that all predictions (n,) are; None where there are several."""
     return predicted[0] if len(predicted) and (predicted == predicted[0]).all() else None
 
 
-def compared_labels(sample: Sample) -> NDArray[Any] | None:
+def choose_true_labels(dataset: Dataset) -> NDArray[Any] | None:
     """The labels (n,) that predictions are set against in a table: of novelty −1 (outside) and 1; None if unknown."""
-    y = sample.y
-    if sample.learnt == "labels":
-        return sample.labels
-    if sample.learnt != "none" or y is None or y.dtype.kind not in "iuf" or not np.isin(y, (-1, 1)).all():
+    y = dataset.y
+    if dataset.target_kind == "labels":
+        return dataset.labels
+    if dataset.target_kind != "none" or y is None or y.dtype.kind not in "iuf" or not np.isin(y, (-1, 1)).all():
         return None
     return np.asarray(y, dtype=int)
 
 
-def block(name: str, words: str, sample: Sample, predicted: NDArray[Any]) -> str:
+def format_block(name: str, words: str, dataset: Dataset, predicted: NDArray[Any]) -> str:
     """Scores under the summary of a result, with the confusion matrix, where there are labels."""
-    true = compared_labels(sample)
-    lines = [] if true is None else confusion(true, predicted, np.unique(np.concatenate([true, predicted])))
+    true = choose_true_labels(dataset)
+    lines = [] if true is None else format_confusion(true, predicted, np.unique(np.concatenate([true, predicted])))
     return "\n".join([f"  {name:<{INDENT - 2}}{words}", *(f"{' ' * INDENT}{line}" for line in lines)])
 
 
-def confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]) -> list[str]:
+def format_confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]) -> list[str]:
     """The confusion matrix, with the recall of each class (k,): lines of a table. Shapes: true, predicted (n,).
 
     Of more than two classes with the precision of each, and the harmonic mean of both.
@@ -139,21 +141,21 @@ def confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]
     ]
 
 
-def warnings(sample: Sample, predicted: NDArray[Any], found: dict[str, float], weighed: bool) -> list[Hint]:
-    """What nobody should have to find out alone: a model that gives every row the same answer, or is no better.
+def find_warnings(dataset: Dataset, predicted: NDArray[Any], found: dict[str, float], is_weighted: bool) -> list[Hint]:
+    """Find warnings: a model that gives every row the same answer, or is no better than one.
 
     Where its classes are `weighed`, weights for them are no advice.
     """
-    if sample.learnt == "labels":
-        return of_labels(sample.labels, predicted, weighed)
-    answer = only_answer(predicted) if len(predicted) > 1 else None
+    if dataset.target_kind == "labels":
+        return find_label_hints(dataset.labels, predicted, is_weighted)
+    answer = find_constant_prediction(predicted) if len(predicted) > 1 else None
     said = [] if answer is None else [Hint("labels", f"every row is given {answer}")]
     if found.get("R²", 1.0) < 0.0:
         said.append(Hint("worse", "R² is below 0: the mean of these rows predicts them better"))
     return said
 
 
-def notes(*found: Iterable[Hint]) -> str:
+def format_notes(*found: Iterable[Hint]) -> str:
     """Hints as the last lines of a command: of each kind the first, and nothing where there is none."""
     kinds: dict[str, Hint] = {}
     for hint in chain(*found):

@@ -21,70 +21,70 @@ from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import InfeasibleNuError, NotSeparableError, ParameterError, QPSVMError, QPSVMWarning
 from qpsvm.data.rows import RowSource
-from qpsvm.estimators.inputs import class_weights as factors_of
+from qpsvm.estimators.inputs import compute_class_factors as factors_of
 from qpsvm.estimators.svc import KernelClassifier
-from qpsvm.faces.cli.data import IN_ONE, Sample, class_weights, rows_of
-from qpsvm.faces.cli.options import OF_KERNELS, VARIANTS, kernel_of, parameters_of
+from qpsvm.faces.cli.data import ALL_IN_ONE_NAMES, Dataset, build_class_weights, take_rows
+from qpsvm.faces.cli.options import KERNEL_DEFAULTS, VARIANTS, build_kernel, collect_parameters
 from qpsvm.machines import CrammerSinger, Problem, registry
-from qpsvm.many.comparison import Asked, compared
+from qpsvm.many.comparison import CompareOptions, iter_comparison
 from qpsvm.many.comparison_table import ComparisonRow
 from qpsvm.many.grid.cross_validation import CrossValidation, Outcome
 from qpsvm.many.grid.parameters import LETTERS, table
 from qpsvm.many.grid.scoring import Fold, folds_of, name_of, scorer_of
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.many.multiclass.split import Split, machine_named, split
-from qpsvm.many.multiclass.together import Together
+from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.solution import Status
-from qpsvm.result.certified import seconds
-from qpsvm.result.hints import ROWS, Hint, of_labels, of_samples
+from qpsvm.result.certified import format_seconds
+from qpsvm.result.hints import ROWS, Hint, find_label_hints, find_sample_hints
 from qpsvm.space.kernels.gram import Intercept
 
 #: Machines of which a summary has a line each; of more, those of the largest gaps.
 SHOWN_MACHINES = 10
 #: Options of `solve` that belong to one machine, and why; a program of several classes has the first.
-OF_ONE = {
+SINGLE_MACHINE_OPTIONS = {
     "proof": "a proof is of one program", "bounds": "bounds are of one decision function",
 }  # fmt: skip
 
 
-class Machines(KernelClassifier):
+class MulticlassClassifier(KernelClassifier):
     """A classifier made of any machine of two classes: name, own parameters and intercept are given to it as a fact."""
 
-    stated: tuple[str, Mapping[str, Any], Intercept]
-    asked: Mapping[str, Any]
+    machine_settings: tuple[str, Mapping[str, Any], Intercept]
+    solve_options: Mapping[str, Any]
 
-    _takes: ClassVar[tuple[str, ...]] = ()
+    _parameter_names: ClassVar[tuple[str, ...]] = ()
 
-    def _machine(self) -> tuple[str, dict[str, Any]]:
-        return self.stated[0], dict(self.stated[1])
+    def _choose_machine(self) -> tuple[str, dict[str, Any]]:
+        return self.machine_settings[0], dict(self.machine_settings[1])
 
     def _intercept_rule(self) -> Intercept:
-        return self.stated[2]
+        return self.machine_settings[2]
 
-    def _options(self) -> dict[str, Any]:
-        return {**super()._options(), **self.asked}
+    def _build_options(self) -> dict[str, Any]:
+        return {**super()._build_options(), **self.solve_options}
 
-    def _scale(self, together: Together) -> FloatArray:
+    def _compute_scale(self, together: BinaryMachines) -> FloatArray:
         return np.where(together.rho > 0.0, together.rho, 1.0)
 
     @property
-    def together(self) -> Together:
+    def solved_machines(self) -> BinaryMachines:
         """The machines that were solved."""
-        found: Together = self._solution
+        found: BinaryMachines = self._solution
         return found
 
     @property
-    def parts(self) -> Split:
+    def machine_split(self) -> Split:
         """The machines as problems."""
-        return self._parts()
+        return self._build_split()
 
-    def model(self) -> Any:
-        """What predicts."""
-        return self._model()
+    def build_model(self) -> Any:
+        """Build the model, which predicts."""
+        return self._build_model()
 
 
 @dataclass(frozen=True, eq=False)
-class SeveralClasses:
+class MulticlassProblem:
     """Samples of more than two classes, and the machines that are to learn them: what is solved like a problem.
 
     X (n, d), y (n,), weight (n,) or None
@@ -95,7 +95,7 @@ class SeveralClasses:
     X: Any
     y: NDArray[Any]
     weight: FloatArray | None
-    unfitted: Machines
+    unfitted: MulticlassClassifier
     names: tuple[str, ...]
 
     @property
@@ -104,7 +104,7 @@ class SeveralClasses:
         return int(self.X.shape[0])
 
     @property
-    def rows(self) -> IntArray:
+    def active_rows(self) -> IntArray:
         """The samples that take part: (r,)."""
         return np.arange(self.n) if self.weight is None else np.flatnonzero(self.weight > 0.0)
 
@@ -116,43 +116,45 @@ class SeveralClasses:
     @property
     def title(self) -> str:
         """The machine with its parameters, and how many there are."""
-        own = ", ".join(f"{LETTERS.get(name, name)} = {value:g}" for name, value in self.unfitted.stated[1].items())
-        called = machine_named(self.unfitted.stated[0]).called
-        return f"{called}, {own}{', ' if own else ''}kernel {self.kernel}: {self._counted}"
+        own = ", ".join(
+            f"{LETTERS.get(name, name)} = {value:g}" for name, value in self.unfitted.machine_settings[1].items()
+        )
+        called = machine_named(self.unfitted.machine_settings[0])._display_name
+        return f"{called}, {own}{', ' if own else ''}kernel {self.kernel}: {self._count_text}"
 
     @property
-    def heading(self) -> str:
-        """The same without its parameters."""
-        called = machine_named(self.unfitted.stated[0]).called
-        return f"{called}, kernel {type(self.kernel).__name__}, {self._counted}"
+    def short_title(self) -> str:
+        """The title without the parameters."""
+        called = machine_named(self.unfitted.machine_settings[0])._display_name
+        return f"{called}, kernel {type(self.kernel).__name__}, {self._count_text}"
 
     @property
-    def _counted(self) -> str:
-        k = len(np.unique(self.y[self.rows]))
+    def _count_text(self) -> str:
+        k = len(np.unique(self.y[self.active_rows]))
         if self.unfitted.multi_class == "ovr":
             return f"{k} classes, one machine for each against all others"
         return f"{k} classes, {k * (k - 1) // 2} machines, one for every two"
 
-    def some(self, rows: IntArray) -> SeveralClasses:
-        """The same with some of the rows."""
+    def restrict_rows(self, rows: IntArray) -> MulticlassProblem:
+        """Return the problem restricted to some of the rows."""
         weight = None if self.weight is None else self.weight[rows]
-        return replace(self, X=rows_of(self.X, rows), y=self.y[rows], weight=weight)
+        return replace(self, X=take_rows(self.X, rows), y=self.y[rows], weight=weight)
 
-    def at(self, point: Mapping[str, Any]) -> SeveralClasses:
-        """The same with other parameters of machine and kernel, by name."""
-        of_kernel = {name: value for name, value in point.items() if name in OF_KERNELS}
-        name, own, intercept = self.unfitted.stated
+    def replace_parameters(self, point: Mapping[str, Any]) -> MulticlassProblem:
+        """Return the problem with other parameters of machine and kernel, by name."""
+        of_kernel = {name: value for name, value in point.items() if name in KERNEL_DEFAULTS}
+        name, own, intercept = self.unfitted.machine_settings
         other = self._copy()
         other.kernel = replace(self.unfitted.kernel, **of_kernel)
-        other.stated = name, {**own, **{key: value for key, value in point.items() if key in own}}, intercept
+        other.machine_settings = name, {**own, **{key: value for key, value in point.items() if key in own}}, intercept
         return replace(self, unfitted=other)
 
-    def _copy(self) -> Machines:
-        other = Machines(**self.unfitted.get_params(deep=False))
-        other.stated, other.asked = self.unfitted.stated, self.unfitted.asked
+    def _copy(self) -> MulticlassClassifier:
+        other = MulticlassClassifier(**self.unfitted.get_params(deep=False))
+        other.machine_settings, other.solve_options = self.unfitted.machine_settings, self.unfitted.solve_options
         return other
 
-    def solve(self) -> SeveralResult:
+    def solve(self) -> MulticlassResult:
         """Solve and certify all machines. Raises QPSVMError, KeyboardInterrupt."""
         began = time.perf_counter()
         machines = self._copy()
@@ -163,7 +165,7 @@ class SeveralClasses:
             except QPSVMError as error:
                 error.args = (" ".join([str(error), *getattr(error, "__notes__", ())]),)
                 raise
-        return SeveralResult(self, machines, time.perf_counter() - began)
+        return MulticlassResult(self, machines, time.perf_counter() - began)
 
     def cross_validate(
         self, axes: Mapping[str, Sequence[Any]], folds: int, shuffle: bool, seed: int | None, scoring: str | None,
@@ -175,35 +177,38 @@ class SeveralClasses:
         """
         weight = None if self.weight is None else (self.weight > 0.0).astype(float)
         whole: Any = CrammerSinger(self.X, self.y, sample_weight=weight)  # who takes part, for folds and scorers
-        parts = [Fold(self.rows[fold.train], self.rows[fold.test]) for fold in folds_of(whole, folds, shuffle, seed)]
-        values = {name: [self._number(name, value) for value in given] for name, given in axes.items()}
+        parts = [
+            Fold(self.active_rows[fold.train], self.active_rows[fold.test])
+            for fold in folds_of(whole, folds, shuffle, seed)
+        ]
+        values = {name: [self._to_number(name, value) for value in given] for name, given in axes.items()}
         points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
         scorer = scorer_of(scoring, whole)
-        tasks = [(self.at(point), fold, scorer) for fold in parts for point in points]
-        found = [each for (each,) in run_tasks(_scored, tasks, [1] * len(tasks), n_jobs, bar)]
+        tasks = [(self.replace_parameters(point), fold, scorer) for fold in parts for point in points]
+        found = [each for (each,) in run_tasks(_score_fold, tasks, [1] * len(tasks), n_jobs, bar)]
         shape = (len(parts), *(len(given) for given in values.values()))
         columns = {name: np.array([getattr(each, name) for each in found]).reshape(shape)
                    for name in ("score", "gap", "status", "support")}  # fmt: skip
         return CrossValidation(
-            problem=self.bare(0), axes={name: np.array(given) for name, given in values.items()},
+            problem=self.build_machine(0), axes={name: np.array(given) for name, given in values.items()},
             scores=columns["score"],
             gaps=columns["gap"], status=columns["status"], support=columns["support"],
             scoring=name_of(scoring, whole),
         )  # fmt: skip
 
-    def _number(self, name: str, value: Any) -> float:
+    def _to_number(self, name: str, value: Any) -> float:
         """A value of an axis: a rule for γ as the number that it stands for."""
-        if name in OF_KERNELS:
+        if name in KERNEL_DEFAULTS:
             return float(getattr(replace(self.unfitted.kernel, **{name: value}).resolve(self.X), name))
-        self.at({name: value}).bare(0)  # or an error that says what is wrong with it
+        self.replace_parameters({name: value}).build_machine(0)  # or an error that says what is wrong with it
         return float(value)
 
-    def bare(self, p: int) -> Problem:
+    def build_machine(self, p: int) -> Problem:
         """The problem of one machine. Raises QPSVMError."""
-        return self._split().bare(p)
+        return self._split_classes().build_separate_problem(p)
 
-    def _split(self) -> Split:
-        machine, own, intercept = self.unfitted.stated
+    def _split_classes(self) -> Split:
+        machine, own, intercept = self.unfitted.machine_settings
         classes, codes = np.unique(self.y, return_inverse=True)
         factors = factors_of(self.unfitted.class_weight, classes, self.y)[codes]
         return split(
@@ -213,19 +218,19 @@ class SeveralClasses:
             constraints=None,
         )  # fmt: skip
 
-    def compare(self, chosen: Sequence[str] | None, form: Any, asked: Asked) -> Iterator[ComparisonRow]:
+    def compare(self, chosen: Sequence[str] | None, form: Any, asked: CompareOptions) -> Iterator[ComparisonRow]:
         """A line for each backend and form over all machines: sums, and the largest gaps."""
-        parts = self._split()
+        parts = self._split_classes()
         for name in chosen or backends.names():
             rows: dict[tuple[str, str | None], list[ComparisonRow]] = {}
             for p in range(len(parts.pairs)):
-                for row in compared(parts.problem(p), name, form, asked):
+                for row in iter_comparison(parts.problem(p), name, form, asked):
                     rows.setdefault((row.backend, row.form), []).append(row)
-            yield from (_summed(found) for found in rows.values())
+            yield from (_sum_rows(found) for found in rows.values())
 
 
-def _summed(rows: Sequence[ComparisonRow]) -> ComparisonRow:
-    """One row of those of several machines: the first that is not optimal speaks for all."""
+def _sum_rows(rows: Sequence[ComparisonRow]) -> ComparisonRow:
+    """Combine the rows of several machines into one; the status is that of the first that is not optimal."""
     worst = next((row for row in rows if row.status != Status.OPTIMAL), rows[0])
     if any(row.gap is None for row in rows):
         return worst
@@ -238,11 +243,11 @@ def _summed(rows: Sequence[ComparisonRow]) -> ComparisonRow:
     return replace(worst, **total, **largest, iterations=steps, note=notes)
 
 
-def _scored(task: SeveralClasses, fold: Fold, scorer: Any) -> list[Outcome]:
-    """One point on one fold."""
-    test = rows_of(task.X, fold.test)
+def _score_fold(task: MulticlassProblem, fold: Fold, scorer: Any) -> list[Outcome]:
+    """Score one point on one fold."""
+    test = take_rows(task.X, fold.test)
     try:
-        found = task.some(fold.train).solve()
+        found = task.restrict_rows(fold.train).solve()
     except (InfeasibleNuError, NotSeparableError):
         return [Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)]
     true = task.y[fold.test]
@@ -254,11 +259,11 @@ def _scored(task: SeveralClasses, fold: Fold, scorer: Any) -> list[Outcome]:
 
 
 @dataclass(frozen=True, eq=False)
-class SeveralResult:
+class MulticlassResult:
     """The machines that were solved, each certified: what stands in the place of one result."""
 
-    stated: SeveralClasses
-    machines: Machines
+    problem: MulticlassProblem
+    machines: MulticlassClassifier
     seconds: float
     error: QPSVMError | None = None
 
@@ -270,47 +275,49 @@ class SeveralResult:
     @property
     def status(self) -> Status:
         """`optimal` where every machine is; else that of the first that is not."""
-        return next((each for each in self.machines.together.status if each is not Status.OPTIMAL), Status.OPTIMAL)
+        return next(
+            (each for each in self.machines.solved_machines.status if each is not Status.OPTIMAL), Status.OPTIMAL
+        )
 
     @property
     def model(self) -> Any:
-        """What predicts, and can be saved."""
-        return self.machines.model()
+        """The model of all machines, which predicts and can be saved."""
+        return self.machines.build_model()
 
     @property
     def support(self) -> IntArray:
         """The rows that are a support vector of any machine: (s,)."""
         return np.asarray(self.machines.support_, dtype=np.intp)
 
-    def hints(self, names: Sequence[str] | None = None) -> list[Hint]:
-        """What a colleague would say of the samples, and of classes that nobody gets."""
-        stated, rows = self.stated, self.stated.rows
-        found = of_samples(stated.X, stated.kernel, names)
+    def list_hints(self, names: Sequence[str] | None = None) -> list[Hint]:
+        """Find hints about the samples, and about classes that are never predicted."""
+        stated, rows = self.problem, self.problem.active_rows
+        found = find_sample_hints(stated.X, stated.kernel, names)
         few = np.sort(rows[np.argsort(stated.y[rows], kind="stable")][:: -(-len(rows) // ROWS)])
         weighed = self.machines.class_weight is not None
-        return found or of_labels(stated.y[few], predicted(self.model, rows_of(stated.X, few)), weighed)
+        return found or find_label_hints(stated.y[few], predict_rows(self.model, take_rows(stated.X, few)), weighed)
 
     def summary(self, notes: bool = True) -> str:
         """The result in a few lines, as that of one machine: a line for each."""
         del notes  # those of the samples are said at the end
-        found = self.machines.together
+        found = self.machines.solved_machines
         P, solver = len(found.gap), found.solver
         lines = [
-            self.stated.title,
+            self.problem.title,
             f"  status      {self.status}: {self.status.sentence}",
             f"  gap         {self.gap:.2g} relative, the largest of {P} machines, rounding included",
-            f"  vectors     {len(found.support)} support of {len(self.stated.rows)}",
+            f"  vectors     {len(found.support)} support of {len(self.problem.active_rows)}",
             f"  solver      {solver.name} {solver.version}; it said {solver.status!r}",
-            f"  time        {seconds(self.seconds)}, certificates included",
-            *(f"              {line}" for line in self._machine_lines()),
+            f"  time        {format_seconds(self.seconds)}, certificates included",
+            *(f"              {line}" for line in self._format_machines()),
         ]
         if found.message:
             lines.append(f"  note        {found.message}")
         return "\n".join(lines)
 
-    def _machine_lines(self) -> list[str]:
+    def _format_machines(self) -> list[str]:
         """The table of the machines."""
-        found = self.machines.together
+        found = self.machines.solved_machines
         order = np.arange(len(found.gap))
         if len(order) > SHOWN_MACHINES:
             order = np.sort(np.argsort(-found.gap, kind="stable")[:SHOWN_MACHINES])
@@ -327,58 +334,69 @@ class SeveralResult:
         return [*table(columns, {"gap": "{:.1e}".format}).splitlines(), *more]
 
 
-def stated(sample: Sample, options: argparse.Namespace) -> Any:
-    """The problem that the options describe; of more than two classes and a machine of two, `SeveralClasses`.
+def choose_problem(dataset: Dataset, options: argparse.Namespace) -> Any:
+    """The problem that the options describe; of more than two classes and a machine of two, `MulticlassProblem`.
 
     Raises ParameterError, DataError.
     """
     asked = getattr(options, "multi_class", None)
-    _check_one(sample, options)
-    if not sample.is_several or options.variant in registry.ALL_IN_ONE:
+    _check_single_machine(dataset, options)
+    if not dataset.is_several or options.variant in registry.ALL_IN_ONE:
         if asked is not None:
-            why = f"{options.variant} has all classes in one program" if sample.is_several else "there are no more here"
+            why = (
+                f"{options.variant} has all classes in one program" if dataset.is_several else "there are no more here"
+            )
             raise ParameterError(f"--multi-class is how machines of two classes learn more, and {why}: leave it out")
-        return sample.problem(options)
-    kernel, own = kernel_of(options), parameters_of(options)
+        return dataset.build_problem(options)
+    kernel, own = build_kernel(options), collect_parameters(options)
     intercept = own.pop("intercept", "free")
-    machines = Machines(
-        kernel=kernel, psd=options.psd or "raise", multi_class=asked or "ovo", break_ties=True, tol=options.tol,
-        class_weight=class_weights(options.class_weight, sample.known), backend=getattr(options, "backend", "auto"),
-        time_limit=options.time_limit, max_iter=-1 if getattr(options, "max_iter", None) is None else options.max_iter,
-        verbose=options.verbose, probability=bool(getattr(options, "probability", False)),
-    )  # fmt: skip
-    machines.stated = VARIANTS[options.variant].__name__, own, intercept
+    machines = MulticlassClassifier(
+        kernel=kernel,
+        psd=options.psd or "raise",
+        multi_class=asked or "ovo",
+        break_ties=True,
+        tol=options.tol,
+        class_weight=build_class_weights(options.class_weight, dataset.list_labels),
+        backend=getattr(options, "backend", "auto"),
+        time_limit=options.time_limit,
+        max_iter=-1 if getattr(options, "max_iter", None) is None else options.max_iter,
+        verbose=options.verbose,
+        probability=bool(getattr(options, "probability", False)),
+    )
+    machines.machine_settings = VARIANTS[options.variant].__name__, own, intercept
     form = getattr(options, "form", None)
-    machines.asked = {
+    machines.solve_options = {
         **({} if form is None else {"form": form}), **({"polish": False} if getattr(options, "no_polish", 0) else {})
     }  # fmt: skip
-    return SeveralClasses(sample.table.X, np.asarray(sample.y), sample.table.weights, machines, sample.table.names)
+    return MulticlassProblem(
+        dataset.table.X, np.asarray(dataset.y), dataset.table.weights, machines, dataset.table.names
+    )
 
 
-def _check_one(sample: Sample, options: argparse.Namespace) -> None:
+def _check_single_machine(dataset: Dataset, options: argparse.Namespace) -> None:
     """Refuse what is of one machine where there are several, or one of several functions. Raises ParameterError."""
     in_one = options.variant in registry.ALL_IN_ONE
-    for option, why in OF_ONE.items():
+    for option, why in SINGLE_MACHINE_OPTIONS.items():
         proof = option == "proof"
-        if not getattr(options, option, None) or (in_one and proof) or not (in_one or sample.is_several):
+        if not getattr(options, option, None) or (in_one and proof) or not (in_one or dataset.is_several):
             continue
-        labels = sample.known()[0]
+        labels = dataset.list_labels()[0]
         here = f"--variant {options.variant} has one for each class" if in_one else f"here are {len(labels)} classes"
-        other = " and another --variant" if in_one else f", or take --variant {IN_ONE}" if proof else ""
+        other = " and another --variant" if in_one else f", or take --variant {ALL_IN_ONE_NAMES}" if proof else ""
         raise ParameterError(
             f"--{option}: {why}, and {here}: set one class against all others by --positive LABEL, such as --positive "
             f"{labels[0]}{other}"
         )
 
 
-def predicted(model: Any, X: Any) -> NDArray[Any]:
-    """What a model predicts of rows, (n,), which may be stored: a block of them after the other."""
+def predict_rows(model: Any, X: Any) -> NDArray[Any]:
+    """Predict rows, (n,), which may be stored: they are read block by block."""
     if not isinstance(X, RowSource) or np.ndim(model.b) == 0:
         return np.asarray(model.predict(X))
-    return np.concatenate([model.predict(piece.matrix) for block in X.blocks() for piece in block.pieces()])
+    return np.concatenate([model.predict(piece.matrix) for block in X.blocks() for piece in block.iter_tiles()])
 
 
-def labels_of(classes: NDArray[Any] | None, values: FloatArray) -> Any:
+def decode_labels(classes: NDArray[Any] | None, values: FloatArray) -> Any:
     """The labels that decision values (m,), or (m, k) of several classes, say: (m,); None where there are none."""
     if classes is None:
         return None

@@ -24,7 +24,7 @@ def _find_interpreter() -> str:
         return "python"
     interpreter = Path(os.path.abspath(sys.executable))  # a link is not followed: that of an environment says which one
     found = shutil.which("python")
-    if found is not None and _are_the_same(Path(os.path.abspath(found)), interpreter):
+    if found is not None and _is_same_interpreter(Path(os.path.abspath(found)), interpreter):
         return "python"
     if interpreter.is_relative_to(Path.cwd()):
         interpreter = interpreter.relative_to(Path.cwd())
@@ -35,10 +35,10 @@ def _find_interpreter() -> str:
 
 
 def _quote(words: list[str]) -> str:
-    """One line for the shell."""
+    """Quote words as one line for the shell."""
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
-def _are_the_same(one: Path, other: Path) -> bool:
+def _is_same_interpreter(one: Path, other: Path) -> bool:
     """Whether two commands start the same interpreter: those of one environment are in one folder."""
     return one.parent.resolve() == other.parent.resolve() and one.samefile(other)

@@ -31,10 +31,10 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.errors import FileFormatError
-from qpsvm.base.resources.progress import EVERY, PROGRESS
+from qpsvm.base.resources.progress import PROGRESS, PULSE_SECONDS
 
 #: What is printed instead of each letter outside ASCII that this library writes.
-SPELT = {
+SPELLINGS = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "eps", "ζ": "zeta", "η": "eta", "θ": "theta",
     "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau",
     "φ": "phi", "ψ": "psi", "ω": "omega", "ℓ": "ell", "Σ": "Sum", "Δ": "Delta", "Θ": "Theta", "Π": "Pi", "Ω": "Omega",
@@ -57,7 +57,7 @@ def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
         raise error
     text, written = error.object, ""
     for k in range(error.start, error.end):
-        word = SPELT.get(text[k])
+        word = SPELLINGS.get(text[k])
         if word is None:
             written += text[k].encode("ascii", "backslashreplace").decode("ascii")
             continue
@@ -65,8 +65,8 @@ def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
             word = word.removeprefix("^")
         before = written or text[max(k - 1, 0) : k]
         apart = word[0].isalnum() and before[-1:].isalnum()
-        after = SPELT.get(text[k + 1], text[k + 1]) if k + 1 < len(text) else ""
-        joined = len(word) > 1 and word[-1].isalnum() and after[:1].isalnum() and text[k + 1] not in SPELT
+        after = SPELLINGS.get(text[k + 1], text[k + 1]) if k + 1 < len(text) else ""
+        joined = len(word) > 1 and word[-1].isalnum() and after[:1].isalnum() and text[k + 1] not in SPELLINGS
         written += " " * apart + word + " " * joined
     return written, error.end
 
@@ -75,7 +75,7 @@ codecs.register_error(HANDLER, _spell)
 
 
 @contextmanager
-def readable(stream: Any) -> Iterator[None]:
+def spell_unencodable(stream: Any) -> Iterator[None]:
     """While the block runs, the text stream takes every letter.
 
     A stream that cannot be reconfigured, such as one that a caller put in its place, is left alone.
@@ -98,8 +98,8 @@ BLAS_BYTES = 1 << 27
 SIDE = 256
 
 
-def take_buffers_first() -> None:
-    """Where the address space is limited, let BLAS take its buffers while there is room for them.
+def reserve_blas_buffers() -> None:
+    """Let BLAS allocate its buffers early if the address space is limited.
 
     OpenBLAS ends the process where it cannot have its buffers. Once it has them, whatever else is too large raises
     `MemoryError`. Raises MemoryError.
@@ -127,13 +127,13 @@ BAR = 20
 class Ticker(logging.Handler):
     """Shows, while the block runs, what is being done, for how long, and what a solver says last of its progress.
 
-    doing: What is being done, in words. It may be set to something else as the work goes on.
+    activity: What is being done, in words. It may be set to something else as the work goes on.
     verbose: Say it on standard output.
     """
 
-    def __init__(self, doing: str, verbose: bool = False) -> None:
+    def __init__(self, activity: str, verbose: bool = False) -> None:
         super().__init__(logging.DEBUG)
-        self.doing = doing
+        self.activity = activity
         self._verbose = verbose
         self._drawn = not verbose and sys.stderr is not None and sys.stderr.isatty()
         self._done = threading.Event()
@@ -171,10 +171,10 @@ class Ticker(logging.Handler):
             self._last = record
 
     def _tick(self) -> None:
-        while not self._done.wait(REDRAWN if self._drawn else EVERY):
+        while not self._done.wait(REDRAWN if self._drawn else PULSE_SECONDS):
             seconds = time.perf_counter() - self._began
-            told = f", {seconds:.0f} s{_progress(self._last, seconds)}"
-            line = f"{self.doing}{told if self._count is None else _bar(self._count, seconds)}"
+            told = f", {seconds:.0f} s{_describe_progress(self._last, seconds)}"
+            line = f"{self.activity}{told if self._count is None else _draw_bar(self._count, seconds)}"
             if self._drawn:
                 width = shutil.get_terminal_size().columns - 1
                 sys.stderr.write(f"\r\033[K{line[:width]}")
@@ -183,27 +183,27 @@ class Ticker(logging.Handler):
                 print(f"qpsvm: {line}", flush=True)
 
 
-def _progress(record: logging.LogRecord | None, seconds: float) -> str:
-    """What a solver has said: pass, gap, and rows a second."""
+def _describe_progress(record: logging.LogRecord | None, seconds: float) -> str:
+    """Describe the progress that a solver logged: pass, gap, and rows per second."""
     if record is None:
         return ""
     said = record.__dict__
     counted = "" if said["passes"] is None else f", pass {said['passes']}"
     speed = ""
     if said["passes"] and said["rows"] and seconds > 0.0:
-        speed = f", {_short(said['passes'] * said['rows'] / seconds)} rows/s"
+        speed = f", {_format_large(said['passes'] * said['rows'] / seconds)} rows/s"
     return f", {said['stage']}{counted}, gap {said['gap']:.1e}{speed}"
 
 
-def _bar(record: logging.LogRecord, seconds: float) -> str:
-    """How many solves are done, as a bar, and how long the others will take at the pace of these."""
+def _draw_bar(record: logging.LogRecord, seconds: float) -> str:
+    """Draw a progress bar of finished solves, with an estimate of the remaining time."""
     done, total = record.__dict__["done"], record.__dict__["total"]
     drawn = "#" * (BAR * done // max(total, 1))
     left = f", about {seconds * (total - done) / done:.0f} s left" if done else ""
     return f" [{drawn:-<{BAR}}] {done} of {total}, {seconds:.0f} s{left}"
 
 
-def _short(value: float) -> str:
+def _format_large(value: float) -> str:
     """A large number in few letters."""
     for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:

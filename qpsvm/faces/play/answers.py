@@ -27,26 +27,26 @@ from qpsvm.base.errors import (
     UnsupportedError,
 )
 from qpsvm.faces.play import catalogue
-from qpsvm.faces.play.catalogue import MACHINES, Machine
-from qpsvm.faces.play.certain import over_values, without
-from qpsvm.faces.play.checks import number, numbers
-from qpsvm.faces.play.explanations import NOTICED, sentence, verdict_on_yours
-from qpsvm.faces.play.moves import Moves
+from qpsvm.faces.play.catalogue import MACHINES, PageMachine
+from qpsvm.faces.play.certain import build_exact_path, compare_without_sample
+from qpsvm.faces.play.checks import to_json_list, to_json_number
+from qpsvm.faces.play.explanations import NOTICED, describe_result, describe_user_alpha
+from qpsvm.faces.play.moves import MoveFinder
 from qpsvm.faces.play.parts import (
-    counted,
-    equations,
-    full_size,
-    measured,
-    plane,
-    proof_plane,
-    quadratic,
-    run,
-    table,
-    width,
+    build_plane,
+    build_proof_plane,
+    build_sample_table,
+    compute_full_size,
+    compute_sample_share,
+    describe_qp,
+    list_equations,
+    measure_equations,
+    measure_width,
+    run_solver,
 )
-from qpsvm.faces.play.request import Request, State, id_of, program, read_request
-from qpsvm.faces.play.start import SCENES, Start, default_start
-from qpsvm.faces.plotting.tube import half_width
+from qpsvm.faces.play.request import PageRequest, PageState, read_id, read_request, write_program
+from qpsvm.faces.play.start import SCENES, Start, choose_default_start
+from qpsvm.faces.plotting.tube import find_half_width
 from qpsvm.machines import Problem
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
@@ -56,11 +56,11 @@ from qpsvm.solve.call import solve
 DIGITS = 4
 
 
-def failure(
-    number: int | None, error: QPSVMError, request: Request | None = None, problem: Problem | None = None
+def build_failure(
+    number: int | None, error: QPSVMError, request: PageRequest | None = None, problem: Problem | None = None
 ) -> dict[str, Any]:
     """The answer where there is no result."""
-    sentence, field, hint = _explained(error)
+    sentence, field, hint = _explain_error(error)
     answer: dict[str, Any] = {
         "id": number, "error": {"kind": type(error).__name__, "sentence": sentence, "field": field}
     }  # fmt: skip
@@ -68,24 +68,25 @@ def failure(
         answer["hint"] = hint
     state = None if request is None else request.state
     if isinstance(error, NotSeparableError) and request is not None and state is not None and problem is not None:
-        answer["plane"] = proof_plane(request, state, problem, error)
-        answer["samples"] = _proof_samples(error)
+        answer["plane"] = build_proof_plane(request, state, problem, error)
+        answer["samples"] = _describe_proof_samples(error)
     return answer
 
 
-def fault(number: int | None) -> dict[str, Any]:
+def build_internal_error(number: int | None) -> dict[str, Any]:
     """The answer to a request that showed a fault of ours."""
     sentence = "The library failed on this request: what the server printed says where. Undo the last change."
     return {"id": number, "error": {"kind": "Fault", "sentence": sentence, "field": None}}
 
 
-def _explained(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] | None]:
+def _explain_error(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] | None]:
     """The error for somebody who looks at a page, on one line with a full stop; the field, and what would work."""
     if isinstance(error, NotSeparableError):
         plus, minus = int((error.u > 0).sum()), int((error.v > 0).sum())
         said = (
-            f"The classes cannot be separated: their hulls meet. A mixture of {_count(plus, 'positive')} is the same "
-            f"point as a mixture of {_count(minus, 'negative')}. Choose the C-SVM, or another kernel."
+            f"The classes cannot be separated: their hulls meet. A mixture of {_count_samples(plus, 'positive')} is "
+            f"the same "
+            f"point as a mixture of {_count_samples(minus, 'negative')}. Choose the C-SVM, or another kernel."
         )
         return said, "machine", {"machine": "c"}
     if isinstance(error, MarginNotFoundError):
@@ -108,11 +109,11 @@ def _explained(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] | Non
     return line if line.endswith((".", "!", "?")) else f"{line}.", getattr(error, "field", None), None
 
 
-def _count(number: int, sign: str) -> str:
+def _count_samples(number: int, sign: str) -> str:
     return f"{number} {sign} sample{'' if number == 1 else 's'}"
 
 
-def _proof_samples(error: NotSeparableError) -> Mapping[str, Any]:
+def _describe_proof_samples(error: NotSeparableError) -> Mapping[str, Any]:
     """The weights of the common point, and a sentence for each sample."""
     share = error.u + error.v
     verdict = [
@@ -120,7 +121,7 @@ def _proof_samples(error: NotSeparableError) -> Mapping[str, Any]:
         else "This sample has no part in the point where the hulls meet."
         for weight in share
     ]  # fmt: skip
-    return {"share": numbers(share), "verdict": verdict}
+    return {"share": to_json_list(share), "verdict": verdict}
 
 
 #: A path that goes on for ever, upwards or downwards.
@@ -128,28 +129,28 @@ TOP, BOTTOM = "top", "bottom"
 Point = tuple[float, float | str]
 
 
-def path(problem: Problem, result: SVMResult, machine: Machine) -> dict[str, Any]:
+def build_optimal_path(problem: Problem, result: SVMResult, machine: PageMachine) -> dict[str, Any]:
     """The path from end to end: points (share of α, value), and the least share that is drawn."""
     sides = machine.learnt == "numbers"
-    points = _two_sided(result, half_width(problem, result)) if sides else _one_sided(result)
+    points = _build_two_sided_path(result, find_half_width(problem, result)) if sides else _build_one_sided_path(result)
     return {
         "low": -1.0 if sides else 0.0,
-        "path": [[share, at if isinstance(at, str) else number(at)] for share, at in points],
+        "path": [[share, at if isinstance(at, str) else to_json_number(at)] for share, at in points],
     }
 
 
-def _one_sided(result: SVMResult) -> list[Point]:
+def _build_one_sided_path(result: SVMResult) -> list[Point]:
     """α = 0 outside the margin, then along it, and α at its bound inside, or larger the further inside."""
     level = float(result.margin[0]) if len(result.margin) else result.rho
     bounded = bool(np.isfinite(result.upper).all())
-    drop = float(result.curvature.max(initial=0.0)) * full_size(result)
+    drop = float(result.curvature.max(initial=0.0)) * compute_full_size(result)
     end: list[Point] = [(1.0, BOTTOM)] if bounded else []
     return [(0.0, TOP), (0.0, level), (1.0, level - drop), *end]
 
 
-def _two_sided(result: SVMResult, epsilon: float) -> list[Point]:
+def _build_two_sided_path(result: SVMResult, epsilon: float) -> list[Point]:
     """β from below f to above it, with the tube of half the width ε between."""
-    n, full = len(result.kind), full_size(result)
+    n, full = len(result.kind), compute_full_size(result)
     below, above = (float(side.max()) for side in (result.upper[n:], result.upper[:n]))
     if not np.isfinite(above):
         drop = float(result.curvature.max()) * full
@@ -161,7 +162,7 @@ def _two_sided(result: SVMResult, epsilon: float) -> list[Point]:
 #: Seconds that a solve may take, the imports of the first one among them, and the relative gap to reach.
 SECONDS, TOL = 4.0, 1e-6
 #: What a fault of this library may be. The page gets a sentence, and the log the rest.
-FAULTS = (
+INTERNAL_ERRORS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
 )  # fmt: skip
 
@@ -194,43 +195,43 @@ def reply(message: Any, start: Start | None = None) -> dict[str, Any]:
     state lacks the key 'labels'.
     """
     try:
-        return _answer(message, start)
+        return _build_answer(message, start)
     except QPSVMError as error:
-        return failure(id_of(message), error)
-    except FAULTS:
+        return build_failure(read_id(message), error)
+    except INTERNAL_ERRORS:
         log.exception("qpsvm play: a request failed")
-        return fault(id_of(message))
+        return build_internal_error(read_id(message))
 
 
-def _answer(message: Any, start: Start | None) -> dict[str, Any]:
+def _build_answer(message: Any, start: Start | None) -> dict[str, Any]:
     began = time.perf_counter()
     request = read_request(message)
     if request.state is None:
-        return {"id": request.id, **_catalogue(start or default_start())}
+        return {"id": request.id, **_build_catalogue(start or choose_default_start())}
     if request.ask == "steps":
-        return {"id": request.id, **equations(request.state)}
+        return {"id": request.id, **list_equations(request.state)}
     if request.ask == "program":
-        return {"id": request.id, "python": program(request.state, TOL, SECONDS)}
+        return {"id": request.id, "python": write_program(request.state, TOL, SECONDS)}
     problem: Problem | None = None
     try:
-        problem = request.state.problem()
+        problem = request.state.build_problem()
         if request.ask == "run":
-            return {"id": request.id, **run(problem, request.solver)}
+            return {"id": request.id, **run_solver(problem, request.solver)}
         if request.ask == "path":
-            return {"id": request.id, **over_values(request.state, problem, SECONDS)}
+            return {"id": request.id, **build_exact_path(request.state, problem, SECONDS)}
         if request.ask == "without":
-            return {"id": request.id, **without(request, request.state, problem, TOL, SECONDS)}
-        answer = _solved(request, request.state, problem)
+            return {"id": request.id, **compare_without_sample(request, request.state, problem, TOL, SECONDS)}
+        answer = _answer_solve(request, request.state, problem)
     except QPSVMError as error:
-        return failure(request.id, error, request, problem)
+        return build_failure(request.id, error, request, problem)
     return {**answer, "ms": 1e3 * (time.perf_counter() - began)}
 
 
-def _catalogue(start: Start) -> dict[str, Any]:
+def _build_catalogue(start: Start) -> dict[str, Any]:
     scenes = [{"name": name, "title": scene.title, "try": list(scene.tries), "state": scene.state.to_json()}
               for name, scene in SCENES.items()]  # fmt: skip
     return {
-        "version": _version(),
+        "version": _find_version(),
         **catalogue.to_json(),
         "scenes": scenes,
         "kinds": list(KINDS_IN_WORDS),
@@ -238,7 +239,7 @@ def _catalogue(start: Start) -> dict[str, Any]:
     }
 
 
-def _version() -> str:
+def _find_version() -> str:
     """The version that is installed, "" where the library is not installed but only there."""
     try:
         return version("qpsvm")
@@ -246,73 +247,87 @@ def _version() -> str:
         return ""
 
 
-def _solved(request: Request, state: State, problem: Problem) -> dict[str, Any]:
+def _answer_solve(request: PageRequest, state: PageState, problem: Problem) -> dict[str, Any]:
     """The answer to "solve"."""
     held = request.alpha
     result = solve(problem, tol=TOL, check=False, time_limit=SECONDS) if held is None else problem.at(held, TOL)
     if result.error is not None:
         raise result.error
-    norm = norm_of(problem, result)
-    answer = {"id": request.id, **_summary(problem, result, norm)}
-    machine = MACHINES[state.machine].under(state.parameters)
-    answer |= {"width": number(width(problem, result, machine, norm)), "accuracy": counted(problem, result, machine)}
-    moves = None if held is None else Moves(problem, result)
-    move = None if moves is None or result.status is Status.OPTIMAL else moves.best()
-    shown, changed = table(result, machine, moves), 0.0 if held is None else repair_of(result, held)
+    norm = compute_norm(problem, result)
+    answer = {"id": request.id, **_summarise(problem, result, norm)}
+    machine = MACHINES[state.machine].select_notation(state.parameters)
+    answer |= {
+        "width": to_json_number(measure_width(problem, result, machine, norm)),
+        "accuracy": compute_sample_share(problem, result, machine),
+    }
+    moves = None if held is None else MoveFinder(problem, result)
+    move = None if moves is None or result.status is Status.OPTIMAL else moves.find_best()
+    shown, changed = build_sample_table(result, machine, moves), 0.0 if held is None else measure_repair(result, held)
     answer |= {
         "yours": held is not None,
-        "sentence": sentence(result, machine, norm) if held is None
-        else verdict_on_yours(result, machine, changed > NOTICED, move),
+        "sentence": describe_result(result, machine, norm) if held is None
+        else describe_user_alpha(result, machine, changed > NOTICED, move),
         "move": None if move is None else move.to_json(),
-        "repaired": number(changed),
-        "sum": number(_balance(state, result.alpha if held is None else held)),
-        "alpha": numbers(result.alpha), "pair": path(problem, result, machine),
-        "samples": shown, "rest": number(result.gap - sum(each or 0.0 for each in shown["gap"])),
+        "repaired": to_json_number(changed),
+        "sum": to_json_number(_compute_balance(state, result.alpha if held is None else held)),
+        "alpha": to_json_list(result.alpha), "pair": build_optimal_path(problem, result, machine),
+        "samples": shown, "rest": to_json_number(result.gap - sum(each or 0.0 for each in shown["gap"])),
     }  # fmt: skip
     if "plane" in request.show:
-        answer["plane"] = plane(request, state, problem, result)
+        answer["plane"] = build_plane(request, state, problem, result)
     if "qp" in request.show:
-        answer["qp"] = quadratic(state, problem, result)
+        answer["qp"] = describe_qp(state, problem, result)
     if "derivation" in request.show:
         try:
-            answer["derivation"] = measured(problem, result, held)
+            answer["derivation"] = measure_equations(problem, result, held)
         except UnsupportedError as error:  # a machine whose steps nobody has listed
             answer["derivation"] = {"headline": str(error), "trusted": False, "steps": {}}
     return answer
 
 
-def _summary(problem: Problem, result: SVMResult, norm: float) -> dict[str, Any]:
-    """What is said of the result as a whole, with ‖w‖."""
+def _summarise(problem: Problem, result: SVMResult, norm: float) -> dict[str, Any]:
+    """Summarise the result, with ‖w‖."""
     w = result.w if problem.space.is_linear else None
     return {
-        "title": problem.title, "status": str(result.status), "message": result.message,
-        "primal": number(result.primal), "dual": number(result.dual), "gap": number(result.gap), "tol": TOL,
-        "rounding": number(result.rounding), "b": number(result.b), "b_interval": numbers(result.b_interval),
-        "rho": number(result.rho), "w": None if w is None else numbers(w), "norm": number(norm),
-        "backend": result.backend, "form": result.form, "iterations": result.iterations,
+        "title": problem.title,
+        "status": str(result.status),
+        "message": result.message,
+        "primal": to_json_number(result.primal),
+        "dual": to_json_number(result.dual),
+        "gap": to_json_number(result.gap),
+        "tol": TOL,
+        "rounding": to_json_number(result.rounding),
+        "b": to_json_number(result.b),
+        "b_interval": to_json_list(result.b_interval),
+        "rho": to_json_number(result.rho),
+        "w": None if w is None else to_json_list(w),
+        "norm": to_json_number(norm),
+        "backend": result.backend,
+        "form": result.form,
+        "iterations": result.iterations,
         "counts": [int((result.kind == kind).sum()) for kind in range(len(KINDS_IN_WORDS))],
-    }  # fmt: skip
+    }
 
 
-def _balance(state: State, alpha: FloatArray) -> float:
-    """What the machine's `balance` is at an α: yᵀα, 1ᵀα⁺ − 1ᵀα⁻ or 1ᵀα."""
+def _compute_balance(state: PageState, alpha: FloatArray) -> float:
+    """Evaluate the machine's `balance` at an α: yᵀα, 1ᵀα⁺ − 1ᵀα⁻ or 1ᵀα."""
     learnt, n = MACHINES[state.machine].learnt, len(state.points)
     if learnt == "labels":
         return float(state.labels @ alpha)
     return float(alpha[:n].sum() - alpha[n:].sum())
 
 
-def repair_of(result: SVMResult, alpha: FloatArray) -> float:
-    """How far α (n,) is from the one that was judged, in units of C; of the largest α where nothing bounds it."""
+def measure_repair(result: SVMResult, alpha: FloatArray) -> float:
+    """Measure the distance of α (n,) from the certified α, in units of C; without bounds, of the largest α."""
     upper = result.upper
     change = float(np.abs(result.alpha - alpha).max())
     size = float(upper.max()) if np.isfinite(upper).all() else float(np.abs([alpha, result.alpha]).max())
     return change / size if size > 0.0 else change
 
 
-def norm_of(problem: Problem, result: SVMResult) -> float:
+def compute_norm(problem: Problem, result: SVMResult) -> float:
     """‖w‖ of w = Σ β_i φ(x_i); 0 where it is no more than the rounding of this sum: nothing is left of it then."""
-    K, coefficients = problem.space.centred, result.coef
+    K, coefficients = problem.space.centred_gram, result.coef
     rounding = 2.0 * len(coefficients) * UNIT
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows becomes null
         terms = np.abs(coefficients) @ np.sqrt(np.maximum(K.diagonal(), 0.0))

@@ -1,4 +1,4 @@
-"""What is known of the machines beside the one that is shown: without a sample, and for every value of a parameter.
+"""Compare a machine without a sample (`compare_without_sample`), and over a parameter (`build_exact_path`).
 
 Both are exact: a solve of the others, and `exact_path` with the errors of folds over its whole interval.
 """
@@ -13,9 +13,9 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import QPSVMError, UnknownOptionError, UnsupportedError
 from qpsvm.faces.play.catalogue import MACHINES, PARAMETERS
-from qpsvm.faces.play.checks import RequestError, number, numbers
-from qpsvm.faces.play.parts import DIGITS, boundary
-from qpsvm.faces.play.request import Request, State
+from qpsvm.faces.play.checks import RequestError, to_json_list, to_json_number
+from qpsvm.faces.play.parts import DIGITS, build_boundary
+from qpsvm.faces.play.request import PageRequest, PageState
 from qpsvm.machines import Problem
 from qpsvm.many.exact.path import exact_path
 from qpsvm.many.exact.pieces import ExactPath
@@ -25,60 +25,76 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
 #: Samples up to which a path is followed.
-MOST_FOLLOWED = 300
+MAX_FOLLOWED = 300
 #: Values at which curves are drawn besides the breakpoints, and up to how many of these there are.
-DRAWN, BENDS = 120, 200
+DRAWN_VALUES, MAX_BREAKPOINTS = 120, 200
 FOLDS = 5
 
 
-def without(request: Request, state: State, problem: Problem, tol: float, seconds: float) -> dict[str, Any]:
+def compare_without_sample(
+    request: PageRequest, state: PageState, problem: Problem, tol: float, seconds: float
+) -> dict[str, Any]:
     """The optimum without one sample, and how far it is from that with it. Raises QPSVMError."""
     i = request.sample
-    whole = _solved(solve(problem, tol=tol, check=False, time_limit=seconds))
+    whole = _require_solved(solve(problem, tol=tol, check=False, time_limit=seconds))
     others = replace(state, points=np.delete(state.points, i, axis=0), labels=np.delete(state.labels, i))
-    rest = _solved(solve(others.problem(), tol=tol, check=False, time_limit=seconds))
-    X = MACHINES[state.machine].data(state.points, state.labels)[0]
+    rest = _require_solved(solve(others.build_problem(), tol=tol, check=False, time_limit=seconds))
+    X = MACHINES[state.machine].build_arguments(state.points, state.labels)[0]
     before, after = (np.asarray(result.decision_function(X), dtype=np.float64) for result in (whole, rest))
     return {
-        "sample": i, "before": number(before[i]), "after": number(after[i]),
-        "most": number(np.abs(after - before).max()), "status": str(rest.status), "gap": number(rest.gap),
-        "idle": _idle(whole, i), "plane": boundary(request, state, rest),
-    }  # fmt: skip
+        "sample": i,
+        "before": to_json_number(before[i]),
+        "after": to_json_number(after[i]),
+        "most": to_json_number(np.abs(after - before).max()),
+        "status": str(rest.status),
+        "gap": to_json_number(rest.gap),
+        "idle": _is_non_support(whole, i),
+        "plane": build_boundary(request, state, rest),
+    }
 
 
-def _solved(result: SVMResult) -> SVMResult:
+def _require_solved(result: SVMResult) -> SVMResult:
     if result.error is not None:
         raise result.error
     return result
 
 
-def _idle(result: SVMResult, i: int) -> bool:
+def _is_non_support(result: SVMResult, i: int) -> bool:
     """Whether all α of a sample are 0, so that the machine is the same without it."""
     return not bool(result.alpha.reshape(-1, len(result.kind))[:, i].any())
 
 
-def over_values(state: State, problem: Problem, seconds: float) -> dict[str, Any]:
+def build_exact_path(state: PageState, problem: Problem, seconds: float) -> dict[str, Any]:
     """The exact path over the first parameter that has one, and the errors of folds along it. Raises QPSVMError."""
-    if len(state.points) > MOST_FOLLOWED:
-        raise RequestError(f"the page follows up to {MOST_FOLLOWED} samples: qpsvm.exact_path takes more")
-    path = _path(problem, seconds)
-    values = _drawn_at(path)
+    if len(state.points) > MAX_FOLLOWED:
+        raise RequestError(f"the page follows up to {MAX_FOLLOWED} samples: qpsvm.exact_path takes more")
+    path = _follow_path(problem, seconds)
+    values = _choose_values(path)
     answer = {
-        "parameter": path.parameter, "low": path.low, "high": path.high, "reached": path.reached,
-        "breakpoints": numbers(path.breakpoints), "pieces": len(path), "status": str(path.status),
-        "message": path.message, "gap": number(float(path.gaps.max(initial=0.0))), "values": numbers(values),
-        "shares": numbers(np.round(_shares(path, values), DIGITS).T), "validation": None, "why": "",
-    }  # fmt: skip
+        "parameter": path.parameter,
+        "low": path.low,
+        "high": path.high,
+        "reached": path.reached,
+        "breakpoints": to_json_list(path.breakpoints),
+        "pieces": len(path),
+        "status": str(path.status),
+        "message": path.message,
+        "gap": to_json_number(float(path.gaps.max(initial=0.0))),
+        "values": to_json_list(values),
+        "shares": to_json_list(np.round(_compute_shares(path, values), DIGITS).T),
+        "validation": None,
+        "why": "",
+    }
     try:
-        answer["validation"] = _validated(problem, path, seconds)
+        answer["validation"] = _cross_validate_path(problem, path, seconds)
     except QPSVMError as error:
         answer["why"] = " ".join(str(error).split())
     return answer
 
 
-def _path(problem: Problem, seconds: float) -> ExactPath:
-    """That of C, or of whatever parameter the machine has that enters its dual linearly. Raises QPSVMError."""
-    for name in problem.own:
+def _follow_path(problem: Problem, seconds: float) -> ExactPath:
+    """Follow the path of C, or of the first parameter that enters the dual linearly. Raises QPSVMError."""
+    for name in problem._hyperparameters:
         if name not in PARAMETERS:
             continue
         low, high = PARAMETERS[name].low, PARAMETERS[name].high
@@ -93,18 +109,20 @@ def _path(problem: Problem, seconds: float) -> ExactPath:
     raise UnsupportedError(f"{problem.title} has no parameter that its dual is linear in, so there is no exact path")
 
 
-def _drawn_at(path: ExactPath) -> FloatArray:
+def _choose_values(path: ExactPath) -> FloatArray:
     """Values that a picture needs, in order: (c,)."""
     low, high = path.low, path.reached
     even = (
-        np.geomspace(low, high, DRAWN) if PARAMETERS[path.parameter].scale == "log" else np.linspace(low, high, DRAWN)
+        np.geomspace(low, high, DRAWN_VALUES)
+        if PARAMETERS[path.parameter].scale == "log"
+        else np.linspace(low, high, DRAWN_VALUES)
     )
-    bends = path.breakpoints if len(path.breakpoints) <= BENDS else path.breakpoints[[0, -1]]
+    bends = path.breakpoints if len(path.breakpoints) <= MAX_BREAKPOINTS else path.breakpoints[[0, -1]]
     found = np.unique(np.concatenate([even, bends]))
     return np.asarray(found[(found >= low) & (found <= high)])
 
 
-def _shares(path: ExactPath, values: FloatArray) -> FloatArray:
+def _compute_shares(path: ExactPath, values: FloatArray) -> FloatArray:
     """α as a share of its bound, of a regression β with its sign: (c, n)."""
     rows = []
     for value in values.tolist():
@@ -115,9 +133,9 @@ def _shares(path: ExactPath, values: FloatArray) -> FloatArray:
     return np.array(rows)
 
 
-def _validated(problem: Problem, path: ExactPath, seconds: float) -> dict[str, Any]:
+def _cross_validate_path(problem: Problem, path: ExactPath, seconds: float) -> dict[str, Any]:
     """The mean error of folds at every value, and where it is least. Raises QPSVMError."""
-    if problem.learns != "labels":
+    if problem._target_kind != "labels":
         raise UnsupportedError("the page validates machines of two classes")
     fewest = int(min((problem.y == label).sum() for label in (-1.0, 1.0)))
     if fewest < 2:
@@ -128,6 +146,6 @@ def _validated(problem: Problem, path: ExactPath, seconds: float) -> dict[str, A
     if not len(curve.values):
         raise UnsupportedError("the folds took too long")
     return {
-        "folds": found.folds, "edges": numbers(curve.edges), "values": numbers(curve.values),
+        "folds": found.folds, "edges": to_json_list(curve.edges), "values": to_json_list(curve.values),
         "best": found.best_score, "intervals": [list(pair) for pair in found.best_intervals],
     }  # fmt: skip

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import ParameterError, nearest
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.errors import ParameterError, describe_nearest
 
 
 class RequestError(ParameterError):
@@ -31,88 +31,88 @@ class RequestError(ParameterError):
         return type(self), (str(self), self.field)
 
 
-def told(value: Any) -> str:
+def describe_value(value: Any) -> str:
     """A value in a message: of what is nested, which may be deep, only what it is."""
     if isinstance(value, Mapping):
         return "an object"
     if isinstance(value, (list, tuple)):
         return f"a list of {len(value)}"
-    return shown(value)
+    return format_value(value)
 
 
 def as_object(value: Any, field: str, known: Iterable[str], required: Iterable[str] = ()) -> dict[str, Any]:
     """An object with known keys only. Raises RequestError."""
     if not isinstance(value, Mapping):
-        raise RequestError(f"{field} must be an object, got {told(value)}", field)
+        raise RequestError(f"{field} must be an object, got {describe_value(value)}", field)
     names = list(known)
     for key in value:
         if not isinstance(key, str) or key not in names:
-            near = nearest(key, names) if isinstance(key, str) else "keys are text"
-            raise RequestError(f"{field} has no key {told(key)}; {near}", field)
+            near = describe_nearest(key, names) if isinstance(key, str) else "keys are text"
+            raise RequestError(f"{field} has no key {describe_value(key)}; {near}", field)
     for key in required:
         if key not in value:
             raise RequestError(f"{field} lacks the key {key!r}", f"{field}.{key}")
     return dict(value)
 
 
-def as_items(value: Any, field: str, most: int, exactly: int | None = None) -> list[Any]:
+def as_items(value: Any, field: str, max_items: int, n_items: int | None = None) -> list[Any]:
     """A list of at most so many items, or of exactly so many. Raises RequestError."""
     if not isinstance(value, (list, tuple)):
-        raise RequestError(f"{field} must be a list, got {told(value)}", field)
-    if exactly is not None and len(value) != exactly:
-        raise RequestError(f"{field} must have {exactly} entries, got {len(value)}", field)
-    if len(value) > most:
-        raise RequestError(f"{field} may have {most} entries at the most, got {len(value)}", field)
+        raise RequestError(f"{field} must be a list, got {describe_value(value)}", field)
+    if n_items is not None and len(value) != n_items:
+        raise RequestError(f"{field} must have {n_items} entries, got {len(value)}", field)
+    if len(value) > max_items:
+        raise RequestError(f"{field} may have {max_items} entries at the most, got {len(value)}", field)
     return list(value)
 
 
 def as_number(value: Any, field: str, low: float, high: float) -> float:
     """A finite number from `low` to `high`. Raises RequestError."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise RequestError(f"{field} must be a number, got {told(value)}", field)
+        raise RequestError(f"{field} must be a number, got {describe_value(value)}", field)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not low <= number <= high:  # NaN is not
-        raise RequestError(f"{field} must be a number from {low:g} to {high:g}, got {told(value)}", field)
+        raise RequestError(f"{field} must be a number from {low:g} to {high:g}, got {describe_value(value)}", field)
     return number
 
 
-def as_whole(value: Any, field: str, low: int, high: int) -> int:
+def as_integer(value: Any, field: str, low: int, high: int) -> int:
     """A whole number from `low` to `high`; 3.0 is one, as JSON makes no difference. Raises RequestError."""
     number = as_number(value, field, low, high)
     if not number.is_integer():
-        raise RequestError(f"{field} must be a whole number, got {told(value)}", field)
+        raise RequestError(f"{field} must be a whole number, got {describe_value(value)}", field)
     return int(number)
 
 
-def as_numbers(value: Any, field: str, count: int, low: float, high: float) -> list[float]:
+def as_number_list(value: Any, field: str, count: int, low: float, high: float) -> list[float]:
     """A list of exactly so many numbers from `low` to `high`; errors as `as_number`."""
     return [as_number(item, f"{field}[{i}]", low, high) for i, item in enumerate(as_items(value, field, count, count))]
 
 
 def as_choice(value: Any, field: str, known: Iterable[Any]) -> Any:
-    """One of the values that are known. Raises RequestError."""
+    """Check that a value is one of the known ones. Raises RequestError."""
     choices = list(known)
     for choice in choices:
         if type(value) is type(choice) and value == choice:
             return choice
     name = value if isinstance(value, str) else ""
-    raise RequestError(f"unknown {field} {told(value)}; {nearest(name, map(str, choices))}", field)
+    raise RequestError(f"unknown {field} {describe_value(value)}; {describe_nearest(name, map(str, choices))}", field)
 
 
-def number(value: float | None) -> float | None:
+def to_json_number(value: float | None) -> float | None:
     """A finite number, or None."""
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def numbers(values: ArrayLike) -> list[Any]:
+def to_json_list(values: ArrayLike) -> list[Any]:
     """An array of any shape as nested lists, with None for what is not finite."""
     array = np.asarray(values, dtype=np.float64)
     if np.isfinite(array).all():
         listed: list[Any] = array.tolist()
         return listed
     if array.ndim > 1:
-        return [numbers(row) for row in array]
+        return [to_json_list(row) for row in array]
     return [value if math.isfinite(value) else None for value in array.tolist()]

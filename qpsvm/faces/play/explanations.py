@@ -12,8 +12,8 @@ import numpy as np
 
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.faces.play.catalogue import Machine
-from qpsvm.faces.play.moves import Move, Moves
+from qpsvm.faces.play.catalogue import PageMachine
+from qpsvm.faces.play.moves import Move, MoveFinder
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
 
@@ -23,61 +23,68 @@ IDLE, HELD = "Without this sample, nothing would change.", "It has no part in w.
 #: change of α from this share of its bound on, and the width of an interval from this share of its ends on.
 NOTICED = 1e-6
 #: The smallest gap that is told, relative to the objective: what is below it cannot be resolved.
-LEAST = 1e-16
+MIN_SHOWN_GAP = 1e-16
 
 
 #: What says a sentence of sample i: of a result, a machine, the products of that sample, what is paid inside the margin
 #: and what for slack, and the size from which on they count.
-Sayer = Callable[[SVMResult, Machine, int, float, float, float], str]
+Explainer = Callable[[SVMResult, PageMachine, int, float, float, float], str]
 
 
-def verdicts(
-    result: SVMResult, machine: Machine, beyond: FloatArray, slack: FloatArray, moves: Moves | None = None
+def explain_samples(
+    result: SVMResult,
+    machine: PageMachine,
+    margin_product: FloatArray,
+    slack_product: FloatArray,
+    moves: MoveFinder | None = None,
 ) -> list[str]:
     """A sentence for each sample, in the machine's own letters, of its two products, (n,) each; and what to do."""
     size = max((abs(v) for v in (result.primal, result.dual) if np.isfinite(v)), default=0.0) or 1.0
     noticed = NOTICED * size / result.unit
-    say: Sayer = {"numbers": _of_regression, "none": _of_novelty}.get(
-        machine.learnt, _of_curved if machine.curved else _of_classes
+    say: Explainer = {"numbers": _explain_regression, "none": _explain_novelty}.get(
+        machine.learnt, _explain_curved if machine.curved else _explain_two_class
     )
-    pairs = zip(beyond.tolist(), slack.tolist(), strict=True)
+    pairs = zip(margin_product.tolist(), slack_product.tolist(), strict=True)
     said = [say(result, machine, i, *pair, noticed) for i, pair in enumerate(pairs)]
     if moves is not None:
-        said = [each + _way(result, moves, i) if each.startswith("Violated") else each for i, each in enumerate(said)]
+        said = [
+            each + _suggest_direction(result, moves, i) if each.startswith("Violated") else each
+            for i, each in enumerate(said)
+        ]
     if result.status is Status.OPTIMAL and not machine.shared:
         return said
     return [sentence.replace(IDLE, HELD) for sentence in said]
 
 
-def _way(result: SVMResult, moves: Moves, i: int) -> str:
-    """How α of a sample that violates a condition moves so that the dual value grows, with whom it has to; or ""."""
+def _suggest_direction(result: SVMResult, moves: MoveFinder, i: int) -> str:
+    """Describe the direction, and the partner, with which α of a violating sample raises the dual value; or ""."""
     n = len(result.kind)
     row = i + n * int(np.argmax(result.terms[i::n]))
     short = result.margin[row] - result.yf[row] - result.curvature[row] * result.alpha[row]
     direction = 1 if short > 0.0 else -1
-    other = moves.partner(row, direction)
+    other = moves.find_partner(row, direction)
     if other is None:
         return ""
-    letter, verb = _letter(row, n, len(result.alpha)), {1: "raise", -1: "lower"}
+    letter, verb = _name_multiplier(row, n, len(result.alpha)), {1: "raise", -1: "lower"}
     if other == row:
         return f" To gain, {verb[direction]} its {letter}."
     same = moves.unit[row] * moves.unit[other] < 0.0
-    mate = f"{_letter(other, n, len(result.alpha))} of sample {other % n}"
+    mate = f"{_name_multiplier(other, n, len(result.alpha))} of sample {other % n}"
     if same:
         return f" To gain, {verb[direction]} its {letter} and {mate} by as much."
     return f" To gain, {verb[direction]} its {letter}, and {verb[-direction]} {mate} by as much."
 
 
-def _letter(row: int, n: int, m: int) -> str:
+def _name_multiplier(row: int, n: int, m: int) -> str:
     """α, of a regression α⁺ or α⁻, of a row of n samples with m multipliers."""
     return "α" if m == n else "α⁺" if row < n else "α⁻"
 
 
-def move_in_words(move: Move, n: int, m: int) -> str:
-    """What a move does to α of n samples with m multipliers, and what it gains."""
+def describe_move(move: Move, n: int, m: int) -> str:
+    """Describe the effect of a move on α of n samples with m multipliers, and its gain."""
     verbs = ["raise" if change > 0.0 else "lower" for change in move.change]
     sizes = [f"{abs(change):.3g}" for change in move.change]
-    named = [f"{_letter(row, n, m)} of sample {row % n}" for row in move.rows]
+    named = [f"{_name_multiplier(row, n, m)} of sample {row % n}" for row in move.rows]
     if len(named) == 1:
         said = f"{verbs[0]} {named[0]} by {sizes[0]}"
     elif verbs[0] == verbs[1]:
@@ -87,7 +94,9 @@ def move_in_words(move: Move, n: int, m: int) -> str:
     return f"{said}: the dual value gains {move.gain:.3g}"
 
 
-def _of_classes(result: SVMResult, machine: Machine, i: int, beyond: float, slack: float, noticed: float) -> str:
+def _explain_two_class(
+    result: SVMResult, machine: PageMachine, i: int, beyond: float, slack: float, noticed: float
+) -> str:
     bound, level, bounded = machine.bound, machine.level, np.isfinite(result.upper[i])
     kind = result.kind[i]
     both, fall = ("both products are 0", " + ξ") if bounded else ("α (y f − 1) is 0", "")
@@ -107,7 +116,9 @@ def _of_classes(result: SVMResult, machine: Machine, i: int, beyond: float, slac
     return f"α = {bound} and y f ≤ {level}: both products are 0. It pays for each unit of ξ."
 
 
-def _of_curved(result: SVMResult, machine: Machine, i: int, beyond: float, slack: float, noticed: float) -> str:
+def _explain_curved(
+    result: SVMResult, machine: PageMachine, i: int, beyond: float, slack: float, noticed: float
+) -> str:
     wanted = "κα/C" if machine.bound else "α/(2C)"
     alpha, upper = result.alpha[i], result.upper[i]
     if beyond > noticed:
@@ -123,7 +134,9 @@ def _of_curved(result: SVMResult, machine: Machine, i: int, beyond: float, slack
     )
 
 
-def _of_regression(result: SVMResult, machine: Machine, i: int, beyond: float, slack: float, noticed: float) -> str:
+def _explain_regression(
+    result: SVMResult, machine: PageMachine, i: int, beyond: float, slack: float, noticed: float
+) -> str:
     n = len(result.kind)
     assert result.target is not None
     beta, residual = result.coef[i], result.target[i] - result.yf[i]
@@ -131,7 +144,7 @@ def _of_regression(result: SVMResult, machine: Machine, i: int, beyond: float, s
     tube = machine.tube
     side, full = ("above", result.upper[i]) if above else ("below", result.upper[n + i])
     letter, where = ("α⁺", "up") if above else ("α⁻", "down")
-    bound = _bound(machine, above) if np.isfinite(full) else "2C ξ"
+    bound = _name_bound(machine, above) if np.isfinite(full) else "2C ξ"
     if slack > noticed and (np.isfinite(full) or result.xi[i] + result.xi[n + i] > 0.0):
         size = result.xi[i] + result.xi[n + i]
         return f"Violated: it lies {side} {'the tube' if tube else 'f'} by {size:.3g}, but {letter} is not {bound}."
@@ -144,23 +157,25 @@ def _of_regression(result: SVMResult, machine: Machine, i: int, beyond: float, s
         return f"β = 0 and {inside}: both products are 0. {IDLE}"
     if kind == 1:
         edge = f"t − f = {'ε' if above else '−ε'}, on the edge of the tube" if tube else "t = f, on the curve"
-        return f"{edge}: both products are 0. Its β = {_signed(beta)} holds f there."
+        return f"{edge}: both products are 0. Its β = {_format_signed(beta)} holds f there."
     much = "with all it may" if np.isfinite(full) else "the more, the farther it is"
     return f"{letter} = {bound}, and it lies {side} {'the tube' if tube else 'f'}: it pulls f {where}, {much}."
 
 
-def _signed(value: float) -> str:
+def _format_signed(value: float) -> str:
     """A number with a real minus sign."""
     return f"{value:.3g}".replace("-", "−")
 
 
-def _bound(machine: Machine, above: bool) -> str:
+def _name_bound(machine: PageMachine, above: bool) -> str:
     """The bound of α⁺ or α⁻ as the machine writes it."""
     written = {key: text for key, text, _ in machine.letters}
     return written.get("upper", "C") if above else written.get("lower", f"−{machine.bound}").removeprefix("−")
 
 
-def _of_novelty(result: SVMResult, machine: Machine, i: int, beyond: float, slack: float, noticed: float) -> str:
+def _explain_novelty(
+    result: SVMResult, machine: PageMachine, i: int, beyond: float, slack: float, noticed: float
+) -> str:
     bound = machine.bound
     if result.status is Status.OPTIMAL and "radius" not in result.extras and not np.any(np.abs(result.yf) > noticed):
         return "f = 0, as it is everywhere: w is 0, so that there is no boundary, and no sample is outside."
@@ -177,10 +192,10 @@ def _of_novelty(result: SVMResult, machine: Machine, i: int, beyond: float, slac
     return f"α = {bound} and f ≤ 0: both products are 0. It is outside and pays for it."
 
 
-def sentence(result: SVMResult, machine: Machine, norm: float) -> str:
-    """What a solved result means; `norm` is ‖w‖."""
+def describe_result(result: SVMResult, machine: PageMachine, norm: float) -> str:
+    """Describe the meaning of a solved result; `norm` is ‖w‖."""
     if result.status is not Status.OPTIMAL:
-        known = f" The certified gap is {_gap(result)}." if np.isfinite(result.gap) else ""
+        known = f" The certified gap is {_format_gap_percent(result)}." if np.isfinite(result.gap) else ""
         return f"{result.status.sentence}{known}"
     within = max(result.gap, 2.0 * UNIT)  # less than one rounding of the objective is not worth telling
     point = {"labels": "(w, b)", "numbers": "(w, b)", "none": "(w, ρ)"}[machine.learnt]
@@ -190,7 +205,7 @@ def sentence(result: SVMResult, machine: Machine, norm: float) -> str:
     return f"{certified} {meaning}".rstrip()
 
 
-def _meaning_of_classes(result: SVMResult, machine: Machine, norm: float) -> str:
+def _describe_two_class(result: SVMResult, machine: PageMachine, norm: float) -> str:
     low, high = result.b_interval
     if result.rho == 0.0:
         return "The reduced hulls meet, so w = 0: choose a larger ν."
@@ -205,7 +220,7 @@ def _meaning_of_classes(result: SVMResult, machine: Machine, norm: float) -> str
     return ""
 
 
-def _meaning_of_regression(result: SVMResult, machine: Machine, norm: float) -> str:
+def _describe_regression(result: SVMResult, machine: PageMachine, norm: float) -> str:
     low, high = result.b_interval
     if not np.any(result.coef):
         return "Every sample is inside the tube, so that no α is needed and f is constant."
@@ -220,7 +235,7 @@ def _meaning_of_regression(result: SVMResult, machine: Machine, norm: float) -> 
     return ""
 
 
-def _meaning_of_novelty(result: SVMResult, machine: Machine, norm: float) -> str:
+def _describe_novelty(result: SVMResult, machine: PageMachine, norm: float) -> str:
     del machine
     if "radius" in result.extras:
         return "The ball is one point: every sample is paid for, or all are alike." if result.radius == 0.0 else ""
@@ -232,31 +247,32 @@ def _meaning_of_novelty(result: SVMResult, machine: Machine, norm: float) -> str
     return ""
 
 
-_MEANINGS = {"labels": _meaning_of_classes, "numbers": _meaning_of_regression, "none": _meaning_of_novelty}
+_MEANINGS = {"labels": _describe_two_class, "numbers": _describe_regression, "none": _describe_novelty}
 
 
-def verdict_on_yours(result: SVMResult, machine: Machine, changed: bool, move: Move | None) -> str:
-    """What the certificate says of an α that the user holds, or of what it was `changed` to, and the next move."""
-    this = "What came of this α" if changed else "This α"
+def describe_user_alpha(result: SVMResult, machine: PageMachine, is_changed: bool, move: Move | None) -> str:
+    """Describe the certificate of the user's α, or of what it was `changed` to, and suggest a move."""
+    this = "What came of this α" if is_changed else "This α"
     if result.status is Status.OPTIMAL:
-        return f"{this} is optimal: the gap is {_gap(result)}."
+        return f"{this} is optimal: the gap is {_format_gap_percent(result)}."
     if not np.isfinite(result.gap):
         said = "f separates no classes, so " if machine.learnt == "labels" else ""
         return f"{this} bounds nothing yet: {said}no primal point comes with it."
     this = this[0].lower() + this[1:]
     terms = result.terms.reshape(-1, len(result.kind)).sum(axis=0)
     n, m = len(result.kind), len(result.alpha)
-    after = "" if move is None else f" Next{', from there' if changed else ''}: {move_in_words(move, n, m)}."
+    after = "" if move is None else f" Next{', from there' if is_changed else ''}: {describe_move(move, n, m)}."
     return (
-        f"The gap is {_gap(result)}: so far may {this} be from the optimum. Sample {int(np.argmax(terms))} has "
+        f"The gap is {_format_gap_percent(result)}: so far may {this} be from the optimum. Sample "
+        f"{int(np.argmax(terms))} has "
         f"the largest share of it.{after}"
     )
 
 
-def _gap(result: SVMResult) -> str:
-    return f"{100 * result.gap:.3g} %" if result.gap >= 1e-4 else gap_in_words(result.gap)
+def _format_gap_percent(result: SVMResult) -> str:
+    return f"{100 * result.gap:.3g} %" if result.gap >= 1e-4 else format_gap(result.gap)
 
 
-def gap_in_words(gap: float) -> str:
-    """A relative gap: doubles tell no more of a value than that a gap is below `LEAST` of it."""
-    return f"{gap:.1g}" if gap >= LEAST else f"< {LEAST:.0e}"
+def format_gap(gap: float) -> str:
+    """A relative gap: doubles tell no more of a value than that a gap is below `MIN_SHOWN_GAP` of it."""
+    return f"{gap:.1g}" if gap >= MIN_SHOWN_GAP else f"< {MIN_SHOWN_GAP:.0e}"

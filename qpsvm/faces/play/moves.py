@@ -45,7 +45,7 @@ class Move:
         return {"rows": list(self.rows), "change": list(self.change), "gain": self.gain}
 
 
-class Moves:
+class MoveFinder:
     """What can be done at the α of a result, in the units of the dual QP (n samples, m rows)."""
 
     def __init__(self, problem: Problem, result: SVMResult) -> None:
@@ -54,17 +54,17 @@ class Moves:
         self.P, self.alpha, self.lower, self.upper = qp.P, result.alpha, lower, upper
         self.slope = -(qp.P @ result.alpha + qp.q)
         E = np.zeros((0, qp.n)) if qp.A is None else as_dense(qp.A)
-        self.unit, self.group = _groups(E)
+        self.unit, self.group = _group_columns(E)
         self.worth = self.slope / self.unit
         self.paired = bool(len(E))
         self.size = max(abs(v) for v in (result.primal, result.dual) if np.isfinite(v))
 
-    def _can(self, direction: float) -> FloatArray:
+    def _can_step(self, direction: float) -> FloatArray:
         """Whether a unit of the total can be added at each row, or with −1 taken away."""
         up = direction * self.unit > 0.0
         return np.where(up, self.alpha < self.upper, self.alpha > self.lower)
 
-    def partner(self, row: int, direction: int) -> int | None:
+    def find_partner(self, row: int, direction: int) -> int | None:
         """The other row with which α of a row moves up (+1) or down (−1) so that D grows; itself where it moves alone.
 
         None where there is none.
@@ -75,43 +75,48 @@ class Moves:
         if not self.paired:
             return row if direction * self.slope[row] > 0.0 else None
         sign = direction * float(np.sign(self.unit[row]))
-        others = np.flatnonzero((self.group == self.group[row]) & self._can(-sign))
+        others = np.flatnonzero((self.group == self.group[row]) & self._can_step(-sign))
         if not len(others):
             return None
         j = int(others[np.argmin(sign * self.worth[others])])
         return j if sign * (self.worth[row] - self.worth[j]) > 0.0 else None
 
-    def best(self) -> Move | None:
+    def find_best(self) -> Move | None:
         """The largest gain of the most violating pairs, one of each group of rows.
 
         None where none is worth more than what rounding may take of it.
         """
-        move = self._most()
+        move = self._find_largest_gain()
         return move if move is not None and move.gain > NOTICED * self.size else None
 
-    def _most(self) -> Move | None:
+    def _find_largest_gain(self) -> Move | None:
         if not self.paired:
-            found = [self._along((k,), (float(np.sign(self.slope[k])),)) for k in np.flatnonzero(self._free()).tolist()]
+            found = [
+                self._step_along((k,), (float(np.sign(self.slope[k])),))
+                for k in np.flatnonzero(self._find_free()).tolist()
+            ]
         else:
-            found = [move for g in range(int(self.group.max(initial=-1)) + 1) if (move := self._pair(g)) is not None]
+            found = [
+                move for g in range(int(self.group.max(initial=-1)) + 1) if (move := self._find_pair(g)) is not None
+            ]
         return max(found, key=lambda move: move.gain, default=None)
 
-    def _free(self) -> FloatArray:
+    def _find_free(self) -> FloatArray:
         """Rows whose α can follow their slope."""
         return np.where(self.slope > 0.0, self.alpha < self.upper, (self.slope < 0.0) & (self.alpha > self.lower))
 
-    def _pair(self, group: int) -> Move | None:
+    def _find_pair(self, group: int) -> Move | None:
         """The most violating pair of a group."""
         own = self.group == group
-        up, down = (np.flatnonzero(own & self._can(direction)) for direction in (1.0, -1.0))
+        up, down = (np.flatnonzero(own & self._can_step(direction)) for direction in (1.0, -1.0))
         if not (len(up) and len(down)):
             return None
         i, j = int(up[np.argmax(self.worth[up])]), int(down[np.argmin(self.worth[down])])
         if not self.worth[i] > self.worth[j]:
             return None
-        return self._along((i, j), (1.0 / self.unit[i], -1.0 / self.unit[j]))
+        return self._step_along((i, j), (1.0 / self.unit[i], -1.0 / self.unit[j]))
 
-    def _along(self, rows: tuple[int, ...], direction: tuple[float, ...]) -> Move:
+    def _step_along(self, rows: tuple[int, ...], direction: tuple[float, ...]) -> Move:
         """The step (MOVE.2) from α, as far as the bounds allow; where D grows for ever, one as long as α is."""
         at, d = list(rows), np.array(direction)
         curvature = float(d @ self.P.block(np.array(at), np.array(at)) @ d)
@@ -124,7 +129,7 @@ class Moves:
         return Move(rows, change, step * slope - 0.5 * step**2 * curvature)
 
 
-def _groups(E: FloatArray) -> tuple[FloatArray, IntArray]:
+def _group_columns(E: FloatArray) -> tuple[FloatArray, IntArray]:
     """The first entry of each column of E that is not 0, and which columns are multiples of each other: (m,) both."""
     if not len(E):
         return np.ones(E.shape[1]), np.zeros(E.shape[1], dtype=np.intp)

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
 from qpsvm.faces.play import catalogue
-from qpsvm.faces.play.catalogue import KERNELS, MACHINES, alphas, labelled, settings
-from qpsvm.faces.play.checks import RequestError, as_choice, as_items, as_number, as_numbers, as_object, as_whole
+from qpsvm.faces.play.catalogue import KERNELS, MACHINES, count_dual_variables, has_labels, read_settings
+from qpsvm.faces.play.checks import RequestError, as_choice, as_integer, as_items, as_number, as_number_list, as_object
 from qpsvm.machines import Problem
 
 #: What a state may hold: so many points, and so many numbers in all.
@@ -46,7 +46,7 @@ KEYS = {
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class PageState:
     """What the user has set.
 
     points (n, d): Of a regression the last coordinate is the target, and the plane's vertical axis.
@@ -66,25 +66,25 @@ class State:
 
     @property
     def psd(self) -> str:
-        """What to do where the Gram matrix is indefinite."""
+        """The treatment of an indefinite Gram matrix."""
         return str(self.kernel_parameters.get("psd", "raise"))
 
-    def problem(self, classes: Sequence[Any] | NDArray[Any] = (-1, 1)) -> Problem:
+    def build_problem(self, classes: Sequence[Any] | NDArray[Any] = (-1, 1)) -> Problem:
         """The problem; raises what the library does. Raises RequestError."""
-        if not labelled(self.machine) and not len(self.points):
+        if not has_labels(self.machine) and not len(self.points):
             raise RequestError("there is no sample: add one", "state.points")
-        for label in (1, -1) if labelled(self.machine) else ():
+        for label in (1, -1) if has_labels(self.machine) else ():
             if not (self.labels == label).any():
                 raise RequestError(
                     f"class {label:+d} has no point: add one, or flip one of the other class", "state.labels"
                 )
-        kernel = catalogue.KERNELS[self.kernel].make(self.kernel_parameters)
+        kernel = catalogue.KERNELS[self.kernel].build_kernel(self.kernel_parameters)
         machine = MACHINES[self.machine]
         y = np.asarray(classes)[(self.labels > 0).astype(int)]
-        return machine.make(self.points, y, self.parameters, kernel, self.psd)
+        return machine.build_problem(self.points, y, self.parameters, kernel, self.psd)
 
     def to_json(self) -> dict[str, Any]:
-        """As the page holds it."""
+        """Return the state in the format of the page."""
         return {
             "points": self.points.tolist(), "labels": [int(label) for label in self.labels], "axes": list(self.axes),
             "machine": self.machine, "parameters": dict(self.parameters),
@@ -93,7 +93,7 @@ class State:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class PageRequest:
     """What a page asks: a state, and what it wants to know about it.
 
     id: Comes back in the answer.
@@ -109,7 +109,7 @@ class Request:
 
     id: int
     ask: str
-    state: State | None = None
+    state: PageState | None = None
     box: tuple[float, float, float, float] | None = None
     grid: int = TICKS
     show: tuple[str, ...] = SHOWS
@@ -118,73 +118,75 @@ class Request:
     sample: int = 0
 
 
-def read_request(message: Any) -> Request:
+def read_request(message: Any) -> PageRequest:
     """Check a message. Raises RequestError."""
     every = {"id", "ask"}.union(*KEYS.values())
     whole = as_object(message, "the request", sorted(every), required=("id", "ask"))
-    number = as_whole(whole.pop("id"), "id", -LARGEST_ID, LARGEST_ID)
+    number = as_integer(whole.pop("id"), "id", -LARGEST_ID, LARGEST_ID)
     ask = as_choice(whole.pop("ask"), "ask", KEYS)
     foreign = next((key for key in whole if key not in KEYS[ask]), None)
     if foreign is not None:
         raise RequestError(f"a request for {ask!r} has no key {foreign!r}; leave it out", foreign)
     if ask == "catalogue":
-        return Request(number, ask)
+        return PageRequest(number, ask)
     if "state" not in whole:
         raise RequestError(f"a request for {ask!r} needs the key 'state'", "state")
     state = read_state(whole["state"])
     if ask == "run":
-        return Request(number, ask, state, solver=as_choice(whole.get("solver"), "solver", catalogue.solvers()))
+        return PageRequest(
+            number, ask, state, solver=as_choice(whole.get("solver"), "solver", catalogue.list_solvers())
+        )
     if ask == "without":
-        sample = as_whole(whole.get("sample", 0), "sample", 0, max(len(state.points) - 1, 0))
-        return Request(number, ask, state, _box(whole.get("box")), _grid(whole), sample=sample)
+        sample = as_integer(whole.get("sample", 0), "sample", 0, max(len(state.points) - 1, 0))
+        return PageRequest(number, ask, state, _read_box(whole.get("box")), _read_grid(whole), sample=sample)
     if ask != "solve":
-        return Request(number, ask, state)
+        return PageRequest(number, ask, state)
     alpha = whole.get("alpha")
-    count = alphas(state.machine, len(state.points))
-    return Request(
-        number, ask, state, _box(whole.get("box")),
-        _grid(whole), _show(whole.get("show", list(SHOWS))),
-        None if alpha is None else np.array(as_numbers(alpha, "alpha", count, -LARGEST_ALPHA, LARGEST_ALPHA)),
+    count = count_dual_variables(state.machine, len(state.points))
+    return PageRequest(
+        number, ask, state, _read_box(whole.get("box")),
+        _read_grid(whole), _read_shown_parts(whole.get("show", list(SHOWS))),
+        None if alpha is None else np.array(as_number_list(alpha, "alpha", count, -LARGEST_ALPHA, LARGEST_ALPHA)),
     )  # fmt: skip
 
 
-def id_of(message: Any) -> int | None:
+def read_id(message: Any) -> int | None:
     """The id of a message that may be wrong otherwise; None where it has none."""
     try:
-        return as_whole(message["id"], "id", -LARGEST_ID, LARGEST_ID) if isinstance(message, Mapping) else None
+        return as_integer(message["id"], "id", -LARGEST_ID, LARGEST_ID) if isinstance(message, Mapping) else None
     except (KeyError, RequestError):
         return None
 
 
-def read_state(value: Any) -> State:
+def read_state(value: Any) -> PageState:
     """Check a state, wherever it comes from: a page, an address or a file. Raises RequestError."""
     known = ("points", "labels", "axes", "machine", "parameters", "kernel")
     machine = as_choice(as_object(value, "state", known).get("machine", "c"), "state.machine", MACHINES)
-    whole = as_object(value, "state", known, required=("points", "labels") if labelled(machine) else ("points",))
-    points = _points(whole["points"])
+    whole = as_object(value, "state", known, required=("points", "labels") if has_labels(machine) else ("points",))
+    points = _read_points(whole["points"])
     n, d = points.shape
     whole.setdefault("labels", [1] * n)
-    labels = [as_choice(_plain(label), f"state.labels[{i}]", (1, -1))
+    labels = [as_choice(_normalise_label(label), f"state.labels[{i}]", (1, -1))
               for i, label in enumerate(as_items(whole["labels"], "state.labels", MOST_POINTS, n))]  # fmt: skip
-    kernel = as_object(whole.get("kernel", {"name": "linear"}), "state.kernel", _kernel_keys(), required=("name",))
+    kernel = as_object(whole.get("kernel", {"name": "linear"}), "state.kernel", _list_kernel_keys(), required=("name",))
     name = as_choice(kernel.pop("name"), "state.kernel.name", catalogue.KERNELS)
-    return State(
-        points, np.array(labels, dtype=np.float64), _axes(whole.get("axes", [0, 1]), d, machine), machine,
-        settings(MACHINES[machine].parameters, whole.get("parameters", {}), "state.parameters"),
-        name, settings(catalogue.KERNELS[name].parameters, kernel, "state.kernel"),
+    return PageState(
+        points, np.array(labels, dtype=np.float64), _read_axes(whole.get("axes", [0, 1]), d, machine), machine,
+        read_settings(MACHINES[machine].parameters, whole.get("parameters", {}), "state.parameters"),
+        name, read_settings(catalogue.KERNELS[name].parameters, kernel, "state.kernel"),
     )  # fmt: skip
 
 
-def _plain(label: Any) -> Any:
+def _normalise_label(label: Any) -> Any:
     """A whole number where JSON has 1.0 for 1."""
     return int(label) if isinstance(label, float) and label.is_integer() else label
 
 
-def _kernel_keys() -> list[str]:
+def _list_kernel_keys() -> list[str]:
     return ["name", *{p.name: None for each in catalogue.KERNELS.values() for p in each.parameters}]
 
 
-def _points(value: Any) -> FloatArray:
+def _read_points(value: Any) -> FloatArray:
     """The points, (n, d); (0, 2) where there are none."""
     rows = as_items(value, "state.points", MOST_POINTS)
     if not rows:
@@ -196,11 +198,11 @@ def _points(value: Any) -> FloatArray:
         raise RequestError(
             f"state.points may hold {MOST_NUMBERS} numbers in all, got {len(rows)} rows of {d}", "state.points"
         )
-    return np.array([as_numbers(row, f"state.points[{i}]", d, -LARGEST, LARGEST) for i, row in enumerate(rows)])
+    return np.array([as_number_list(row, f"state.points[{i}]", d, -LARGEST, LARGEST) for i, row in enumerate(rows)])
 
 
-def _axes(value: Any, d: int, machine: str) -> tuple[int, int]:
-    first, second = (as_whole(axis, f"state.axes[{i}]", 0, d - 1)
+def _read_axes(value: Any, d: int, machine: str) -> tuple[int, int]:
+    first, second = (as_integer(axis, f"state.axes[{i}]", 0, d - 1)
                      for i, axis in enumerate(as_items(value, "state.axes", 2, 2)))  # fmt: skip
     if first == second:
         raise RequestError(f"state.axes must be two different features, got {first} twice", "state.axes")
@@ -209,26 +211,26 @@ def _axes(value: Any, d: int, machine: str) -> tuple[int, int]:
     return first, second
 
 
-def _box(value: Any) -> tuple[float, float, float, float] | None:
+def _read_box(value: Any) -> tuple[float, float, float, float] | None:
     if value is None:
         return None
     x0, x1, y0, y1 = (as_number(end, f"box[{i}]", -10 * LARGEST, 10 * LARGEST)
                       for i, end in enumerate(as_items(value, "box", 4, 4)))  # fmt: skip
     if not (x0 < x1 and y0 < y1):
-        raise RequestError(f"box must be [x0, x1, y0, y1] with x0 < x1 and y0 < y1, got {shown(value)}", "box")
+        raise RequestError(f"box must be [x0, x1, y0, y1] with x0 < x1 and y0 < y1, got {format_value(value)}", "box")
     return x0, x1, y0, y1
 
 
-def _grid(whole: Mapping[str, Any]) -> int:
-    return as_whole(whole.get("grid", TICKS), "grid", FEWEST_TICKS, MOST_TICKS)
+def _read_grid(message: Mapping[str, Any]) -> int:
+    return as_integer(message.get("grid", TICKS), "grid", FEWEST_TICKS, MOST_TICKS)
 
 
-def _show(value: Any) -> tuple[str, ...]:
+def _read_shown_parts(value: Any) -> tuple[str, ...]:
     parts = [as_choice(part, f"show[{i}]", SHOWS) for i, part in enumerate(as_items(value, "show", len(SHOWS)))]
     return tuple(dict.fromkeys(parts))
 
 
-def program(state: State, tol: float, seconds: float) -> str:
+def write_program(state: PageState, tol: float, seconds: float) -> str:
     """The program: it runs as it is, and says so where the problem has no solution.
 
     It solves as the page does, whose time limit rules out some solvers: another one may end at another optimum.
@@ -236,10 +238,13 @@ def program(state: State, tol: float, seconds: float) -> str:
     machine, kernel = MACHINES[state.machine], KERNELS[state.kernel]
     values = {name: None if value == "none" else value for name, value in state.parameters.items()}
     made = {name: value for name, value in state.kernel_parameters.items() if name != "psd"}
-    arguments = [*_arguments(values), f"kernel=qpsvm.{kernel.kind.__name__}({', '.join(_arguments(made))})"]
+    arguments = [
+        *_format_arguments(values),
+        f"kernel=qpsvm.{kernel.kind.__name__}({', '.join(_format_arguments(made))})",
+    ]
     if state.psd != "raise":
         arguments.append(f"psd={state.psd!r}")
-    X, *target = machine.data(state.points, state.labels)
+    X, *target = machine.build_arguments(state.points, state.labels)
     rows = ",\n".join(f"    {[float(value) for value in row]!r}" for row in X.tolist())
     name = "t" if machine.learnt == "numbers" else "y"
     values_of = [float(value) if name == "t" else int(value) for value in target[0]] if target else []
@@ -260,5 +265,5 @@ print(result.summary())
 """
 
 
-def _arguments(values: Mapping[str, Any]) -> list[str]:
+def _format_arguments(values: Mapping[str, Any]) -> list[str]:
     return [f"{name}={value!r}" for name, value in values.items()]

@@ -29,12 +29,12 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from qpsvm.base.errors import MissingExtraError, ParameterError, install
-from qpsvm.faces.play.answers import failure, fault, reply
+from qpsvm.base.errors import MissingExtraError, ParameterError, describe_install
+from qpsvm.faces.play.answers import build_failure, build_internal_error, reply
 from qpsvm.faces.play.catalogue import KERNELS, MACHINES
 from qpsvm.faces.play.checks import RequestError
-from qpsvm.faces.play.request import id_of
-from qpsvm.faces.play.start import Start, default_start
+from qpsvm.faces.play.request import read_id
+from qpsvm.faces.play.start import Start, choose_default_start
 
 if TYPE_CHECKING:
     import uvicorn
@@ -51,7 +51,7 @@ NAMES = ("127.0.0.1", "localhost")
 POLICY_VIOLATION = 1008
 
 
-def headers(port: int) -> dict[str, str]:
+def build_headers(port: int) -> dict[str, str]:
     """The headers of every page: nothing from elsewhere, no text that is evaluated, nothing kept, no foreign frame."""
     sockets = " ".join(f"ws://{name}:{port}" for name in NAMES)
     policy = {
@@ -66,8 +66,8 @@ def headers(port: int) -> dict[str, str]:
     }  # fmt: skip
 
 
-def refuse(kind: str, headers: Mapping[str, list[str]], port: int) -> str:
-    """Why a request may not be answered, in words; "" where it may."""
+def explain_refusal(kind: str, headers: Mapping[str, list[str]], port: int) -> str:
+    """Explain why a request may not be answered; "" if it may."""
     hosts = [f"{name}:{port}" for name in NAMES] + (list(NAMES) if port == 80 else [])
     host, origin = headers.get("host", []), headers.get("origin", [])
     if len(host) != 1 or host[0].lower() not in hosts:
@@ -78,13 +78,13 @@ def refuse(kind: str, headers: Mapping[str, list[str]], port: int) -> str:
     return ""
 
 
-def guarded(app: App, port: int) -> App:
+def guard_app(app: App, port: int) -> App:
     """An ASGI application in front of another one: it lets in what may come, and adds the headers to what goes out."""
     from starlette.datastructures import Headers
     from starlette.responses import PlainTextResponse
     from starlette.websockets import WebSocketClose
 
-    own = [(name.lower().encode(), value.encode()) for name, value in headers(port).items()]
+    own = [(name.lower().encode(), value.encode()) for name, value in build_headers(port).items()]
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: MutableMapping[str, Any]) -> None:
@@ -95,7 +95,7 @@ def guarded(app: App, port: int) -> App:
         kind, chosen, why = scope["type"], app, ""
         if kind in ("http", "websocket"):
             given = Headers(scope=scope)
-            why = refuse(kind, {name: given.getlist(name) for name in given}, port)
+            why = explain_refusal(kind, {name: given.getlist(name) for name in given}, port)
         if why:
             chosen = (
                 WebSocketClose(POLICY_VIOLATION, why) if kind == "websocket" else PlainTextResponse(f"{why}\n", 403)
@@ -106,17 +106,17 @@ def guarded(app: App, port: int) -> App:
 
 
 #: Characters that a message may have: the largest state with an α takes less than half.
-LONGEST = 1_000_000
+MAX_MESSAGE_BYTES = 1_000_000
 #: Messages that may wait besides the newest "solve".
 MOST_WAITING = 32
 
 
-def parse(text: str | None) -> Any:
+def parse_message(text: str | None) -> Any:
     """The value that a message holds. Raises RequestError."""
     if text is None:
         raise RequestError("a message must be text, and this one is binary")
-    if len(text) > LONGEST:
-        raise RequestError(f"a message may have {LONGEST} characters, got {len(text)}: take fewer points")
+    if len(text) > MAX_MESSAGE_BYTES:
+        raise RequestError(f"a message may have {MAX_MESSAGE_BYTES} characters, got {len(text)}: take fewer points")
     try:
         return json.loads(text)
     except RecursionError:
@@ -127,26 +127,26 @@ def parse(text: str | None) -> Any:
         raise RequestError("the message has a number of too many digits") from None
 
 
-def refusal(error: RequestError, message: Any = None) -> str:
+def build_refusal(error: RequestError, message: Any = None) -> str:
     """The answer to a message that is not looked at, or could not be read."""
-    return json.dumps(failure(id_of(message), error))
+    return json.dumps(build_failure(read_id(message), error))
 
 
-def answer(message: Any, start: Start | None = None) -> str:
+def answer_message(message: Any, start: Start | None = None) -> str:
     """The answer to a message, as text."""
     try:
         return json.dumps(reply(message, start), allow_nan=False)
     except ValueError:  # a number that is not finite, which JSON does not have
-        return json.dumps(fault(id_of(message)))
+        return json.dumps(build_internal_error(read_id(message)))
 
 
 @dataclass
-class Waiting:
+class MessageQueue:
     """What one connection has asked and not yet been answered: of "solve", only the newest."""
 
     messages: deque[Any] = field(default_factory=deque)
 
-    def put(self, message: Any) -> bool:
+    def add(self, message: Any) -> bool:
         """Add a message; False where too many wait."""
         if _is_solve(message):
             kept = [other for other in self.messages if not _is_solve(other)]
@@ -157,7 +157,7 @@ class Waiting:
         self.messages.append(message)
         return True
 
-    def take(self) -> Any:
+    def pop_oldest(self) -> Any:
         """The message that has waited longest."""
         return self.messages.popleft()
 
@@ -172,51 +172,53 @@ def _is_solve(message: Any) -> bool:
 HOST = "127.0.0.1"
 PORT = 8765
 #: The files of the page by their addresses, and their types.
-PAGE = {
+PAGE_FILES = {
     "/": ("index.html", "text/html"), "/index.html": ("index.html", "text/html"),
     "/play.mjs": ("play.mjs", "text/javascript"), "/play.css": ("play.css", "text/css"),
 }  # fmt: skip
 #: Solves that run at a time, over all connections.
 WORKERS = 4
 #: Bytes of a message at which the connection is closed without an answer; a letter has four at the most.
-LARGEST_FRAME = 4 * LONGEST
+LARGEST_FRAME = 4 * MAX_MESSAGE_BYTES
 #: Seconds that open pages get to say goodbye when the server ends.
 GOODBYE = 1
 
 
-def application(start: Start, port: int) -> App:
+def build_application(start: Start, port: int) -> App:
     """The ASGI application: the page at "/", its files beside it, messages at "/ws". Raises MissingExtraError."""
     try:
         from starlette.applications import Starlette
         from starlette.responses import Response
         from starlette.routing import Route, WebSocketRoute
     except ImportError as error:
-        raise _missing("starlette") from error
+        raise _build_missing_error("starlette") from error
     workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="qpsvm-play")
 
     async def messages(connection: WebSocket) -> None:
         await converse(connection, start, workers)
 
     page = files("qpsvm.faces.play").joinpath("page")
-    answers = {path: Response(page.joinpath(name).read_bytes(), media_type=kind) for path, (name, kind) in PAGE.items()}
+    answers = {
+        path: Response(page.joinpath(name).read_bytes(), media_type=kind) for path, (name, kind) in PAGE_FILES.items()
+    }
     answers["/favicon.ico"] = Response(status_code=204)  # there is none, and browsers ask for it all the same
     routes = [Route(path, answer, methods=["GET"]) for path, answer in answers.items()]
     app = Starlette(routes=[*routes, WebSocketRoute("/ws", messages)])
     app.router.redirect_slashes = False  # what is not there is not there
-    return guarded(app, port)
+    return guard_app(app, port)
 
 
 async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecutor) -> None:
     """Answer the messages of one page until it leaves."""
     await connection.accept()
-    waiting, arrived = Waiting(), asyncio.Event()
+    waiting, arrived = MessageQueue(), asyncio.Event()
     answering = asyncio.create_task(_answer_all(connection, start, workers, waiting, arrived))
     try:
         while True:
             frame = await connection.receive()
             if frame["type"] == "websocket.disconnect":
                 break
-            refused = _put(waiting, frame.get("text"))
+            refused = _enqueue(waiting, frame.get("text"))
             arrived.set()
             if refused and not await _send(connection, refused):
                 break
@@ -226,25 +228,25 @@ async def converse(connection: WebSocket, start: Start, workers: ThreadPoolExecu
             await answering
 
 
-def _put(waiting: Waiting, text: str | None) -> str:
+def _enqueue(waiting: MessageQueue, text: str | None) -> str:
     """Let a message wait for its answer; what to answer at once where it may not, else ""."""
     try:
-        message = parse(text)
+        message = parse_message(text)
     except RequestError as error:
-        return refusal(error)
-    if waiting.put(message):
+        return build_refusal(error)
+    if waiting.add(message):
         return ""
-    return refusal(RequestError("too many requests wait: ask again when some are answered"), message)
+    return build_refusal(RequestError("too many requests wait: ask again when some are answered"), message)
 
 
 async def _answer_all(
-    connection: WebSocket, start: Start, workers: ThreadPoolExecutor, waiting: Waiting, arrived: asyncio.Event
+    connection: WebSocket, start: Start, workers: ThreadPoolExecutor, waiting: MessageQueue, arrived: asyncio.Event
 ) -> None:
     """Answer what waits, one message after the other, in a thread."""
     loop = asyncio.get_running_loop()
     while True:
         while waiting:
-            text = await loop.run_in_executor(workers, answer, waiting.take(), start)
+            text = await loop.run_in_executor(workers, answer_message, waiting.pop_oldest(), start)
             if not await _send(connection, text):
                 return
         arrived.clear()
@@ -262,7 +264,7 @@ async def _send(connection: WebSocket, text: str) -> bool:
     return True
 
 
-def listening(port: int) -> socket.socket:
+def open_socket(port: int) -> socket.socket:
     """A socket on this computer only, which takes connections already. Raises ParameterError."""
     if not 0 <= port <= 65535:
         raise ParameterError(f"--port must be a number from 0 to 65535, got {port}")
@@ -290,14 +292,14 @@ def warm_up(start: Start) -> None:
             reply({"id": 0, "ask": "solve", "state": {**small, "machine": machine, "kernel": {"name": kernel}}})
 
 
-def server_of(start: Start, bound: socket.socket) -> uvicorn.Server:
+def build_server(start: Start, bound: socket.socket) -> uvicorn.Server:
     """The server of a page, over a socket that takes connections already: `run(sockets=[bound])` serves."""
     try:
         import uvicorn
         import websockets  # noqa: F401  (what uvicorn speaks WebSocket with)
     except ImportError as error:
-        raise _missing(error.name or "uvicorn") from error
-    app: Any = application(start, bound.getsockname()[1])
+        raise _build_missing_error(error.name or "uvicorn") from error
+    app: Any = build_application(start, bound.getsockname()[1])
     config = uvicorn.Config(
         app, log_level="warning", ws_max_size=LARGEST_FRAME, ws_per_message_deflate=False, server_header=False,
         proxy_headers=False, lifespan="off", timeout_graceful_shutdown=GOODBYE,
@@ -315,9 +317,9 @@ def open_browser(address: str) -> None:
 
 def serve(start: Start | None = None, port: int = PORT, browser: bool = True) -> None:
     """Serve the page until Ctrl-C. Raises MissingExtraError, ParameterError."""
-    start = start or default_start()
-    with listening(port) as bound:
-        server = server_of(start, bound)
+    start = start or choose_default_start()
+    with open_socket(port) as bound:
+        server = build_server(start, bound)
         warm_up(start)
         address = f"http://{HOST}:{bound.getsockname()[1]}/"
         print(f"qpsvm play: {address}   (Ctrl-C ends it)", flush=True)
@@ -328,5 +330,7 @@ def serve(start: Start | None = None, port: int = PORT, browser: bool = True) ->
     print("qpsvm play: ended", flush=True)
 
 
-def _missing(package: str) -> MissingExtraError:
-    return MissingExtraError(f"the page needs the package {package!r}, which is not installed; run: {install('play')}")
+def _build_missing_error(package: str) -> MissingExtraError:
+    return MissingExtraError(
+        f"the page needs the package {package!r}, which is not installed; run: {describe_install('play')}"
+    )

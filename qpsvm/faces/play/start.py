@@ -1,4 +1,4 @@
-"""What a page shows first: a scene, or the samples of a problem that the user has in Python or in a file.
+"""Initial state of the page: a scene or the samples of a problem (`choose_default_start`, `build_start`).
 
 Ready-made scenes: samples that show one idea each, with three things to try. They are part of the page.
 """
@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import as_dense
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.faces.play.catalogue import KERNELS, MACHINES
 from qpsvm.faces.play.checks import RequestError
-from qpsvm.faces.play.request import MOST_POINTS, State, read_state
+from qpsvm.faces.play.request import MOST_POINTS, PageState, read_state
 from qpsvm.machines import Problem
 
 #: The name of a regression's target among the features.
@@ -41,14 +41,14 @@ class Start:
 
     Examples
     --------
-    >>> from qpsvm.faces.play.start import start_of
+    >>> from qpsvm.faces.play.start import build_start
     >>> import qpsvm
-    >>> start = start_of(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], ["no", "yes"], C=10))
+    >>> start = build_start(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], ["no", "yes"], C=10))
     >>> print(start.classes, start.state.machine)
     ('no', 'yes') c
     """
 
-    state: State
+    state: PageState
     features: tuple[str, ...] | None = None
     classes: tuple[str, str] = ("-1", "+1")
 
@@ -62,8 +62,8 @@ class Start:
 
         Examples
         --------
-        >>> from qpsvm.faces.play.start import default_start
-        >>> list(default_start().to_json())
+        >>> from qpsvm.faces.play.start import choose_default_start
+        >>> list(choose_default_start().to_json())
         ['start', 'features', 'classes']
         """
         return {
@@ -72,7 +72,7 @@ class Start:
         }  # fmt: skip
 
     def on_axes(self, names: Sequence[str]) -> Start:
-        """The same with two features chosen by their names, or by their numbers from 0.
+        """Return the start with two features chosen by their names, or by their numbers from 0.
 
         Parameters
         ----------
@@ -92,20 +92,20 @@ class Start:
         Examples
         --------
         >>> import qpsvm
-        >>> from qpsvm.faces.play.start import start_of
-        >>> start = start_of(qpsvm.CSVM([[0.0, 1.0, 0.0], [2.0, 2.0, 5.0]], [0, 1]))
+        >>> from qpsvm.faces.play.start import build_start
+        >>> start = build_start(qpsvm.CSVM([[0.0, 1.0, 0.0], [2.0, 2.0, 5.0]], [0, 1]))
         >>> start.on_axes(["2", "0"]).to_json()["start"]["axes"]
         [2, 0]
         """
         known = list(self.features or map(str, range(self.state.points.shape[1])))
         for name in names:
             if name not in known and not (name.isdecimal() and int(name) < len(known)):
-                raise UnknownOptionError(f"no feature {name!r}; {nearest(name, known)}")
+                raise UnknownOptionError(f"no feature {name!r}; {describe_nearest(name, known)}")
         axes = [known.index(name) if name in known else int(name) for name in names]
         return replace(self, state=read_state({**self.state.to_json(), "axes": axes}))
 
 
-def default_start(machine: str | None = None) -> Start:
+def choose_default_start(machine: str | None = None) -> Start:
     """The first scene; for a machine without classes, the first of its own, or of one that learns the same."""
     states = [scene.state for scene in SCENES.values()]
     learnt = MACHINES[machine].learnt if machine in MACHINES else "labels"
@@ -114,10 +114,10 @@ def default_start(machine: str | None = None) -> Start:
     return Start((own or alike)[0])
 
 
-def start_of(problem: Problem) -> Start:
+def build_start(problem: Problem) -> Start:
     """The page's view of a problem. Raises ParameterTypeError, UnsupportedError, RequestError."""
     if not isinstance(problem, Problem):
-        raise ParameterTypeError(f"a page shows a problem such as CSVM(X, y), got {shown(problem)}")
+        raise ParameterTypeError(f"a page shows a problem such as CSVM(X, y), got {format_value(problem)}")
     machine = next((name for name, each in MACHINES.items() if type(problem) is each.kind), None)
     kernel = next((name for name, each in KERNELS.items() if type(problem.kernel) is each.kind), None)
     if machine is None or kernel is None:
@@ -134,7 +134,7 @@ def start_of(problem: Problem) -> Start:
         raise UnsupportedError(
             "the page shows a plane, and this problem has one feature: add a column, of zeros if need be"
         )
-    if common_value(problem.sample_weight) != 1.0 and (problem.sample_weight != 1.0).any():
+    if find_common_value(problem.sample_weight) != 1.0 and (problem.sample_weight != 1.0).any():
         raise UnsupportedError("the page knows no sample weights: leave them out")
     if problem.constraints:
         raise UnsupportedError("the page knows no constraints: leave them out")
@@ -147,7 +147,7 @@ def start_of(problem: Problem) -> Start:
     shown_state = {
         "points": points.tolist(), "labels": problem.y.tolist() if learnt == "labels" else [1] * n,
         "axes": [0, d if learnt == "numbers" else 1], "machine": machine,
-        "parameters": {each.name: _value(problem, each.name) for each in MACHINES[machine].parameters},
+        "parameters": {each.name: _read_parameter(problem, each.name) for each in MACHINES[machine].parameters},
         "kernel": {"name": kernel, **held},
     }  # fmt: skip
     try:
@@ -162,7 +162,7 @@ def start_of(problem: Problem) -> Start:
     return Start(state, named, (low, high))
 
 
-def _value(problem: Problem, name: str) -> Any:
+def _read_parameter(problem: Problem, name: str) -> Any:
     """A parameter of a problem as the page holds it."""
     value = getattr(problem, name)
     if value is None:
@@ -183,7 +183,7 @@ class Scene:
 
     title: str
     tries: tuple[str, str, str]
-    state: State = field(repr=False)
+    state: PageState = field(repr=False)
 
 
 _TEXT = files("qpsvm.faces.play").joinpath("page", "scenes.json").read_text(encoding="utf-8")

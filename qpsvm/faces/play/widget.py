@@ -13,23 +13,23 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from qpsvm.base.errors import MissingExtraError, install
+from qpsvm.base.errors import MissingExtraError, describe_install
 from qpsvm.faces.play.answers import reply
 from qpsvm.faces.play.request import read_state
-from qpsvm.faces.play.start import default_start, start_of
+from qpsvm.faces.play.start import build_start, choose_default_start
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
 #: The package that is not installed, if one is not: the class is there all the same, for `help` and for `getattr`.
-_absent: str | None = None
+_missing_package: str | None = None
 try:
     import anywidget
     import traitlets
 except ImportError as error:
-    _absent = error.name or "anywidget"
+    _missing_package = error.name or "anywidget"
 
-if TYPE_CHECKING or _absent is None:
+if TYPE_CHECKING or _missing_package is None:
     Widget = anywidget.AnyWidget
     state_of_page, checks_state = traitlets.Dict().tag(sync=True), traitlets.validate("state")
 else:
@@ -74,18 +74,19 @@ class Playground(Widget):
     state = state_of_page
 
     def __init__(self, problem: Problem | None = None) -> None:
-        if _absent is not None:
+        if _missing_package is not None:
             raise MissingExtraError(
-                f"qpsvm.Playground needs the package {_absent!r}, which is not installed; run: {install('play')}"
+                f"qpsvm.Playground needs the package {_missing_package!r}, which is not installed; run: "
+                f"{describe_install('play')}"
             )
-        self._start = default_start() if problem is None else start_of(problem)
+        self._start = choose_default_start() if problem is None else build_start(problem)
         named = None if problem is None else problem.samples.classes
         self._labels = (-1, 1) if named is None else named
         super().__init__(state=self._start.state.to_json())
-        self.on_msg(self._answer)
+        self.on_msg(self._answer_message)
 
     @checks_state
-    def _checked(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
+    def _validate_state(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
         """A state in full, with the defaults of what it leaves out."""
         return read_state(proposal["value"]).to_json()
 
@@ -98,14 +99,14 @@ class Playground(Widget):
         QPSVMError
             There is none: a class has no sample, or ν is too large.
         """
-        return read_state(self.state).problem(self._labels)
+        return read_state(self.state).build_problem(self._labels)
 
     @property
     def result(self) -> SVMResult:
         """Its result, as `qpsvm.solve` gives it; raises what that does."""
         return solve(self.problem)
 
-    def _answer(self, widget: object, message: Any, buffers: object) -> None:
+    def _answer_message(self, widget: object, message: Any, buffers: object) -> None:
         """Answer a message of the page."""
         del widget, buffers
         self.send(reply(message, self._start))

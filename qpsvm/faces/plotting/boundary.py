@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.faces.plotting.accepted import check_drawn
+from qpsvm.faces.plotting.accepted import check_picture
 from qpsvm.faces.plotting.several import regions
 from qpsvm.faces.plotting.style import (
     BLACK,
@@ -23,37 +23,37 @@ from qpsvm.faces.plotting.style import (
     SIDES,
     Axes,
     View,
+    build_view,
     check_features,
     check_resolution,
+    describe_run,
     draw_kinds,
     draw_rings,
     draw_samples,
-    finished,
-    line_proxy,
-    marker_proxy,
-    new_axes,
+    escape_label,
+    finish_axes,
+    make_axes,
+    make_line_proxy,
+    make_marker_proxy,
+    make_side_proxies,
     picture,
-    plain,
-    say_what,
     set_labels,
     shade_sides,
-    side_proxies,
-    view_of,
-    what,
+    write_title,
 )
-from qpsvm.machines import SVDD, JointProblem, Problem
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.machines import SVDD, AllInOneProblem, Problem
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
 #: Where the thin lines run: at these shares of the way from f = 0 to the largest f inside, and to the smallest outside.
-SHARES = (1 / 3, 2 / 3)
+CONTOUR_SHARES = (1 / 3, 2 / 3)
 
 
 @picture
 def boundary(
-    problem: Problem | JointProblem,
-    result: SVMResult | JointResult,
+    problem: Problem | AllInOneProblem,
+    result: SVMResult | AllInOneResult,
     *,
     features: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
@@ -98,7 +98,7 @@ def boundary(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
-    check_drawn("boundary", problem, result)
+    check_picture("boundary", problem, result)
     shared: dict[str, Any] = {
         "features": features,
         "names": names,
@@ -106,16 +106,20 @@ def boundary(
         "legend": legend,
         "ax": ax,
     }
-    if isinstance(problem, JointProblem):
+    if isinstance(problem, AllInOneProblem):
         check_features("boundary", problem, features)
-        rows = problem.rows
-        X, y, ringed = problem.X[rows], problem.classes[problem.label[rows]], np.isin(rows, result.support)
-        return regions(result, X, y, support=ringed, title="\n".join(filter(None, what(problem, result))), **shared)
+        rows = problem.active_rows
+        X, y, ringed = problem.X[rows], problem.classes[problem.class_index[rows]], np.isin(rows, result.support)
+        return regions(
+            result, X, y, support=ringed, title="\n".join(filter(None, describe_run(problem, result))), **shared
+        )
     one: Any = result
-    return _lines(problem, one, **shared) if problem.learns == "labels" else novelty(problem, one, **shared)
+    return (
+        _draw_two_class(problem, one, **shared) if problem._target_kind == "labels" else novelty(problem, one, **shared)
+    )
 
 
-def _lines(
+def _draw_two_class(
     problem: Problem,
     result: SVMResult,
     features: Sequence[int] | None,
@@ -124,54 +128,58 @@ def _lines(
     legend: bool,
     ax: Axes | None,
 ) -> Axes:
-    """`boundary` of two classes."""
+    """`ForeignCode` of two classes."""
     check_resolution(resolution)
-    view = view_of("boundary", problem, features, names)
-    ax = new_axes(ax, view.size)
+    view = build_view("boundary", problem, features, names)
+    ax = make_axes(ax, view.figure_size)
     levels = np.unique([-result.rho, 0.0, result.rho])
-    lines = _boundaries(ax, result, view, resolution, levels) if view.is_plane else _curve(ax, result, view, levels)
+    lines = (
+        _draw_boundaries(ax, result, view, resolution, levels)
+        if view.is_plane
+        else _draw_curve(ax, result, view, levels)
+    )
     points = view.points
     if not view.is_plane:
-        points = np.column_stack([points, (problem.y * result.yf)[problem.rows]])
-    handles = draw_samples(ax, problem, result, points, problem.rows)
-    ringed = result.kind[problem.rows] > 0
+        points = np.column_stack([points, (problem.y * result.yf)[problem.active_rows]])
+    handles = draw_samples(ax, problem, result, points, problem.active_rows)
+    ringed = result.kind[problem.active_rows] > 0
     rings = draw_rings(ax, points[ringed], f"support vectors ({ringed.sum()})")
     if not view.is_plane:
         shade_sides(ax)
-    say_what(ax, problem, result, view.note, view.frame(ax) if view.is_plane else "")
-    return finished(ax, legend, [*handles, rings, *lines, *side_proxies(("f < 0", "f > 0"), problem.classes)])
+    write_title(ax, problem, result, view.note, view.set_frame(ax) if view.is_plane else "")
+    return finish_axes(ax, legend, [*handles, rings, *lines, *make_side_proxies(("f < 0", "f > 0"), problem.classes)])
 
 
-def _on_grid(ax: Axes, result: SVMResult, view: View, resolution: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _shade_grid(ax: Axes, result: SVMResult, view: View, resolution: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Both sides shaded; the ticks of both axes, (r,) each, and f at every pair of them, (r, r)."""
-    across, up = view.ticks(0, resolution), view.ticks(1, resolution)
+    across, up = view.compute_ticks(0, resolution), view.compute_ticks(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
-    f = view.values(result, grid).reshape(len(up), len(across))
+    f = view.evaluate(result, grid).reshape(len(up), len(across))
     ax.contourf(across, up, f, levels=[-np.inf, 0.0, np.inf], colors=list(SIDES), zorder=0)
     return across, up, f
 
 
-def _boundaries(ax: Axes, result: SVMResult, view: View, resolution: int, levels: FloatArray) -> list[Any]:
+def _draw_boundaries(ax: Axes, result: SVMResult, view: View, resolution: int, levels: FloatArray) -> list[Any]:
     """f = 0 and the margins over the plane, where they pass it; handles for the legend."""
-    across, up, f = _on_grid(ax, result, view, resolution)
+    across, up, f = _shade_grid(ax, result, view, resolution)
     seen = [level for level in levels if f.min() < level < f.max()]
     if seen:
         styles = ["-" if level == 0 else "--" for level in seen]
         widths = [1.8 if level == 0 else 1.1 for level in seen]
         ax.contour(across, up, f, levels=seen, colors=BLACK, linestyles=styles, linewidths=widths, zorder=2)
     names = {True: ("-", "boundary, f = 0"), False: ("--", f"margins, f = ±{result.rho:.3g}")}
-    return [line_proxy(BLACK, *names[zero]) for zero in sorted({level == 0 for level in seen}, reverse=True)]
+    return [make_line_proxy(BLACK, *names[zero]) for zero in sorted({level == 0 for level in seen}, reverse=True)]
 
 
-def _curve(ax: Axes, result: SVMResult, view: View, levels: FloatArray) -> list[Any]:
+def _draw_curve(ax: Axes, result: SVMResult, view: View, levels: FloatArray) -> list[Any]:
     """f over the one feature, with lines at its levels; handles for the legend."""
-    x = view.ticks(0, CURVE_POINTS)
-    curve = ax.plot(x, view.values(result, x[:, None]), color=BLUE, linewidth=1.6, zorder=2, label="f(x)")
+    x = view.compute_ticks(0, CURVE_POINTS)
+    curve = ax.plot(x, view.evaluate(result, x[:, None]), color=BLUE, linewidth=1.6, zorder=2, label="f(x)")
     for level in levels:
         ax.axhline(level, color=BLACK, linestyle="-" if level == 0 else "--", linewidth=1.0, zorder=1)
     set_labels(ax, view.names[0], "decision function f(x)")
-    margins = [line_proxy(BLACK, "--", f"margins, f = ±{result.rho:.3g}")] if len(levels) > 1 else []
-    return [*curve, line_proxy(BLACK, "-", "f = 0"), *margins]
+    margins = [make_line_proxy(BLACK, "--", f"margins, f = ±{result.rho:.3g}")] if len(levels) > 1 else []
+    return [*curve, make_line_proxy(BLACK, "-", "f = 0"), *margins]
 
 
 @picture
@@ -200,7 +208,7 @@ def novelty(
     Raises
     ------
     ParameterError
-        As in `boundary`.
+        As in `ForeignCode`.
     UnsupportedError
         Another machine than OneClass and SVDD, or a precomputed kernel; names a picture that draws it.
     DataError, ParameterTypeError, MissingExtraError
@@ -217,45 +225,45 @@ def novelty(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
-    check_drawn("novelty", problem, result)
+    check_picture("novelty", problem, result)
     check_resolution(resolution)
-    view = view_of("novelty", problem, features, names)
-    points, kind, plane = view.points, result.kind[problem.rows], view.is_plane
+    view = build_view("novelty", problem, features, names)
+    points, kind, plane = view.points, result.kind[problem.active_rows], view.is_plane
     linear = isinstance(problem, SVDD) and isinstance(problem.kernel, Linear) and problem.X.shape[1] == 2
     ball = plane and linear and bool(np.isfinite(result.radius))
     if ball:  # the whole of it is to be seen
         corners = result.centre + result.radius * np.array([[-1.0, -1.0], [1.0, 1.0]])
         view = replace(view, points=np.vstack([points, corners[:, list(view.columns)]]))
-    ax = new_axes(ax, view.size)
-    lines = _contours(ax, result, view, resolution) if plane else _curve(ax, result, view, np.zeros(1))
+    ax = make_axes(ax, view.figure_size)
+    lines = _draw_contours(ax, result, view, resolution) if plane else _draw_curve(ax, result, view, np.zeros(1))
     if not plane:
         shade_sides(ax)
-        points = np.column_stack([points, result.yf[problem.rows]])
-    handles = draw_kinds(ax, points, kind, problem.kinds.words, BLUE)
+        points = np.column_stack([points, result.yf[problem.active_rows]])
+    handles = draw_kinds(ax, points, kind, problem._kind_labels.descriptions, BLUE)
     if ball:
-        handles += _ball(ax, result, result.centre[list(view.columns)], points[kind == 1])
-    say_what(ax, problem, result, view.note, view.frame(ax) if plane else "")
+        handles += _draw_ball(ax, result, result.centre[list(view.columns)], points[kind == 1])
+    write_title(ax, problem, result, view.note, view.set_frame(ax) if plane else "")
     assert result.model.classes is not None
-    sides = side_proxies(("f < 0, outside", "f > 0, inside"), result.model.classes)
-    return finished(ax, legend, [*handles, *lines, *sides])
+    sides = make_side_proxies(("f < 0, outside", "f > 0, inside"), result.model.classes)
+    return finish_axes(ax, legend, [*handles, *lines, *sides])
 
 
-def _contours(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any]:
+def _draw_contours(ax: Axes, result: SVMResult, view: View, resolution: int) -> list[Any]:
     """f = 0 and lines of equal f over the plane; handles for the legend."""
-    across, up, f = _on_grid(ax, result, view, resolution)
+    across, up, f = _shade_grid(ax, result, view, resolution)
     ends = [float(end) for end in (f.min(), f.max())]
-    thin = np.unique([share * end for end in ends for share in SHARES if share * end])
+    thin = np.unique([share * end for end in ends for share in CONTOUR_SHARES if share * end])
     handles = []
     if len(thin) and ends[0] < ends[1]:
         ax.contour(across, up, f, levels=thin, colors=GREY, linestyles=":", linewidths=0.9, zorder=1)
-        handles.append(line_proxy(GREY, ":", "equal f"))
+        handles.append(make_line_proxy(GREY, ":", "equal f"))
     if ends[0] < 0.0 < ends[1]:
         ax.contour(across, up, f, levels=[0.0], colors=BLACK, linestyles="-", linewidths=1.8, zorder=2)
-        handles.insert(0, line_proxy(BLACK, "-", "boundary, f = 0"))
+        handles.insert(0, make_line_proxy(BLACK, "-", "boundary, f = 0"))
     return handles
 
 
-def _ball(ax: Axes, result: SVMResult, centre: FloatArray, on_it: FloatArray) -> list[Any]:
+def _draw_ball(ax: Axes, result: SVMResult, centre: FloatArray, on_it: FloatArray) -> list[Any]:
     """Draw the centre, and the radius towards a sample on the boundary where there is one."""
     radius = result.radius
     way = on_it[0] - centre if len(on_it) else np.array([1.0, 0.0])
@@ -263,7 +271,7 @@ def _ball(ax: Axes, result: SVMResult, centre: FloatArray, on_it: FloatArray) ->
     end = centre + (radius / length * way if length else way * radius)
     ax.plot([centre[0], end[0]], [centre[1], end[1]], color=BLACK, linestyle="--", linewidth=1.1, zorder=2)
     ax.scatter(centre[0], centre[1], marker="+", s=110, c=BLACK, linewidths=1.8, zorder=6)
-    return [marker_proxy("+", BLACK, BLACK, "centre c"), line_proxy(BLACK, "--", f"radius R = {radius:.4g}")]
+    return [make_marker_proxy("+", BLACK, BLACK, "centre c"), make_line_proxy(BLACK, "--", f"radius R = {radius:.4g}")]
 
 
 #: Bins of a histogram: by Freedman and Diaconis or by Sturges, whichever are more, but no more and no fewer than these.
@@ -311,22 +319,22 @@ def decisions(problem: Problem, result: SVMResult, *, legend: bool = True, ax: A
     >>> ax.get_xlabel()
     'decision function f(x)'
     """
-    check_drawn("decisions", problem, result)
-    novelty = problem.learns == "none"
-    ax = new_axes(ax)
-    rows = problem.rows
-    f = result.decision_function(problem.X[rows], diagonal=problem._own_values(rows))
-    edges = _edges(f)
+    check_picture("decisions", problem, result)
+    novelty = problem._target_kind == "none"
+    ax = make_axes(ax)
+    rows = problem.active_rows
+    f = result.decision_function(problem.X[rows], diagonal=problem._take_kernel_diagonal(rows))
+    edges = _compute_bin_edges(f)
     outside = f"samples ({len(f)}, {int((f < 0).sum())} outside)"
-    one = [_area(ax, f, edges, BLUE, HATCHES[0], outside)] if novelty else []
-    handles = one or _classes(ax, problem, f, edges)
-    handles += _levels(ax, 0.0 if novelty else result.rho)
+    one = [_draw_area(ax, f, edges, BLUE, HATCHES[0], outside)] if novelty else []
+    handles = one or _draw_classes(ax, problem, f, edges)
+    handles += _draw_levels(ax, 0.0 if novelty else result.rho)
     set_labels(ax, "decision function f(x)", "share of the samples" if novelty else "share of the class's samples")
-    say_what(ax, problem, result)
-    return finished(ax, legend, handles)
+    write_title(ax, problem, result)
+    return finish_axes(ax, legend, handles)
 
 
-def _edges(f: FloatArray) -> FloatArray:
+def _compute_bin_edges(f: FloatArray) -> FloatArray:
     """Edges of bins that f = 0 is one of, so that no bin is on both sides: (k,)."""
     low, high = min(float(f.min()), 0.0), max(float(f.max()), 0.0)
     if low == high:
@@ -338,33 +346,33 @@ def _edges(f: FloatArray) -> FloatArray:
     return edges
 
 
-def _classes(ax: Axes, problem: Problem, f: FloatArray, edges: FloatArray) -> list[Any]:
-    sides = problem.y[problem.rows]
+def _draw_classes(ax: Axes, problem: Problem, f: FloatArray, edges: FloatArray) -> list[Any]:
+    sides = problem.y[problem.active_rows]
     handles = []
     for sign, label, color, hatch in zip((-1.0, 1.0), problem.classes, CLASSES, HATCHES, strict=True):
         own = f[sides == sign]
         wrong = int(((own > 0) != (sign > 0)).sum())
-        name = f"class {plain(label)} ({len(own)}, {wrong} on the wrong side)"
-        handles.append(_area(ax, own, edges, color, hatch, name))
+        name = f"class {escape_label(label)} ({len(own)}, {wrong} on the wrong side)"
+        handles.append(_draw_area(ax, own, edges, color, hatch, name))
     return handles
 
 
-def _area(ax: Axes, f: FloatArray, edges: FloatArray, color: str, hatch: str, name: str) -> Any:
+def _draw_area(ax: Axes, f: FloatArray, edges: FloatArray, color: str, hatch: str, name: str) -> Any:
     share = np.histogram(f, edges)[0] / len(f)
     ax.stairs(share, edges, fill=True, facecolor=color, alpha=OPACITY, zorder=1)
     return ax.stairs(share, edges, color=color, hatch=hatch, linewidth=1.4, zorder=2, label=name, fill=False)
 
 
-def _levels(ax: Axes, rho: float) -> list[Any]:
+def _draw_levels(ax: Axes, rho: float) -> list[Any]:
     """Both sides shaded, and the lines f = 0 and f = ±ρ."""
     left, right = ax.get_xlim()
     left, right = min(left, -1.1 * rho), max(right, 1.1 * rho)
     ax.set_xlim(left, right)
     shade_sides(ax, "x")
     ax.axvline(0.0, color=BLACK, linewidth=1.8, zorder=3)
-    handles = [line_proxy(BLACK, "-", "boundary, f = 0")]
+    handles = [make_line_proxy(BLACK, "-", "boundary, f = 0")]
     if rho > 0.0:
         for level in (-rho, rho):
             ax.axvline(level, color=BLACK, linestyle="--", linewidth=1.1, zorder=3)
-        handles.append(line_proxy(BLACK, "--", f"margins, f = ±{rho:.3g}"))
+        handles.append(make_line_proxy(BLACK, "--", f"margins, f = ±{rho:.3g}"))
     return handles

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base import errors
 from qpsvm.base.arrays.types import FloatArray, as_dense
-from qpsvm.faces.plotting.accepted import check_drawn, check_machine, refused
+from qpsvm.faces.plotting.accepted import build_refusal, check_machine, check_picture
 from qpsvm.faces.plotting.style import (
     BLACK,
     CLASSES,
@@ -37,13 +37,13 @@ from qpsvm.faces.plotting.style import (
     SHAPES,
     Axes,
     View,
-    finished,
-    marker_proxy,
-    new_axes,
+    build_view,
+    escape_label,
+    finish_axes,
+    make_axes,
+    make_marker_proxy,
     picture,
-    plain,
     set_title,
-    view_of,
 )
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
@@ -53,8 +53,8 @@ from qpsvm.space.kernels.functions import Linear
 NOTICED = 1e-9
 
 
-def furthest(points: FloatArray, caps: FloatArray, directions: FloatArray) -> FloatArray:
-    """Where the reduced hull of points (n, 2) with caps μ (n,) reaches furthest in one direction (2,), or in k of them.
+def find_furthest_points(points: FloatArray, caps: FloatArray, directions: FloatArray) -> FloatArray:
+    """Find the furthest points of the reduced hull of points (n, 2), caps μ (n,), in a direction (2,) or k of them.
 
     Shapes: points (n, 2), caps (n,), directions (2,).
     """
@@ -66,16 +66,18 @@ def furthest(points: FloatArray, caps: FloatArray, directions: FloatArray) -> Fl
     return np.column_stack(reached).reshape(directions.shape)
 
 
-def reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED) -> FloatArray:
+def compute_reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED) -> FloatArray:
     """The vertices of (HULL.1), counterclockwise. Shapes: points (n, 2), caps (n,) → (v, 2)."""
     tolerance = noticed * float(np.ptp(points, axis=0).max())
     origin = points.mean(axis=0)  # an offset would take the digits that the shape needs
     points = points - origin
-    vertices = furthest(points, caps, np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]))
+    vertices = find_furthest_points(points, caps, np.array([(1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0)]))
     waiting = np.ones(len(vertices), dtype=np.bool_)  # edges to look behind, by the vertex at which they begin
     while waiting.any():
         rows = np.flatnonzero(waiting)
-        beyond, found = _beyond(points, caps, vertices[rows], np.roll(vertices, -1, axis=0)[rows], tolerance)
+        beyond, found = _find_vertices_beyond(
+            points, caps, vertices[rows], np.roll(vertices, -1, axis=0)[rows], tolerance
+        )
         waiting[rows] = beyond
         vertices = np.insert(vertices, rows[beyond] + 1, found[beyond], axis=0)
         waiting = np.insert(waiting, rows[beyond] + 1, True)
@@ -84,14 +86,14 @@ def reduced_hull(points: FloatArray, caps: FloatArray, noticed: float = NOTICED)
     return hull
 
 
-def _beyond(
+def _find_vertices_beyond(
     points: FloatArray, caps: FloatArray, start: FloatArray, stop: FloatArray, tolerance: float
 ) -> tuple[NDArray[np.bool_], FloatArray]:
-    """Which edges from `start` to `stop`, (k, 2) each, have a vertex behind them, (k,), and those vertices, (k, 2)."""
+    """Find the edges from `start` to `stop`, (k, 2) each, with a vertex beyond, (k,), and those vertices, (k, 2)."""
     edge = stop - start
     length = np.hypot(*edge.T)
     outward = np.column_stack([edge[:, 1], -edge[:, 0]])
-    found = furthest(points, caps, outward)
+    found = find_furthest_points(points, caps, outward)
     reach = np.einsum("kj,kj->k", outward, found - start)
     new = (found != start).any(axis=1) & (found != stop).any(axis=1)
     return (length > tolerance) & (reach > tolerance * length) & new, found
@@ -136,7 +138,7 @@ def hulls(
     Returns
     -------
     Axes
-        With equal units in both directions, so that right angles look right; as in `boundary`, unless the ranges of
+        With equal units in both directions, so that right angles look right; as in `ForeignCode`, unless the ranges of
         the features differ too much, which the title then says.
 
     Raises
@@ -174,24 +176,24 @@ def hulls(
     """
     error = result if isinstance(result, ERRORS) else getattr(result, "error", None)
     meeting = error if isinstance(error, ERRORS) else None
-    _check(problem, result)
-    view = view_of("hulls", problem, None, names)
+    _check_result(problem, result)
+    view = build_view("hulls", problem, None, names)
     solved: Any = result
-    shares = shares_of(problem, solved) if meeting is None else _meeting(problem, meeting)
-    ax = new_axes(ax, view.size)
+    shares = find_closest_points(problem, solved) if meeting is None else _find_common_point(problem, meeting)
+    ax = make_axes(ax, view.figure_size)
     handles = _draw_hulls(ax, problem, view, shares)
     if meeting is None:
         handles += _draw_lines(ax, solved, view, shares)
     handles.append(_draw_points(ax, view, shares))
-    units = view.frame(ax)
+    units = view.set_frame(ax)
     reduced = f"reduced convex hulls: no weight above {shares.caps.max():.3g}"
-    set_title(ax, problem.title, "convex hulls" if shares.full else reduced, units)
+    set_title(ax, problem.title, "convex hulls" if shares.is_unreduced else reduced, units)
     which = "the common" if isinstance(meeting, errors.NotSeparableError) else "a closest"
-    return finished(ax, legend, [*handles, marker_proxy("o", BLACK, "0.6", f"part of {which} point")])
+    return finish_axes(ax, legend, [*handles, make_marker_proxy("o", BLACK, "0.6", f"part of {which} point")])
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class ClosestPoints:
     """Which of the m samples that take part are in a point, μ_i of (HULL.3), (m,) each, and the two points, (2,)."""
 
     used: NDArray[np.bool_]
@@ -200,25 +202,25 @@ class Shares:
     minus: FloatArray
 
     @property
-    def full(self) -> bool:
+    def is_unreduced(self) -> bool:
         """Whether the hulls are not reduced."""
         return bool((self.caps >= 1.0).all())
 
     @property
-    def apart(self) -> float:
-        """How far the two points are from each other."""
+    def distance(self) -> float:
+        """The distance of the two points."""
         return float(np.hypot(*(self.plus - self.minus)))
 
-    def meet(self, points: FloatArray) -> bool:
+    def is_common_point(self, points: FloatArray) -> bool:
         """Whether the two points are one, as far as samples (m, 2) can tell."""
-        return self.apart <= ONE_POINT * float(np.ptp(points, axis=0).max())
+        return self.distance <= ONE_POINT * float(np.ptp(points, axis=0).max())
 
 
-def _check(problem: Problem, result: SVMResult | HullsError) -> None:
+def _check_result(problem: Problem, result: SVMResult | HullsError) -> None:
     if isinstance(result, ERRORS):
         check_machine("hulls", problem)
     else:
-        check_drawn("hulls", problem, result)
+        check_picture("hulls", problem, result)
     d, why = problem.X.shape[1], ""
     if not isinstance(problem.kernel, Linear) or d != 2:
         why = (
@@ -231,30 +233,30 @@ def _check(problem: Problem, result: SVMResult | HullsError) -> None:
             'not the distance between hulls; use intercept="free"'
         )
     if why:
-        raise refused("hulls", problem, why)
+        raise build_refusal("hulls", problem, why)
 
 
-def shares_of(problem: Problem, result: SVMResult) -> Shares:
+def find_closest_points(problem: Problem, result: SVMResult) -> ClosestPoints:
     """Both points of (HULL.3). Raises ParameterError."""
-    y, alpha = problem.labels, result.alpha[problem.rows]
+    y, alpha = problem._active_target, result.alpha[problem.active_rows]
     total = float(alpha.sum()) / 2
     if not total > 0:
         raise errors.ParameterError("every α is 0, so there are no closest points to draw")
     a = alpha / np.where(y > 0, alpha[y > 0].sum(), alpha[y < 0].sum())  # (HULL.3)
-    used = result.kind[problem.rows] > 0  # a solver's own point may have a trace of every sample in it
+    used = result.kind[problem.active_rows] > 0  # a solver's own point may have a trace of every sample in it
     with np.errstate(over="ignore"):  # α may be far below its bound
         caps = np.minimum(problem.upper / total, 1.0)
-    return _with_points(problem, a, used, caps)
+    return _build_closest_points(problem, a, used, caps)
 
 
-def _meeting(problem: Problem, error: HullsError) -> Shares:
+def _find_common_point(problem: Problem, error: HullsError) -> ClosestPoints:
     """The shares of the common point, which must be one of this problem's hulls."""
     advice = "give the error that solve(problem) raised"
     if len(error.u) != problem.n:
         raise errors.DataError(f"the error is over {len(error.u)} rows, the problem has {problem.n}: {advice}")
-    u, v = error.u[problem.rows], error.v[problem.rows]
-    own = [np.where(problem.labels > 0, u, 0.0), np.where(problem.labels < 0, v, 0.0)]
-    X = problem.X[problem.rows]
+    u, v = error.u[problem.active_rows], error.v[problem.active_rows]
+    own = [np.where(problem._active_target > 0, u, 0.0), np.where(problem._active_target < 0, v, 0.0)]
+    X = problem.X[problem.active_rows]
     X = as_dense(X) - X.mean(axis=0)  # an offset would take the digits
     apart = float(np.hypot(*((own[0] - own[1]) @ X)))
     short = max(abs(float(side.sum()) - 1.0) for side in own)
@@ -264,25 +266,25 @@ def _meeting(problem: Problem, error: HullsError) -> Shares:
             f"{apart:.3g} apart, and no common one: {advice}"
         )
     a = u + v
-    return _with_points(problem, a, a > 0, np.ones(len(a)))
+    return _build_closest_points(problem, a, a > 0, np.ones(len(a)))
 
 
-def _with_points(problem: Problem, a: FloatArray, used: NDArray[np.bool_], caps: FloatArray) -> Shares:
-    y, X = problem.labels, problem.X[problem.rows]
-    return Shares(used, caps, (a * (y > 0)) @ X, (a * (y < 0)) @ X)
+def _build_closest_points(problem: Problem, a: FloatArray, used: NDArray[np.bool_], caps: FloatArray) -> ClosestPoints:
+    y, X = problem._active_target, problem.X[problem.active_rows]
+    return ClosestPoints(used, caps, (a * (y > 0)) @ X, (a * (y < 0)) @ X)
 
 
-def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[Any]:
+def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: ClosestPoints) -> list[Any]:
     """The samples and hulls of both classes, and the reduced hulls where these are others."""
     handles = []
     for side, (shape, color, label) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
-        members = (problem.labels > 0) == bool(side)
-        points, name = view.points[members], "convex hull" if shares.full else "reduced hull"
-        vertices = reduced_hull(points, shares.caps[members])
+        members = (problem._active_target > 0) == bool(side)
+        points, name = view.points[members], "convex hull" if shares.is_unreduced else "reduced hull"
+        vertices = compute_reduced_hull(points, shares.caps[members])
         look: dict[str, Any] = {"facecolor": (color, 0.18), "edgecolor": color, "linestyle": ("--", "-")[side]}
-        handles += ax.fill(*vertices.T, linewidth=1.4, zorder=1, label=f"{name}, class {plain(label)}", **look)
-        if not shares.full:
-            whole = reduced_hull(points, np.ones(len(points)))
+        handles += ax.fill(*vertices.T, linewidth=1.4, zorder=1, label=f"{name}, class {escape_label(label)}", **look)
+        if not shares.is_unreduced:
+            whole = compute_reduced_hull(points, np.ones(len(points)))
             ax.fill(*whole.T, fill=False, edgecolor=color, linestyle=":", linewidth=0.9, zorder=1)
         used = shares.used[members]
         for chosen, fill in ((~used, "white"), (used, color)):
@@ -291,20 +293,20 @@ def _draw_hulls(ax: Axes, problem: Problem, view: View, shares: Shares) -> list[
     return handles
 
 
-def _draw_points(ax: Axes, view: View, shares: Shares) -> Any:
+def _draw_points(ax: Axes, view: View, shares: ClosestPoints) -> Any:
     """The closest points and the segment between them, or the one point where the hulls meet."""
-    if shares.meet(view.points):
+    if shares.is_common_point(view.points):
         x, y = shares.plus
         look: dict[str, Any] = {"s": STAR, "marker": "*", "facecolors": "none", "edgecolors": PURPLE, "linewidths": 2.0}
         return ax.scatter(x, y, zorder=6, label="the hulls meet", **look)
-    ends, label = np.array([shares.plus, shares.minus]).T, f"closest points, {shares.apart:.4g} apart"
+    ends, label = np.array([shares.plus, shares.minus]).T, f"closest points, {shares.distance:.4g} apart"
     return ax.plot(*ends, color=PURPLE, linewidth=2.2, marker="D", markeredgecolor=BLACK, zorder=6, label=label)[0]
 
 
-def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: Shares) -> list[Any]:
+def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: ClosestPoints) -> list[Any]:
     """f = 0, f = ±ρ, and the segment's bisector where it is not f = 0."""
     w, reach = result.w, float(np.hypot(*np.ptp(view.points, axis=0)))
-    if shares.meet(view.points):
+    if shares.is_common_point(view.points):
         return []
     middle = (shares.plus + shares.minus) / 2
     along = 2 * reach * np.array([-w[1], w[0]]) / float(np.hypot(*w))
@@ -316,7 +318,7 @@ def _draw_lines(ax: Axes, result: SVMResult, view: View, shares: Shares) -> list
         line = ax.plot(*ends, color=BLACK, linestyle=style, linewidth=width, zorder=2, label=label)
         handles += line if level <= 0 else []
     shift = abs(float(w @ middle) + result.b) / float(np.hypot(*w))
-    if shift > BISECTS * shares.apart:
+    if shift > BISECTS * shares.distance:
         ends = np.array([middle - along, middle + along]).T
         handles += ax.plot(*ends, color=GREY, linestyle=":", linewidth=1.5, zorder=2, label="perpendicular bisector")
     return handles

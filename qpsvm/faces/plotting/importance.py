@@ -1,4 +1,4 @@
-"""What each column is worth to the predictions."""
+"""Permutation importance of each column (`importance`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.errors import DataError
-from qpsvm.faces.plotting.style import BLACK, BLUE, GREY, Axes, new_axes, picture, plain, set_labels, set_title
+from qpsvm.faces.plotting.style import BLACK, BLUE, GREY, Axes, escape_label, make_axes, picture, set_labels, set_title
 
 #: Columns that a picture shows.
 MOST = 30
@@ -54,13 +54,13 @@ def importance(
     if values.ndim != 2 or len(values) != len(names) or not values.size or not np.isfinite(values).all():
         raise DataError(f"lost must be finite, a row for each of the {len(names)} names, got shape {values.shape}")
     shown = values[:MOST]
-    ax = new_axes(ax, (WIDTH, BAR * len(shown) + AROUND))
+    ax = make_axes(ax, (WIDTH, BAR * len(shown) + AROUND))
     places = np.arange(len(shown))
     error = {"ecolor": BLACK, "elinewidth": 1.0, "capsize": 2.5}
     ax.barh(places, shown.mean(axis=1), xerr=shown.std(axis=1), color=BLUE, alpha=0.5, height=0.7, error_kw=error)
     ax.plot(shown.ravel(), np.repeat(places, shown.shape[1]), ".", color=GREY, markersize=3.0, zorder=3)
     ax.axvline(0.0, color=BLACK, linewidth=0.8)
-    ax.set_yticks(places, [plain(name) for name in names[:MOST]])
+    ax.set_yticks(places, [escape_label(name) for name in names[:MOST]])
     ax.invert_yaxis()
     set_labels(ax, f"{score} lost where the column is shuffled", "")
     set_title(ax, title, f"the first {MOST} of {len(values)} columns" if len(values) > MOST else "")

@@ -10,7 +10,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
-from qpsvm.faces.plotting.accepted import check_drawn
+from qpsvm.faces.plotting.accepted import check_picture
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
@@ -21,16 +21,16 @@ from qpsvm.faces.plotting.style import (
     SIDES,
     Axes,
     View,
+    build_view,
     check_resolution,
-    finished,
-    line_proxy,
-    marker_proxy,
-    new_axes,
+    escape_label,
+    finish_axes,
+    make_axes,
+    make_line_proxy,
+    make_marker_proxy,
     picture,
-    plain,
-    say_what,
     set_labels,
-    view_of,
+    write_title,
 )
 from qpsvm.machines import Problem
 from qpsvm.many.exact.influence import Influence
@@ -75,7 +75,7 @@ def influence(
     Raises
     ------
     ParameterError
-        As in `boundary`; less than 0 lines.
+        As in `ForeignCode`; less than 0 lines.
     UnsupportedError
         A machine that `qpsvm.influence` does not take, or a precomputed kernel; names a picture that draws it.
     DataError, ParameterTypeError, MissingExtraError
@@ -94,7 +94,7 @@ def influence(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
-    check_drawn("influence", problem, result)
+    check_picture("influence", problem, result)
     check_resolution(resolution)
     if not isinstance(found, Influence):
         raise ParameterTypeError(f"found must be what influence(problem, …) returned, got {type(found).__name__}")
@@ -104,63 +104,63 @@ def influence(
         raise ParameterTypeError(f"lines must be an integer, got {type(lines).__name__}")
     if lines < 0:
         raise ParameterError(f"lines must not be negative, got {lines}")
-    view = view_of("influence", problem, features, names)
-    ax = new_axes(ax, view.size)
+    view = build_view("influence", problem, features, names)
+    ax = make_axes(ax, view.figure_size)
     chosen = [int(row) for row in found.order[: min(int(lines), len(CURVES) - 1)]]
     machines: Any = SimpleNamespace(decision_function=lambda X: found.left_out.decision_function(X)[:, chosen])
-    draw = _plane if view.is_plane else _curves
+    draw = _draw_plane if view.is_plane else _draw_curves
     drawn = draw(ax, problem, result, view, machines, chosen, resolution)
-    points = view.points if view.is_plane else np.column_stack([view.points, _heights(problem, result)])
-    handles = _samples(ax, problem, points, found.mean[problem.rows])
-    say_what(ax, problem, result, view.note, view.frame(ax) if view.is_plane else "")
-    return finished(ax, legend, [*handles, *drawn])
+    points = view.points if view.is_plane else np.column_stack([view.points, _compute_heights(problem, result)])
+    handles = _draw_moved_samples(ax, problem, points, found.mean[problem.active_rows])
+    write_title(ax, problem, result, view.note, view.set_frame(ax) if view.is_plane else "")
+    return finish_axes(ax, legend, [*handles, *drawn])
 
 
-def _heights(problem: Problem, result: SVMResult) -> FloatArray:
-    """Where samples stand over one feature: at their targets, or at f."""
-    if problem.shown_target is not None:
-        return np.asarray(problem.samples.target[problem.rows])
-    return np.asarray(result.decision_function(problem.X[problem.rows]))
+def _compute_heights(problem: Problem, result: SVMResult) -> FloatArray:
+    """Compute the heights of samples over one feature: their targets, or f."""
+    if problem._regression_target is not None:
+        return np.asarray(problem.samples.target[problem.active_rows])
+    return np.asarray(result.decision_function(problem.X[problem.active_rows]))
 
 
-def _plane(
+def _draw_plane(
     ax: Axes, problem: Problem, result: SVMResult, view: View, machines: Any, chosen: list[int], resolution: int
 ) -> list[Any]:
     """f = 0 over the plane with all samples, and without each that is chosen; of a regression the middle of f."""
-    across, up = view.ticks(0, resolution), view.ticks(1, resolution)
+    across, up = view.compute_ticks(0, resolution), view.compute_ticks(1, resolution)
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
-    f = view.values(result, grid)
-    level = 0.0 if problem.shown_target is None else float(np.median(_heights(problem, result)))
+    f = view.evaluate(result, grid)
+    level = 0.0 if problem._regression_target is None else float(np.median(_compute_heights(problem, result)))
     word = "f = 0" if level == 0.0 else f"f = {level:.3g}"
-    if problem.shown_target is None:
+    if problem._regression_target is None:
         ax.contourf(across, up, f.reshape(len(up), -1), levels=[-np.inf, 0.0, np.inf], colors=list(SIDES), zorder=0)
-    others = view.values(machines, grid) if chosen else np.zeros((len(grid), 0))
+    others = view.evaluate(machines, grid) if chosen else np.zeros((len(grid), 0))
     handles = []
-    for values, (color, style, label) in zip([f, *others.T], _looks(chosen, word), strict=True):
+    for values, (color, style, label) in zip([f, *others.T], _choose_looks(chosen, word), strict=True):
         if values.min() < level < values.max():
             look: dict[str, Any] = {"colors": color, "linestyles": style, "linewidths": 1.8 if color == BLACK else 1.3}
             ax.contour(across, up, values.reshape(len(up), -1), levels=[level], zorder=5, **look)
-            handles.append(line_proxy(color, style, label))
+            handles.append(make_line_proxy(color, style, label))
     return handles
 
 
-def _curves(
+def _draw_curves(
     ax: Axes, problem: Problem, result: SVMResult, view: View, machines: Any, chosen: list[int], _resolution: int
 ) -> list[Any]:
     """f over the one feature with all samples, and without each that is chosen."""
-    x = view.ticks(0, CURVE_POINTS)
-    others = view.values(machines, x[:, None]) if chosen else np.zeros((len(x), 0))
-    every = [view.values(result, x[:, None]), *others.T]
-    looks = _looks(chosen, "f")
+    x = view.compute_ticks(0, CURVE_POINTS)
+    others = view.evaluate(machines, x[:, None]) if chosen else np.zeros((len(x), 0))
+    every = [view.evaluate(result, x[:, None]), *others.T]
+    looks = _choose_looks(chosen, "f")
     for values, (color, style, _) in zip(every, looks, strict=True):
         ax.plot(x, values, color=color, linestyle=style, linewidth=1.8 if color == BLACK else 1.3, zorder=2)
-    if problem.shown_target is None:
+    if problem._regression_target is None:
         ax.axhline(0.0, color=BLACK, linewidth=0.6, zorder=1)
-    set_labels(ax, view.names[0], "f(x)" if problem.shown_target is None else "target, f(x)")
-    return [line_proxy(*look) for look in looks]
+    set_labels(ax, view.names[0], "f(x)" if problem._regression_target is None else "target, f(x)")
+    return [make_line_proxy(*look) for look in looks]
 
 
-def _looks(chosen: list[int], word: str) -> list[tuple[str, str, str]]:
+def _choose_looks(chosen: list[int], word: str) -> list[tuple[str, str, str]]:
     """Colour, style and label of each line."""
     colors = [(color, style if style != "-" else "--") for color, style, _ in CURVES[1:-1]]
     looks = [colors[k % len(colors)] for k in range(len(chosen))]
@@ -168,7 +168,7 @@ def _looks(chosen: list[int], word: str) -> list[tuple[str, str, str]]:
     return [(BLACK, "-", f"{word}, all samples"), *without]
 
 
-def _samples(ax: Axes, problem: Problem, points: FloatArray, moved: FloatArray) -> list[Any]:
+def _draw_moved_samples(ax: Axes, problem: Problem, points: FloatArray, moved: FloatArray) -> list[Any]:
     """Samples (m, 2) by class, each with an area for how far f moves without it, (m,)."""
     most = float(np.nanmax(moved, initial=0.0))
     area = np.where(moved > 0.0, LEAST + MOST * np.nan_to_num(moved) / (most or 1.0), LEAST)
@@ -177,10 +177,14 @@ def _samples(ax: Axes, problem: Problem, points: FloatArray, moved: FloatArray) 
     words = f"area: mean $|f - f_{{-i}}|$ ≤ {most:.3g} ({some})", f"no influence ({least})"
     if problem.samples.classes is None:
         ax.scatter(points[:, 0], points[:, 1], s=area, c=BLUE, marker="o", **look)
-        return [marker_proxy("o", BLACK, BLUE, words[0]), marker_proxy(".", BLACK, BLUE, words[1])]
-    positive, handles = problem.y[problem.rows] > 0, []
+        return [make_marker_proxy("o", BLACK, BLUE, words[0]), make_marker_proxy(".", BLACK, BLUE, words[1])]
+    positive, handles = problem.y[problem.active_rows] > 0, []
     for side, (shape, color, name) in enumerate(zip(SHAPES, CLASSES, problem.classes, strict=True)):
         own = positive == bool(side)
         ax.scatter(points[own, 0], points[own, 1], s=area[own], c=color, marker=shape, **look)
-        handles.append(marker_proxy(shape, BLACK, color, f"class {plain(name)}"))
-    return [*handles, marker_proxy("o", BLACK, "white", words[0]), marker_proxy(".", BLACK, "white", words[1])]
+        handles.append(make_marker_proxy(shape, BLACK, color, f"class {escape_label(name)}"))
+    return [
+        *handles,
+        make_marker_proxy("o", BLACK, "white", words[0]),
+        make_marker_proxy(".", BLACK, "white", words[1]),
+    ]

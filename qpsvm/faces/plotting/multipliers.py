@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError
-from qpsvm.faces.plotting.accepted import check_drawn
-from qpsvm.faces.plotting.several import look_of_class
+from qpsvm.faces.plotting.accepted import check_picture
+from qpsvm.faces.plotting.several import choose_class_look
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
@@ -35,16 +35,16 @@ from qpsvm.faces.plotting.style import (
     SKY,
     Axes,
     draw_groups,
-    finished,
-    line_proxy,
-    new_axes,
+    finish_axes,
+    make_axes,
+    make_line_proxy,
+    name_kinds,
     picture,
-    say_what,
     set_labels,
-    words_of,
+    write_title,
 )
-from qpsvm.machines import JointProblem, Problem
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 #: Kinds of the rows of several classes, for people.
@@ -52,10 +52,10 @@ KINDS_OF_ROWS = ("idle", "on the margin", "at the bound")
 
 
 @dataclass(frozen=True, eq=False)
-class Multipliers:
+class DrawnMultipliers:
     """The dual variables that a picture shows, (m,) each, and how they are called.
 
-    place: The row of X, or the number of the pair or row.
+    row_indices: The row of X, or the number of the pair or row.
     alpha, low, high: α, or β of a regression, and its bounds.
     share, value: Of (PATH.1) to (PATH.5).
     level, drop: ℓ, or ε of a regression, and δU; NaN where the share is δα.
@@ -65,7 +65,7 @@ class Multipliers:
     sides: 2 of a regression.
     """
 
-    place: IntArray
+    row_indices: IntArray
     alpha: FloatArray
     low: FloatArray
     high: FloatArray
@@ -87,7 +87,7 @@ class Multipliers:
     sides: int = 1
 
     @property
-    def bounded(self) -> bool:
+    def is_bounded(self) -> bool:
         """Whether α has bounds."""
         return bool(np.isfinite(self.high).all())
 
@@ -95,34 +95,38 @@ class Multipliers:
         """Draw some of the rows at points (k, 2); their handles for the legend."""
         return draw_groups(ax, points, self.kind[chosen], self.words, self.group[chosen], self.looks, self.labels)
 
-    def corners(self) -> FloatArray:
+    def compute_path_corners(self) -> FloatArray:
         """The path on which every row of an optimum lies, with ends at infinity: (k, 2)."""
         if np.isnan(self.drop):  # (PATH.3)
             most = float(np.abs(self.share).max(initial=0.0)) * (1.0 + ROOM) or 1.0
             behind = [(most, most)]
         else:  # (PATH.1), (PATH.2)
-            behind = [(1.0, self.drop), (1.0, np.inf)] if self.bounded else [(1.0, 0.0)]
+            behind = [(1.0, self.drop), (1.0, np.inf)] if self.is_bounded else [(1.0, 0.0)]
         if self.sides == 1:
             return np.array([(0.0, np.inf), (0.0, self.level), *((x, self.level - slack) for x, slack in behind)])
         above = np.array([(0.0, self.level), *((x, self.level + slack) for x, slack in behind)])  # (PATH.4)
         return np.concatenate([-above[::-1], above])
 
-    def bounds_in_words(self) -> str:
+    def describe_bounds(self) -> str:
         """The bounds, for the legend."""
         if np.ptp(self.high) or (self.sides == 2 and (self.low != -self.high).any()):
             return "upper bounds $C_i$" if self.sides == 1 else "bounds on both sides"
         return f"upper bound C = {self.high[0]:.4g}" if self.sides == 1 else f"bounds ±C, C = {self.high[0]:.4g}"
 
 
-def multipliers_of(problem: Problem | JointProblem, result: Any) -> Multipliers:
+def collect_multipliers(problem: Problem | AllInOneProblem, result: Any) -> DrawnMultipliers:
     """The dual variables of the samples that take part."""
-    if isinstance(problem, JointProblem):
-        return _of_classes(problem, result)
-    return _of_regression(problem, result) if problem.sides == 2 else _of_samples(problem, result)
+    if isinstance(problem, AllInOneProblem):
+        return _collect_multiclass(problem, result)
+    return (
+        _collect_regression(problem, result)
+        if problem._variables_per_sample == 2
+        else _collect_one_sided(problem, result)
+    )
 
 
-def _shares(alpha: FloatArray, upper: FloatArray, curvature: FloatArray) -> tuple[FloatArray, float, str]:
-    """What α is drawn as, (m,): a share of its bound, or a slack; δU, or NaN; what is written behind α."""
+def _compute_shares(alpha: FloatArray, upper: FloatArray, curvature: FloatArray) -> tuple[FloatArray, float, str]:
+    """Scale α for drawing, (m,): a share of its bound, or a slack; with δU, or NaN, and the text behind α."""
     if np.isfinite(upper).all():
         share = np.divide(alpha, upper, out=np.zeros(len(alpha)), where=upper > 0.0)
         return share, float((curvature * upper).max(initial=0.0)), " / C_i"
@@ -131,73 +135,85 @@ def _shares(alpha: FloatArray, upper: FloatArray, curvature: FloatArray) -> tupl
     return alpha / (alpha.max(initial=0.0) or 1.0), 0.0, " / \\max\\,\\alpha"
 
 
-def _of_samples(problem: Problem, result: SVMResult) -> Multipliers:
+def _collect_one_sided(problem: Problem, result: SVMResult) -> DrawnMultipliers:
     """A row for each sample or pair."""
-    rows = np.flatnonzero(problem.in_dual)
+    rows = np.flatnonzero(problem._active_variables)
     alpha, upper = result.alpha[rows], result.upper[rows]
-    share, drop, by = _shares(alpha, upper, result.curvature[rows])
+    share, drop, by = _compute_shares(alpha, upper, result.curvature[rows])
     named: dict[str, Any] = {"letter": "\\alpha_i", "height": "decision function, $f(x_i)$"}
     group, looks, labels = np.zeros(len(rows), dtype=np.intp), [("o", BLUE)], []
-    if problem.learns == "ranks":
+    if problem._target_kind == "ranks":
         named |= {"letter": "\\alpha_k", "height": "pair of samples, $f(x_i) - f(x_j)$", "rows": "pairs",
                   "in_order": "pair (row of pairs)", "wrong": "pairs out of order lie below"}  # fmt: skip
         by = by.replace("_i", "_k")
-    elif problem.learns == "labels":
+    elif problem._target_kind == "labels":
         named |= {"height": "margin of the sample, $y_i f(x_i)$", "wrong": "errors lie below"}
         group, looks = (problem.y[rows] > 0).astype(np.intp), list(zip(SHAPES, CLASSES, strict=True))
         labels = list(problem.classes)
-    return Multipliers(
-        place=rows, alpha=alpha, low=np.zeros(len(rows)), high=upper, share=share, value=result.yf[rows],
-        level=float(result.margin[rows[0]]), drop=drop, kind=result.kind[rows], group=group, words=words_of(result),
+    return DrawnMultipliers(
+        row_indices=rows, alpha=alpha, low=np.zeros(len(rows)), high=upper, share=share, value=result.yf[rows],
+        level=float(result.margin[rows[0]]), drop=drop, kind=result.kind[rows], group=group, words=name_kinds(result),
         looks=looks, labels=labels, against=f"dual variable, ${named['letter']}{by}$", **named,
     )  # fmt: skip
 
 
-def _of_regression(problem: Problem, result: SVMResult) -> Multipliers:
+def _collect_regression(problem: Problem, result: SVMResult) -> DrawnMultipliers:
     """A row for each sample: β, between its bounds on both sides."""
-    above, below = problem.rows, problem.rows + problem.n
+    above, below = problem.active_rows, problem.active_rows + problem.n
     alpha, upper, curvature, margin = result.alpha, result.upper, result.curvature, result.margin
-    plus, drop, by = _shares(alpha[above], upper[above], curvature[above])
-    minus, _, _ = _shares(alpha[below], upper[below], curvature[below])
+    plus, drop, by = _compute_shares(alpha[above], upper[above], curvature[above])
+    minus, _, _ = _compute_shares(alpha[below], upper[below], curvature[below])
     share = "as a share of its bound" if np.isfinite(upper).all() else ""
-    return Multipliers(
-        place=above, alpha=alpha[above] - alpha[below], low=-upper[below], high=upper[above], share=plus - minus,
+    return DrawnMultipliers(
+        row_indices=above, alpha=alpha[above] - alpha[below], low=-upper[below], high=upper[above], share=plus - minus,
         value=problem.t[above] - result.yf[above], level=-0.5 * float(margin[above[0]] + margin[below[0]]), drop=drop,
-        kind=result.kind[above], group=np.zeros(len(above), dtype=np.intp), words=words_of(result),
+        kind=result.kind[above], group=np.zeros(len(above), dtype=np.intp), words=name_kinds(result),
         looks=[("o", BLUE)], labels=[], letter="\\beta_i", height="residual, $t_i - f(x_i)$", sides=2,
         against=f"dual variable, $\\beta_i${' ' + share}" if share else f"dual variable, $\\beta_i{by}$",
     )  # fmt: skip
 
 
-def _of_classes(problem: JointProblem, result: JointResult) -> Multipliers:
+def _collect_multiclass(problem: AllInOneProblem, result: AllInOneResult) -> DrawnMultipliers:
     """A row for each sample where rivals share a slack, else for each sample with each rival."""
     k, own = len(problem.classes), result.label[:, None] == np.arange(len(problem.classes))
-    apart = np.where(own, np.inf, problem.level - result.missing)  # f_y − f_c
+    apart = np.where(own, np.inf, problem._margin_level - result.missing)  # f_y − f_c
     named: dict[str, Any]
-    if problem.shared:
-        place = sample = problem.rows
+    if problem._has_shared_slack:
+        place = sample = problem.active_rows
         alpha, value, kind = (each[sample] for each in (result.alpha.sum(1), apart.min(1), result.kind.max(1)))
         named = {"letter": "\\Sigma_c \\alpha_{ic}", "height": "least of $f_y(x_i) - f_c(x_i)$"}
     else:
-        sample, rival = np.nonzero(~own & problem.in_dual[:, None])
+        sample, rival = np.nonzero(~own & problem._active_variables[:, None])
         alpha, value, kind = (each[sample, rival] for each in (result.alpha, apart, result.kind))
         place = np.arange(len(sample))
         named = {"letter": "\\alpha_{ic}", "height": "$f_y(x_i) - f_c(x_i)$", "rows": "samples with a rival each",
                  "in_order": "sample with a rival, in order"}  # fmt: skip
     upper = result.upper[sample]
-    share, drop, by = _shares(alpha, upper, np.zeros(len(upper)))
-    return Multipliers(
-        place=place, alpha=alpha, low=np.zeros(len(upper)), high=upper, share=share, value=value, level=problem.level,
-        drop=drop, kind=kind, group=result.label[sample], words=KINDS_OF_ROWS, labels=list(problem.classes),
-        looks=[look_of_class(c) for c in range(k)], against=f"dual variable, ${named['letter']}{by}$",
-        wrong="errors lie below", **named,
-    )  # fmt: skip
+    share, drop, by = _compute_shares(alpha, upper, np.zeros(len(upper)))
+    return DrawnMultipliers(
+        row_indices=place,
+        alpha=alpha,
+        low=np.zeros(len(upper)),
+        high=upper,
+        share=share,
+        value=value,
+        level=problem._margin_level,
+        drop=drop,
+        kind=kind,
+        group=result.label[sample],
+        words=KINDS_OF_ROWS,
+        labels=list(problem.classes),
+        looks=[choose_class_look(c) for c in range(k)],
+        against=f"dual variable, ${named['letter']}{by}$",
+        wrong="errors lie below",
+        **named,
+    )
 
 
 @picture
 def multipliers(
-    problem: Problem | JointProblem,
-    result: SVMResult | JointResult,
+    problem: Problem | AllInOneProblem,
+    result: SVMResult | AllInOneResult,
     *,
     sort: bool = True,
     legend: bool = True,
@@ -235,30 +251,30 @@ def multipliers(
     >>> ax = qpsvm.plotting.multipliers(problem, qpsvm.solve(problem))
     >>> ax.figure.savefig("multipliers.png")
     """
-    check_drawn("multipliers", problem, result)
+    check_picture("multipliers", problem, result)
     as_flag(sort, "sort")
-    ax = new_axes(ax, (7.2, 4.4))
-    every = multipliers_of(problem, result)
+    ax = make_axes(ax, (7.2, 4.4))
+    every = collect_multipliers(problem, result)
     order = np.lexsort((-every.kind, -every.alpha)) if sort else np.arange(len(every.alpha))
-    place = np.arange(len(order)) if sort else every.place
+    place = np.arange(len(order)) if sort else every.row_indices
     alpha = every.alpha[order]
     ax.vlines(place, 0.0, alpha, colors=GREY, linewidth=0.9, zorder=1)
     handles = every.scatter(ax, np.column_stack([place, alpha]), order)
     ax.axhline(0.0, color=BLACK, linewidth=1.0, zorder=2)
-    if every.bounded:
+    if every.is_bounded:
         for end in (every.high, every.low)[: every.sides]:
             ax.hlines(end[order], place - 0.5, place + 0.5, colors=PURPLE, linestyles="-", linewidth=1.4, zorder=2)
-        handles.append(line_proxy(PURPLE, "-", every.bounds_in_words()))
+        handles.append(make_line_proxy(PURPLE, "-", every.describe_bounds()))
     across = f"{every.rows}, largest ${every.letter}$ first" if sort else every.in_order
     set_labels(ax, across, f"dual variable ${every.letter}$")
-    say_what(ax, problem, result)
-    return finished(ax, legend, handles)
+    write_title(ax, problem, result)
+    return finish_axes(ax, legend, handles)
 
 
 @picture
 def complementarity(
-    problem: Problem | JointProblem,
-    result: SVMResult | JointResult,
+    problem: Problem | AllInOneProblem,
+    result: SVMResult | AllInOneResult,
     *,
     legend: bool = True,
     ax: Axes | None = None,
@@ -273,9 +289,9 @@ def complementarity(
 
     Parameters
     ----------
-    problem : Problem or JointProblem
+    problem : Problem or AllInOneProblem
         Whose samples are drawn.
-    result : SVMResult or JointResult
+    result : SVMResult or AllInOneResult
         Of that problem. A sample is as far from the path as it is from its optimality condition.
     legend, ax
 
@@ -304,13 +320,13 @@ def complementarity(
     >>> ax = qpsvm.plotting.complementarity(problem, qpsvm.solve(problem))
     >>> ax.figure.savefig("complementarity.png")
     """
-    check_drawn("complementarity", problem, result)
-    every = multipliers_of(problem, result)
+    check_picture("complementarity", problem, result)
+    every = collect_multipliers(problem, result)
     chosen = np.flatnonzero(every.high > 0.0)  # under other weights, other rows may take part
     if not len(chosen):
         raise DataError("no row of positive weight takes part in the result: give the result of solve(problem)")
-    ax = new_axes(ax)
-    points, corners = np.column_stack([every.share, every.value])[chosen], every.corners()
+    ax = make_axes(ax)
+    points, corners = np.column_stack([every.share, every.value])[chosen], every.compute_path_corners()
     heights = np.concatenate([points[:, 1], corners[np.isfinite(corners[:, 1]), 1]])
     low, high = float(heights.min()), float(heights.max())
     room = ROOM * (high - low) or 1.0
@@ -321,8 +337,8 @@ def complementarity(
     handles = every.scatter(ax, points, chosen)
     ax.set_ylim(low, high)
     set_labels(ax, every.against, every.height)
-    say_what(ax, problem, result)
+    write_title(ax, problem, result)
     where = "margin at " if every.wrong else "boundary at " if every.sides == 1 else "tube at ±"
-    handles.append(line_proxy(SKY, "-", f"optimal, {where}{every.level + 0.0:.3g}"))
-    handles += [line_proxy(BLACK, ":", every.wrong)] if every.wrong and low < 0 else []
-    return finished(ax, legend, handles)
+    handles.append(make_line_proxy(SKY, "-", f"optimal, {where}{every.level + 0.0:.3g}"))
+    handles += [make_line_proxy(BLACK, ":", every.wrong)] if every.wrong and low < 0 else []
+    return finish_axes(ax, legend, handles)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.checks import as_real_vector, as_tolerance
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterError
-from qpsvm.faces.plotting.accepted import check_drawn, instead
+from qpsvm.faces.plotting.accepted import check_picture, suggest_alternative
 from qpsvm.faces.plotting.hulls import ERRORS
 from qpsvm.faces.plotting.style import (
     BLACK,
@@ -31,15 +31,15 @@ from qpsvm.faces.plotting.style import (
     GREY,
     ROOM,
     Axes,
-    finished,
-    new_axes,
+    escape_label,
+    finish_axes,
+    make_axes,
     picture,
-    plain,
-    say_what,
     set_labels,
+    write_title,
 )
-from qpsvm.machines import JointProblem, Problem
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 #: Points of each curve: each is certified by itself.
@@ -52,8 +52,8 @@ MARKED = 0.4
 
 @picture
 def duality(
-    problem: Problem | JointProblem,
-    result: SVMResult | JointResult,
+    problem: Problem | AllInOneProblem,
+    result: SVMResult | AllInOneResult,
     *,
     start: ArrayLike | None = None,
     legend: bool = True,
@@ -65,9 +65,9 @@ def duality(
 
     Parameters
     ----------
-    problem : Problem or JointProblem
+    problem : Problem or AllInOneProblem
         Whose dual is walked through.
-    result : SVMResult or JointResult
+    result : SVMResult or AllInOneResult
         Of that problem. If it is not optimal, a gap is left where the curves end.
     start : array_like, of the shape of `result.alpha`, optional
         The point α⁰, made feasible as `Problem.certify` does. By default 0: without any multiplier for a C-SVM; for a
@@ -96,45 +96,45 @@ def duality(
     >>> ax = qpsvm.plotting.duality(problem, qpsvm.solve(problem))
     >>> ax.figure.savefig("duality.png")
     """
-    check_drawn("duality", problem, result)
+    check_picture("duality", problem, result)
     if not np.isfinite([result.primal, result.dual]).all():
         proof = ("hulls",) if isinstance(result.error, ERRORS) else ()
         raise ParameterError(
             f"the result is {result.status}: its primal or dual value is infinite, so they do not meet; "
-            f"{instead('duality', problem, *proof)}"
+            f"{suggest_alternative('duality', problem, *proof)}"
         )
     t = np.linspace(0.0, 1.0, POINTS)
-    primal, dual = values_on_the_way(problem, result, start, t)
-    ax = new_axes(ax, (6.4, 4.8))
+    primal, dual = evaluate_on_segment(problem, result, start, t)
+    ax = make_axes(ax, (6.4, 4.8))
     ax.fill_between(t, dual, primal, where=np.isfinite(primal), color=GREY, alpha=0.12, linewidth=0)
     ax.plot(t, np.where(np.isfinite(primal), primal, np.nan), color=BLUE, linewidth=2.0, label="primal value P(t)")
     ax.plot(t, dual, color=GREEN, linestyle="--", linewidth=2.0, label="dual value D(t)")
     _draw_end(ax, result)
     _draw_gap(ax, t, primal, dual)
-    _frame(ax, primal, dual)
-    say_what(ax, problem, result)
-    return finished(ax, legend)
+    _set_frame(ax, primal, dual)
+    write_title(ax, problem, result)
+    return finish_axes(ax, legend)
 
 
-def values_on_the_way(
-    problem: Problem | JointProblem, result: SVMResult | JointResult, start: ArrayLike | None, t: FloatArray
+def evaluate_on_segment(
+    problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult, start: ArrayLike | None, t: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """P(t) and D(t) of (MEET.1), (k,) each, for k values of t."""
     machine: Any = problem
-    first = _with_prices(machine.at(np.zeros(result.alpha.shape) if start is None else start))
-    last = _with_prices(result)
+    first = _append_multipliers(machine.at(np.zeros(result.alpha.shape) if start is None else start))
+    last = _append_multipliers(result)
     points = [machine.at((1 - share) * first + share * last) for share in t]
     return np.array([point.primal for point in points]), np.array([point.dual for point in points])
 
 
-def _with_prices(result: Any) -> FloatArray:
+def _append_multipliers(result: Any) -> FloatArray:
     """α, with the multipliers of rows of a user's behind it."""
     table = getattr(result, "constraints", None)
     return np.asarray(result.alpha if table is None else np.concatenate([result.alpha, table["price"]]))
 
 
-def _draw_end(ax: Axes, result: SVMResult | JointResult) -> None:
-    """Where the curves end: one point at the optimum, two where a gap is left."""
+def _draw_end(ax: Axes, result: SVMResult | AllInOneResult) -> None:
+    """Draw the end of the curves: one point at the optimum, two where a gap is left."""
     met = result.status == "optimal"
     ends = [result.primal] if met else [result.primal, result.dual]
     label = f"optimum {result.primal:.5g}, P = D" if met else f"the result, {result.primal - result.dual:.3g} apart"
@@ -146,7 +146,7 @@ def _draw_end(ax: Axes, result: SVMResult | JointResult) -> None:
 def _draw_gap(ax: Axes, t: FloatArray, primal: FloatArray, dual: FloatArray) -> None:
     """A double arrow between both curves, on the way."""
     gap = primal - dual
-    seen = np.flatnonzero(np.isfinite(gap) & (primal <= _top(primal, dual)))
+    seen = np.flatnonzero(np.isfinite(gap) & (primal <= _find_top(primal, dual)))
     if len(seen) < 2:
         return
     k = seen[np.argmin(np.abs(gap[seen] - MARKED * gap[seen].max()))]
@@ -157,14 +157,14 @@ def _draw_gap(ax: Axes, t: FloatArray, primal: FloatArray, dual: FloatArray) -> 
                 va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})  # fmt: skip
 
 
-def _top(primal: FloatArray, dual: FloatArray) -> float:
+def _find_top(primal: FloatArray, dual: FloatArray) -> float:
     """The largest primal value that is drawn."""
     known = primal[np.isfinite(primal)]
     return float(min(known.max(), known[-1] + ABOVE * (known[-1] - dual.min()) or known.max()))
 
 
-def _frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
-    low, high = float(dual.min()), _top(primal, dual)
+def _set_frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
+    low, high = float(dual.min()), _find_top(primal, dual)
     room = ROOM * (high - low) or 1.0
     ax.set_ylim(low - room, high + room)
     across = "t, with $\\alpha(t) = (1 - t)\\,\\alpha^0 + t\\,\\alpha^*$ and $w(t) = w(\\alpha(t))$"
@@ -229,23 +229,23 @@ def gap(
         raise DataError("there is no run to draw: history is an empty mapping")
     if tol is not None:
         tol = as_tolerance(tol)
-    rows = {str(name): _rows(run, str(name)) for name, run in runs.items()}
-    ax = new_axes(ax, (6.4, 4.4))
+    rows = {str(name): _check_history(run, str(name)) for name, run in runs.items()}
+    ax = make_axes(ax, (6.4, 4.4))
     for k, (name, pairs) in enumerate(rows.items()):
         color, style, marker = CURVES[k % len(CURVES)]
         pairs = pairs[np.isfinite(pairs[:, 1])]
         ax.plot(
             pairs[:, 0], np.maximum(pairs[:, 1], SMALLEST), color=color, linestyle=style, marker=marker, markersize=5,
-            markevery=max(1, len(pairs) // MARKERS), linewidth=1.5, label=plain(name),
+            markevery=max(1, len(pairs) // MARKERS), linewidth=1.5, label=escape_label(name),
         )  # fmt: skip
     if tol is not None:
         ax.axhline(tol, color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label=f"tolerance {tol:g}")
     ax.set_yscale("log")
     set_labels(ax, "iterations", "certified relative gap")
-    return finished(ax, legend and (len(rows) > 1 or tol is not None))
+    return finish_axes(ax, legend and (len(rows) > 1 or tol is not None))
 
 
-def _rows(run: ArrayLike, name: str) -> FloatArray:
+def _check_history(run: ArrayLike, name: str) -> FloatArray:
     """A history as rows (iteration, gap), checked: (k, 2)."""
     pairs = as_real_vector(run, f"history {name!r}")
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):

@@ -1,4 +1,4 @@
-"""What changes along an exact path, at every value of the parameter, with the breakpoints; exact validation curves."""
+"""Pictures over an interval of a parameter: exact paths, exact validation curves (`exact_path`, `validation`)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, nearest
-from qpsvm.faces.plotting.accepted import has_margin, no_margin
+from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, describe_nearest
+from qpsvm.faces.plotting.accepted import build_margin_refusal, has_margin
 from qpsvm.faces.plotting.over_parameters import DECADE
 from qpsvm.faces.plotting.style import (
     BLACK,
@@ -18,9 +18,9 @@ from qpsvm.faces.plotting.style import (
     SKY,
     VERMILION,
     Axes,
-    finished,
-    line_proxy,
-    new_axes,
+    finish_axes,
+    make_axes,
+    make_line_proxy,
     picture,
     set_labels,
     set_title,
@@ -30,7 +30,7 @@ from qpsvm.many.exact.pieces import ExactPath
 from qpsvm.many.exact.validation import ValidationCurves
 from qpsvm.many.grid.parameters import LETTERS
 
-Shown = Literal["multipliers", "margin"]
+PathQuantity = Literal["multipliers", "margin"]
 #: Values between the ends at which curves are evaluated, besides the breakpoints.
 POINTS = 400
 #: Breakpoints above which their marks are thinner.
@@ -41,7 +41,7 @@ MANY_MARKS = 60
 def exact_path(
     path: ExactPath,
     *,
-    show: Shown = "multipliers",
+    show: PathQuantity = "multipliers",
     legend: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
@@ -89,39 +89,41 @@ def exact_path(
     ('log', 'margin, 2ρ/‖w‖')
     """
     if not isinstance(path, ExactPath):
-        raise ParameterTypeError(f"path must be what exact_path(problem, …) returned, got {_kind(path)}")
-    if not isinstance(show, str) or show not in get_args(Shown):
-        raise UnknownOptionError(f"show cannot be {_kind(show)}; {nearest(str(show), get_args(Shown))}")
+        raise ParameterTypeError(f"path must be what exact_path(problem, …) returned, got {_describe_kind(path)}")
+    if not isinstance(show, str) or show not in get_args(PathQuantity):
+        raise UnknownOptionError(
+            f"show cannot be {_describe_kind(show)}; {describe_nearest(str(show), get_args(PathQuantity))}"
+        )
     if show == "margin" and not has_margin(path.problem):
-        raise no_margin(path.problem, "exact_path(path, show='multipliers')")
+        raise build_margin_refusal(path.problem, "exact_path(path, show='multipliers')")
     if not len(path):
         raise DataError(f"this path has no pieces to draw: {path.message}")
-    ax = new_axes(ax, (6.4, 4.8))
-    letter, at = LETTERS.get(path.parameter, path.parameter), _values(path)
+    ax = make_axes(ax, (6.4, 4.8))
+    letter, at = LETTERS.get(path.parameter, path.parameter), _choose_values(path)
     if show == "multipliers":
-        handles, up = _multipliers(ax, path, at, letter)
+        handles, up = _draw_multipliers(ax, path, at, letter)
     else:
         (line,) = ax.plot(at, [2.0 * path.margin(value) for value in at.tolist()], color=BLUE, label="margin")
         handles, up = [line], "margin, 2ρ/‖w‖"
-    handles += _marks(ax, path.breakpoints)
-    _scale(ax, path.breakpoints[0], path.reached)
+    handles += _draw_marks(ax, path.breakpoints)
+    _set_scale(ax, path.breakpoints[0], path.reached)
     set_labels(ax, letter, up)
     set_title(ax, f"{type(path.problem).__name__}, kernel {path.problem.kernel}, {len(path)} pieces")
-    return finished(ax, legend, handles)
+    return finish_axes(ax, legend, handles)
 
 
-def _kind(given: Any) -> str:
-    return shown(given) if isinstance(given, str) else type(given).__name__
+def _describe_kind(given: Any) -> str:
+    return format_value(given) if isinstance(given, str) else type(given).__name__
 
 
-def _values(path: ExactPath) -> FloatArray:
+def _choose_values(path: ExactPath) -> FloatArray:
     """The breakpoints, and values between them."""
     low, high = float(path.breakpoints[0]), path.reached
     between = np.geomspace(low, high, POINTS) if low > 0.0 else np.linspace(low, high, POINTS)
     return np.unique(np.clip(np.concatenate([path.breakpoints, between]), low, high))
 
 
-def _multipliers(ax: Axes, path: ExactPath, at: FloatArray, letter: str) -> tuple[list[Any], str]:
+def _draw_multipliers(ax: Axes, path: ExactPath, at: FloatArray, letter: str) -> tuple[list[Any], str]:
     """α of each sample: between two breakpoints on a straight line, or over C a share of it."""
     alpha = np.array([path.alpha(value) for value in at.tolist()])
     share = path.parameter == "C"
@@ -131,18 +133,18 @@ def _multipliers(ax: Axes, path: ExactPath, at: FloatArray, letter: str) -> tupl
     for k, column in enumerate(heights[:, alive].T):
         color, style, _ = CURVES[k % len(CURVES)]
         ax.plot(at, column, color=color, linestyle=style, linewidth=0.9, alpha=0.75)
-    return [line_proxy(BLUE, "-", label)], f"α/{letter}" if share else "α"
+    return [make_line_proxy(BLUE, "-", label)], f"α/{letter}" if share else "α"
 
 
-def _steps(ax: Axes, curve: ErrorCurve, label: str, color: str, width: float, style: str = "-") -> list[Any]:
+def _draw_steps(ax: Axes, curve: ErrorCurve, label: str, color: str, width: float, style: str = "-") -> list[Any]:
     """A step function, with its last value up to its end."""
     heights = np.append(curve.values, curve.values[-1:])
     look: dict[str, Any] = {"color": color, "linewidth": width, "linestyle": style, "drawstyle": "steps-post"}
     return list(ax.plot(curve.edges, heights, label=label, **look))
 
 
-def _least(ax: Axes, best: LeastError) -> list[Any]:
-    """All values at which an error is least."""
+def _draw_minimum(ax: Axes, best: LeastError) -> list[Any]:
+    """Draw all values that minimise an error."""
     handles: list[Any] = []
     low, high = best.widest
     words = f"least: {best.error:.3g}, from {low:.3g} to {high:.3g}"
@@ -152,7 +154,7 @@ def _least(ax: Axes, best: LeastError) -> list[Any]:
     return handles[:1]
 
 
-def _marks(ax: Axes, breakpoints: FloatArray) -> list[Any]:
+def _draw_marks(ax: Axes, breakpoints: FloatArray) -> list[Any]:
     """Marks on the horizontal axis."""
     look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "linestyle": "", "clip_on": False}
     width = 0.5 if len(breakpoints) > MANY_MARKS else 1.0
@@ -160,7 +162,7 @@ def _marks(ax: Axes, breakpoints: FloatArray) -> list[Any]:
     return list(ax.plot(breakpoints, np.zeros(len(breakpoints)), "|", ms=9, mew=width, label=label, **look))
 
 
-def _scale(ax: Axes, low: float, high: float) -> None:
+def _set_scale(ax: Axes, low: float, high: float) -> None:
     """A logarithmic axis of an interval over decades."""
     if low > 0.0 and high >= DECADE * low:
         ax.set_xscale("log")
@@ -208,11 +210,11 @@ def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None 
     """
     if not isinstance(found, ValidationCurves):
         raise ParameterTypeError(
-            f"found must be what cross_validate(problem, C=Interval(…)) returned, got {_kind(found)}"
+            f"found must be what cross_validate(problem, C=Interval(…)) returned, got {_describe_kind(found)}"
         )
     index = found.best_index  # or an error that says why there is none
     best: Any = found.bests[index]
-    ax = new_axes(ax, (6.4, 4.8))
+    ax = make_axes(ax, (6.4, 4.8))
     handles: list[Any] = []
     if found.axes:
         for k, place in enumerate(np.ndindex(found.mean.shape)):
@@ -221,16 +223,16 @@ def validation(found: ValidationCurves, *, legend: bool = True, ax: Axes | None 
             words = (f"{LETTERS.get(name, name)} = {found.axes[name][i]:.3g}"
                      for name, i in zip(found.axes, place, strict=True))  # fmt: skip
             if len(curve.values):
-                handles += _steps(ax, curve, ", ".join(words), color, 1.5, style)
+                handles += _draw_steps(ax, curve, ", ".join(words), color, 1.5, style)
     else:
         for curve in found.curves:
             if len(curve.values):
-                last = _steps(ax, curve, "a fold", SKY, 0.8)
-        handles += _steps(ax, found.mean[index], "mean of the folds", BLUE, 1.8) + last
-    handles += _least(ax, best)
-    _scale(ax, found.interval.low, found.interval.high)
+                last = _draw_steps(ax, curve, "a fold", SKY, 0.8)
+        handles += _draw_steps(ax, found.mean[index], "mean of the folds", BLUE, 1.8) + last
+    handles += _draw_minimum(ax, best)
+    _set_scale(ax, found.interval.low, found.interval.high)
     letter = LETTERS.get(found.parameter, found.parameter)
     set_labels(ax, letter, "mean share of wrong labels")
     kernel = type(found.problem.kernel).__name__
     set_title(ax, f"{type(found.problem).__name__}, kernel {kernel}, {found.folds} folds, every {letter}")
-    return finished(ax, legend, handles)
+    return finish_axes(ax, legend, handles)

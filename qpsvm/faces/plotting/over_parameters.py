@@ -1,4 +1,4 @@
-"""What changes with the parameters: a quantity of the solutions along a path, or scores on rows that do not train."""
+"""Pictures over values of parameters: solutions along a path, cross-validated scores (`path`, `scores`)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import (
     DataError,
     NoWeightVectorError,
     ParameterTypeError,
     UnknownOptionError,
     UnsupportedError,
-    nearest,
+    describe_nearest,
 )
-from qpsvm.faces.plotting.accepted import check_drawn, check_machine, has_margin, no_margin
+from qpsvm.faces.plotting.accepted import build_margin_refusal, check_machine, check_picture, has_margin
 from qpsvm.faces.plotting.multipliers import KINDS_OF_ROWS
 from qpsvm.faces.plotting.style import (
     BLACK,
@@ -28,24 +28,24 @@ from qpsvm.faces.plotting.style import (
     SKY,
     VERMILION,
     Axes,
-    feature_names,
-    finished,
-    new_axes,
+    build_feature_labels,
+    escape_label,
+    finish_axes,
+    make_axes,
+    name_kinds,
     picture,
-    plain,
     set_labels,
     set_title,
-    words_of,
 )
-from qpsvm.machines import JointProblem, OneClass, Problem
+from qpsvm.machines import AllInOneProblem, OneClass, Problem
 from qpsvm.many.grid.cross_validation import CrossValidation
 from qpsvm.many.grid.parameters import LETTERS, family, path_values
 from qpsvm.many.grid.path import path as solve_points
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
 
-Shown = Literal["margin", "norm", "objective", "vectors", "coefficients"]
+ParameterQuantity = Literal["margin", "norm", "objective", "vectors", "coefficients"]
 #: What the vertical axis says of each.
 AXES = ("margin, 2ρ/‖w‖", "‖w‖", "objective (primal)", "number of samples", "coefficient of w")
 #: Quantities that change by orders of magnitude along a path.
@@ -58,11 +58,11 @@ NAMED_CURVES = len(CURVES)
 
 @picture
 def path(
-    problem: Problem | JointProblem,
+    problem: Problem | AllInOneProblem,
     values: ArrayLike,
     *,
-    show: Shown | None = None,
-    results: Sequence[SVMResult | JointResult] | None = None,
+    show: ParameterQuantity | None = None,
+    results: Sequence[SVMResult | AllInOneResult] | None = None,
     names: Sequence[str] | None = None,
     legend: bool = True,
     ax: Axes | None = None,
@@ -72,7 +72,7 @@ def path(
 
     Parameters
     ----------
-    problem : Problem or JointProblem
+    problem : Problem or AllInOneProblem
         Any machine with a parameter, all but `HardMargin`. Its own C, λ or ν is not used.
     values : array_like, shape (k,)
         Of C, λ or ν.
@@ -80,7 +80,7 @@ def path(
         The width 2ρ/‖w‖ of the margin, of a machine of two classes; ‖w‖; the certified primal value; how many samples
         are support vectors, and by kind; or the entries of w, for a linear kernel. By default the margin where there is
         one, else the objective. Of several classes in one program, ‖w‖² is Σ_c ‖w_c‖², and each class has coefficients.
-    results : sequence of SVMResult or JointResult, optional
+    results : sequence of SVMResult or AllInOneResult, optional
         What `qpsvm.path(problem, C=values)` returned. With it, several pictures need one path only.
     names : sequence of str, optional
         Names of the d features, for "coefficients".
@@ -133,10 +133,12 @@ def path(
     check_machine("path", problem)
     if show is None:
         show = "margin" if has_margin(problem) else "objective"
-    if not isinstance(show, str) or show not in get_args(Shown):
-        raise UnknownOptionError(f"show cannot be {shown(show)}; {nearest(show, get_args(Shown))}")
+    if not isinstance(show, str) or show not in get_args(ParameterQuantity):
+        raise UnknownOptionError(
+            f"show cannot be {format_value(show)}; {describe_nearest(show, get_args(ParameterQuantity))}"
+        )
     if show == "margin" and not has_margin(problem):
-        raise no_margin(problem, "path(problem, values, show='objective')")
+        raise build_margin_refusal(problem, "path(problem, values, show='objective')")
     machine: Any = problem
     name, letter = family(machine)
     at = path_values(values)
@@ -145,42 +147,42 @@ def path(
             f"w of {problem.kernel} lies in its feature space, not in that of the samples; choose another show=, or "
             "Linear() as kernel"
         )
-    labels = coefficient_names(problem, names)
+    labels = build_coefficient_names(problem, names)
     if results is not None:
         _check_results(problem, results, at, letter)
-    ax = new_axes(ax, (6.4, 4.8))
+    ax = make_axes(ax, (6.4, 4.8))
     if results is None:
         arguments: dict[str, Any] = {name: at, **options}
         results = solve_points(machine, **arguments)
-    curves = _quantities(problem, results, show, labels)
+    curves = _compute_quantities(problem, results, show, labels)
     for k, (curve, heights) in enumerate(curves.items()):
         color, style, marker = CURVES[k % len(CURVES)]
         ax.plot(at, heights, color=color, linestyle=style, marker=marker, markersize=4.5, linewidth=1.5, label=curve)
-    crosses(ax, at[_flat(problem, results)], "ρ = 0: w = 0, no margin")
+    draw_crosses(ax, at[_find_zero_margin(problem, results)], "ρ = 0: w = 0, no margin")
     if letter != "ν":
         ax.set_xscale("log")
     heights = np.concatenate(list(curves.values()))
     known = heights[np.isfinite(heights)]
     if show in OVER_DECADES and len(known) and known.min() > 0 and known.max() >= DECADE * known.min():
         ax.set_yscale("log")
-    up = dict(zip(get_args(Shown), AXES, strict=True))[show]
-    set_labels(ax, letter, up.replace("samples", "pairs") if problem.learns == "ranks" else up)
+    up = dict(zip(get_args(ParameterQuantity), AXES, strict=True))[show]
+    set_labels(ax, letter, up.replace("samples", "pairs") if problem._target_kind == "ranks" else up)
     set_title(ax, f"{type(problem).__name__}, kernel {problem.kernel}")
-    return finished(ax, legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES)
+    return finish_axes(ax, legend and len(ax.lines) > 1 and len(curves) <= NAMED_CURVES)
 
 
 def _check_results(
-    problem: Problem | JointProblem, results: Sequence[SVMResult | JointResult], at: FloatArray, letter: str
+    problem: Problem | AllInOneProblem, results: Sequence[SVMResult | AllInOneResult], at: FloatArray, letter: str
 ) -> None:
     if not isinstance(results, Sequence):
-        raise ParameterTypeError(f"results must be what qpsvm.path returned, got {shown(results)}")
+        raise ParameterTypeError(f"results must be what qpsvm.path returned, got {format_value(results)}")
     if len(results) != len(at):
         raise DataError(f"there are {len(results)} results for {len(at)} values of {letter}")
     for result in results:
-        check_drawn("path", problem, result)
+        check_picture("path", problem, result)
 
 
-def norm(problem: Problem | JointProblem, result: SVMResult | JointResult) -> float:
+def compute_weight_norm(problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult) -> float:
     """‖w‖, of several classes √Σ‖w_c‖². In feature space it follows from ‖w‖² = Σ_i coef_i ⟨w, φ(x_i)⟩."""
     model: Any = result.model
     if model.w is not None:
@@ -196,42 +198,42 @@ def norm(problem: Problem | JointProblem, result: SVMResult | JointResult) -> fl
     return float(np.sqrt(max(square, 0.0)))
 
 
-def coefficient_names(problem: Problem | JointProblem, names: Sequence[str] | None) -> list[str]:
-    """The names of the entries of w, of several classes one class after the other. Raises what `feature_names` does."""
+def build_coefficient_names(problem: Problem | AllInOneProblem, names: Sequence[str] | None) -> list[str]:
+    """Return the names of the entries of w, class by class. Raises what `find_feature_names` does."""
     d = int(problem.X.shape[1])
-    labels = feature_names(names, d) or [f"$w_{{{j + 1}}}$" for j in range(d)]
-    if isinstance(problem, JointProblem):
-        return [f"{plain(label)}: {name}" for label in problem.classes for name in labels]
+    labels = build_feature_labels(names, d) or [f"$w_{{{j + 1}}}$" for j in range(d)]
+    if isinstance(problem, AllInOneProblem):
+        return [f"{escape_label(label)}: {name}" for label in problem.classes for name in labels]
     return labels
 
 
-def _quantities(
-    problem: Problem | JointProblem, results: Sequence[Any], show: Shown, labels: list[str]
+def _compute_quantities(
+    problem: Problem | AllInOneProblem, results: Sequence[Any], show: ParameterQuantity, labels: list[str]
 ) -> dict[str, FloatArray]:
     """The curves by name, (k,) each, for k results."""
     if show == "objective":
         return {"objective": np.array([result.primal for result in results])}
     if show == "vectors":
-        words = KINDS_OF_ROWS if isinstance(problem, JointProblem) else words_of(results[0])
+        words = KINDS_OF_ROWS if isinstance(problem, AllInOneProblem) else name_kinds(results[0])
         counted: dict[str, list[int]] = {"support vectors": [], words[1]: [], words[2]: []}
         for result in results:
             kind = result.kind if result.kind.ndim == 1 else result.kind.max(axis=1)
             for name, some in zip(counted, (kind > 0, kind == 1, kind == 2), strict=True):
                 counted[name].append(int(some.sum()))
-        apart = ~_flat(problem, results)  # else y f = ρ = 0 everywhere, which says nothing
+        apart = ~_find_zero_margin(problem, results)  # else y f = ρ = 0 everywhere, which says nothing
         return {name: np.where(apart, counts, np.nan) for name, counts in counted.items()}
     if show == "coefficients":
         W = np.array([result.w.ravel() for result in results])
         return {label: W[:, j] for j, label in enumerate(labels)}
-    norms = np.array([norm(problem, result) for result in results])
+    norms = np.array([compute_weight_norm(problem, result) for result in results])
     if show == "norm":
         return {"norm": norms}
     rho = np.array([result.rho for result in results])
     return {"margin": np.divide(2 * rho, norms, out=np.full(len(norms), np.nan), where=norms > 0)}
 
 
-def _flat(problem: Problem | JointProblem, results: Sequence[Any]) -> NDArray[np.bool_]:
-    """Where w and ρ are 0, so that there is no margin: (k,), of a ν-SVM or a one-class SVM."""
+def _find_zero_margin(problem: Problem | AllInOneProblem, results: Sequence[Any]) -> NDArray[np.bool_]:
+    """Mark results without a margin, w = 0 and ρ = 0: (k,), of a ν-SVM or a one-class SVM."""
     has = has_margin(problem) or isinstance(problem, OneClass)
     return np.array([has and result.rho == 0 for result in results])
 
@@ -279,21 +281,21 @@ def scores(found: CrossValidation, *, legend: bool = True, ax: Axes | None = Non
     ('log', 'accuracy')
     """
     if not isinstance(found, CrossValidation):
-        raise ParameterTypeError(f"found must be what cross_validate(problem, …) returned, got {shown(found)}")
+        raise ParameterTypeError(f"found must be what cross_validate(problem, …) returned, got {format_value(found)}")
     if len(found.axes) > 2:
         raise UnsupportedError(f"a picture shows one parameter or two, not {len(found.axes)}: {', '.join(found.axes)}")
-    ax = new_axes(ax, (6.4, 4.8))
-    handles = _curve(ax, found) if len(found.axes) == 1 else _map(ax, found)
+    ax = make_axes(ax, (6.4, 4.8))
+    handles = _draw_curve(ax, found) if len(found.axes) == 1 else _draw_map(ax, found)
     set_title(ax, f"{type(found.problem).__name__}, kernel {type(found.problem.kernel).__name__}, {found.folds} folds")
-    return finished(ax, legend, handles)
+    return finish_axes(ax, legend, handles)
 
 
-def _unsolved(found: CrossValidation) -> NDArray[np.bool_]:
+def _find_unsolved(found: CrossValidation) -> NDArray[np.bool_]:
     """The points that are not optimal in every fold."""
     return np.asarray((found.status != "optimal").any(axis=0))
 
 
-def _curve(ax: Axes, found: CrossValidation) -> list[Any]:
+def _draw_curve(ax: Axes, found: CrossValidation) -> list[Any]:
     (parameter, at), = found.axes.items()  # fmt: skip
     order = np.argsort(at)
     at, mean, std = at[order], found.mean[order], found.std[order]
@@ -303,15 +305,15 @@ def _curve(ax: Axes, found: CrossValidation) -> list[Any]:
     handles = [line, band, dots[0]]
     if not np.isnan(found.mean).all():
         (best,) = found.best.values()
-        handles += ring(ax, best, found.best_score, 11.0, f"best: {best:.3g}")
-    handles += crosses(ax, at[_unsolved(found)[order]], UNSOLVED)
+        handles += draw_ring(ax, best, found.best_score, 11.0, f"best: {best:.3g}")
+    handles += draw_crosses(ax, at[_find_unsolved(found)[order]], UNSOLVED)
     if at[0] > 0 and at[-1] >= DECADE * at[0]:
         ax.set_xscale("log")
     set_labels(ax, LETTERS.get(parameter, parameter), found.scoring)
     return handles
 
 
-def _map(ax: Axes, found: CrossValidation) -> list[Any]:
+def _draw_map(ax: Axes, found: CrossValidation) -> list[Any]:
     (first, across), (second, up) = found.axes.items()
     columns, rows = np.argsort(across), np.argsort(up)
     image = ax.imshow(found.mean[np.ix_(columns, rows)].T, origin="lower", aspect="auto", cmap="cividis")
@@ -324,21 +326,21 @@ def _map(ax: Axes, found: CrossValidation) -> list[Any]:
         i, j = found.best_index
         place = int(np.flatnonzero(columns == i)[0]), int(np.flatnonzero(rows == j)[0])
         words = ", ".join(f"{LETTERS.get(name, name)} = {value:.3g}" for name, value in found.best.items())
-        handles += ring(ax, *place, 13.0, f"best: {words}")
-    wrong = np.argwhere(_unsolved(found)[np.ix_(columns, rows)])
+        handles += draw_ring(ax, *place, 13.0, f"best: {words}")
+    wrong = np.argwhere(_find_unsolved(found)[np.ix_(columns, rows)])
     if len(wrong):
         handles += ax.plot(*wrong.T, "x", color=BLACK, linestyle="", label=UNSOLVED)
     set_labels(ax, LETTERS.get(first, first), LETTERS.get(second, second))
     return handles
 
 
-def crosses(ax: Axes, at: FloatArray, label: str) -> list[Any]:
+def draw_crosses(ax: Axes, at: FloatArray, label: str) -> list[Any]:
     """Crosses on the horizontal axis, at values (k,)."""
     look: dict[str, Any] = {"color": BLACK, "transform": ax.get_xaxis_transform(), "clip_on": False}
     return list(ax.plot(at, np.zeros(len(at)), "x", label=label, **look)) if len(at) else []
 
 
-def ring(ax: Axes, x: float, y: float, size: float, label: str) -> list[Any]:
+def draw_ring(ax: Axes, x: float, y: float, size: float, label: str) -> list[Any]:
     """A ring around the best point."""
     look: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": VERMILION, "markeredgewidth": size / 6}
     return list(ax.plot(x, y, "o", markersize=size, linestyle="", label=label, **look))

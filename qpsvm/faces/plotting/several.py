@@ -18,20 +18,20 @@ from qpsvm.faces.plotting.style import (
     SAMPLE,
     Axes,
     View,
+    build_feature_labels,
+    build_sample_view,
     check_features,
-    chosen_columns,
+    choose_features,
     draw_rings,
-    feature_names,
-    finished,
-    marker_proxy,
-    new_axes,
+    escape_label,
+    finish_axes,
+    make_axes,
+    make_marker_proxy,
     picture,
-    plain,
     set_labels,
     set_title,
-    view_of_samples,
 )
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 #: Shapes of samples, class after class, and the opacity of the region of each.
@@ -40,7 +40,7 @@ SHAPES, SHADE = ("^", "o", "s", "D", "v", "P", "X", "<", ">"), 0.18
 MOST_NUMBERS = 20
 
 
-def look_of_class(c: int) -> tuple[str, str]:
+def choose_class_look(c: int) -> tuple[str, str]:
     """Shape and colour of class c."""
     return SHAPES[c % len(SHAPES)], CURVES[c % len(CURVES)][0]
 
@@ -61,12 +61,12 @@ def regions(
 ) -> Axes:
     """Draw which class is predicted where, the samples by class, and rings around the support vectors.
 
-    Of whatever predicts classes: results of `CrammerSinger` and `WestonWatkins`, which `boundary` draws so, too;
+    Of whatever predicts classes: results of `CrammerSinger` and `WestonWatkins`, which `ForeignCode` draws so, too;
     classifiers of `qpsvm.estimators` with their pairs of machines, and results of two classes.
 
     Parameters
     ----------
-    model : JointResult, JointModel, PairsModel, SVMResult or estimator
+    model : AllInOneResult, AllInOneModel, PairsModel, SVMResult or estimator
         What has `predict`, of classes.
     X : array_like or SciPy sparse, shape (n, d)
         Samples.
@@ -106,44 +106,44 @@ def regions(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
-    if isinstance(model, (SVMResult, JointResult)) and model.problem is not None:
+    if isinstance(model, (SVMResult, AllInOneResult)) and model.problem is not None:
         check_machine("regions", model.problem)
         check_features("regions", model.problem, features)
     dense, labels = np.asarray(as_dense(X), dtype=np.float64), np.asarray(y)
     if dense.ndim != 2 or labels.shape != dense.shape[:1]:
         raise DataError(f"X {dense.shape} and y {labels.shape} must have as many rows")
-    view = view_of_samples(dense, chosen_columns(dense.shape[1], features), names)
+    view = build_sample_view(dense, choose_features(dense.shape[1], features), names)
     classes = np.unique(labels)
-    ax = new_axes(ax, view.size)
+    ax = make_axes(ax, view.figure_size)
     points = view.points if view.is_plane else np.column_stack([view.points, np.zeros(len(dense))])
-    _shade(ax, model, view, classes, resolution)
+    _shade_regions(ax, model, view, classes, resolution)
     handles = []
     for c, label in enumerate(classes):
-        shape, color = look_of_class(c)
+        shape, color = choose_class_look(c)
         own = points[labels == label]
         ax.scatter(own[:, 0], own[:, 1], s=SAMPLE, marker=shape, c="white", edgecolors=color, linewidths=EDGE, zorder=3)
-        handles.append(marker_proxy(shape, color, "white", f"class {plain(label)} ({len(own)})"))
+        handles.append(make_marker_proxy(shape, color, "white", f"class {escape_label(label)} ({len(own)})"))
     if support is not None:
         ringed = points[np.asarray(support, dtype=bool)]
         handles.append(draw_rings(ax, ringed, f"support vectors ({len(ringed)})"))
-    units = view.frame(ax) if view.is_plane else ""
+    units = view.set_frame(ax) if view.is_plane else ""
     if not view.is_plane:
         set_labels(ax, view.names[0], "")
         ax.set_yticks([])
     set_title(ax, title, view.note, units)
-    return finished(ax, legend, handles)
+    return finish_axes(ax, legend, handles)
 
 
-def _shade(ax: Axes, model: Any, view: View, classes: NDArray[Any], resolution: int) -> None:
+def _shade_regions(ax: Axes, model: Any, view: View, classes: NDArray[Any], resolution: int) -> None:
     """The region of each class, and black lines between them."""
-    across = view.ticks(0, resolution)
-    up = view.ticks(1, resolution) if view.is_plane else np.array([-1.0, 1.0])
+    across = view.compute_ticks(0, resolution)
+    up = view.compute_ticks(1, resolution) if view.is_plane else np.array([-1.0, 1.0])
     grid = np.column_stack([values.ravel() for values in np.meshgrid(across, up)])
-    found = model.predict(view.at(grid[:, : len(view.columns)])).reshape(len(up), len(across))
+    found = model.predict(view.embed_points(grid[:, : len(view.columns)])).reshape(len(up), len(across))
     for c, label in enumerate(classes):
         area = (found == label).astype(float)
         if area.any():
-            ax.contourf(across, up, area, levels=[0.5, 1.5], colors=[look_of_class(c)[1]], alpha=SHADE, zorder=0)
+            ax.contourf(across, up, area, levels=[0.5, 1.5], colors=[choose_class_look(c)[1]], alpha=SHADE, zorder=0)
             if not area.all():
                 ax.contour(across, up, area, levels=[0.5], colors=BLACK, linewidths=0.9, zorder=1)
 
@@ -188,9 +188,9 @@ def confusion(y: ArrayLike, predicted: ArrayLike, *, title: str = "", ax: Axes |
     classes = np.unique(np.concatenate([true, answers]))
     counts = confusion_matrix(true, answers, labels=classes)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    ax = new_axes(ax)
+    ax = make_axes(ax)
     ax.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
-    words = feature_names([str(label) for label in classes], len(classes))
+    words = build_feature_labels([str(label) for label in classes], len(classes))
     places = np.arange(len(classes))
     ax.set_xticks(places, words, rotation=45 if max(map(len, words or [""])) > 4 else 0, ha="center")
     ax.set_yticks(places, words)

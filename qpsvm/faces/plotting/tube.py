@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
-from qpsvm.faces.plotting.accepted import check_drawn, check_machine, instead, refused
+from qpsvm.faces.plotting.accepted import build_refusal, check_machine, check_picture, suggest_alternative
 from qpsvm.faces.plotting.style import (
     BLACK,
     BLUE,
@@ -23,19 +23,19 @@ from qpsvm.faces.plotting.style import (
     SHADES,
     Axes,
     View,
+    build_feature_view,
+    build_view,
     draw_kinds,
-    finished,
-    new_axes,
+    finish_axes,
+    make_axes,
+    name_kinds,
     picture,
-    say_what,
     set_labels,
     set_title,
-    view_of,
-    view_over,
-    words_of,
+    write_title,
 )
 from qpsvm.machines import Problem, QuantileSVR
-from qpsvm.machines.problem.base import check_pair
+from qpsvm.machines.problem.base import check_result_matches
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 
@@ -90,24 +90,24 @@ def tube(
     >>> print(ax.get_xlabel(), "|", ax.get_ylabel())
     hours | target t
     """
-    check_drawn("tube", problem, result)
-    view = _line(problem, feature, names)
-    ax = new_axes(ax)
-    epsilon = half_width(problem, result)
-    rows, t = problem.rows, problem.t
+    check_picture("tube", problem, result)
+    view = _find_line_view(problem, feature, names)
+    ax = make_axes(ax)
+    epsilon = find_half_width(problem, result)
+    rows, t = problem.active_rows, problem.t
     if view is None:
         across = result.yf[rows]  # f of the samples: the first half of s∘f
         ends = np.array([min(across.min(), t[rows].min()), max(across.max(), t[rows].max())])
         curve, label = (ends, ends), "t = f(x)"
         set_labels(ax, "prediction f(x)", "target t")
     else:
-        across, x = view.points[:, 0], view.ticks(0, CURVE_POINTS)
-        curve, label = (x, view.values(result, x[:, None])), "f(x)"
+        across, x = view.points[:, 0], view.compute_ticks(0, CURVE_POINTS)
+        curve, label = (x, view.evaluate(result, x[:, None])), "f(x)"
         set_labels(ax, view.names[0], "target t")
     handles = _draw_tube(ax, *curve, epsilon, label)
-    handles += draw_kinds(ax, np.column_stack([across, t[rows]]), result.kind[rows], words_of(result), BLUE)
-    say_what(ax, problem, result, view.note if view is not None else "")
-    return finished(ax, legend, handles)
+    handles += draw_kinds(ax, np.column_stack([across, t[rows]]), result.kind[rows], name_kinds(result), BLUE)
+    write_title(ax, problem, result, view.note if view is not None else "")
+    return finish_axes(ax, legend, handles)
 
 
 @picture
@@ -160,23 +160,24 @@ def quantiles(
     >>> print([line.get_label() for line in ax.lines])
     ['τ = 0.1, 0 % below', 'τ = 0.5, 25 % below', 'τ = 0.9, 50 % below']
     """
-    machines = _checked_fan(problems, results)
+    machines = _check_fan(problems, results)
     order = np.argsort([machine.quantile for machine in machines], kind="stable")
     first = machines[0]
-    view = _line(first, feature, names)
+    view = _find_line_view(first, feature, names)
     if view is None:
         raise ParameterError(
             f"the samples have {first.X.shape[1]} features and a fan shows one: pass feature=j with 0 <= j < "
-            f"{first.X.shape[1]}; the others are held at their medians; {instead('quantiles', first)} without a choice"
+            f"{first.X.shape[1]}; the others are held at their medians; {suggest_alternative('quantiles', first)} "
+            f"without a choice"
         )
-    ax = new_axes(ax)
-    x, t, rows = view.ticks(0, CURVE_POINTS), first.t, first.rows
+    ax = make_axes(ax)
+    x, t, rows = view.compute_ticks(0, CURVE_POINTS), first.t, first.active_rows
     weight = first.sample_weight[rows]
     ax.scatter(view.points[:, 0], t[rows], s=SAMPLE / 2, c="white", edgecolors=GREY, linewidths=EDGE / 2, zorder=2)
     curves = []
     for place, k in enumerate(order):
         color, style, _ = CURVES[place % len(CURVES)]
-        f = view.values(results[k], x[:, None])
+        f = view.evaluate(results[k], x[:, None])
         below = float(weight[t[rows] < results[k].yf[rows] - np.finfo(float).eps ** 0.5 * np.abs(t).max()].sum())
         label = f"τ = {machines[k].quantile:g}, {100 * below / weight.sum():.0f} % below"
         curves.append((f, ax.plot(x, f, color=color, linestyle=style, linewidth=1.6, zorder=3, label=label)[0]))
@@ -185,43 +186,45 @@ def quantiles(
     set_labels(ax, view.names[0], "target t")
     titles = {machine.title.split(", τ")[0] + f", kernel {machine.kernel}" for machine in machines}
     set_title(ax, *sorted(titles), view.note)
-    return finished(ax, legend, [line for _, line in curves])
+    return finish_axes(ax, legend, [line for _, line in curves])
 
 
-def _checked_fan(problems: Sequence[Any], results: Sequence[SVMResult]) -> list[QuantileSVR]:
+def _check_fan(problems: Sequence[Any], results: Sequence[SVMResult]) -> list[QuantileSVR]:
     if isinstance(problems, Problem) or isinstance(results, SVMResult):
         raise ParameterTypeError("quantiles takes a sequence of problems and one of their results")
     for problem in problems:
         check_machine("quantiles", problem)
         if isinstance(problem.kernel, Precomputed):
-            raise refused("quantiles", problem, NO_FEATURES)
+            raise build_refusal("quantiles", problem, NO_FEATURES)
     machines: list[QuantileSVR] = [*problems]
     if not machines:
         raise ParameterError("there is no quantile to draw")
     if len(machines) != len(results):
         raise DataError(f"there are {len(machines)} problems and {len(results)} results")
     for machine, result in zip(machines, results, strict=True):
-        check_pair(machine, result)
+        check_result_matches(machine, result)
         if machine.n != machines[0].n or not np.array_equal(machine.t, machines[0].t):
             raise DataError("the quantiles of a fan are of the same samples and targets")
     return machines
 
 
-def _line(problem: Problem, feature: int | None, names: Sequence[str] | None) -> View | None:
+def _find_line_view(problem: Problem, feature: int | None, names: Sequence[str] | None) -> View | None:
     """The one feature to show; None where there are several and none is chosen, or a precomputed kernel has none."""
     d = int(problem.X.shape[1])
     if feature is None:
-        return view_of("tube", problem, None, names) if d == 1 and not isinstance(problem.kernel, Precomputed) else None
+        return (
+            build_view("tube", problem, None, names) if d == 1 and not isinstance(problem.kernel, Precomputed) else None
+        )
     if isinstance(feature, bool) or not isinstance(feature, (int, np.integer)):
-        raise ParameterTypeError(f"feature must be an integer, got {shown(feature)}")
+        raise ParameterTypeError(f"feature must be an integer, got {format_value(feature)}")
     if not 0 <= feature < d:
         raise ParameterError(f"feature must be from 0 to {d - 1}, got {feature}")
     if isinstance(problem.kernel, Precomputed):
-        raise refused("tube", problem, f"{NO_FEATURES}: leave `feature` out, or")
-    return view_over(problem, (int(feature),), names)
+        raise build_refusal("tube", problem, f"{NO_FEATURES}: leave `feature` out, or")
+    return build_feature_view(problem, (int(feature),), names)
 
 
-def half_width(problem: Any, result: SVMResult) -> float:
+def find_half_width(problem: Any, result: SVMResult) -> float:
     """ε: how far f may be from t without a penalty, given or found; 0 of a quantile."""
     return max(float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0))), 0.0)
 

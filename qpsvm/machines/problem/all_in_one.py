@@ -28,53 +28,74 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector
-from qpsvm.base.arrays.exactly import as_floats, radii
-from qpsvm.base.arrays.frozen import bare, remembered, repeated
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import cached, copy_without_cache, repeat_value
+from qpsvm.base.arrays.rationals import as_floats, bound_float_errors
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, ParameterTypeError, TooLargeError
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.class_space import ClassSpace
 from qpsvm.bounds.polish import polish
 from qpsvm.bounds.repair import feasible
-from qpsvm.data.samples import ClassWeight, several_classes
+from qpsvm.data.samples import ClassWeight, build_multiclass_samples
+from qpsvm.machines.problem.certifier import (
+    CLEAR,
+    LEAST_CURVATURE,
+    NOTHING,
+    SMALL,
+    Certifier,
+    describe_caveats,
+    with_rounding_bound,
+)
 from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT
-from qpsvm.machines.problem.judge import CLEAR, LEAST_CURVATURE, NOTHING, SMALL, Judge, note, with_rounding_bound
-from qpsvm.machines.problem.machine import Machine
-from qpsvm.machines.problem.parameters import Form, active_penalties, as_intercept, penalty_in_words, prices
-from qpsvm.machines.problem.reading import check_joint_result, check_point, concluded
+from qpsvm.machines.problem.machine import BaseProblem
+from qpsvm.machines.problem.parameters import (
+    Form,
+    as_intercept,
+    check_penalties,
+    compute_active_penalties,
+    format_penalty,
+)
+from qpsvm.machines.problem.reading import build_result, check_all_in_one_result, check_point
 from qpsvm.program.all_in_one import AllInOneDual, ClassGroup
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution, Status
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.result.all_in_one_result import JointResult
-from qpsvm.result.caveats import caveats_of
-from qpsvm.result.model import JointModel
+from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.result.caveats import find_caveats
+from qpsvm.result.model import AllInOneModel
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import Intercept, PSDRule
-from qpsvm.space.operators import Diagonal, Operator, Repeated, coupled, coupled_rows, directions
+from qpsvm.space.operators import (
+    Diagonal,
+    Operator,
+    RepeatedOperator,
+    build_directions,
+    couple_class_rows,
+    couple_classes,
+)
 
 if TYPE_CHECKING:
     from qpsvm.bounds.near_optimum import NearOptimum
     from qpsvm.bounds.proof.proof import Proof
 
 #: Entries of the primal's rows beyond which it is not written down: 16 bytes each, and what a solver makes of them.
-MOST_ENTRIES = 100_000_000
+MAX_ENTRIES = 100_000_000
 
 
-def variables_of(dual: AllInOneDual) -> tuple[IntArray, IntArray]:
+def list_variables(dual: AllInOneDual) -> tuple[IntArray, IntArray]:
     """Return the sample and the rival of every row (i, c), in the order of (JFORM.3): (m,) each."""
-    return np.divmod(dual.places, dual.k)
+    return np.divmod(dual.row_positions, dual.k)
 
 
-def dual_qp(dual: AllInOneDual, gram: Operator, title: str, penalised: bool) -> QP:
+def build_dual_qp(dual: AllInOneDual, gram: Operator, title: str, penalised: bool) -> QP:
     """(JFORM.1). Shapes: gram (n, n)."""
-    sample, rival = variables_of(dual)
+    sample, rival = list_variables(dual)
     label, m = dual.label[sample], len(sample)
     constraints: dict[str, Rows] = {}
     G: Matrix | None = None
-    if dual.shared:
+    if dual.has_shared_slack:
         G = sp.csc_array((np.ones(m), (sample, np.arange(m))), shape=(dual.n, m))
         constraints["share"] = Rows("G", slice(0, dual.n), "Σ_c α_ic ≤ C_i")
     A: Matrix | None = None
@@ -88,33 +109,33 @@ def dual_qp(dual: AllInOneDual, gram: Operator, title: str, penalised: bool) -> 
     entry = "(K(x_i, x_j) + 1)" if penalised else "K(x_i, x_j)"
     level = "1ᵀα" if dual.level == 1.0 else f"{dual.level:g}·1ᵀα"
     return QP(  # (CSMC.9), (WWMC.9)
-        P=coupled(gram, sample, label, rival, dual.k), q=np.full(m, -dual.level), G=G,
-        h=dual.upper if dual.shared else None, A=A, b=None if A is None else np.zeros(dual.k - 1),
-        lb=np.zeros(m), ub=None if dual.shared else dual.upper[sample], variables={"alpha": slice(0, m)},
+        P=couple_classes(gram, sample, label, rival, dual.k), q=np.full(m, -dual.level), G=G,
+        h=dual.upper if dual.has_shared_slack else None, A=A, b=None if A is None else np.zeros(dual.k - 1),
+        lb=np.zeros(m), ub=None if dual.has_shared_slack else dual.upper[sample], variables={"alpha": slice(0, m)},
         constraints=constraints, title=title,
         formula=f"½ αᵀPα − {level},  P_(ic)(jd) = {entry} (e_y_i − e_c)ᵀ(e_y_j − e_d)",
     )  # fmt: skip
 
 
-def primal_qp(dual: AllInOneDual, Z: Matrix, title: str) -> QP:
+def build_primal_qp(dual: AllInOneDual, Z: Matrix, title: str) -> QP:
     """(JFORM.2) for samples Z (n, r) in explicit coordinates. Raises TooLargeError."""
-    sample, rival = variables_of(dual)
+    sample, rival = list_variables(dual)
     label, m, r, k = dual.label[sample], len(sample), Z.shape[1], dual.k
     entries = 2 * (k - 1) * (Z.nnz if sp.issparse(Z) else Z.size)
-    if entries > MOST_ENTRIES:
+    if entries > MAX_ENTRIES:
         raise TooLargeError(
             f"the primal of {dual.n} samples in {r} coordinates with {k} classes has {entries:.1e} numbers in its "
             "rows: use form='dual', backend='auto', or fewer samples"
         )
     each, ones = np.arange(m), np.ones(m)
-    slacks = dual.n if dual.shared else m
+    slacks = dual.n if dual.has_shared_slack else m
     width = {"free": k - 1, "penalised": k, None: 0}[dual.intercept]
-    blocks = [coupled_rows(sp.csr_array(Z), sample, label, rival, k)]
+    blocks = [couple_class_rows(sp.csr_array(Z), sample, label, rival, k)]
     if width:
         places = (np.tile(each, 2), np.concatenate([label, rival]))
         differences = sp.csc_array((np.concatenate([ones, -ones]), places), shape=(m, k))
         blocks.append(sp.csr_array(differences[:, :width]))
-    blocks.append(sp.csr_array((ones, (each, sample if dual.shared else each)), shape=(m, slacks)))
+    blocks.append(sp.csr_array((ones, (each, sample if dual.has_shared_slack else each)), shape=(m, slacks)))
     variables = {"w": slice(0, k * r)}
     if width:
         variables["b"] = slice(k * r, k * r + width)
@@ -122,8 +143,8 @@ def primal_qp(dual: AllInOneDual, Z: Matrix, title: str) -> QP:
     variables["xi"] = slice(free, free + slacks)
     constraints = {"margin": Rows("G", slice(0, m), f"f_y(x_i) − f_c(x_i) ≥ {dual.level:g} − ξ")}
     ridge = np.full(width, 1.0 if dual.intercept == "penalised" else 0.0)
-    prices = dual.upper if dual.shared else dual.upper[sample]
-    price = "Σ C_i ξ_i" if dual.shared else "Σ C_i ξ_ic"
+    prices = dual.upper if dual.has_shared_slack else dual.upper[sample]
+    price = "Σ C_i ξ_i" if dual.has_shared_slack else "Σ C_i ξ_ic"
     return QP(  # (CSMC.2), (WWMC.2)
         P=Diagonal(np.concatenate([np.ones(k * r), ridge, np.zeros(slacks)])),
         q=np.concatenate([np.zeros(free), prices]),
@@ -133,8 +154,10 @@ def primal_qp(dual: AllInOneDual, Z: Matrix, title: str) -> QP:
     )  # fmt: skip
 
 
-def scaling(dual: AllInOneDual, kappa: float, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-    """Factors of variables, rows and objective, as `QP.scaled` takes them: α in units of a typical one, as (FORM.4)."""
+def compute_scaling(
+    dual: AllInOneDual, kappa: float, form: Form
+) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+    """Compute factors of variables, rows and objective, as `QP.scaled` takes them, in typical units of α, (FORM.4)."""
     largest = float(dual.upper.mean())
     unit = max(min(dual.level / (2.0 * kappa), largest), largest / LARGEST_BOX, SMALLEST_UNIT)
     objective = 1.0 / (unit * dual.level)
@@ -147,10 +170,10 @@ def scaling(dual: AllInOneDual, kappa: float, form: Form) -> tuple[Mapping[str, 
 def read_alpha(dual: AllInOneDual, parts: Mapping[str, FloatArray], margins: FloatArray | None) -> FloatArray:
     """α (n, k) from the named parts of a dual's point, or from the multipliers of a primal's margin rows."""
     flat = parts["alpha"] if margins is None else margins
-    return dual.square(np.where(np.isfinite(flat), flat, 0.0))
+    return dual.unflatten_alpha(np.where(np.isfinite(flat), flat, 0.0))
 
 
-class JointProblem(Machine[JointResult]):
+class AllInOneProblem(BaseProblem[AllInOneResult]):
     """A machine that learns several classes in one program.
 
     X (n, d): The samples as they are computed with.
@@ -158,16 +181,16 @@ class JointProblem(Machine[JointResult]):
     """
 
     #: What the machine is called, for people.
-    name: ClassVar[str]
+    _short_name: ClassVar[str]
     #: The names of the machine's own parameters, which `replace` changes.
-    own: ClassVar[tuple[str, ...]] = ("C",)
-    mapped: ClassVar[bool] = False
+    _hyperparameters: ClassVar[tuple[str, ...]] = ("C",)
+    _uses_explicit_features: ClassVar[bool] = False
     #: What a row is to reach, and whether the rivals of a sample share one slack.
-    level: ClassVar[float] = 1.0
-    shared: ClassVar[bool]
+    _margin_level: ClassVar[float] = 1.0
+    _has_shared_slack: ClassVar[bool]
     #: The tags of the primal and of the dual.
-    primal_tag: ClassVar[str]
-    dual_tag: ClassVar[str]
+    _primal_tag: ClassVar[str]
+    _dual_tag: ClassVar[str]
 
     def __init__(
         self,
@@ -180,79 +203,90 @@ class JointProblem(Machine[JointResult]):
         intercept: Intercept = "free",
         class_weight: ClassWeight = None,
     ) -> None:
-        super().__init__(several_classes(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd)
-        self._keep(C=C)
+        super().__init__(
+            build_multiclass_samples(X, y, sample_weight, class_weight), kernel, as_intercept(intercept), psd
+        )
+        self._set_hyperparameters(C=C)
 
-    def _keep(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
-        self.C = prices(C, self.samples)
+    def _set_hyperparameters(self, *, C: float | ArrayLike) -> None:  # type: ignore[override]
+        self.C = check_penalties(C, self.samples)
 
-    @remembered
+    @cached
     def title(self) -> str:
         """The machine with its parameters."""
         kept = {"free": "intercept free", "penalised": "intercept penalised", None: "no intercept"}[self.intercept]
-        price = penalty_in_words(self.C)
-        return f"{self.name}, {len(self.classes)} classes, C = {price}, {kept}, kernel {self.kernel}"
+        price = format_penalty(self.C)
+        return f"{self._short_name}, {len(self.classes)} classes, C = {price}, {kept}, kernel {self.kernel}"
 
     @property
-    def label(self) -> IntArray:
+    def class_index(self) -> IntArray:
         """Index of each sample's label in `classes`: (n,)."""
         return self.samples.target.astype(np.intp)
 
-    @remembered
-    def joint(self) -> AllInOneDual:
+    @cached
+    def _all_in_one_dual(self) -> AllInOneDual:
         """Dual used for computation, over the samples that take part."""
         return AllInOneDual(
-            label=self.samples.taking_part(self.label), k=len(self.classes),
-            upper=np.array(as_floats(active_penalties(self.C, self.samples))), level=self.level, shared=self.shared,
+            label=self.samples.select_active(self.class_index),
+            k=len(self.classes),
+            upper=np.array(as_floats(compute_active_penalties(self.C, self.samples))),
+            level=self._margin_level,
+            has_shared_slack=self._has_shared_slack,
             intercept=self.space.computed_intercept,
-        )  # fmt: skip
+        )
 
-    @remembered
+    @cached
     def svm(self) -> SVMDual:
         """Dual in the common form of all machines: its rows are pairs (i, c) in order, its values class by class."""
-        dual = self.joint
-        sample, (own, rival) = dual.places // dual.k, dual.pairs
+        dual = self._all_in_one_dual
+        sample, (own, rival) = dual.row_positions // dual.k, dual.class_pairs
         m, classes = len(sample), range(dual.k if dual.intercept else 0)
-        off = radii(active_penalties(self.C, self.samples))
+        off = bound_float_errors(compute_active_penalties(self.C, self.samples))
         return SVMDual(
-            gram=Repeated(self.space.centred, dual.k), sign=repeated(1.0, m), level=repeated(dual.level, m),
-            upper=dual.upper[sample], curvature=repeated(0.0, m), groups=tuple(ClassGroup(dual, c) for c in classes),
-            mix=directions(dual.n, sample, own, rival, dual.k),
-            block=dual.k - 1 if dual.shared else 1, classes=dual, upper_radius=None if off is None else off[sample],
-        )  # fmt: skip
+            gram=RepeatedOperator(self.space.centred_gram, dual.k),
+            sign=repeat_value(1.0, m),
+            level=repeat_value(dual.level, m),
+            upper=dual.upper[sample],
+            curvature=repeat_value(0.0, m),
+            groups=tuple(ClassGroup(dual, c) for c in classes),
+            mix=build_directions(dual.n, sample, own, rival, dual.k),
+            block=dual.k - 1 if dual.has_shared_slack else 1,
+            classes=dual,
+            upper_radius=None if off is None else off[sample],
+        )
 
-    @remembered
-    def judge(self) -> Judge:
+    @cached
+    def _certifier(self) -> Certifier:
         """Certifier of the points of this problem."""
-        return Judge(ClassSpace(self.space, self.joint.k), self.svm)
+        return Certifier(ClassSpace(self.space, self._all_in_one_dual.k), self.svm)
 
-    def _scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-        return scaling(self.joint, self.space.scale, form)
+    def _compute_scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+        return compute_scaling(self._all_in_one_dual, self.space.scale, form)
 
-    def _qp(self, form: Form, textbook: bool) -> QP:
+    def _build_qp(self, form: Form, textbook: bool) -> QP:
         space = self.space
         if form == "dual":
             if self.intercept == "penalised":
                 gram = space.with_penalised_intercept()
             else:
-                gram = space.gram if textbook and space.is_linear else space.centred
-            title = f"{self.title}: dual ({self.dual_tag})"
-            return dual_qp(self.joint, gram, title, self.intercept == "penalised")
+                gram = space.gram if textbook and space.is_linear else space.centred_gram
+            title = f"{self.title}: dual ({self._dual_tag})"
+            return build_dual_qp(self._all_in_one_dual, gram, title, self.intercept == "penalised")
         Z = space.textbook_coordinates if textbook else space.coordinates
-        return primal_qp(self.joint, Z, f"{self.title}: primal ({self.primal_tag})")
+        return build_primal_qp(self._all_in_one_dual, Z, f"{self.title}: primal ({self._primal_tag})")
 
     def read(self, solution: QPSolution) -> FloatArray:
         """Read α (samples that take part, k) from a solution of either QP, as `Problem.read` does."""
         if not isinstance(solution, QPSolution):
-            raise ParameterTypeError(f"read takes the QPSolution of a QP of this problem, got {shown(solution)}")
-        dual, qp = self.joint, solution.qp
+            raise ParameterTypeError(f"read takes the QPSolution of a QP of this problem, got {format_value(solution)}")
+        dual, qp = self._all_in_one_dual, solution.qp
         if solution.x is None:
             return np.zeros((dual.n, dual.k))
         primal = "margin" in qp.constraints
         margins = qp.multiplier("margin", solution.z, solution.y) if primal else None
         parts = qp.split(solution.x)
         rows = len(margins) if margins is not None else len(parts.get("alpha", ()))
-        if rows != len(dual.places):
+        if rows != len(dual.row_positions):
             raise DataError(f"the solution is of {qp!r}, which is none of this problem over {dual.n} samples")
         return read_alpha(dual, parts, margins)
 
@@ -268,105 +302,130 @@ class JointProblem(Machine[JointResult]):
         certifying: float = float("inf"),
         polishing: Clock | None = None,
         clock: Clock | None = None,
-    ) -> JointResult:
+    ) -> AllInOneResult:
         """Certify a solution and build the result, as `Problem.interpret`; no time limit for the certificate."""
         del certifying, clock
-        point = self.judge.certify(self.joint.flat(self.read(solution)))
+        point = self._certifier.certify(self._all_in_one_dual.flatten_alpha(self.read(solution)))
         gap, stopped = point.gap, solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if polished and not stopped:
-            point = polish(self.svm, point, self.judge.certify, clock=polishing)
+            point = polish(self.svm, point, self._certifier.certify, clock=polishing)
         found = with_rounding_bound(self, point, tol, polished=False)
-        result: JointResult = concluded(
+        result: AllInOneResult = build_result(
             self, found, solution.reported, tol, backend=backend or solution.solver.name,
             form=form or ("primal" if "margin" in solution.qp.constraints else "dual"), iterations=solution.iterations,
             build_time=build_time, solve_time=solution.solve_time, solver=solution.solver, solver_gap=gap,
         )  # fmt: skip
         return result
 
-    def _given(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
+    def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
         shape = (self.n, len(self.classes))
         values = np.asarray(as_real_vector(np.ravel(np.asarray(alpha)), name))
         if np.shape(alpha) != shape or not np.isfinite(values).all():
             raise DataError(f"{name} must be finite, of shape {shape}; got shape {np.shape(alpha)}")
-        return self.joint.flat(self._gather(values.reshape(shape)))
+        return self._all_in_one_dual.flatten_alpha(self._restrict_to_dual(values.reshape(shape)))
 
-    def start(self, start: JointResult | ArrayLike) -> FloatArray:
+    def start(self, start: AllInOneResult | ArrayLike) -> FloatArray:
         """Build a feasible α (samples that take part, k) from a result or an array (n, k), as `Problem.start` does."""
-        if not isinstance(start, JointResult):
-            return self.joint.square(feasible(self.svm, self._given(start, "start")))
-        alpha = self.joint.square(self._given(start.alpha))
-        full = self.samples.taking_part(start.kind) == 2
-        before = self.samples.taking_part(start.upper)
-        ratio = np.divide(self.joint.upper, before, out=np.ones(len(before)), where=before > 0.0)[:, None]
-        return self.joint.square(feasible(self.svm, self.joint.flat(np.where(full, alpha * ratio, alpha))))
+        if not isinstance(start, AllInOneResult):
+            return self._all_in_one_dual.unflatten_alpha(feasible(self.svm, self._read_user_alpha(start, "start")))
+        alpha = self._all_in_one_dual.unflatten_alpha(self._read_user_alpha(start.alpha))
+        full = self.samples.select_active(start.kind) == 2
+        before = self.samples.select_active(start.upper)
+        ratio = np.divide(self._all_in_one_dual.upper, before, out=np.ones(len(before)), where=before > 0.0)[:, None]
+        return self._all_in_one_dual.unflatten_alpha(
+            feasible(self.svm, self._all_in_one_dual.flatten_alpha(np.where(full, alpha * ratio, alpha)))
+        )
 
-    def prove(self, result: JointResult, *, tol: float | None = None) -> Proof:
+    def prove(self, result: AllInOneResult, *, tol: float | None = None) -> Proof:
         """Prove the numbers of a result for all classes at once."""
-        from qpsvm.machines.problem.exact import verified_of_classes  # proofs are loaded when somebody asks for one
+        from qpsvm.machines.problem.exact import (
+            verify_all_in_one_result,  # proofs are loaded when somebody asks for one
+        )
 
-        return verified_of_classes(self, result, tol)
+        return verify_all_in_one_result(self, result, tol)
 
-    def _near(self, result: JointResult) -> NearOptimum:
+    def _enclose_optima(self, result: AllInOneResult) -> NearOptimum:
         """Return a set that contains every exact optimum."""
-        from qpsvm.machines.problem.near import near  # loaded when somebody asks for it
+        from qpsvm.machines.problem.optimum_enclosure import enclose_optima  # loaded when somebody asks for it
 
-        check_joint_result(result)
-        return near(self, result)
+        check_all_in_one_result(result)
+        return enclose_optima(self, result)
 
-    def _note(self, point: Certificate) -> str:
+    def _describe_caveats(self, point: Certificate) -> str:
         """Describe the caveats of a result of this machine."""
-        return note(self, point)
+        return describe_caveats(self, point)
 
-    def _result(self, point: Certificate, **record: Any) -> JointResult:
+    def _build_result(self, point: Certificate, **record: Any) -> AllInOneResult:
         """Build the result of a certified point, with the record of the solve."""
         self.samples.check()  # before anything is said of the point
-        samples, dual, label = self.samples, self.joint, self.label
-        model, t = self._model(point), dual.square(point.short if point.slack is None else point.slack)
-        alpha, missing = self._spread(dual.square(point.alpha)), self._spread(t)
-        whole = AllInOneDual(label, dual.k, samples.spread(dual.upper), dual.level, dual.shared, dual.intercept)
-        if not samples.takes_all:
+        samples, dual, label = self.samples, self._all_in_one_dual, self.class_index
+        model, t = (
+            self._build_model(point),
+            dual.unflatten_alpha(point.violation if point.slack is None else point.slack),
+        )
+        alpha, missing = self._expand_from_dual(dual.unflatten_alpha(point.alpha)), self._expand_from_dual(t)
+        whole = AllInOneDual(
+            label, dual.k, samples.expand_active(dual.upper), dual.level, dual.has_shared_slack, dual.intercept
+        )
+        if not samples.all_weights_positive:
             absent = np.flatnonzero(samples.weight == 0)
-            missing[absent] = replace(whole, label=label[absent]).missing(model.decision_function(self.X[absent]))
+            missing[absent] = replace(whole, label=label[absent]).compute_shortfalls(
+                model.decision_function(self.X[absent])
+            )
         short, coef = np.maximum(missing, 0.0), point.coef.reshape(dual.k, -1).T
-        return JointResult(
-            alpha=alpha, coef=self._spread(coef), b=model.b, primal=point.primal, dual=point.dual, gap=point.gap,
-            rounding=point.rounding, kind=self._spread(self._kinds(dual.square(point.alpha), t)), missing=missing,
-            xi=short.max(axis=1) if dual.shared else short, terms=whole.terms(alpha, missing), upper=whole.upper,
-            label=label, model=model, title=self.title, problem=bare(self), caveats=caveats_of(self, point), **record,
-        )  # fmt: skip
+        return AllInOneResult(
+            alpha=alpha,
+            coef=self._expand_from_dual(coef),
+            b=model.b,
+            primal=point.primal,
+            dual=point.dual,
+            gap=point.gap,
+            rounding=point.rounding,
+            kind=self._expand_from_dual(self._classify_variables(dual.unflatten_alpha(point.alpha), t)),
+            missing=missing,
+            xi=short.max(axis=1) if dual.has_shared_slack else short,
+            terms=whole.compute_gap_terms(alpha, missing),
+            upper=whole.upper,
+            label=label,
+            model=model,
+            title=self.title,
+            problem=copy_without_cache(self),
+            caveats=find_caveats(self, point),
+            **record,
+        )
 
-    def _kinds(self, alpha: FloatArray, t: FloatArray) -> NDArray[np.int8]:
-        """`JointResult.kind`, by comparing α with the slack, and not by a cut: as `reading.kinds`. (n, k) each."""
-        dual = self.joint
+    def _classify_variables(self, alpha: FloatArray, t: FloatArray) -> NDArray[np.int8]:
+        """Classify α by comparing it with the slack, and not by a threshold: see `AllInOneResult.kind`. (n, k) each."""
+        dual = self._all_in_one_dual
         C = dual.upper[:, None]
-        way = 0.5 / np.maximum(self.space.centred.diagonal(), LEAST_CURVATURE * self.space.scale)[:, None]
-        worst = np.maximum(t.max(axis=1), 0.0)[:, None] if dual.shared else 0.0
+        way = 0.5 / np.maximum(self.space.centred_gram.diagonal(), LEAST_CURVATURE * self.space.scale)[:, None]
+        worst = np.maximum(t.max(axis=1), 0.0)[:, None] if dual.has_shared_slack else 0.0
         clear = np.where(np.abs(worst - t) > CLEAR * dual.level, NOTHING * C, 0.0)
         little = SMALL * np.minimum(C, float(alpha.max()))
         idle = alpha <= np.maximum((worst - t) * way, np.where(worst > t, clear, 0.0))
         kind = np.where((alpha > 0.0) & ~(idle & (alpha <= little)), 1, 0).astype(np.int8)
-        above = worst if dual.shared else t
-        room = C - alpha.sum(axis=1)[:, None] if dual.shared else C - alpha
+        above = worst if dual.has_shared_slack else t
+        room = C - alpha.sum(axis=1)[:, None] if dual.has_shared_slack else C - alpha
         clear = np.where(above > CLEAR * dual.level, NOTHING * C, 0.0)
         full = room <= np.maximum(above * way, clear)
         kind[(kind == 1) & full & (room <= little)] = 2
         return kind
 
-    def _model(self, point: Certificate) -> JointModel:
-        samples, space, k = self.samples, self.space, self.joint.k
+    def _build_model(self, point: Certificate) -> AllInOneModel:
+        samples, space, k = self.samples, self.space, self._all_in_one_dual.k
         d, coef = samples.X.shape[1], point.coef.reshape(k, -1).T
         common: dict[str, Any] = {
             "kernel": space.kernel, "classes": self.classes, "b": point.intercepts, "n_features": d,
             "feature_names": samples.feature_names,
         }  # fmt: skip
         if point.w is not None:
-            return JointModel(coef=np.zeros((0, k)), vectors=np.zeros((0, d)), w=point.w.reshape(k, d), **common)
+            return AllInOneModel(coef=np.zeros((0, k)), vectors=np.zeros((0, d)), w=point.w.reshape(k, d), **common)
         kept = np.flatnonzero(coef.any(axis=1))
-        vectors = samples.rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
-        return JointModel(coef=coef[kept], vectors=vectors, w=None, **common)
+        vectors = samples.active_rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
+        return AllInOneModel(coef=coef[kept], vectors=vectors, w=None, **common)
 
 
-def check_joint_pair(problem: JointProblem, result: object) -> None:
+def check_all_in_one_matches(problem: AllInOneProblem, result: object) -> None:
     """Check that a result of several classes fits a problem. Raises ParameterTypeError, DataError."""
-    check_joint_result(result)
+    check_all_in_one_result(result)
     check_point(problem, result)

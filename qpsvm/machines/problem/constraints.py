@@ -38,11 +38,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from qpsvm.base.arrays.checks import as_matrix, as_positive, feature_names
-from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.checks import as_matrix, as_positive, find_feature_names
+from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, ParameterError
-from qpsvm.machines.problem.linear_constraints import Rows, one_each, own_matrix
+from qpsvm.machines.problem.linear_constraints import Rows, broadcast_values, copy_matrix
 
 
 class Constraints(Rows):
@@ -85,18 +85,18 @@ class Constraints(Rows):
     """
 
     def __init__(self, G: Any, h: ArrayLike, c: ArrayLike = 0.0, names: Sequence[str] | None = None) -> None:
-        self.G: Matrix = own_matrix(G, "G")
+        self.G: Matrix = copy_matrix(G, "G")
         super().__init__(h, names, self.G.shape[0])
-        self.c = one_each(c, "c", self.G.shape[0])
+        self.c = broadcast_values(c, "c", self.G.shape[0])
 
     @classmethod
-    def _of_values(cls, Z: Matrix, a: FloatArray, h: float, names: Sequence[str]) -> Constraints:
+    def _from_values(cls, Z: Matrix, a: FloatArray, h: float, names: Sequence[str]) -> Constraints:
         g = np.asarray(Z.T @ a).ravel()
         return cls(np.array([g, -g]), h, names=names)
 
     @classmethod
     def equal(cls, G: Any, h: ArrayLike, c: ArrayLike = 0.0, names: Sequence[str] | None = None) -> Constraints:
-        """G w + c b = h, as two rows each.
+        """Require G w + c b = h, as two rows each.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Constraints(Rows):
 
     @classmethod
     def signs(cls, X: Any, signs: Mapping[Any, int]) -> Constraints:
-        """Known signs of weights.
+        """Require known signs of weights.
 
         Parameters
         ----------
@@ -153,7 +153,7 @@ class Constraints(Rows):
 
     @classmethod
     def monotone(cls, X: Any, increasing: Sequence[Any] = (), decreasing: Sequence[Any] = ()) -> Constraints:
-        """f rises, or falls, with some features: their weights have that sign.
+        """Require f to rise, or to fall, with some features: their weights have that sign.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Constraints(Rows):
 
     @classmethod
     def bounds(cls, X: Any, bounds: Mapping[Any, tuple[float | None, float | None]]) -> Constraints:
-        """Weights within bounds.
+        """Require weights within bounds.
 
         Parameters
         ----------
@@ -199,13 +199,13 @@ class Constraints(Rows):
         >>> print(qpsvm.Constraints.bounds(np.zeros((1, 2)), {0: (None, 0.5)}).names)
         ('w[0] ≤ 0.5',)
         """
-        width, names = _columns(X)
+        width, names = _read_columns(X)
         rows, limits, called = [], [], []
         for column, ends in bounds.items():
             for sign, end in zip((-1.0, 1.0), ends, strict=True):
                 if end is not None:
                     row = np.zeros(width)
-                    row[_place(column, width, names)] = sign
+                    row[_find_column(column, width, names)] = sign
                     rows.append(row)
                     limits.append(0.0 + sign * end)
                     called.append(f"w[{column}] {'≤' if sign > 0 else '≥'} {end:g}")
@@ -213,7 +213,7 @@ class Constraints(Rows):
 
     @classmethod
     def budget(cls, costs: ArrayLike, limit: float, name: str = "budget") -> Constraints:
-        """costs · w ≤ limit.
+        """Require costs · w ≤ limit.
 
         Parameters
         ----------
@@ -275,18 +275,18 @@ class ValueConstraints(Rows):
     """
 
     def __init__(self, Z: Any, A: Any, h: ArrayLike, names: Sequence[str] | None = None) -> None:
-        self.Z: Matrix = own_matrix(Z, "Z")
+        self.Z: Matrix = copy_matrix(Z, "Z")
         q = self.Z.shape[0]
-        self.A = frozen(sp.csr_array(sp.eye_array(q)) if A is None else sp.csr_array(as_matrix(A, "A", q), copy=True))
+        self.A = freeze(sp.csr_array(sp.eye_array(q)) if A is None else sp.csr_array(as_matrix(A, "A", q), copy=True))
         super().__init__(h, names, self.A.shape[0])
 
     @classmethod
-    def _of_values(cls, Z: Matrix, a: FloatArray, h: float, names: Sequence[str]) -> ValueConstraints:
+    def _from_values(cls, Z: Matrix, a: FloatArray, h: float, names: Sequence[str]) -> ValueConstraints:
         return cls(Z, np.array([a, -a]), h, names)
 
     @classmethod
     def ordered(cls, lower: Any, upper: Any, by: float = 0.0, names: Sequence[str] | None = None) -> ValueConstraints:
-        """f(lower_k) + by ≤ f(upper_k) for pairs of points.
+        """Require f(lower_k) + by ≤ f(upper_k) for pairs of points.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class ValueConstraints(Rows):
 
     @classmethod
     def between(cls, Z: Any, low: float | None = None, high: float | None = None) -> ValueConstraints:
-        """low ≤ f(z) ≤ high at every point.
+        """Require low ≤ f(z) ≤ high at every point.
 
         Parameters
         ----------
@@ -385,13 +385,13 @@ class ValueConstraints(Rows):
         return cls(points, A, np.repeat([sign * end for sign, end in ends], q), names)
 
 
-def _columns(X: Any) -> tuple[int, tuple[str, ...] | None]:
+def _read_columns(X: Any) -> tuple[int, tuple[str, ...] | None]:
     """Return the number of columns of X, and their names if X is a data frame."""
-    names = feature_names(X)
+    names = find_feature_names(X)
     return (len(names) if names is not None else as_matrix(X).shape[1]), names
 
 
-def _place(column: Any, width: int, names: tuple[str, ...] | None) -> int:
+def _find_column(column: Any, width: int, names: tuple[str, ...] | None) -> int:
     """Find the index of a column that is given by index or name."""
     if isinstance(column, str):
         if names is None or column not in names:

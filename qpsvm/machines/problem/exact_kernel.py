@@ -28,31 +28,34 @@ from qpsvm.base.errors import TooLargeError
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.rows import as_row_source
-from qpsvm.machines.problem.judge import with_rounding_bound
+from qpsvm.machines.problem.certifier import with_rounding_bound
 from qpsvm.result.model import Model
 from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 from qpsvm.space.kernels.space import FeatureSpace
 
 
-def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[str, float]:
+def bound_exact_objectives(problem: Any, certificate: Certificate, model: Model) -> dict[str, float]:
     """Bound the objectives for the exact kernel: `exact_primal`, `exact_dual` and their relative gap."""
     kernel = problem.kernel
     if model.w is None or not isinstance(kernel, PivotedCholesky):
         return {}
-    places, taken = kernel.learnt.rows, as_row_source(problem.samples.taken)
+    places, taken = kernel.learned_fit.rows, as_row_source(problem.samples.active_features)
     if places is None or not len(places) or places.max() >= taken.n:
         return {}
-    if not np.array_equal(as_dense(taken.take(places)), as_dense(kernel.learnt.points)):
+    if not np.array_equal(as_dense(taken.take(places)), as_dense(kernel.learned_fit.points)):
         return {}
     coef = np.zeros(taken.n)
     coef[places] = kernel.coefficients(model.w)
     if not np.isfinite(coef).all():
         return {}
     try:
-        exact = problem.replace(kernel=kernel.approximated)
+        exact = problem.replace(kernel=kernel.exact_kernel)
         # of this w, and of no better one
-        measured = exact.judge.certify(certificate.alpha, coef / problem.size_of_f, np.inf)
-        found, own = with_rounding_bound(exact, measured, 0.0, polished=False), exact.judge.counting.bounded(measured)
+        measured = exact._certifier.certify(certificate.alpha, coef / problem._f_scale, np.inf)
+        found, own = (
+            with_rounding_bound(exact, measured, 0.0, polished=False),
+            exact._certifier.gap_bounder.bounded(measured),
+        )
     except TooLargeError:
         return {}
     if found.explicit is None:
@@ -61,9 +64,9 @@ def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[s
     values, known = measured, measured.gap
     if not moved and found.gap < own.gap:  # what holds of a better point beside this one does not hold of this
         own = found
-        if not exact.svm.homogeneous:  # the same point with more digits: values and gap go together
+        if not exact.svm.is_homogeneous:  # the same point with more digits: values and gap go together
             values, known = found, found.measured
-    lost, below = _rounding_of_norms(exact.space, own), values.dual
+    lost, below = _bound_norm_rounding(exact.space, own), values.dual
     if np.isfinite(own.gap):
         size = own.unit * own.size
         lost += max(own.gap - known, 0.0) * size
@@ -71,7 +74,7 @@ def exact_bounds(problem: Any, certificate: Certificate, model: Model) -> dict[s
     return {"exact_primal": values.primal + lost, "exact_dual": below - lost, "exact_gap": own.gap}
 
 
-def _rounding_of_norms(space: FeatureSpace, found: Certificate) -> float:
+def _bound_norm_rounding(space: FeatureSpace, found: Certificate) -> float:
     """Bound the errors of ½‖w‖² and ½‖w(α)‖² as values; the gap is free of them, since it uses their difference."""
     sizes = Accuracy(space)
     size = float((np.abs(found.coef) + np.abs(found.svm.beta(found.alpha))) @ sizes.sizes(np.arange(space.n)))

@@ -20,16 +20,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import common_value, repeated, times
+from qpsvm.base.arrays.frozen import find_common_value, multiply, repeat_value
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.machines.problem.linear_constraints import UserRows
+from qpsvm.machines.problem.linear_constraints import ConstraintRows
 from qpsvm.machines.problem.parameters import Form
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import Dense, LowRank, Operator
 
 #: The prices of a user's rows in the dual, and the rows in the primal: the user's own, and as a solver gets them.
-PRICES, SCALED_PRICES, ROWS, SCALED_ROWS = "lambda", "scaled_lambda", "constraints", "scaled_constraints"
+MULTIPLIERS, SCALED_MULTIPLIERS, ROWS, SCALED_ROWS = "lambda", "scaled_lambda", "constraints", "scaled_constraints"
 #: What the slacks of a primal are called, and the rows whose multipliers are α.
 SLACKS, LEVEL_ROWS = ("xi", "xi_star", "zeta"), ("margin", "above", "below")
 #: Largest upper bound of α in a solver's units; beyond it, solvers call a bounded problem unbounded.
@@ -38,53 +38,57 @@ LARGEST_BOX = 1e3
 SMALLEST_UNIT = 1e-60
 
 
-def dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
+def build_dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
     """(FORM.1): the QP over α, with a row for every group that is an equality."""
     m, equalities = svm.m, svm.groups
     rows = {group.name: Rows("A", slice(k, k + 1), group.formula) for k, group in enumerate(equalities)}
     one = len(equalities) == 1
     A = equalities[0].column[None, :] if one else np.array([group.column for group in equalities])
     return QP(
-        P=svm.matrix if svm.unit == 1.0 else svm.matrix.congruence(repeated(np.sqrt(svm.unit), m)),
-        q=times(-svm.unit, svm.level),
+        P=svm.hessian if svm.unit == 1.0 else svm.hessian.congruence(repeat_value(np.sqrt(svm.unit), m)),
+        q=multiply(-svm.unit, svm.level),
         A=A if equalities else None, b=np.array([group.total for group in equalities]) if equalities else None,
-        lb=repeated(0.0, m), ub=None if np.isinf(svm.upper).all() else svm.upper,
+        lb=repeat_value(0.0, m), ub=None if np.isinf(svm.upper).all() else svm.upper,
         variables={"alpha": slice(0, m)}, constraints=rows, formula=formula, title=title, statement=Statement(svm),
     )  # fmt: skip
 
 
-def dual_formula(problem: Any, svm: SVMDual) -> str:
+def format_dual_formula(problem: Any, svm: SVMDual) -> str:
     """Format the objective of a problem's dual for printing."""
     linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
-    objective = f"½ αᵀQα{f' + {problem.curved_term}' if svm.curved else ''}{linear}"
+    objective = f"½ αᵀQα{f' + {problem._curvature_term}' if svm.has_curvature else ''}{linear}"
     if svm.unit != 1.0:
-        objective = f"{problem.unit_letter} ({objective})"
-    centred = not problem.space.is_linear and problem.space.centred is not problem.space.gram
+        objective = f"{problem._unit_symbol} ({objective})"
+    centred = not problem.space.is_linear and problem.space.centred_gram is not problem.space.gram
     entry = "(HKH)_ij,  H = I − 11ᵀ/n" if centred else "K(x_i, x_j)"
     if problem.intercept == "penalised":
         entry = "(K(x_i, x_j) + 1)"
-    sign = "" if common_value(svm.sign) == 1.0 else "y_i y_j " if problem.samples.classes is not None else "s_i s_j "
+    sign = (
+        "" if find_common_value(svm.sign) == 1.0 else "y_i y_j " if problem.samples.classes is not None else "s_i s_j "
+    )
     return f"{objective},  Q_ij = {sign}{entry}"
 
 
-def qp_with_rows(problem: Any, form: Form, textbook: bool) -> QP:
-    """Either QP of a problem with linear constraints, as they are written or as they are computed with, (USER.2)."""
-    space, n = problem.space, len(problem.labels)
-    rows: UserRows = problem._textbook_rows if textbook else problem.user_rows
+def build_constrained_qp(problem: Any, form: Form, textbook: bool) -> QP:
+    """Build either QP of a problem with linear constraints, in textbook form or as used to compute, (USER.2)."""
+    space, n = problem.space, len(problem._active_target)
+    rows: ConstraintRows = problem._textbook_constraint_rows if textbook else problem._constraint_rows
     if form == "primal":
-        points = space.coordinates if not space.is_linear else rows.behind(space.samples.take(np.arange(n)))
-        return primal_with_rows(problem._primal(points[:n]), rows, rows.values(points[n:]), textbook, problem.letters)
-    gram = space.centred
+        points = space.coordinates if not space.is_linear else rows.append_points(space.samples.take(np.arange(n)))
+        return add_constraints_to_primal(
+            problem._build_primal(points[:n]), rows, rows.values(points[n:]), textbook, problem._variable_names
+        )
+    gram = space.centred_gram
     if textbook and space.is_linear:
-        gram = LowRank(rows.behind(space.samples.take(np.arange(n))))
-    svm = problem._extended(gram, problem.intercept, rows)  # (OWN.10)
+        gram = LowRank(rows.append_points(space.samples.take(np.arange(n))))
+    svm = problem._build_full_dual(gram, problem.intercept, rows)  # (OWN.10)
     if problem.intercept == "penalised":
-        svm = problem._extended(with_ones(gram, rows.ones(n)), None, rows)
-    title = f"{problem.title}: dual ({problem.dual_tag})"
-    return split_prices(dual_qp(svm, problem._dual_formula(svm), title), svm, textbook)
+        svm = problem._build_full_dual(add_ones_feature(gram, rows.build_ones_feature(n)), None, rows)
+    title = f"{problem.title}: dual ({problem._dual_tag})"
+    return split_multipliers(build_dual_qp(svm, problem._format_dual_formula(svm), title), svm, textbook)
 
 
-def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool, letters: Mapping[str, str]) -> QP:
+def add_constraints_to_primal(qp: QP, rows: ConstraintRows, g: Matrix, own: bool, letters: Mapping[str, str]) -> QP:
     """Add the linear constraints to a primal, after its margin rows. Shapes: g (p, r)."""
     assert qp.G is not None
     assert qp.h is not None
@@ -94,35 +98,35 @@ def primal_with_rows(qp: QP, rows: UserRows, g: Matrix, own: bool, letters: Mapp
     if b in qp.variables:
         left[:, qp.variables[b]] = (-rows.c if b == "rho" else rows.c)[:, None]
     start = len(qp.h)
-    group = Rows("G", slice(start, start + p), _formula(rows, b in qp.variables))
+    group = Rows("G", slice(start, start + p), _format_constraints(rows, b in qp.variables))
     return replace(
         qp, G=sp.csc_array(sp.vstack([sp.csc_array(qp.G), sp.csc_array(left)])), h=np.concatenate([qp.h, rows.h]),
         constraints={**qp.constraints, ROWS if own else SCALED_ROWS: group},
     )  # fmt: skip
 
 
-def _formula(rows: UserRows, with_b: bool) -> str:
+def _format_constraints(rows: ConstraintRows, with_b: bool) -> str:
     """Describe the group of constraints: its inequality and the names of its first rows."""
     text = "Gw + cb ≤ h" if with_b else "Gw ≤ h"
     return f"{text}: {', '.join(rows.names[:3])}{', …' if rows.p > 3 else ''}"
 
 
-def split_prices(qp: QP, svm: SVMDual, own: bool) -> QP:
+def split_multipliers(qp: QP, svm: SVMDual, own: bool) -> QP:
     """Split the variables of the dual into α and the multipliers of the linear constraints."""
-    assert svm.users is not None
-    m = svm.users.own.m
-    return replace(qp, variables={"alpha": slice(0, m), PRICES if own else SCALED_PRICES: slice(m, svm.m)})
+    assert svm.linear_constraints is not None
+    m = svm.linear_constraints.unconstrained_dual.m
+    return replace(qp, variables={"alpha": slice(0, m), MULTIPLIERS if own else SCALED_MULTIPLIERS: slice(m, svm.m)})
 
 
-def read_prices(parts: Mapping[str, FloatArray], rows: UserRows) -> FloatArray:
-    """λ (p,) as it is computed with, from blocks by name of either kind of QP."""
-    for name in (SCALED_PRICES, SCALED_ROWS):
+def read_multipliers(parts: Mapping[str, FloatArray], rows: ConstraintRows) -> FloatArray:
+    """Read λ (p,) in the units of the computation from the named blocks of either kind of QP."""
+    for name in (SCALED_MULTIPLIERS, SCALED_ROWS):
         if name in parts:
             return parts[name]
-    return parts[PRICES if PRICES in parts else ROWS] * rows.scale
+    return parts[MULTIPLIERS if MULTIPLIERS in parts else ROWS] * rows.scale
 
 
-def with_ones(gram: Operator, ones: FloatArray) -> Operator:
+def add_ones_feature(gram: Operator, ones: FloatArray) -> Operator:
     """Add the feature `ones` (n,) to a Gram matrix, as a penalised intercept needs it."""
     if isinstance(gram, LowRank):
         Z = gram.Z

@@ -1,4 +1,4 @@
-"""Represent linear constraints on a machine as rows of its dual and of both QPs (`Rows`, `UserRows`).
+"""Represent linear constraints on a machine as rows of its dual and of both QPs (`Rows`, `ConstraintRows`).
 
     (USER.1)  ⟨g_k, w⟩ + c_k b ≤ h_k,  g_k = Σ_l A_kl φ(z_l),  c_k = Σ_l A_kl of a row of values;  where w is a vector,
               z_k = g_k, A = I and c are the user's own
@@ -25,20 +25,20 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real_vector
-from qpsvm.base.arrays.frozen import frozen, is_ours, remembered, repeated
+from qpsvm.base.arrays.formatting import build_repr
+from qpsvm.base.arrays.frozen import cached, freeze, is_ours, repeat_value
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import AbsentError, DataError, ParameterError, UnsupportedError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
-from qpsvm.data.rows import RowSource, Stacked, as_row_source
-from qpsvm.program.svm_dual import Group, SVMDual, Users
+from qpsvm.data.rows import RowSource, StackedRows, as_row_source
+from qpsvm.program.svm_dual import DualGroup, LinearConstraints, SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.operators import Diagonal, Operator
 
 #: Rows of values whose length is measured by kernel values between all their points.
-MOST_POINTS = 2000
+MAX_POINTS = 2000
 #: Below this share of what it would be without cancellation, the length of a row of values is rounding.
 NO_LENGTH = 1e-7
 #: The largest power of two that a row is multiplied or divided by.
@@ -59,13 +59,13 @@ class Rows:
     names: tuple[str, ...] | None
 
     def __init__(self, h: ArrayLike, names: Sequence[str] | None, p: int) -> None:
-        self.h = one_each(h, "h", p)
+        self.h = broadcast_values(h, "h", p)
         self.names = None if names is None else (names,) if isinstance(names, str) else tuple(map(str, names))
         if self.names is not None and len(self.names) != p:
             raise DataError(f"names has {len(self.names)} entries for {p} rows")
 
     def __repr__(self) -> str:
-        return outline(type(self).__name__, **{name: part for name, part in vars(self).items() if name[0] != "_"})
+        return build_repr(type(self).__name__, **{name: part for name, part in vars(self).items() if name[0] != "_"})
 
     @property
     def over_w(self) -> bool:
@@ -77,18 +77,18 @@ class Rows:
         """The points of the values, or the rows themselves where they are over w: (q, d)."""
         return self.G if self.over_w else self.Z
 
-    @remembered
+    @cached
     def c(self) -> FloatArray:
         """Coefficient of b in each row of values, Σ_l A_kl, rounded once: (p,)."""
         return np.array([math.fsum(row.tolist()) for row in np.split(self.A.data, self.A.indptr[1:-1])])
 
-    def called(self, first: int) -> tuple[str, ...]:
+    def name_rows(self, first: int) -> tuple[str, ...]:
         """Return the names of the rows; unnamed rows are numbered from `first`: (p,)."""
         return self.names or tuple(f"row {first + k}" for k in range(len(self.h)))
 
     @classmethod
-    def _of_values(cls, Z: Matrix, a: FloatArray, h: float, names: Sequence[str]) -> Self:
-        """±Σ a_l f(z_l) ≤ h, for an f whose constant part has no share in it."""
+    def _from_values(cls, Z: Matrix, a: FloatArray, h: float, names: Sequence[str]) -> Self:
+        """Require ±Σ a_l f(z_l) ≤ h, where Σ a_l = 0, so that b does not matter."""
         raise NotImplementedError
 
     @classmethod
@@ -136,23 +136,23 @@ class Rows:
             grid = 2.0 ** (math.frexp(a[largest])[1] - GRID)
             a = np.round(a / grid) * grid
             a[largest] -= math.fsum(a.tolist())
-        return cls._of_values(Z, a, float(limit), [f"{name} ≤", f"{name} ≥"])
+        return cls._from_values(Z, a, float(limit), [f"{name} ≤", f"{name} ≥"])
 
 
-def one_each(values: ArrayLike, name: str, p: int) -> FloatArray:
+def broadcast_values(values: ArrayLike, name: str, p: int) -> FloatArray:
     """Broadcast one finite number for all rows, or one per row, to an array (p,)."""
     found = as_real_vector(values, name)
-    return frozen(as_finite_vector(np.full(p, float(found)) if found.ndim == 0 else values, name, p))
+    return freeze(as_finite_vector(np.full(p, float(found)) if found.ndim == 0 else values, name, p))
 
 
-def own_matrix(values: Any, name: str) -> Matrix:
+def copy_matrix(values: Any, name: str) -> Matrix:
     """Return a matrix that the caller cannot change: a copy, unless the library already owns it."""
     matrix = as_matrix(values, name)
-    return matrix if is_ours(matrix) else frozen(matrix.copy())
+    return matrix if is_ours(matrix) else freeze(matrix.copy())
 
 
 @dataclass(frozen=True, eq=False)
-class UserRows:
+class ConstraintRows:
     """The rows (USER.1) of one problem.
 
     names: Of the p rows.
@@ -161,8 +161,8 @@ class UserRows:
     c, h, h_radius (p,): In the units of f as the dual has it; how far h may be off, which is 0 where it is the
         user's own.
     scale (p,): 2^e of (USER.4): 1 where the rows are the user's own.
-    counts (q,): What b counts at each of the points: 1, but for those that are g itself.
-    asked (p,): h as the user wrote it, of f itself.
+    b_weights (q,): What b counts at each of the points: 1, but for those that are g itself.
+    original_h (p,): h as the user wrote it, of f itself.
     """
 
     names: tuple[str, ...]
@@ -172,20 +172,20 @@ class UserRows:
     h: FloatArray
     h_radius: FloatArray
     scale: FloatArray
-    counts: FloatArray
-    asked: FloatArray
+    b_weights: FloatArray
+    original_h: FloatArray
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
-            frozen(part)
+            freeze(part)
 
     @property
     def p(self) -> int:
         """Number of rows."""
         return len(self.names)
 
-    def scaled(self, lengths: FloatArray, usual: float) -> UserRows:
-        """(USER.4), for the lengths of g, (p,), and that of a sample."""
+    def rescale(self, lengths: FloatArray, usual: float) -> ConstraintRows:
+        """Scale the rows by (USER.4), for the lengths of g, (p,), and that of a sample."""
         size = np.maximum(lengths, np.abs(self.c) * usual)
         with np.errstate(divide="ignore"):
             exponents = np.where(size > 0.0, np.round(np.log2(np.where(size > 0.0, size, 1.0) / usual)), 0.0)
@@ -195,31 +195,31 @@ class UserRows:
             Z = sp.csr_array(sp.diags_array(1.0 / scale) @ Z) if sp.issparse(Z) else Z / scale[:, None]
         else:
             mix = sp.csr_array(sp.diags_array(1.0 / scale) @ mix)
-        counts = self.counts / scale if mix is None else self.counts
-        return UserRows(
+        counts = self.b_weights / scale if mix is None else self.b_weights
+        return ConstraintRows(
             self.names, Z, mix, self.c / scale, self.h / scale, self.h_radius / scale, self.scale * scale, counts,
-            self.asked,
+            self.original_h,
         )  # fmt: skip
 
-    def behind(self, X: Matrix | RowSource) -> Matrix | RowSource:
+    def append_points(self, X: Matrix | RowSource) -> Matrix | RowSource:
         """Append the points to the samples X (n, d): (n + q, d)."""
         if isinstance(X, RowSource):
             Z = as_dense(self.Z)
-            return Stacked([X, as_row_source(sp.csr_array(Z) if X.is_sparse else Z)])
+            return StackedRows([X, as_row_source(sp.csr_array(Z) if X.is_sparse else Z)])
         if sp.issparse(X) or sp.issparse(self.Z):
             return sp.csr_array(sp.vstack([sp.csr_array(X), sp.csr_array(self.Z)]))
         return np.concatenate([X, self.Z])
 
-    def ones(self, n: int) -> FloatArray:
+    def build_ones_feature(self, n: int) -> FloatArray:
         """Build the feature of ones at n samples and at the points, whose weight is b: (n + q,)."""
-        return np.concatenate([np.ones(n), self.counts])
+        return np.concatenate([np.ones(n), self.b_weights])
 
     def values(self, rows: Matrix) -> Matrix:
         """g in coordinates, (p, r), from those of the points, (q, r)."""
         return rows if self.mix is None else self.mix @ rows
 
-    def opposite(self) -> IntArray:
-        """Pairs of rows that are the same with both sides turned, and do not exclude each other: (k, 2)."""
+    def find_opposite_pairs(self) -> IntArray:
+        """Find pairs of opposite rows that can hold together: (k, 2)."""
         rows = self.Z if self.mix is None else self.mix
         if self.p * rows.shape[1] > BLOCK_NUMBERS:
             return np.zeros((0, 2), dtype=np.intp)
@@ -232,7 +232,7 @@ class UserRows:
         pairs = [(k, other) for k, other in found if self.h[k] + self.h[other] >= 0.0]
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
-    def extended(self, own: SVMDual, gram: Operator, n: int) -> SVMDual:
+    def extend_dual(self, own: SVMDual, gram: Operator, n: int) -> SVMDual:
         """Extend the dual of a machine over n samples by these rows, (DUAL.9).
 
         Shapes: gram (n + q, n + q).
@@ -240,10 +240,16 @@ class UserRows:
         p, known, wide = self.p, own.level_radius, own.upper_radius
         none = np.zeros(p)
         groups = tuple(  # (OWN.6)
-            Group(g.name, g.multiplier, np.concatenate([g.column, -self.c if g.multiplier == "b" else none]), g.total,
-                  g.ridge, _beside(g.formula) if g.multiplier == "b" else g.formula)
+            DualGroup(
+                g.name,
+                g.multiplier,
+                np.concatenate([g.column, -self.c if g.multiplier == "b" else none]),
+                g.total,
+                g.ridge,
+                _add_to_equality(g.formula) if g.multiplier == "b" else g.formula,
+            )
             for g in own.groups
-        )  # fmt: skip
+        )
         rows, mix = own.rows, own.mix
         if self.mix is not None or mix is not None:
             first = mix if mix is not None else sp.eye_array(n, format="csr")[slice(None) if rows is None else rows]
@@ -252,22 +258,30 @@ class UserRows:
             rows = np.concatenate([rows, n + np.arange(p)])
         off = known is not None or bool(self.h_radius.any())
         return SVMDual(
-            gram=gram, sign=np.concatenate([own.sign, -np.ones(p)]), level=np.concatenate([own.level, -self.h]),
-            upper=np.concatenate([own.upper, np.full(p, np.inf)]), curvature=np.concatenate([own.curvature, none]),
-            groups=groups, rows=rows, unit=own.unit, mix=mix,
+            gram=gram,
+            sign=np.concatenate([own.sign, -np.ones(p)]),
+            level=np.concatenate([own.level, -self.h]),
+            upper=np.concatenate([own.upper, np.full(p, np.inf)]),
+            curvature=np.concatenate([own.curvature, none]),
+            groups=groups,
+            rows=rows,
+            unit=own.unit,
+            mix=mix,
             level_radius=np.concatenate([np.zeros(own.m) if known is None else known, self.h_radius]) if off else None,
             upper_radius=None if wide is None else np.concatenate([wide, none]),
-            users=Users(own.over(Diagonal(repeated(1.0, n))), self.names, self.opposite()),
-        )  # fmt: skip
+            linear_constraints=LinearConstraints(
+                own.with_gram(Diagonal(repeat_value(1.0, n))), self.names, self.find_opposite_pairs()
+            ),
+        )
 
 
-def _beside(formula: str) -> str:
+def _add_to_equality(formula: str) -> str:
     """Return the formula of an equality with the term of the constraints."""
     left, _, right = formula.rpartition(" = ")
     return f"{left} − cᵀπ = {right}"
 
 
-def as_list(constraints: Any) -> tuple[Rows, ...]:
+def as_constraints(constraints: Any) -> tuple[Rows, ...]:
     """Return the argument `constraints=` as a tuple. Raises ParameterError."""
     items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for item in items:
@@ -278,15 +292,15 @@ def as_list(constraints: Any) -> tuple[Rows, ...]:
     return tuple(items)
 
 
-def computed_rows(problem: Any) -> UserRows:
+def build_computed_rows(problem: Any) -> ConstraintRows:
     """Build the linear constraints of a problem in the form used for computation."""
-    X, rows = problem.samples.taken, textbook_rows(problem)
+    X, rows = problem.samples.active_features, build_textbook_rows(problem)
     own = X.squared_norms() if isinstance(X, RowSource) else problem.kernel.diagonal(X)
     usual = float(np.sqrt(max(float(np.mean(own)), 0.0))) or 1.0
-    return rows.scaled(lengths_of(rows, problem.kernel), usual)
+    return rows.rescale(compute_lengths(rows, problem.kernel), usual)
 
 
-def textbook_rows(problem: Any) -> UserRows:
+def build_textbook_rows(problem: Any) -> ConstraintRows:
     """Build the rows (USER.1) of the constraints as the user wrote them.
 
     Raises UnsupportedError, DataError, ParameterError, AbsentError.
@@ -294,7 +308,7 @@ def textbook_rows(problem: Any) -> UserRows:
     if not problem.constraints:
         raise AbsentError(f"{type(problem).__name__} has no linear constraints")
     items, kernel, d = problem.constraints, problem.kernel, problem.X.shape[1]
-    size, diagonal = problem.size_of_f, problem.diagonal
+    size, diagonal = problem._f_scale, problem._diagonal_weight
     if isinstance(kernel, Precomputed):
         raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")
     if isinstance(kernel, FeatureMap):
@@ -324,13 +338,13 @@ def textbook_rows(problem: Any) -> UserRows:
         bounds.append(bound / size)
         radii.append(off / size)
         counts.append(item.c if item.over_w else np.ones(Z.shape[0]))
-        names += item.called(len(names))
+        names += item.name_rows(len(names))
     twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
     if twice:
         raise ParameterError(f"the name {sorted(twice)[0]!r} stands for several rows; give each row a name of its own")
     points = [item.points for item in items]
     sparse = any(sp.issparse(Z) for Z in points)
-    return UserRows(
+    return ConstraintRows(
         tuple(names),
         sp.csr_array(sp.vstack([sp.csr_array(Z) for Z in points])) if sparse else np.concatenate(points),
         None if all(item.over_w for item in items) else sp.csr_array(sp.block_diag(mixes)),
@@ -343,7 +357,7 @@ def textbook_rows(problem: Any) -> UserRows:
     )
 
 
-def lengths_of(rows: UserRows, kernel: Kernel) -> FloatArray:
+def compute_lengths(rows: ConstraintRows, kernel: Kernel) -> FloatArray:
     """Compute ‖g_k‖ of the rows, 0 if it cannot be told from 0: (p,)."""
     if isinstance(kernel, Linear):
         g = rows.values(rows.Z)
@@ -353,7 +367,7 @@ def lengths_of(rows: UserRows, kernel: Kernel) -> FloatArray:
     mix = rows.mix
     assert mix is not None
     most = np.asarray(abs(mix) @ np.sqrt(np.abs(kernel.diagonal(rows.Z))))
-    if rows.Z.shape[0] > MOST_POINTS:
+    if rows.Z.shape[0] > MAX_POINTS:
         return most
     squares = np.asarray((mix.multiply((mix @ kernel(rows.Z, rows.Z)))).sum(axis=1)).ravel()
     found: FloatArray = np.where(squares > (NO_LENGTH * most) ** 2, np.sqrt(np.maximum(squares, 0.0)), most)

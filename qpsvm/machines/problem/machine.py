@@ -1,6 +1,6 @@
-"""Define the common base of all machines (`Machine`): samples, kernel, intercept, hyperparameters, and the two QPs.
+"""Define the common base of all machines (`BaseProblem`): samples, kernel, intercept, hyperparameters, and the two QPs.
 
-`Problem` is a machine of one decision function, `JointProblem` one of several.
+`Problem` is a machine of one decision function, `AllInOneProblem` one of several.
 """
 
 from __future__ import annotations
@@ -13,27 +13,32 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.frozen import PLAIN, Abstract, freeze_all, read_only, remembered
+from qpsvm.base.arrays.frozen import IMMUTABLE_TYPES, FastABCMeta, as_read_only, cached, freeze_all
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import AbsentError, DataError, UnknownOptionError, UnsupportedError
-from qpsvm.base.html import Cell, table
+from qpsvm.base.html import Cell, render_table
 from qpsvm.base.other_names import OF_PROBLEM, AnswersOtherNames, explain_argument
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.rows.transformed import map_rows
-from qpsvm.data.samples import Samples
-from qpsvm.machines.problem.linear_constraints import UserRows, as_list, computed_rows, textbook_rows
+from qpsvm.data.samples import TrainingSamples
+from qpsvm.machines.problem.derived_problems import replace_parameters, with_space
+from qpsvm.machines.problem.linear_constraints import (
+    ConstraintRows,
+    as_constraints,
+    build_computed_rows,
+    build_textbook_rows,
+)
 from qpsvm.machines.problem.parameters import (
     Form,
     as_intercept,
+    check_choice,
     check_form,
-    checked,
-    described,
-    in_words,
-    one_of,
+    check_hyperparameter,
+    complete_docstring,
+    format_hyperparameter,
     signature_of,
 )
-from qpsvm.machines.problem.reading import candidate
-from qpsvm.machines.problem.replaced import in_space, replaced
+from qpsvm.machines.problem.reading import build_result_at
 from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import ScaledQP
@@ -46,10 +51,10 @@ if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof
 
 #: What may be done with an indefinite Gram matrix.
-RULES = get_args(PSDRule)
+PSD_RULES = get_args(PSDRule)
 
 
-class MachineType(Abstract):
+class MachineType(FastABCMeta):
     """Type of the classes of machines: a call with an unknown argument raises an error that says what to write."""
 
     __signature__: inspect.Signature
@@ -64,75 +69,81 @@ class MachineType(Abstract):
             return super().__call__(*values, **options)
 
 
-class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
+class BaseProblem(AnswersOtherNames, Solvable[R], metaclass=MachineType):
     """Base of all machines; the result is an R. Arrays are read-only, since values computed from them are cached."""
 
-    samples: Samples
+    samples: TrainingSamples
     X: Matrix
     kernel: Kernel
     intercept: Intercept
     psd: PSDRule
     #: What the machine is called, for people.
-    called: str = ""
-    #: The names of the machine's own parameters, which `_keep` checks and keeps.
-    own: ClassVar[tuple[str, ...]] = ()
+    _display_name: str = ""
+    #: The names of the machine's own parameters, which `_set_hyperparameters` checks and keeps.
+    _hyperparameters: ClassVar[tuple[str, ...]] = ()
     #: What is learnt of a sample beside its features: one of two labels, a number, a place in an order, or nothing.
-    learns: ClassVar[Literal["labels", "numbers", "ranks", "none"]] = "labels"
+    _target_kind: ClassVar[Literal["labels", "numbers", "ranks", "none"]] = "labels"
     #: How many α each sample has: those of one side after those of the other.
-    sides: ClassVar[int] = 1
+    _variables_per_sample: ClassVar[int] = 1
     #: f in units of that of the dual, and what it has of K(x, x) besides.
-    size_of_f: ClassVar[float] = 1.0
-    diagonal: ClassVar[float] = 0.0
+    _f_scale: ClassVar[float] = 1.0
+    _diagonal_weight: ClassVar[float] = 0.0
     #: Whether 1ᵀβ = 1, so that w is a point that moves with the samples.
-    affine: ClassVar[bool] = False
+    _is_affine: ClassVar[bool] = False
     #: Whether a feature map is computed with by its features, not by the kernel that they make.
-    mapped: ClassVar[bool] = True
+    _uses_explicit_features: ClassVar[bool] = True
     _other_names: ClassVar[Mapping[str, str]] = OF_PROBLEM
 
     def __init__(
-        self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule, constraints: Any = None, **own: Any
+        self,
+        samples: TrainingSamples,
+        kernel: Any,
+        intercept: Intercept,
+        psd: PSDRule,
+        constraints: Any = None,
+        **own: Any,
     ) -> None:
-        self.constraints = () if constraints is None else as_list(constraints)
-        self._take(samples, kernel, intercept, psd)
+        self.constraints = () if constraints is None else as_constraints(constraints)
+        self._set_data(samples, kernel, intercept, psd)
         if own:
-            self._keep(**own)
+            self._set_hyperparameters(**own)
 
-    def _own_values(self, rows: IntArray | slice) -> FloatArray | None:
+    def _take_kernel_diagonal(self, rows: IntArray | slice) -> FloatArray | None:
         """Return K(x, x) of some samples, (r,), if the model needs it, else None."""
-        asks = self.diagonal and isinstance(self.kernel, Precomputed)
+        asks = self._diagonal_weight and isinstance(self.kernel, Precomputed)
         return np.asarray(self.X.diagonal()[rows]) if asks else None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        described(cls)
+        complete_docstring(cls)
         cls.__signature__ = signature_of(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value if type(value) in PLAIN else read_only(value))
+        object.__setattr__(self, name, value if type(value) in IMMUTABLE_TYPES else as_read_only(value))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         freeze_all(self.__dict__)
 
-    def _take(self, samples: Samples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
+    def _set_data(self, samples: TrainingSamples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
         """Check and keep what every machine has."""
         kernel = kernel if isinstance(kernel, Kernel) else as_kernel(kernel)
         if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
-            samples = samples.gathered()
+            samples = samples.to_memory()
         n, d = samples.X.shape
         if isinstance(kernel, Precomputed) and n != d:
             raise DataError(f"a precomputed kernel matrix must be square, got shape {samples.X.shape}")
         self.__dict__.update(  # nothing of it can be written to
-            samples=samples, X=samples.X, intercept=as_intercept(intercept), psd=one_of(psd, "psd", RULES),
-            kernel=kernel.resolve(samples.taken if isinstance(kernel, FeatureMap) else samples.X),
+            samples=samples, X=samples.X, intercept=as_intercept(intercept), psd=check_choice(psd, "psd", PSD_RULES),
+            kernel=kernel.resolve(samples.active_features if isinstance(kernel, FeatureMap) else samples.X),
         )  # fmt: skip
         if self.constraints:
-            textbook_rows(self)  # only checked
+            build_textbook_rows(self)  # only checked
 
-    def _keep(self, **own: Any) -> None:
-        """Check and keep the machine's own parameters, those of `own`."""
+    def _set_hyperparameters(self, **own: Any) -> None:
+        """Check and keep the machine's own parameters, those of `_hyperparameters`."""
         for name, value in own.items():
-            setattr(self, name, checked(name, value, self.samples))
+            setattr(self, name, check_hyperparameter(name, value, self.samples))
 
     def replace(self, **parameters: Any) -> Self:
         """Return the problem with other parameters; it shares the samples and, for the same kernel, the Gram matrix.
@@ -164,32 +175,32 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         >>> problem.replace(C=10).space is problem.space
         True
         """
-        same: Self = replaced(self, parameters)
+        same: Self = replace_parameters(self, parameters)
         return same
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
 
     def __str__(self) -> str:
-        return "\n".join([self.title, *(f"  {label:<12}{text}" for label, text in self._said())])
+        return "\n".join([self.title, *(f"  {label:<12}{text}" for label, text in self._describe_parts())])
 
     def _repr_html_(self) -> str:
-        return table([[Cell(label), Cell(text)] for label, text in self._said()], title=self.title)
+        return render_table([[Cell(label), Cell(text)] for label, text in self._describe_parts()], title=self.title)
 
-    def _said(self) -> list[tuple[str, str]]:
+    def _describe_parts(self) -> list[tuple[str, str]]:
         """Describe the parts of the problem: pairs of a label and a short text."""
-        said = [("machine", type(self).__name__), *self.samples.said(), ("kernel", str(self.kernel))]
-        names = self._textbook_rows.names if self.constraints else ()
+        said = [("machine", type(self).__name__), *self.samples.describe(), ("kernel", str(self.kernel))]
+        names = self._textbook_constraint_rows.names if self.constraints else ()
         first = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
         return [*said, ("constraints", f"{len(names)} rows: {first}")] if names else said
 
-    @remembered
+    @cached
     def title(self) -> str:
         """The machine with its parameters, for people."""
-        own = "".join(in_words(name, getattr(self, name)) for name in self.own)
-        kept = self.intercept if self.learns in ("labels", "numbers") else "free"  # of the others it is no choice
+        own = "".join(format_hyperparameter(name, getattr(self, name)) for name in self._hyperparameters)
+        kept = self.intercept if self._target_kind in ("labels", "numbers") else "free"  # of the others it is no choice
         intercept = "" if kept == "free" else f", intercept {kept or 'absent'}"
-        return f"{self.called or type(self).__name__}{own}{intercept}, kernel {self.kernel}"
+        return f"{self._display_name or type(self).__name__}{own}{intercept}, kernel {self.kernel}"
 
     @property
     def n(self) -> int:
@@ -207,16 +218,16 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         return self.samples.feature_names
 
     @property
-    def rows(self) -> IntArray:
+    def active_rows(self) -> IntArray:
         """The samples that take part: those of positive weight."""
-        return self.samples.rows
+        return self.samples.active_rows
 
     @property
-    def takes_all(self) -> bool:
+    def _all_weights_positive(self) -> bool:
         """Whether every sample takes part."""
-        return self.samples.takes_all
+        return self.samples.all_weights_positive
 
-    def taking_part(self, vector: NDArray[Any]) -> NDArray[Any]:
+    def _select_active(self, vector: NDArray[Any]) -> NDArray[Any]:
         """Return the entries of a vector for the samples of positive weight; the vector itself if that is all of them.
 
         Parameters
@@ -233,10 +244,10 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         >>> import numpy as np
         >>> import qpsvm
         >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0]], [0, 0, 1], sample_weight=[1, 0, 1])
-        >>> print(problem.taking_part(np.array([5.0, 6.0, 7.0])))
+        >>> print(problem._select_active(np.array([5.0, 6.0, 7.0])))
         [5. 7.]
         """
-        return self.samples.taking_part(vector)
+        return self.samples.select_active(vector)
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -246,78 +257,78 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         return self.samples.classes
 
     @property
-    def labels(self) -> FloatArray:
+    def _active_target(self) -> FloatArray:
         """The target of the samples that take part: −1/+1 of a two-class machine, places among `classes` of several."""
-        return self.taking_part(self.samples.target)
+        return self._select_active(self.samples.target)
 
     @property
-    def predicted(self) -> NDArray[Any] | None:
+    def _predicted_labels(self) -> NDArray[Any] | None:
         """The two predicted labels, for f ≤ 0 and f > 0; None if f itself is the prediction."""
         return self.samples.classes
 
     @property
-    def alphas(self) -> int:
+    def _n_dual_variables(self) -> int:
         """Number of dual variables α, including those of samples of weight 0."""
-        return self.sides * self.n
+        return self._variables_per_sample * self.n
 
-    @remembered
-    def in_dual(self) -> NDArray[np.bool_]:
+    @cached
+    def _active_variables(self) -> NDArray[np.bool_]:
         """Mask of the dual variables that are in the dual, those of samples of positive weight: one entry per α."""
-        return np.tile(self.sample_weight > 0.0, self.sides)
+        return np.tile(self.sample_weight > 0.0, self._variables_per_sample)
 
-    def _gather(self, alpha: FloatArray) -> FloatArray:
+    def _restrict_to_dual(self, alpha: FloatArray) -> FloatArray:
         """Restrict an array over the caller's α, one entry per dual variable, to the rows of the dual: (m, …)."""
-        return alpha if self.takes_all else alpha[self.in_dual]
+        return alpha if self._all_weights_positive else alpha[self._active_variables]
 
-    def _spread(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _expand_from_dual(self, values: NDArray[Any]) -> NDArray[Any]:
         """Expand an array over the rows of the dual, (m, …), to all of the caller's α: 0 for samples of weight 0."""
-        if self.takes_all:
+        if self._all_weights_positive:
             return values
-        whole = np.zeros((self.alphas, *values.shape[1:]), dtype=values.dtype)
-        whole[self.in_dual] = values
+        whole = np.zeros((self._n_dual_variables, *values.shape[1:]), dtype=values.dtype)
+        whole[self._active_variables] = values
         return whole
 
-    @remembered
+    @cached
     def space(self) -> FeatureSpace:
         """The samples that take part, in feature space."""
-        X: Matrix = self.samples.taken
-        if not self.takes_all and isinstance(self.kernel, Precomputed):
-            X = X[:, self.rows]
-        if self.user_rows is not None:  # whose samples must not be centred
+        X: Matrix = self.samples.active_features
+        if not self._all_weights_positive and isinstance(self.kernel, Precomputed):
+            X = X[:, self.active_rows]
+        if self._constraint_rows is not None:  # whose samples must not be centred
             kept: Intercept = "penalised" if self.intercept == "penalised" else None
-            space = FeatureSpace(self.kernel, self.user_rows.behind(X), kept, self.psd)
+            space = FeatureSpace(self.kernel, self._constraint_rows.append_points(X), kept, self.psd)
             if kept and space.computed_intercept is None:
                 raise UnsupportedError("constraints and a penalised intercept take a positive semidefinite kernel")
             return space
-        if self.mapped and isinstance(self.kernel, FeatureMap):
+        if self._uses_explicit_features and isinstance(self.kernel, FeatureMap):
             X = map_rows(as_row_source(X), self.kernel)  # (MAP.1)
-        return FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
+        return FeatureSpace(self.kernel, X, self.intercept, self.psd, self._is_affine)
 
-    @remembered
-    def user_rows(self) -> UserRows | None:
+    @cached
+    def _constraint_rows(self) -> ConstraintRows | None:
         """The linear constraints as they are computed with; None without any."""
-        return computed_rows(self) if self.constraints else None
+        return build_computed_rows(self) if self.constraints else None
 
     @property
-    def _textbook_rows(self) -> UserRows:
+    def _textbook_constraint_rows(self) -> ConstraintRows:
         """The linear constraints as the user wrote them."""
-        return textbook_rows(self)
+        return build_textbook_rows(self)
 
     @property
-    def _row_scale(self) -> FloatArray:
+    def _constraint_scale(self) -> FloatArray:
         """Divisors of the linear constraints: (p,)."""
-        if self.user_rows is None:
+        if self._constraint_rows is None:
             raise AbsentError(f"{type(self).__name__} has no linear constraints")
-        return self.user_rows.scale
+        return self._constraint_rows.scale
 
-    @remembered
-    def _by_differences(self) -> Self | None:
+    @cached
+    def _without_cancellation(self) -> Self | None:
         """This problem with kernel values free of cancellation; None if there are none."""
-        space = self.space.by_differences()
-        return None if space is None else in_space(self, space)
+        space = self.space.without_cancellation()
+        return None if space is None else with_space(self, space)
 
     def qp(self, form: Form = "dual") -> QP:
-        """The textbook QP of this problem.
+        """Return the textbook QP of this problem.
 
         Parameters
         ----------
@@ -349,7 +360,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         >>> print(list(problem.qp("primal").variables), problem.qp("primal").q)
         ['w', 'b', 'xi'] [0. 0. 3. 3. 3.]
         """
-        return self._qp(check_form(form), textbook=True)
+        return self._build_qp(check_form(form), textbook=True)
 
     def solver_qp(self, form: Form = "dual") -> ScaledQP:
         """Return the QP as a solver gets it: scaled, and centred if that changes only rounding.
@@ -379,17 +390,17 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         >>> print((1e12 * answer.x).round(5))
         [0.5 0.5]
         """
-        original = self._qp(check_form(form), textbook=False)
-        factors = self._scaling(form)
+        original = self._build_qp(check_form(form), textbook=False)
+        factors = self._compute_scaling(form)
         return ScaledQP(original.scaled(*factors), original, *factors)
 
-    def posed(self, form: Form = "dual") -> ScaledQP:
+    def _deferred_qp(self, form: Form = "dual") -> ScaledQP:
         """Return the scaled QP as `solver_qp` does, but write a dual down only when its arrays are read.
 
         Examples
         --------
         >>> import qpsvm
-        >>> posed = qpsvm.CSVM([[0.0], [2.0]], [0, 1], C=8).posed()
+        >>> posed = qpsvm.CSVM([[0.0], [2.0]], [0, 1], C=8)._deferred_qp()
         >>> print(posed.qp.statement.svm.upper, posed.qp.ub)
         [8. 8.] [8. 8.]
         """
@@ -408,7 +419,7 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
 
         Returns
         -------
-        SVMResult, or JointResult
+        SVMResult, or AllInOneResult
             `optimal`, or a `candidate`.
 
         Raises
@@ -427,14 +438,14 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         >>> print(qpsvm.CSVM(X, y, C=1).at([0.0, 0.5, 0.5, 0.0]).status)
         optimal
         """
-        return cast("R", candidate(self, alpha, tol))
+        return cast("R", build_result_at(self, alpha, tol))
 
     def prove(self, result: R, *, tol: float | None = None) -> Proof:
         """Prove a theorem about the numbers of a result of this problem, as `result.verify()` returns it.
 
         Parameters
         ----------
-        result : SVMResult, or JointResult
+        result : SVMResult, or AllInOneResult
             Of this problem, optimal or not; `at(alpha)` makes one of any α.
         tol : float, optional
             A relative gap that is claimed.
@@ -459,18 +470,18 @@ class Machine(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         >>> print(round(proof.gap, 2), proof.claims[-1])
         1.11 refuted: the relative gap is at most the tolerance, 0.1: it is at least 1.11
         """
-        from qpsvm.machines.problem.exact import verified  # proofs are loaded when somebody asks for one
+        from qpsvm.machines.problem.exact import verify_result  # proofs are loaded when somebody asks for one
 
-        return verified(self, cast("Any", result), tol)
-
-    @abstractmethod
-    def _qp(self, form: Form, textbook: bool) -> QP:
-        """A QP in the caller's own coordinates, as the textbook has it, or in those to compute with."""
+        return verify_result(self, cast("Any", result), tol)
 
     @abstractmethod
-    def _scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
-        """Factors of variables, rows and objective for a solver, as `QP.scaled` takes them."""
+    def _build_qp(self, form: Form, textbook: bool) -> QP:
+        """Return a QP in the caller's own coordinates, as the textbook has it, or in those to compute with."""
 
     @abstractmethod
-    def _given(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
+    def _compute_scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+        """Compute factors of variables, rows and objective for a solver, as `QP.scaled` takes them."""
+
+    @abstractmethod
+    def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
         """Check α as a user gives it, and restrict it to the rows of the dual."""

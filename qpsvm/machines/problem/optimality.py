@@ -18,12 +18,12 @@ from scipy.spatial.distance import cdist
 
 from qpsvm.base.arrays.checks import as_matrix, as_real
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.base.errors import DataError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import DataError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.data.rows import RowSource
-from qpsvm.data.samples import Samples
+from qpsvm.data.samples import TrainingSamples
+from qpsvm.machines.problem.derived_problems import get_hyperparameters, with_samples
 from qpsvm.machines.problem.reading import check_result
-from qpsvm.machines.problem.replaced import over, own_parameters
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
 
@@ -36,7 +36,7 @@ SINGULAR, IN_RANGE = 1e-12, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
+class DataChange:
     """How much the dual's data change: U, ℓ, δ (m,), e (p,), and the unit of the objective."""
 
     upper: FloatArray
@@ -54,37 +54,39 @@ class OptimalitySystem:
     singular: bool
 
     def __init__(self, problem: Any, result: Any) -> None:
-        _check(problem, result)
+        _check_supported(problem, result)
         svm = problem.svm
         self.problem, self.svm, self.kernel = problem, svm, problem.kernel
-        self.X = problem.samples.taken
+        self.X = problem.samples.active_features
         self.owner: IntArray = np.arange(svm.m) if svm.rows is None else np.asarray(svm.rows)
         self.sign = np.array(svm.sign, dtype=np.float64)
         self.E = np.array([group.column for group in svm.groups]).reshape(len(svm.groups), svm.m).T
         self.ridge = np.array([group.ridge for group in svm.groups])
         self.upper, self.curvature = (np.array(part, dtype=np.float64) for part in (svm.upper, svm.curvature))
-        self.alpha = problem._gather(result.alpha)
+        self.alpha = problem._restrict_to_dual(result.alpha)
         named = {**result.extras, "b": result.b, "rho": result.rho}
         self.mu = np.array([named[group.multiplier] for group in svm.groups], dtype=np.float64)
-        self.t = problem._gather(result.margin - result.yf)
+        self.t = problem._restrict_to_dual(result.margin - result.yf)
         self.rho, self.objective = float(result.rho), float(result.dual)
         self.beta: FloatArray = np.asarray(np.bincount(self.owner, self.sign * self.alpha, svm.n), dtype=np.float64)
-        self._split(np.abs(problem._gather(result.margin)).max(initial=0.0) + np.abs(result.yf).max(initial=0.0))
+        self._classify_rows(
+            np.abs(problem._restrict_to_dual(result.margin)).max(initial=0.0) + np.abs(result.yf).max(initial=0.0)
+        )
         active = np.flatnonzero(self.beta != 0.0)
         self.S: IntArray = np.union1d(active, self.owner[self.free | self.weak])
         check_memory(3 * len(self.S), len(self.S), "derivatives need the kernel matrix of the support vectors, which")
         self.points: FloatArray = as_dense(self.X[self.S])
         self.place = np.full(svm.n, -1)
         self.place[self.S] = np.arange(len(self.S))
-        self.K = as_dense(self._values(self.points, self.points)) if len(self.S) else np.zeros((0, 0))
-        self._changes: dict[str, Change] = {}
-        self.parameters = tuple(name for name in AFFINE if _scalar(own_parameters(problem).get(name)))
+        self.K = as_dense(self._kernel_values(self.points, self.points)) if len(self.S) else np.zeros((0, 0))
+        self._changes: dict[str, DataChange] = {}
+        self.parameters = tuple(name for name in AFFINE if _is_number(get_hyperparameters(problem).get(name)))
         if isinstance(self.kernel, RBF):
             self.parameters += ("gamma",)
-        self._factor = Symmetric(self._matrix(np.flatnonzero(self.free)), self._scale)
+        self._factor = SymmetricSystem(self._build_matrix(np.flatnonzero(self.free)), self._scale)
         self.singular = self._factor.singular
 
-    def _split(self, size: float) -> None:
+    def _classify_rows(self, size: float) -> None:
         """Find the rows that are free, at a bound, and at a bound without slack."""
         largest = self.alpha.max(initial=0.0)
         width = np.minimum(self.upper, largest if largest > 0.0 else 1.0)
@@ -93,23 +95,27 @@ class OptimalitySystem:
         beyond = np.where(self.bound, self.t - self.curvature * np.where(self.bound, self.upper, 0.0), -self.t)
         self.eta = np.where(self.bound, np.maximum(beyond, 0.0), 0.0)
         weak = ~self.free & (beyond <= NO_SLACK * size)
-        if self.problem.sides == 2:  # without a tube the two rows of a sample say the same
+        if self.problem._variables_per_sample == 2:  # without a tube the two rows of a sample say the same
             n, level = self.svm.n, np.asarray(self.svm.level)
             same = np.tile(level[:n] == -level[n:], 2)
             weak &= ~(same & np.roll(self.free, n)) & ~(same & np.roll(self.bound, n)) & ~(same & self.bound)
             both = same & weak & np.roll(weak, n)
             weak[n:] &= ~both[n:]
         self.weak = weak
-        whole = np.flatnonzero(self.problem.in_dual) if not self.problem.takes_all else np.arange(self.svm.m)
+        whole = (
+            np.flatnonzero(self.problem._active_variables)
+            if not self.problem._all_weights_positive
+            else np.arange(self.svm.m)
+        )
         self.degenerate: IntArray = whole[np.flatnonzero(weak)]
 
-    def _values(self, A: Any, B: Any) -> Any:
+    def _kernel_values(self, A: Any, B: Any) -> Any:
         if isinstance(self.kernel, Linear):
             return A @ B.T
         return self.kernel(A, B)
 
-    def new_points(self, X: Any) -> Any:
-        """New points, checked: (q, d). Raises DataError."""
+    def check_points(self, X: Any) -> Any:
+        """Check new points: (q, d). Raises DataError."""
         return as_matrix(X, "X", self.problem.X.shape[1])
 
     @property
@@ -122,7 +128,7 @@ class OptimalitySystem:
         K = self.K[np.ix_(self.place[self.owner[rows]], self.place[self.owner[others]])]
         return np.asarray(self.sign[rows, None] * K * self.sign[others])
 
-    def _matrix(self, rows: IntArray) -> FloatArray:
+    def _build_matrix(self, rows: IntArray) -> FloatArray:
         """M of (SENSE.1)."""
         p, f = len(self.ridge), len(rows)
         M = np.zeros((p + f, p + f))
@@ -131,25 +137,26 @@ class OptimalitySystem:
         M[p:, p:] = self._Q(rows, rows) + np.diag(self.curvature[rows])
         return M
 
-    def _scalars(self, parameters: Mapping[str, Any]) -> tuple[Change, float]:
+    def _change_by_scalars(self, parameters: Mapping[str, Any]) -> tuple[DataChange, float]:
         """The change for parameters that are numbers, and that of γ. Raises UnknownOptionError, ParameterError."""
         gamma, m, p = 0.0, self.svm.m, len(self.mu)
-        change = Change(np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(p))
+        change = DataChange(np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(p))
         for name, value in parameters.items():
             if name not in self.parameters:
                 raise UnknownOptionError(
-                    f"{self.problem.title} has no derivative with respect to {name!r}; {nearest(name, self.parameters)}"
+                    f"{self.problem.title} has no derivative with respect to {name!r}; "
+                    f"{describe_nearest(name, self.parameters)}"
                 )
             if name == "gamma":
                 gamma = as_real(value, name)
             else:
-                change = added(change, self._by(name), as_real(value, name))
+                change = add_changes(change, self._change_by_parameter(name), as_real(value, name))
         return change, gamma
 
-    def _by(self, name: str) -> Change:
-        """The derivative of the data with respect to a parameter, by a difference in which they are affine."""
+    def _change_by_parameter(self, name: str) -> DataChange:
+        """Return the derivative of the data with respect to a parameter, by a difference in which they are affine."""
         if name not in self._changes:
-            value = float(own_parameters(self.problem)[name])
+            value = float(get_hyperparameters(self.problem)[name])
             other = {"lam": 2.0 * value, "epsilon": value + 1.0}.get(name, 0.5 * value)
             here, there = self.svm, self.problem.replace(**{name: other}).svm
             step = 0.5 * value if name == "lam" else other - value  # d(1/λ) = −dλ/λ²
@@ -165,14 +172,17 @@ class OptimalitySystem:
                 first, second = (np.array(each.curvature, dtype=np.float64) for each in (here, there))
                 bend = np.where(first > 0.0, -np.square(first) * (1.0 / second - 1.0 / first) / step, 0.0)
             unit = (there.unit - here.unit) / (other - value)
-            self._changes[name] = Change(up, level, bend, total, unit)
+            self._changes[name] = DataChange(up, level, bend, total, unit)
         return self._changes[name]
 
-    def _powers(self) -> tuple[float, float, FloatArray]:
-        """With which power of all weights together U, δ and e grow: 1 or 0, −1 or 0, and 1 or 0 each."""
+    def _weight_exponents(self) -> tuple[float, float, FloatArray]:
+        """Return the powers of the sum of weights with which U, δ and e grow: 1 or 0, −1 or 0, and 1 or 0 each."""
         samples = self.problem.samples
-        twice = Samples(samples.X, samples.target, samples.weight * 2.0, samples.classes, samples.feature_names)
-        here, there = self.svm, over(self.problem, twice, {k: getattr(self.problem, k) for k in self.problem.own}).svm
+        twice = TrainingSamples(samples.X, samples.target, samples.weight * 2.0, samples.classes, samples.feature_names)
+        here, there = (
+            self.svm,
+            with_samples(self.problem, twice, {k: getattr(self.problem, k) for k in self.problem._hyperparameters}).svm,
+        )
         powers = []
         for a, b in ((here.upper, there.upper), (here.curvature, there.curvature)):
             known = np.isfinite(a) & (np.asarray(a) > 0.0)
@@ -180,30 +190,30 @@ class OptimalitySystem:
         totals = [(g.total, h.total) for g, h in zip(here.groups, there.groups, strict=True)]
         return powers[0], powers[1], np.array([np.log2(b / a) if a else 0.0 for a, b in totals])
 
-    def _by_weights(self, change: FloatArray) -> Change:
-        """By s (n,): U_k ∝ s_i (Σs)^(p−1), and so on."""
-        s = self.problem.sample_weight[self.problem.rows]
-        u, d, e = self._powers()
+    def _change_by_weights(self, change: FloatArray) -> DataChange:
+        """Return the change by weights s (n,): U_k ∝ s_i (Σs)^(p−1), and so on."""
+        s = self.problem.sample_weight[self.problem.active_rows]
+        u, d, e = self._weight_exponents()
         own, mean = (change / s)[self.owner], float(change.sum() / s.sum())
         upper = np.where(np.isfinite(self.upper), self.upper, 0.0)
         curvature = self.curvature * (-own + (d + 1.0) * mean)
         totals = np.array([group.total for group in self.svm.groups])
-        return Change(upper * (own + (u - 1.0) * mean), np.zeros(self.svm.m), curvature, totals * e * mean)
+        return DataChange(upper * (own + (u - 1.0) * mean), np.zeros(self.svm.m), curvature, totals * e * mean)
 
-    def _by_targets(self, change: FloatArray) -> Change:
-        """By t (n,): ℓ = s t + what does not depend on it."""
-        if self.problem.learns != "numbers":
+    def _change_by_targets(self, change: FloatArray) -> DataChange:
+        """Return the change by targets t (n,): ℓ = s t + a term independent of t."""
+        if self.problem._target_kind != "numbers":
             raise UnsupportedError(f"the targets of a {type(self.problem).__name__} are no numbers")
         nothing = np.zeros(self.svm.m)
-        return Change(nothing, self.sign * change[self.owner], nothing, np.zeros(len(self.mu)))
+        return DataChange(nothing, self.sign * change[self.owner], nothing, np.zeros(len(self.mu)))
 
-    def _differentiable(self) -> None:
+    def _check_differentiable(self) -> None:
         if not isinstance(self.kernel, (Linear, RBF)):
             raise UnsupportedError(
                 f"derivatives with respect to X are those of Linear() and RBF(), not of {self.kernel}"
             )
 
-    def _moved_values(
+    def _differentiate_values(
         self, A: FloatArray, B: FloatArray, c: FloatArray, dA: FloatArray, dB: FloatArray, gamma: float
     ) -> FloatArray:
         """dK(A, B) c: (a,)."""
@@ -214,10 +224,10 @@ class OptimalitySystem:
         K = as_dense(self.kernel(A, B)) * c
         g = float(self.kernel.gamma)
         inner = (A * dA).sum(axis=1)[:, None] - A @ dB.T - dA @ B.T + (B * dB).sum(axis=1)
-        return np.asarray((K * (-2.0 * g * inner - gamma * _squares(A, B))).sum(axis=1))
+        return np.asarray((K * (-2.0 * g * inner - gamma * _squared_distances(A, B))).sum(axis=1))
 
-    def _pulled(self, a: FloatArray, A: FloatArray, c: FloatArray, B: FloatArray) -> tuple[FloatArray, float]:
-        """The derivative of aᵀK(A, B)c with respect to A, (a, d), and to γ."""
+    def _pull_back(self, a: FloatArray, A: FloatArray, c: FloatArray, B: FloatArray) -> tuple[FloatArray, float]:
+        """Return the derivative of aᵀK(A, B)c with respect to A, (a, d), and to γ."""
         if isinstance(self.kernel, Linear):
             return a[:, None] * (B.T @ c), 0.0
         if not isinstance(self.kernel, RBF):
@@ -228,10 +238,10 @@ class OptimalitySystem:
         A, B = A[rows], B[columns]
         K = a[rows, None] * as_dense(self.kernel(A, B)) * c[columns]
         found[rows] = -2.0 * float(self.kernel.gamma) * (K.sum(axis=1)[:, None] * A - K @ B)
-        return found, -float((K * _squares(A, B)).sum())
+        return found, -float((K * _squared_distances(A, B)).sum())
 
 
-class Symmetric:
+class SymmetricSystem:
     """A symmetric system that may be singular: p multipliers first, then rows whose entries are about `scale`."""
 
     def __init__(self, M: FloatArray, scale: float) -> None:
@@ -255,39 +265,39 @@ class Symmetric:
         return self.apply(r)
 
 
-def _squares(A: FloatArray, B: FloatArray) -> FloatArray:
+def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
     """‖a − b‖²: (a, b)."""
     return np.asarray(cdist(A, B, "sqeuclidean"))
 
 
-def _scalar(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, (float, int)) and not isinstance(value, bool)
 
 
-def added(a: Change | None, b: Change, factor: float = 1.0) -> Change:
-    """a + factor b."""
+def add_changes(a: DataChange | None, b: DataChange, factor: float = 1.0) -> DataChange:
+    """Return a + factor b."""
     if a is None:
-        return Change(factor * b.upper, factor * b.level, factor * b.curvature, factor * b.total, factor * b.unit)
-    return Change(
+        return DataChange(factor * b.upper, factor * b.level, factor * b.curvature, factor * b.total, factor * b.unit)
+    return DataChange(
         a.upper + factor * b.upper, a.level + factor * b.level, a.curvature + factor * b.curvature,
         a.total + factor * b.total, a.unit + factor * b.unit,
     )  # fmt: skip
 
 
-def _check(problem: Any, result: Any) -> None:
+def _check_supported(problem: Any, result: Any) -> None:
     """Check that the optimum is (DUAL.1) with kernel values. Raises UnsupportedError, ParameterTypeError, DataError."""
     name = type(problem).__name__
-    svm = getattr(problem, "outlined", None)
+    svm = getattr(problem, "_dual_structure", None)
     reason = ""
     if svm is None or svm.classes is not None or svm.block > 1 or svm.mix is not None:
         reason = "has rows of several classes or samples"
     elif problem.constraints:
         reason = "has linear constraints"
-    elif problem.diagonal:
+    elif problem._diagonal_weight:
         reason = "has levels that depend on its samples: take a OneClass"
     elif isinstance(problem.kernel, (Precomputed, FeatureMap)) or isinstance(problem.samples.X, RowSource):
         reason = "has no samples whose kernel values are computed here"
-    elif problem.space.shift or problem.space.clipped:
+    elif problem.space.shift or problem.space.is_clipped:
         reason = "has a kernel matrix that was repaired"
     if reason:
         raise UnsupportedError(f"no derivatives of this {name}, which {reason}")

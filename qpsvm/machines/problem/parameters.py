@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_penalties, as_positive, as_real
-from qpsvm.base.arrays.exactly import Exactly, products, sum_of
-from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.rationals import RationalVector, multiply_exactly, sum_floats
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, nearest
-from qpsvm.data.samples import Samples
+from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, describe_nearest
+from qpsvm.data.samples import TrainingSamples
 from qpsvm.space.kernels.gram import Intercept
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ SECTION = re.compile(r"^Parameters\n-+\n((?:.+\n)*)\n", re.MULTILINE)
 ENTRY = re.compile(r"^(\w+) : .*(?:\n +.*)*", re.MULTILINE)
 
 
-def described(kind: type) -> None:
+def complete_docstring(kind: type) -> None:
     """Complete the docstring of a built-in machine by the shared parameters, in the order of the constructor."""
     found = SECTION.search(inspect.cleandoc(kind.__doc__ or "") + "\n\n")
     if found is None or not kind.__module__.startswith("qpsvm."):
@@ -82,68 +82,68 @@ def signature_of(kind: type) -> inspect.Signature:
     return found.replace(parameters=[*found.parameters.values()][1:], return_annotation=found.empty)
 
 
-def prices(C: float | ArrayLike, samples: Samples) -> FloatArray:
+def check_penalties(C: float | ArrayLike, samples: TrainingSamples) -> FloatArray:
     """C as a number for each sample, (n,), of which C times the weight is still a number.
 
     Raises ParameterError, ParameterTypeError.
     """
     found = as_penalties(C, samples.n)
-    heaviest = _largest(samples.weight)
-    if _largest(found) * heaviest > LARGEST_VALUE:
+    heaviest = _find_largest(samples.weight)
+    if _find_largest(found) * heaviest > LARGEST_VALUE:
         raise ParameterError("C times sample_weight is too large: the objective overflows; divide by a constant")
     return found
 
 
-def _largest(vector: FloatArray) -> float:
-    common = common_value(vector)
+def _find_largest(vector: FloatArray) -> float:
+    common = find_common_value(vector)
     return float(vector.max(initial=0.0)) if common is None else common
 
 
-def upper_bounds(C: FloatArray, samples: Samples) -> Exactly | FloatArray:
+def compute_upper_bounds(C: FloatArray, samples: TrainingSamples) -> RationalVector | FloatArray:
     """Compute C_i · s_i of the samples that take part, for C (n,): C itself if there are no weights."""
-    return C if common_value(samples.weight) == 1.0 else active_penalties(C, samples)
+    return C if find_common_value(samples.weight) == 1.0 else compute_active_penalties(C, samples)
 
 
-def active_penalties(C: FloatArray, samples: Samples) -> Exactly:
+def compute_active_penalties(C: FloatArray, samples: TrainingSamples) -> RationalVector:
     """Compute C_i · s_i of the samples that take part as exact numbers."""
-    return products(samples.taking_part(samples.weight), samples.taking_part(C))
+    return multiply_exactly(samples.select_active(samples.weight), samples.select_active(C))
 
 
-def total_weight(samples: Samples) -> Fraction:
+def sum_weights(samples: TrainingSamples) -> Fraction:
     """Σs, exactly."""
-    return sum_of(samples.taking_part(samples.weight))
+    return sum_floats(samples.select_active(samples.weight))
 
 
-def penalty_in_words(C: FloatArray) -> str:
-    """C (n,) for a title: one number, or the least and the most; nothing of a process that has no samples."""
+def format_penalty(C: FloatArray) -> str:
+    """Format C (n,) for a title: one number, or the smallest and the largest; "" for a process without samples."""
     if not len(C):
         return ""
-    common = common_value(C)
+    common = find_common_value(C)
     low, high = (float(C.min()), float(C.max())) if common is None else (common, common)
     return f"{low:g}" if low == high else f"{low:g} … {high:g}"
 
 
-def one_of(value: Any, name: str, known: tuple[Any, ...]) -> Any:
+def check_choice(value: Any, name: str, known: tuple[Any, ...]) -> Any:
     """Check a parameter that is one of a few words, or None where that is among them. Raises UnknownOptionError."""
     if not (value is None or isinstance(value, str)) or value not in known:
-        raise UnknownOptionError(f"unknown {name} {shown(value)}; {nearest(value, known)}")
+        raise UnknownOptionError(f"unknown {name} {format_value(value)}; {describe_nearest(value, known)}")
     return value
 
 
 def check_form(form: str) -> Form:
     """Check the name of a form. Raises UnknownOptionError."""
-    found: Form = one_of(form, "form", FORMS)
+    found: Form = check_choice(form, "form", FORMS)
     return found
 
 
 def as_intercept(intercept: Any) -> Intercept:
     """Check the name of an intercept. Raises UnknownOptionError."""
-    found: Intercept = one_of(intercept, "intercept", ("free", "penalised", None))
+    found: Intercept = check_choice(intercept, "intercept", ("free", "penalised", None))
     return found
 
 
-def within(words: str, fits: Callable[[float], bool]) -> Callable[[Any, str], float]:
-    """A check of a finite number, which raises ParameterError or ParameterTypeError."""
+def make_range_check(words: str, fits: Callable[[float], bool]) -> Callable[[Any, str], float]:
+    """Make a check of a finite number, which raises ParameterError or ParameterTypeError."""
 
     def check(value: Any, name: str) -> float:
         number = as_real(value, name)
@@ -162,12 +162,12 @@ def as_share(nu: float, name: str = "nu", feasible: bool = False) -> float:
     nu = as_positive(nu, name)
     if nu > 1.0:
         error = InfeasibleNuError(nu, 1.0, balance=False)
-        error._evidence = partial(_proof_of_share, nu, feasible)
+        error._evidence = partial(_prove_share, nu, feasible)
         raise error
     return nu
 
 
-def _proof_of_share(nu: float, feasible: bool) -> Proof:
+def _prove_share(nu: float, feasible: bool) -> Proof:
     from qpsvm.bounds.proof.infeasible import share  # proofs are loaded when somebody asks for one
 
     return share(nu, feasible)
@@ -176,41 +176,41 @@ def _proof_of_share(nu: float, feasible: bool) -> Proof:
 class Hyperparameter(NamedTuple):
     """A parameter of machines: its letter, for people, what it is, and the check of a value by its name."""
 
-    letter: str
-    what: str
+    symbol: str
+    description: str
     check: Callable[[Any, str], Any]
 
 
-#: Those that machines name in `own`. A C may be one for each sample, `prices`.
+#: Those that machines name in `own`. A C may be one for each sample, `check_penalties`.
 HYPERPARAMETERS = {
     "C": Hyperparameter("C", "penalty of slack", as_positive),
     "nu": Hyperparameter("ν", "bound on the share of errors, or of rows outside", as_share),
     "lam": Hyperparameter("λ", "weight of the norm", as_positive),
     "epsilon": Hyperparameter(
         "ε", "half the width of the tube, in units of the target",
-        within("at least 0 and finite", lambda value: 0.0 <= value < LARGEST_VALUE),
+        make_range_check("at least 0 and finite", lambda value: 0.0 <= value < LARGEST_VALUE),
     ),
     "quantile": Hyperparameter(
         "τ", "share of the targets that is to lie below f",
-        within("above 0 and below 1", lambda value: 0.0 < value < 1.0),
+        make_range_check("above 0 and below 1", lambda value: 0.0 < value < 1.0),
     ),
     "width": Hyperparameter("κ", "slack up to which the penalty is its square", as_positive),
     "loss": Hyperparameter(
-        "loss", "what is beyond the tube costs", lambda value, name: one_of(value, name, ("absolute", "squared"))
+        "loss", "what is beyond the tube costs", lambda value, name: check_choice(value, name, ("absolute", "squared"))
     ),
 }  # fmt: skip
 
 
-def checked(name: str, value: Any, samples: Samples) -> Any:
-    """A machine's own parameter as it is kept. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
+def check_hyperparameter(name: str, value: Any, samples: TrainingSamples) -> Any:
+    """Check a hyperparameter and return it. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
     if name == "C":
-        return prices(value, samples)
+        return check_penalties(value, samples)
     return HYPERPARAMETERS[name].check(value, name) if name in HYPERPARAMETERS else value  # one of a user's machine
 
 
-def in_words(name: str, value: Any) -> str:
-    """A machine's own parameter for a title; nothing of one that is no number."""
+def format_hyperparameter(name: str, value: Any) -> str:
+    """Format a hyperparameter for a title; "" if it is not a number."""
     if isinstance(value, str):
         return ""
-    number = penalty_in_words(value) if isinstance(value, np.ndarray) else f"{value:g}"
-    return f", {HYPERPARAMETERS[name].letter if name in HYPERPARAMETERS else name} = {number}"
+    number = format_penalty(value) if isinstance(value, np.ndarray) else f"{value:g}"
+    return f", {HYPERPARAMETERS[name].symbol if name in HYPERPARAMETERS else name} = {number}"

@@ -10,24 +10,31 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import above, sum_of
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.rationals import round_up, sum_floats
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof import infeasible
-from qpsvm.bounds.proof.infeasible import Combination, Rows, balance, combination, coordinates, meeting
+from qpsvm.bounds.proof.infeasible import Combination, ExcludedRows, balance, combination, coordinates, prove_hulls_meet
 from qpsvm.bounds.proof.proof import Proof
-from qpsvm.data.rows import Mapped, RowSource, as_row_source
-from qpsvm.machines.problem.exact import by_matrix, exact_program, own_value, points_of, recorded, space_of
-from qpsvm.machines.separability import shared_sample
+from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
+from qpsvm.machines.problem.exact import (
+    build_exact_program,
+    build_exact_space,
+    build_proof_record,
+    find_exact_diagonal,
+    stack_points,
+    uses_kernel_matrix,
+)
+from qpsvm.machines.separability import find_shared_sample
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 
-__all__ = ["balance", "excluded", "hulls", "imbalance", "kept_by_none", "meet"]
+__all__ = ["balance", "find_common_point", "is_proven_infeasible", "prove_hulls", "prove_imbalance", "prove_infeasible"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Meeting:
+class _HullMeeting:
     """Facts about the hulls of two classes: λ = (u, v)/2 of some samples, those of the error if nothing was found."""
 
     found: Combination | None
@@ -36,19 +43,19 @@ class _Meeting:
     point: str
     assumptions: tuple[str, ...]
 
-    def by_number(self, problem: Any, sign: float) -> dict[int, Fraction]:
-        """The weights of one class that are not 0, by the numbers of samples; they sum to 1."""
-        labels, numbers = problem.labels[self.chosen].tolist(), problem.rows[self.chosen].tolist()
+    def weights_by_sample(self, problem: Any, sign: float) -> dict[int, Fraction]:
+        """Return the weights of one class that are not 0, by the numbers of samples; they sum to 1."""
+        labels, numbers = problem._active_target[self.chosen].tolist(), problem.active_rows[self.chosen].tolist()
         every = zip(labels, numbers, self.halves, strict=True)
         return {number: 2 * half for label, number, half in every if label == sign and half}
 
 
-def _meeting(problem: Any, weights: FloatArray, exactly: bool) -> _Meeting:
-    """Whether two classes meet by weights near some floats, (n,)."""
+def _find_meeting(problem: Any, weights: FloatArray, exactly: bool) -> _HullMeeting:
+    """Find out whether the hulls of two classes meet by weights near some floats, (n,)."""
     chosen = np.flatnonzero(weights > 0.0)
-    matrix = not isinstance(problem.kernel, (Linear, FeatureMap)) and by_matrix(problem)
-    signs = problem.labels[chosen]
-    rows, assumed = _rows(problem, chosen, list(map(str, chosen)), matrix)
+    matrix = not isinstance(problem.kernel, (Linear, FeatureMap)) and uses_kernel_matrix(problem)
+    signs = problem._active_target[chosen]
+    rows, assumed = _build_rows(problem, chosen, list(map(str, chosen)), matrix)
     given = [Fraction(value) for value in weights[chosen].tolist()]
     sums = {sign: sum(w for w, s in zip(given, signs, strict=True) if s == sign) for sign in (1.0, -1.0)}
     halves = [w / sums[s] / 2 for w, s in zip(given, signs, strict=True)]
@@ -58,27 +65,27 @@ def _meeting(problem: Any, weights: FloatArray, exactly: bool) -> _Meeting:
     found = combination(rows, np.array([float(half) for half in halves]), exactly)
     if found is not None and found.share:  # of weights that add up to ½ in each class
         off = (Fraction(found.share) * a + abs(a - half) for a, half in zip(found.weights, halves, strict=True))
-        found = replace(found, share=above(max(each / half for each, half in zip(off, halves, strict=True))))
+        found = replace(found, share=round_up(max(each / half for each, half in zip(off, halves, strict=True))))
     elif found is not None:
         halves = found.weights
-    return _Meeting(found, chosen, halves, point, assumed)
+    return _HullMeeting(found, chosen, halves, point, assumed)
 
 
-def meet(problem: Any, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
-    """Whether the hulls of the classes meet, by what takes least time; None where that is not known.
+def find_common_point(problem: Any, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
+    """Return whether the hulls of the classes meet, by what takes least time; None where that is not known.
 
     Where they do by rational weights next to those asked about, (n,), these by the numbers of samples.
     """
-    known = _meeting(problem, weights, exactly=False)
+    known = _find_meeting(problem, weights, exactly=False)
     if known.found is None:
-        return False if _apart(problem) else None
-    return bool(known.found.share) or known.by_number(problem, 1.0) | known.by_number(problem, -1.0)
+        return False if _explain_disjoint(problem) else None
+    return bool(known.found.share) or known.weights_by_sample(problem, 1.0) | known.weights_by_sample(problem, -1.0)
 
 
-def _apart(problem: Any) -> str:
+def _explain_disjoint(problem: Any) -> str:
     """Explain why the hulls of two classes do not meet, or return "" if that is not known."""
-    X = problem.samples.taken
-    if not isinstance(problem.kernel, RBF) or isinstance(X, RowSource) or shared_sample(X, problem.labels):
+    X = problem.samples.active_features
+    if not isinstance(problem.kernel, RBF) or isinstance(X, RowSource) or find_shared_sample(X, problem._active_target):
         return ""
     return (
         "no sample is in both of them, and features of different samples are linearly independent for a Gaussian "
@@ -86,73 +93,73 @@ def _apart(problem: Any) -> str:
     )
 
 
-def hulls(problem: Any, weights: FloatArray) -> Proof:
+def prove_hulls(problem: Any, weights: FloatArray) -> Proof:
     """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
-    known = _meeting(problem, weights, exactly=True)
-    u, v = (known.by_number(problem, sign) for sign in (1.0, -1.0))
-    labels, apart = _named(problem.samples)[::-1], _apart(problem)
-    proof = meeting(problem.title, (u, v), labels, known.point, known.found, apart, known.assumptions)
-    return replace(proof, record={**proof.record, "stated": partial(recorded, problem)})
+    known = _find_meeting(problem, weights, exactly=True)
+    u, v = (known.weights_by_sample(problem, sign) for sign in (1.0, -1.0))
+    labels, apart = _name_classes(problem.samples)[::-1], _explain_disjoint(problem)
+    proof = prove_hulls_meet(problem.title, (u, v), labels, known.point, known.found, apart, known.assumptions)
+    return replace(proof, record={**proof.record, "stated": partial(build_proof_record, problem)})
 
 
-def kept_by_none(problem: Any, weights: Mapping[str, float]) -> bool:
-    """Whether it is proven that no (w, b) keeps rows with weights, by name."""
+def is_proven_infeasible(problem: Any, weights: Mapping[str, float]) -> bool:
+    """Return whether it is proven that no (w, b) satisfies the rows with weights, by name."""
     try:
-        return combination(*_excluding(problem, weights)) is not None
+        return combination(*_build_farkas_system(problem, weights)) is not None
     except UnsupportedError:
         return False
 
 
-def excluded(problem: Any, weights: Mapping[str, float]) -> Proof:
+def prove_infeasible(problem: Any, weights: Mapping[str, float]) -> Proof:
     """Prove that rows with weights, given by name, exclude every point. Raises UnsupportedError."""
-    return infeasible.excluded(problem.title, *_excluding(problem, weights))
+    return infeasible.prove_no_plane(problem.title, *_build_farkas_system(problem, weights))
 
 
-def imbalance(nu: float, samples: Any) -> Proof:
+def prove_imbalance(nu: float, samples: Any) -> Proof:
     """Prove that ν is too large for two classes of samples."""
-    more, less = (sum_of(samples.weight[samples.target * side > 0]) for side in (1, -1))
-    return balance(nu, more, less, _named(samples))
+    more, less = (sum_floats(samples.weight[samples.target * side > 0]) for side in (1, -1))
+    return balance(nu, more, less, _name_classes(samples))
 
 
-def _named(samples: Any) -> tuple[str, str]:
-    """The names of the classes −1 and +1."""
+def _name_classes(samples: Any) -> tuple[str, str]:
+    """Return the names of the classes −1 and +1."""
     first, second = samples.classes.tolist()
-    return shown(first), shown(second)
+    return format_value(first), format_value(second)
 
 
-def _excluding(problem: Any, weights: Mapping[str, float]) -> tuple[Rows, FloatArray]:
-    """The rows with weights, and these; a margin row is called "margin[i]". Raises UnsupportedError."""
+def _build_farkas_system(problem: Any, weights: Mapping[str, float]) -> tuple[ExcludedRows, FloatArray]:
+    """Return the rows with weights, and these; a margin row is called "margin[i]". Raises UnsupportedError."""
     kernel: Kernel = problem.kernel
     if problem.psd != "raise" and not kernel.is_psd:
         raise UnsupportedError(f"no proof for the kernel {kernel} with psd={problem.psd!r}, which makes another of it")
-    if problem.diagonal and own_value(kernel) is None:
+    if problem._diagonal_weight and find_exact_diagonal(kernel) is None:
         raise UnsupportedError(f"no proof for the kernel {kernel}: its K(x, x) are not known without rounding")
-    own, names = len(problem._record().sign), problem._textbook_rows.names
+    own, names = len(problem._build_specification().sign), problem._textbook_constraint_rows.names
     place = {name: own + k for k, name in enumerate(names)}
     chosen = [place[name] if name in place else int(name[len("margin[") : -1]) for name in weights]
-    return _rows(problem, np.array(chosen), list(weights), False)[0], np.array(list(weights.values()))
+    return _build_rows(problem, np.array(chosen), list(weights), False)[0], np.array(list(weights.values()))
 
 
-def _rows(problem: Any, chosen: IntArray, names: list[str], matrix: bool) -> tuple[Rows, tuple[str, ...]]:
-    """Rows of the exact program as (PFARKAS.1), −s_k⟨w, φ_k⟩ − E_k b ≤ −ℓ_k; and what is assumed of their points."""
-    program = exact_program(problem)
+def _build_rows(problem: Any, chosen: IntArray, names: list[str], matrix: bool) -> tuple[ExcludedRows, tuple[str, ...]]:
+    """Build rows (PFARKAS.1) of the exact program, −s_k⟨w, φ_k⟩ − E_k b ≤ −ℓ_k, and the assumptions on their points."""
+    program = build_exact_program(problem)
     every = [program.row(k) for k in chosen.tolist()]
     used = sorted({point for row in every for point, _ in row})
     place = {point: at for at, point in enumerate(used)}
-    kernel, points, assumed = _points(problem, np.array(used, dtype=np.intp), matrix)
+    kernel, points, assumed = _build_points(problem, np.array(used, dtype=np.intp), matrix)
     terms = [[(place[point], -factor) for point, factor in row] for row in every]
     in_b = next((group for group in program.groups if group.multiplier == "b"), None)
     c = None if in_b is None else [-in_b.entry(k) for k in chosen.tolist()]
-    h = [-Fraction(problem.size_of_f) * program.level[k] for k in chosen.tolist()]
-    return Rows(coordinates(kernel, points), terms, c, h, names), assumed
+    h = [-Fraction(problem._f_scale) * program.level[k] for k in chosen.tolist()]
+    return ExcludedRows(coordinates(kernel, points), terms, c, h, names), assumed
 
 
-def _points(problem: Any, places: IntArray, matrix: bool) -> tuple[Kernel, Matrix, tuple[str, ...]]:
-    """Points of the program as those of a kernel, or by its matrix; and what is assumed of them."""
+def _build_points(problem: Any, places: IntArray, matrix: bool) -> tuple[Kernel, Matrix, tuple[str, ...]]:
+    """Build the points of the program by a kernel or by its matrix, and the assumptions on them."""
     kernel: Kernel = problem.kernel
     if isinstance(kernel, FeatureMap):
-        rows = Mapped(as_row_source(problem.samples.taken), kernel)
+        rows = FeatureRows(as_row_source(problem.samples.active_features), kernel)
         return Linear(), rows.take(places), ("the features are the floats that the map makes",)
     if matrix:
-        return Precomputed(), problem.space.gram.dense()[places], space_of(problem).assumptions
-    return kernel, as_row_source(points_of(problem)).take(places), ()
+        return Precomputed(), problem.space.gram.dense()[places], build_exact_space(problem).assumptions
+    return kernel, as_row_source(stack_points(problem)).take(places), ()

@@ -21,92 +21,92 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.exactly import sums
+from qpsvm.base.arrays.rationals import add_exactly
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem.base import Problem
-from qpsvm.program.record import Equality, Numbers, Record
-from qpsvm.program.rows import mirrored_rows
+from qpsvm.program.rows import build_two_sided_rows
+from qpsvm.program.specification import Equality, Numbers, Specification
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
-from qpsvm.result.svm_result import Kinds
+from qpsvm.result.svm_result import KindLabels
 
 #: What a novelty detector says of samples outside and inside.
 OUTSIDE, INSIDE = -1, 1
 
 
-class Enclosing(Problem):
+class NoveltyProblem(Problem):
     """Base of novelty detection: f says how far inside a sample is, and its level is 0."""
 
-    kinds: ClassVar[Kinds] = Kinds(
+    _kind_labels: ClassVar[KindLabels] = KindLabels(
         ("inside", "boundary", "outside"), ("inside", "on the boundary", "outside"), "outside"
     )
-    own: ClassVar[tuple[str, ...]] = ("nu",)
-    learns = "none"
+    _hyperparameters: ClassVar[tuple[str, ...]] = ("nu",)
+    _target_kind = "none"
     nu: float
 
     @property
-    def predicted(self) -> NDArray[Any]:
+    def _predicted_labels(self) -> NDArray[Any]:
         """−1 outside, +1 inside."""
         return np.array([OUTSIDE, INSIDE])
 
-    def _absent(
+    def _fill_inactive(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
         del certificate
-        f = model.decision_function(self.X[rows], diagonal=self._own_values(rows))
+        f = model.decision_function(self.X[rows], diagonal=self._take_kernel_diagonal(rows))
         yf[rows], margin[rows] = f, 0.0
 
 
-class Regression(Problem):
+class RegressionProblem(Problem):
     """Base of regression: the target is a number, and the loss has two sides."""
 
-    kinds: ClassVar[Kinds] = Kinds(
+    _kind_labels: ClassVar[KindLabels] = KindLabels(
         ("inside", "edge", "beyond"), ("inside the tube", "on its edge", "beyond it"), "beyond the tube"
     )
-    learns = "numbers"
-    sides: ClassVar[int] = 2
-    level_rows: ClassVar[tuple[str, ...]] = ("above", "below")
+    _target_kind = "numbers"
+    _variables_per_sample: ClassVar[int] = 2
+    _margin_constraints: ClassVar[tuple[str, ...]] = ("above", "below")
     #: What the width of the tube adds to the dual, for people.
     width_formula: ClassVar[str] = ""
 
-    def _half_width(self, certificate: Certificate | None = None) -> float:  # noqa: ARG002  (where it is found)
-        """ε: how far f may be from t at no price; 0 of a machine without a tube, or before it has found its own."""
+    def _get_epsilon(self, certificate: Certificate | None = None) -> float:  # noqa: ARG002  (where it is found)
+        """Return ε, the distance from t that costs nothing; 0 without a tube, or before its width is known."""
         return float(getattr(self, "epsilon", 0.0))
 
     @property
-    def _still(self) -> FloatArray:
+    def _alpha_at_zero(self) -> FloatArray:
         """An α with β = 0 over the rows of the dual, (2n,)."""
-        return np.zeros(2 * len(self.labels))
+        return np.zeros(2 * len(self._active_target))
 
-    def _polished(
+    def _polish(
         self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
     ) -> Certificate:
         """Polish the certificate; if w = 0 costs nothing, no relative gap exists, so compare with that point."""
-        t, width = self.labels, self._half_width()
+        t, width = self._active_target, self._get_epsilon()
         ends = (float(t.min(initial=math.inf)), float(t.max(initial=-math.inf)))
         reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
         if reached and not self.constraints:  # (SVR.4)
-            return min(self.judge.certify(self._still), certificate, key=lambda point: point.gap)
-        return super()._polished(certificate, tol, clock, each)
+            return min(self._certifier.certify(self._alpha_at_zero), certificate, key=lambda point: point.gap)
+        return super()._polish(certificate, tol, clock, each)
 
-    def _absent(
+    def _fill_inactive(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray
     ) -> None:
-        f, t, epsilon = model.decision_function(self.X[rows]), self.samples.target[rows], self._half_width(certificate)
+        f, t, epsilon = model.decision_function(self.X[rows]), self.samples.target[rows], self._get_epsilon(certificate)
         for sign, places in ((1.0, rows), (-1.0, rows + self.n)):
             yf[places], margin[places] = sign * f, sign * t - epsilon
 
-    def _two_sided(
+    def _specify_two_sided(
         self, epsilon: float, upper: Numbers, curvature: Numbers = 0.0, groups: tuple[Equality, ...] = ()
-    ) -> Record:
-        """(SVR.1): 2n rows of levels t − ε and −t − ε, for U and δ of all of them, and groups beside that of b."""
-        t, (sign, rows) = self.labels, mirrored_rows(len(self.labels))
-        levels = sums(np.concatenate([t, -t]), np.full(len(sign), -epsilon))
-        return Record(sign, levels, upper, curvature, groups, rows=rows, balance="1ᵀα⁺ − 1ᵀα⁻ = 0")
+    ) -> Specification:
+        """Build (SVR.1): 2n rows of levels t − ε and −t − ε, with U and δ of all rows, and groups besides that of b."""
+        t, (sign, rows) = self._active_target, build_two_sided_rows(len(self._active_target))
+        levels = add_exactly(np.concatenate([t, -t]), np.full(len(sign), -epsilon))
+        return Specification(sign, levels, upper, curvature, groups, rows=rows, balance="1ᵀα⁺ − 1ᵀα⁻ = 0")
 
-    def _dual_formula(self, svm: SVMDual) -> str:
-        entry = super()._dual_formula(svm).partition("s_i s_j ")[2]
-        bend = " + ½ Σ δ_i ((α⁺_i)² + (α⁻_i)²)" if svm.curved else ""
+    def _format_dual_formula(self, svm: SVMDual) -> str:
+        entry = super()._format_dual_formula(svm).partition("s_i s_j ")[2]
+        bend = " + ½ Σ δ_i ((α⁺_i)² + (α⁻_i)²)" if svm.has_curvature else ""
         return f"½ βᵀKβ − tᵀβ{self.width_formula}{bend},  β = α⁺ − α⁻,  K_ij = {entry}"  # (SVR.3)

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
-from qpsvm.machines.problem.optimality import Change, OptimalitySystem, Symmetric, added
+from qpsvm.machines.problem.optimality import DataChange, OptimalitySystem, SymmetricSystem, add_changes
 from qpsvm.space.kernels.functions import RBF, Linear
 
 #: Exchanges for each degenerate row.
@@ -67,7 +67,7 @@ class Derivative:
     _f: Any = field(repr=False)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """The derivative of f at fixed points: (q,) of X (q, d). Raises DataError."""
+        """Return the derivative of f at fixed points: (q,) of X (q, d). Raises DataError."""
         values: FloatArray = self._f(X)
         return values
 
@@ -109,7 +109,7 @@ class Sensitivity(OptimalitySystem):
         self, *, sample_weight: ArrayLike | None = None, target: ArrayLike | None = None, X: ArrayLike | None = None,
         **parameters: float,
     ) -> Derivative:  # fmt: skip
-        """The derivative along one direction: so much for each parameter, and for each entry of an array.
+        """Return the derivative along one direction, given as a rate for each parameter and each entry of an array.
 
         Parameters
         ----------
@@ -143,22 +143,27 @@ class Sensitivity(OptimalitySystem):
         >>> print(round(change.b, 6), abs(change.w).round(6), round(abs(change.objective), 6))
         1.0 [0.] 0.0
         """
-        problem, n, (change, gamma) = self.problem, self.problem.n, self._scalars(parameters)
+        problem, n, (change, gamma) = self.problem, self.problem.n, self._change_by_scalars(parameters)
         if sample_weight is not None:
-            change = added(change, self._by_weights(as_finite_vector(sample_weight, "sample_weight", n)[problem.rows]))
+            change = add_changes(
+                change,
+                self._change_by_weights(as_finite_vector(sample_weight, "sample_weight", n)[problem.active_rows]),
+            )
         if target is not None:
-            change = added(change, self._by_targets(as_finite_vector(target, "target", n)[problem.rows]))
+            change = add_changes(
+                change, self._change_by_targets(as_finite_vector(target, "target", n)[problem.active_rows])
+            )
         moved = np.zeros_like(self.points)
         if X is not None:
-            self._differentiable()
+            self._check_differentiable()
             given = as_dense(as_matrix(X, "X", self.problem.X.shape[1]))
             if len(given) != n:
                 raise DataError(f"X must have a row for each of the {n} samples, got {len(given)}")
-            moved = given[problem.rows][self.S]
-        found = self._direction(change, gamma, moved)
+            moved = given[problem.active_rows][self.S]
+        found = self._solve_direction(change, gamma, moved)
         two_sided, message = True, ""
         if self.weak.any() and found is not None:
-            other = self._direction(added(None, change, -1.0), -gamma, -moved)
+            other = self._solve_direction(add_changes(None, change, -1.0), -gamma, -moved)
             size = np.abs(found[1]).max(initial=0.0) + np.abs(found[0]).max(initial=0.0)
             two_sided = other is not None and all(
                 np.allclose(a, -b, rtol=1e-6, atol=1e-9 * size) for a, b in zip(found, other, strict=True)
@@ -169,25 +174,25 @@ class Sensitivity(OptimalitySystem):
             message = "no derivative: at this optimum several rows compete, and α jumps along this direction"
             found = np.full(len(self.mu), np.nan), np.full(self.svm.m, np.nan)
             two_sided = False
-        return self._told(found, change, gamma, moved, two_sided, message)
+        return self._build_derivative(found, change, gamma, moved, two_sided, message)
 
-    def _told(
-        self, found: tuple[FloatArray, FloatArray], change: Change, gamma: float, moved: FloatArray, two_sided: bool,
-        message: str,
+    def _build_derivative(
+        self, found: tuple[FloatArray, FloatArray], change: DataChange, gamma: float, moved: FloatArray, two_sided:
+        bool, message: str,
     ) -> Derivative:  # fmt: skip
-        """(SENSE.3), (SENSE.4)."""
+        """Build the derivative by (SENSE.3), (SENSE.4)."""
         dmu, dalpha = found
         beta, points, K = self.beta[self.S], self.points, self.K
         dbeta = np.bincount(self.owner, self.sign * dalpha, self.svm.n)[self.S]
         named = dict(zip((group.multiplier for group in self.svm.groups), dmu.tolist(), strict=True))
         db = named.pop("b", 0.0)
-        own = self._moved_values(points, points, beta, moved, moved, gamma)
+        own = self._differentiate_values(points, points, beta, moved, moved, gamma)
         square, dsquare = float(beta @ K @ beta), float(2.0 * beta @ K @ dbeta + beta @ own)
         linear = isinstance(self.kernel, Linear)
         w = points.T @ dbeta + moved.T @ beta if linear else None
         extras = {name: value for name, value in named.items() if name in ("rho", "epsilon")}
-        drho = extras.get("rho", -db if self.problem.learns == "none" else 0.0)
-        if self.problem.learns == "none":
+        drho = extras.get("rho", -db if self.problem._target_kind == "none" else 0.0)
+        if self.problem._target_kind == "none":
             extras["rho"] = drho
         length = np.sqrt(square)
         margin = drho / length - 0.5 * self.rho * dsquare / length**3 if length > 0.0 else float("nan")  # ρ/‖w‖
@@ -196,16 +201,20 @@ class Sensitivity(OptimalitySystem):
         objective = self.svm.unit * value + change.unit * self.objective / self.svm.unit
 
         def f(X: Any) -> FloatArray:
-            Z = as_dense(self.new_points(X))
-            values = self._values(Z, points) @ dbeta + db
-            return np.asarray(values + self._moved_values(Z, points, beta, np.zeros_like(Z), moved, gamma))
+            Z = as_dense(self.check_points(X))
+            values = self._kernel_values(Z, points) @ dbeta + db
+            return np.asarray(values + self._differentiate_values(Z, points, beta, np.zeros_like(Z), moved, gamma))
 
-        return Derivative(self.problem._spread(dalpha), db, float(margin), objective, w, extras, two_sided, message, f)
+        return Derivative(
+            self.problem._expand_from_dual(dalpha), db, float(margin), objective, w, extras, two_sided, message, f
+        )
 
-    def _direction(self, change: Change, gamma: float, moved: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """dμ and dα: (p,), (m,); None where there are none."""
+    def _solve_direction(
+        self, change: DataChange, gamma: float, moved: FloatArray
+    ) -> tuple[FloatArray, FloatArray] | None:
+        """Solve for dμ and dα: (p,), (m,); None if they do not exist."""
         beta = self.beta[self.S]
-        own = self._moved_values(self.points, self.points, beta, moved, moved, gamma)
+        own = self._differentiate_values(self.points, self.points, beta, moved, moved, gamma)
         weak = np.flatnonzero(self.weak).tolist()
         inside: set[int] = set()
         size = float(np.abs(own).max(initial=0.0) + np.abs(change.level).max(initial=0.0))
@@ -216,7 +225,7 @@ class Sensitivity(OptimalitySystem):
             rows = np.sort(np.concatenate([np.flatnonzero(self.free), np.array(sorted(inside), dtype=np.int64)]))
             rows = rows.astype(np.int64)
             fixed = np.setdiff1d(np.flatnonzero(self.bound), rows)
-            factor = self._factor if not inside else Symmetric(self._matrix(rows), self._scale)
+            factor = self._factor if not inside else SymmetricSystem(self._build_matrix(rows), self._scale)
             at = self.place[self.owner[rows]]
             r = np.concatenate([
                 change.total - self.E[fixed].T @ change.upper[fixed],
@@ -228,17 +237,17 @@ class Sensitivity(OptimalitySystem):
                 return None
             dmu, dalpha = solution[: len(self.mu)], np.zeros(self.svm.m)
             dalpha[rows], dalpha[fixed] = solution[len(self.mu) :], change.upper[fixed]
-            wrong = self._wrong(weak, inside, dmu, dalpha, change, own, size)
+            wrong = self._find_wrong_row(weak, inside, dmu, dalpha, change, own, size)
             if wrong is None:
                 return dmu, dalpha
             inside ^= {wrong}
         return None
 
-    def _wrong(
-        self, weak: list[int], inside: set[int], dmu: FloatArray, dalpha: FloatArray, change: Change, own: FloatArray,
-        size: float,
+    def _find_wrong_row(
+        self, weak: list[int], inside: set[int], dmu: FloatArray, dalpha: FloatArray, change: DataChange, own:
+        FloatArray, size: float,
     ) -> int | None:  # fmt: skip
-        """The first degenerate row that is on the wrong side of (SENSE.6), Murty's rule."""
+        """Return the first degenerate row that is on the wrong side of (SENSE.6), Murty's rule."""
         if not weak:
             return None
         k = np.array(weak)
@@ -257,19 +266,19 @@ class Sensitivity(OptimalitySystem):
         self, X: Any = None, f: ArrayLike | None = None, *, b: float = 0.0, w: ArrayLike | None = None,
         objective: float = 0.0,
     ) -> dict[str, Any]:  # fmt: skip
-        """(SENSE.5): see `qpsvm.vjp`."""
+        """Compute (SENSE.5): see `qpsvm.vjp`."""
         svm, beta, points = self.svm, self.beta[self.S], self.points
         gbeta, shift = np.zeros(len(self.S)), as_real(b, "b")
         to_points, to_new, gamma = np.zeros_like(points), None, 0.0
         if (X is None) != (f is None):
             raise DataError("f is a cotangent of f at the rows of X: give both, or neither")
         if X is not None:
-            Z = as_dense(self.new_points(X))
+            Z = as_dense(self.check_points(X))
             c = as_finite_vector(f, "f", len(Z))
-            gbeta += np.asarray(self._values(points, Z) @ c)
+            gbeta += np.asarray(self._kernel_values(points, Z) @ c)
             shift += float(c.sum())
-            to_points, gamma = self._pulled(beta, points, c, Z)
-            to_new = self._pulled(c, Z, beta, points)[0]
+            to_points, gamma = self._pull_back(beta, points, c, Z)
+            to_new = self._pull_back(c, Z, beta, points)[0]
         if w is not None:
             if not isinstance(self.kernel, Linear):
                 raise UnsupportedError(f"w is no vector of numbers with {self.kernel}: give cotangents of f")
@@ -292,36 +301,41 @@ class Sensitivity(OptimalitySystem):
         places = self.place[self.owner[free]]
         spread = np.asarray(np.bincount(places, self.sign[free] * zf, len(self.S)), dtype=np.float64)
         for left in (-spread, -0.5 * o * beta):
-            near, by_gamma = self._pulled(left, points, beta, points)
-            to_points, gamma = to_points + near + self._pulled(beta, points, left, points)[0], gamma + by_gamma
-        return self._named(Change(upper, level, curvature, zmu + o * self.mu, unit), to_points, to_new, gamma)
+            near, by_gamma = self._pull_back(left, points, beta, points)
+            to_points, gamma = to_points + near + self._pull_back(beta, points, left, points)[0], gamma + by_gamma
+        return self._name_cotangents(
+            DataChange(upper, level, curvature, zmu + o * self.mu, unit), to_points, to_new, gamma
+        )
 
-    def _named(self, c: Change, to_points: FloatArray, to_new: FloatArray | None, gamma: float) -> dict[str, Any]:
-        """Cotangents of the dual's data as those of what a user gave."""
+    def _name_cotangents(
+        self, c: DataChange, to_points: FloatArray, to_new: FloatArray | None, gamma: float
+    ) -> dict[str, Any]:
+        """Convert cotangents of the data of the dual to those of the user's data."""
         problem, n = self.problem, self.problem.n
         found: dict[str, Any] = {
-            name: gamma if name == "gamma" else _inner(c, self._by(name)) for name in self.parameters
+            name: gamma if name == "gamma" else _inner_product(c, self._change_by_parameter(name))
+            for name in self.parameters
         }
-        s = problem.sample_weight[problem.rows]
-        u, d, e = self._powers()
+        s = problem.sample_weight[problem.active_rows]
+        u, d, e = self._weight_exponents()
         upper = np.where(np.isfinite(self.upper), self.upper, 0.0) * c.upper
         bend, totals = self.curvature * c.curvature, np.array([group.total for group in self.svm.groups])
         own = np.bincount(self.owner, upper - bend, self.svm.n) / s
         own += ((u - 1.0) * upper.sum() + (d + 1.0) * bend.sum() + float(totals * e @ c.total)) / s.sum()
         found["sample_weight"] = np.zeros(n)
-        found["sample_weight"][problem.rows] = own
-        if problem.learns == "numbers":
+        found["sample_weight"][problem.active_rows] = own
+        if problem._target_kind == "numbers":
             found["target"] = np.zeros(n)
-            found["target"][problem.rows] = np.bincount(self.owner, self.sign * c.level, self.svm.n)
+            found["target"][problem.active_rows] = np.bincount(self.owner, self.sign * c.level, self.svm.n)
         if isinstance(self.kernel, (Linear, RBF)):
             found["X"] = np.zeros((n, to_points.shape[1]))
-            found["X"][problem.rows[self.S]] = to_points
+            found["X"][problem.active_rows[self.S]] = to_points
             if to_new is not None:
                 found["X_new"] = to_new
         return found
 
 
-def _inner(c: Change, d: Change) -> float:
+def _inner_product(c: DataChange, d: DataChange) -> float:
     total = c.upper @ d.upper + c.level @ d.level + c.curvature @ d.curvature + c.total @ d.total
     return float(total + c.unit * d.unit)
 
@@ -330,7 +344,7 @@ def vjp(
     result: Any, X: Any = None, f: ArrayLike | None = None, *, b: float = 0.0, w: ArrayLike | None = None,
     objective: float = 0.0, problem: Any = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """The vector-Jacobian product of an optimum: what PyTorch and JAX ask for on their way backwards.
+    """Return the vector-Jacobian product of an optimum, as PyTorch and JAX need it for backpropagation.
 
     With L = Σ f_q f(x_q) + b·(intercept) + ⟨w, weights⟩ + objective·(optimal value) it returns the derivatives of L.
 

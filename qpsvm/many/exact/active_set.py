@@ -28,7 +28,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.many.exact import events
 from qpsvm.many.exact.events import Record, Steps
-from qpsvm.many.exact.factor import MOST_PIVOT, NO_PIVOT, Factor
+from qpsvm.many.exact.factor import MOST_PIVOT, NO_PIVOT, InverseFactor
 from qpsvm.many.exact.rows import Data, SignedRows
 
 EPS = float(np.finfo(float).eps)
@@ -68,7 +68,7 @@ class ActiveSet:
         self.rows, self.clock, self.events, self.s = rows, clock, 0, 0.0
         self.random = np.random.default_rng(seed)
         self.now = data.copy()
-        self.slope = data.to(data)
+        self.slope = data.difference_to(data)
         self.pinned: NDArray[np.bool_] = data.hi <= data.lo
         v = np.clip(v, data.lo, data.hi)
         largest = float(np.abs(v).max(initial=0.0))
@@ -78,9 +78,9 @@ class ActiveSet:
         self.f = rows.f(self.v)
         self.rate, self.q, self.b = np.zeros(rows.m), np.zeros(len(rows.K)), np.zeros(rows.p)
         self.mu = np.zeros(rows.p)
-        self.factor = Factor(rows)
+        self.factor = InverseFactor(rows)
         self.steps: Steps | None = None
-        self._begin()
+        self._choose_free_rows()
 
     def _kinds(self, v: FloatArray) -> NDArray[np.int8]:
         below, above = v - self.now.lo, self.now.hi - v
@@ -95,14 +95,14 @@ class ActiveSet:
             g = g + rows.E @ self.mu
         return g + rows.curvature * self.v if rows.curvature.any() else g
 
-    def refreshed(self) -> None:
-        """f from v alone."""
+    def refresh_f(self) -> None:
+        """Recompute f from v alone."""
         self.f = self.rows.f(self.v)
 
     # --- the start: free rows that are independent ------------------------------------------------------------------
 
-    def _begin(self) -> None:
-        """μ, and F of rows among which M is regular; those that add nothing move until one is at a bound."""
+    def _choose_free_rows(self) -> None:
+        """Find μ, and F of rows among which M is regular; dependent rows move until one is at a bound."""
         rows, now = self.rows, self.now
         inner = np.minimum(self.v - now.lo, now.hi - self.v) / self.width
         free = np.flatnonzero(self.kind == 0)
@@ -116,11 +116,11 @@ class ActiveSet:
                 base.append(k)
         self.mu = self._multipliers(free, len(base) == len(hard))
         while len(base) < len(hard):
-            base.append(self._next(base, hard))
+            base.append(self._free_next_row(base, hard))
         rest = [k for k in free.tolist() if k not in set(base)]
-        if rest and self._all_at_once(base + rest):
+        if rest and self._try_factor(base + rest):
             return
-        self.factor.anew(np.array(base, dtype=np.int64))
+        self.factor.invert(np.array(base, dtype=np.int64))
         for i in rest:
             x, pivot, share = self.factor.border(i)
             if share > 100.0 * self.factor.no_pivot:
@@ -128,9 +128,9 @@ class ActiveSet:
             else:
                 self._exchange(i, x, 1.0)
 
-    def _all_at_once(self, free: list[int]) -> bool:
+    def _try_factor(self, free: list[int]) -> bool:
         try:
-            self.factor.anew(np.array(free, dtype=np.int64))
+            self.factor.invert(np.array(free, dtype=np.int64))
         except np.linalg.LinAlgError:
             return False
         W = self.factor.inverse
@@ -157,8 +157,8 @@ class ActiveSet:
             raise Stuck("no multiplier is found for a start without free rows")
         return np.asarray(found[:p])
 
-    def _next(self, base: list[int], hard: IntArray) -> int:
-        """A row that becomes free because μ can move until it meets g = 0, (ACTIVE.4)."""
+    def _free_next_row(self, base: list[int], hard: IntArray) -> int:
+        """Free a row by moving μ until it meets g = 0, (ACTIVE.4)."""
         E = self.rows.E[:, hard]
         d = np.linalg.svd(E[base])[2][-1] if base else self.random.normal(size=len(hard))
         g, z = self.g(), E @ d
@@ -171,10 +171,10 @@ class ActiveSet:
         self._set_rate(k, 0.0)
         return k
 
-    def again(self, stricter: float = 1.0) -> None:
-        """F anew, with a stricter word on what adds nothing."""
+    def restart_stricter(self, stricter: float = 1.0) -> None:
+        """Rebuild F, with a stricter tolerance for dependent rows."""
         self.factor.no_pivot = min(max(stricter, 1.0) * self.factor.no_pivot, MOST_PIVOT)
-        self._begin()
+        self._choose_free_rows()
 
     # --- events -----------------------------------------------------------------------------------------------------
 
@@ -267,7 +267,7 @@ class ActiveSet:
     # --- along s ----------------------------------------------------------------------------------------------------
 
     def advance(self, slope: Data, record: Record | None = None, s: float = 0.0) -> ActiveSet:
-        """From s to 1 along a slope; `record` sees every step. Raises Stuck, Stopped, LinAlgError."""
+        """Move from s to 1 along a slope; `record` sees every step. Raises Stuck, Stopped, LinAlgError."""
         rows = self.rows
         self.slope, self.s = slope, s
         self.rate = np.where(self.kind > 0, slope.hi, np.where(self.kind < 0, slope.lo, 0.0))
@@ -277,7 +277,7 @@ class ActiveSet:
         while steps < most:
             if self.clock is not None and steps - looked >= LOOK - 1:
                 looked = steps
-                if self.clock.stopped():
+                if self.clock.find_stop_reason():
                     raise Stopped
             count = self._steps(record)
             if not count:
@@ -285,7 +285,7 @@ class ActiveSet:
             steps += count
             if steps - fresh >= AFRESH:
                 fresh = steps
-                self.refreshed()
+                self.refresh_f()
         raise Stuck(f"{most} events without an end")
 
     def _steps(self, record: Record | None) -> int:
@@ -320,14 +320,18 @@ class ActiveSet:
                 new = small * (10.0 + 20.0 * self.random.random(len(k)))
                 bound[free[k]] += side * (new - room[k])
                 room[k] = new
-        first = [_first(gap, rising, noise), _first(up, upwards, still), _first(down, downwards, still)]
+        first = [
+            _find_shortest_step(gap, rising, noise),
+            _find_shortest_step(up, upwards, still),
+            _find_shortest_step(down, downwards, still),
+        ]
         which = int(np.argmin([step for step, _ in first]))
         step, place = first[which]
         last = not step < 1.0 - self.s
         step = 1.0 - self.s if last else step
         if record is not None:
             ends = (self.s, 1.0 if last else self.s + step)
-            record(Steps.one(ends, free, self.kind, (self.mu, dmu, v, dv)))
+            record(Steps.from_step(ends, free, self.kind, (self.mu, dmu, v, dv)))
         self._move(step, dv, dmu, df)
         if last:
             return True
@@ -339,7 +343,7 @@ class ActiveSet:
         return False
 
     def _levels(self, dmu: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """How far rows at bounds are from g = 0, (m,), how fast that shrinks, and what of this is noise."""
+        """Return the distances of rows at bounds from g = 0, (m,), how fast they shrink, and their noise."""
         rows, now, slope, kind = self.rows, self.now, self.slope, self.kind
         dg = rows.at_rows(df) - slope.t
         if rows.p:
@@ -372,16 +376,16 @@ class ActiveSet:
         """Slopes of v_F, μ and f, (ACTIVE.2), after v_F and μ are corrected for rounding. Raises Stuck, LinAlgError."""
         for attempt in range(4):
             if attempt == 2:
-                self.again(10.0)
+                self.restart_stricter(10.0)
             elif attempt:
-                self.factor.anew(self.factor.free)
-            found = self._solved(patient=attempt in (1, 3))
+                self.factor.invert(self.factor.free)
+            found = self._solve_system(patient=attempt in (1, 3))
             if found is not None:
                 return found
         raise Stuck("the system of the free rows is too ill-conditioned")
 
-    def _solved(self, patient: bool) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-        """One attempt at it; None where its residual stays."""
+    def _solve_system(self, patient: bool) -> tuple[FloatArray, FloatArray, FloatArray] | None:
+        """Try to solve for the direction once; None if the residual stays large."""
         rows, now, slope, p = self.rows, self.now, self.slope, self.rows.p
         factor, free = self.factor, self.factor.free
         W, K, E, r = factor.inverse, factor.K_free, rows.E[free], rows.sample[free]
@@ -417,12 +421,12 @@ class ActiveSet:
 
     def settle(self, data: Data) -> ActiveSet:
         """To these data by the same events: away with all shifts."""
-        self.advance(self.now.to(data))
+        self.advance(self.now.difference_to(data))
         self.now = data.copy()
         return self
 
     def copy(self, clock: Clock | None = None) -> ActiveSet:
-        """One that may go its own way."""
+        """Return an independent copy."""
         new = object.__new__(ActiveSet)
         new.__dict__.update(self.__dict__)
         new.steps = None
@@ -432,8 +436,8 @@ class ActiveSet:
         return new
 
 
-def _first(room: FloatArray, rates: FloatArray, noise: float) -> tuple[float, int]:
-    """The shortest step after which room is used up at these rates, and where."""
+def _find_shortest_step(room: FloatArray, rates: FloatArray, noise: float) -> tuple[float, int]:
+    """Return the shortest step that uses up some room at these rates, and its index."""
     k = np.flatnonzero(rates > noise)
     if not len(k):
         return np.inf, -1

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.many.exact.line import Line
+from qpsvm.many.exact.line import ParameterLine
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class LeastError:
 
 
 def error_curve(
-    line: Line, pieces: FloatArray, first: FloatArray, second: FloatArray, target: FloatArray
+    line: ParameterLine, pieces: FloatArray, first: FloatArray, second: FloatArray, target: FloatArray
 ) -> ErrorCurve:
     """(ERROR.1) of pieces from s to an end, (k, 2), for f at both, (q, k) each, and targets ±1 (q,)."""
     s, ends = pieces.T
@@ -76,7 +76,7 @@ def error_curve(
 
 
 def least_error(curve: ErrorCurve) -> LeastError:
-    """Where a curve is least."""
+    """Return the minimum of a curve, and where it is attained."""
     error = float(curve.values.min())
     at = np.flatnonzero(curve.values == error)
     runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)

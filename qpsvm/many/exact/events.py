@@ -36,10 +36,10 @@ class Steps:
         self.p, self.width, self.count = p, width, 0
 
     @classmethod
-    def one(
+    def from_step(
         cls, ends: tuple[float, float], free: IntArray, kind: NDArray[np.int8], values: tuple[FloatArray, ...]
     ) -> Steps:  # fmt: skip
-        """A single step, with μ, its slope, v_F and its slope."""
+        """Build the record of a single step, with μ, its slope, v_F and its slope."""
         steps = cls(1, len(kind), len(values[0]), len(free))
         steps.count = 1
         steps.numbers[0] = np.concatenate([ends, *values])

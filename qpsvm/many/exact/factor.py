@@ -22,13 +22,13 @@ NO_PIVOT, MOST_PIVOT = 1e-14, 1e-8
 LEAST_SIZE = 1e-4
 #: An entry of M⁻¹ below this, in units of 1/max K_ii: the row does not go alone, because M would be singular.
 NO_EXIT = 1e-9
-#: Fewer free rows than this are factored anew rather than replaced.
+#: Fewer free rows than this are factored again rather than replaced.
 FEW_FREE = 30
-#: Room for so many more rows before the arrays grow.
+#: Room for this many more rows before the arrays grow.
 ROOM = 16
 
 
-class Factor:
+class InverseFactor:
     """M⁻¹ of (FACTOR.1), the equalities first, then the free rows in the order of `free`."""
 
     def __init__(self, rows: SignedRows, no_pivot: float = NO_PIVOT) -> None:
@@ -53,8 +53,8 @@ class Factor:
         """The rows of K of the samples of F: (f, n)."""
         return self.kernel[: self.count]
 
-    def _room(self, count: int) -> None:
-        """Arrays that hold so many free rows."""
+    def _reserve_rows(self, count: int) -> None:
+        """Grow the arrays to hold this many free rows."""
         p = self.rows.p
         if len(self.W) < p + count:
             size = 2 * (p + count) + ROOM
@@ -69,18 +69,18 @@ class Factor:
 
     @property
     def places(self) -> int:
-        """How many rows may come before the arrays grow."""
+        """Number of rows that fit before the arrays grow."""
         return len(self.order) - self.rows.p - self.count - 1
 
     def grow(self, more: int) -> None:
-        """Arrays with room for so many more rows."""
-        self._room(self.count + more + 1)
+        """Grow the arrays for this many more rows."""
+        self._reserve_rows(self.count + more + 1)
 
-    def anew(self, free: IntArray) -> None:
-        """M⁻¹ of these free rows. Raises LinAlgError."""
+    def invert(self, free: IntArray) -> None:
+        """Compute M⁻¹ of these free rows. Raises LinAlgError."""
         rows, p, m = self.rows, self.rows.p, len(free)
         free, self.count = np.array(free, dtype=np.int64), 0
-        self._room(m + 1)
+        self._reserve_rows(m + 1)
         r = rows.sample[free]
         M = np.zeros((p + m, p + m))
         M[:p, :p] = -np.diag(rows.ridge)
@@ -109,7 +109,7 @@ class Factor:
 
     def append(self, i: int, x: FloatArray, pivot: float) -> None:
         """(FACTOR.2)."""
-        self._room(self.count + 1)
+        self._reserve_rows(self.count + 1)
         q, W = self.rows.p + self.count, self.W
         W[:q, :q] += np.multiply.outer(x, x / pivot)
         W[q, :q] = W[:q, q] = -x / pivot
@@ -144,12 +144,12 @@ class Factor:
             if share > 1e3 * self.no_pivot:
                 self.append(i, x, pivot)
                 return
-        self.anew(free)
+        self.invert(free)
 
-    def copy(self) -> Factor:
-        """One that may go its own way."""
-        new = Factor(self.rows, self.no_pivot)
-        new._room(self.count + ROOM)
+    def copy(self) -> InverseFactor:
+        """Return an independent copy."""
+        new = InverseFactor(self.rows, self.no_pivot)
+        new._reserve_rows(self.count + ROOM)
         q = self.rows.p + self.count
         new.W[:q, :q], new.order[: self.count], new.kernel[: self.count] = self.inverse, self.free, self.K_free
         new.count = self.count

@@ -18,7 +18,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
 from qpsvm.many.exact.events import Steps
-from qpsvm.many.exact.judge import PieceJudge, Points
+from qpsvm.many.exact.judge import PathPoints, PieceJudge
 from qpsvm.many.exact.rows import Data, SignedRows
 
 #: Pieces judged at a time; and after one of them was bad.
@@ -27,7 +27,7 @@ BATCH, WATCHED = 96, 4
 TRIES = 3
 #: Width in s of a piece that is none: ties come one after the other.
 SLIVER = 1e-11
-#: Progress in s below which a path stands still.
+#: Progress in s below which a path is stuck.
 LEAST_PROGRESS = 1e-9
 
 
@@ -48,14 +48,14 @@ class Piece:
     mu: FloatArray
     dmu: FloatArray
 
-    def at(self, s: float, data: Data) -> tuple[FloatArray, FloatArray]:
-        """v (m,) and μ at s, whose data these are."""
+    def evaluate(self, s: float, data: Data) -> tuple[FloatArray, FloatArray]:
+        """Return v (m,) and μ at s, given the data at s."""
         v = np.where(self.kind > 0, data.hi, np.where(self.kind < 0, data.lo, 0.0))
         v[self.free] = self.v + (s - self.s) * self.dv
         return v, self.mu + (s - self.s) * self.dmu
 
 
-class _Bad(Exception):
+class _PieceRejected(Exception):
     """A piece is worse than was asked for."""
 
 
@@ -79,14 +79,14 @@ class Stretch:
         return len(self.s)
 
     def piece(self, k: int) -> Piece:
-        """One of them."""
+        """Return piece k."""
         own = slice(int(self.offset[k]), int(self.offset[k + 1]))
         s, end = self.s[k].tolist()
         return Piece(s, end, self.free[own], self.kinds[k], self.v[own], self.dv[own], self.mu[k], self.dmu[k])
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class CertifiedStretch:
     """A stretch, its gaps (k,), and v (c, m), μ (c, p), s (c,) of points, two of which are the ends of a piece.
 
     first, second (k,): Which ones.
@@ -104,20 +104,20 @@ class Judged:
 
 
 @dataclass(eq=False)
-class Followed:
-    """What was followed: the pieces up to `reached`, the relative gap of each, and why there are no more."""
+class FollowedPath:
+    """What was followed: the pieces up to `is_reached`, the relative gap of each, and why there are no more."""
 
     rows: SignedRows
     start: Data
     slope: Data
-    parts: list[Judged] = field(default_factory=list)
+    parts: list[CertifiedStretch] = field(default_factory=list)
     reached: float = 0.0
     why: str = ""
     events: int = 0
 
     def data(self, s: float) -> Data:
         """The data at s."""
-        return self.start.plus(s, self.slope)
+        return self.start.step_along(s, self.slope)
 
     @property
     def s(self) -> FloatArray:
@@ -131,7 +131,7 @@ class Followed:
 
     @property
     def free(self) -> IntArray:
-        """How many rows are free on each piece: (k,)."""
+        """Number of free rows on each piece: (k,)."""
         counts = (np.diff(part.stretch.offset)[: len(part.gaps)] for part in self.parts)
         return np.concatenate([np.empty(0, dtype=np.int64), *counts])
 
@@ -144,7 +144,7 @@ class Followed:
         raise IndexError(k)
 
 
-class _Waiting:
+class _PendingPieces:
     """Steps that are pieces, until they are judged."""
 
     def __init__(self, reached: float) -> None:
@@ -152,8 +152,8 @@ class _Waiting:
         self.ends: list[tuple[float, float]] = []
         self.parts: list[tuple[Any, ...]] = []
 
-    def take(self, steps: Steps) -> None:
-        """Those that are wide enough; what is narrower goes to the next one."""
+    def add_steps(self, steps: Steps) -> None:
+        """Store the steps that are wide enough; narrower ones are joined to the next."""
         kept, begins = [], []
         for k, (s, end) in enumerate(steps.numbers[: steps.count, :2].tolist()):
             if not end - self.end <= SLIVER < 1.0 - self.end:
@@ -177,7 +177,7 @@ class _Waiting:
         self.parts.append((steps.kinds[some].copy(), counts.copy(), rows, v, dv, mu, dmu))
 
     def stretch(self) -> Stretch:
-        """All that waited, which waits no more."""
+        """Return all pending pieces as a stretch, and clear them."""
         kinds, counts, *rest = (np.concatenate(each) for each in zip(*self.parts, strict=True))
         s = np.array(self.ends)
         self.parts.clear()
@@ -193,23 +193,23 @@ def follow(
     tol: float,
     clock: Clock | None = None,
     progress: Callable[[float], None] | None = None,
-) -> Followed:
-    """From the optimum v (m,) of `start`, or a point near it, to that of `goal`."""
-    found = Followed(rows, start, start.to(goal))
+) -> FollowedPath:
+    """Follow the optimum from v (m,) of `start`, or a point near it, to that of `goal`."""
+    found = FollowedPath(rows, start, start.difference_to(goal))
     judge = PieceJudge(rows)
     batch, tries, seed = BATCH, 0, 0
     while found.reached < 1.0:
         before = found.reached
         try:
             engine = ActiveSet(rows, found.data(found.reached), v, seed, clock).settle(found.data(found.reached))
-            _followed(engine, found, judge, batch, tol, progress)
+            _follow_rest(engine, found, judge, batch, tol, progress)
             found.why = ""
             return found
         except Stopped:
-            found.why = "time_limit" if clock is None or clock.stopped() != "interrupted" else "interrupted"
+            found.why = "time_limit" if clock is None or clock.find_stop_reason() != "interrupted" else "interrupted"
             return found
-        except (_Bad, Stuck, np.linalg.LinAlgError) as fault:
-            stopped = None if clock is None else clock.stopped()
+        except (_PieceRejected, Stuck, np.linalg.LinAlgError) as fault:
+            stopped = None if clock is None else clock.find_stop_reason()
             found.why = stopped or str(fault)
             if stopped:  # a start that there was no time for leads nowhere, and is no fault of rounding
                 return found
@@ -223,20 +223,20 @@ def follow(
     return found
 
 
-def _followed(
+def _follow_rest(
     engine: ActiveSet,
-    found: Followed,
+    found: FollowedPath,
     judge: PieceJudge,
     batch: int,
     tol: float,
     progress: Callable[[float], None] | None,
 ) -> None:
-    """The rest of the path, judged batch by batch. Raises _Bad, Stuck, Stopped, LinAlgError."""
-    waiting = _Waiting(found.reached)
+    """Follow the rest of the path, certified batch by batch. Raises `_PieceRejected`, Stuck, Stopped, LinAlgError."""
+    waiting = _PendingPieces(found.reached)
 
     def record(steps: Steps) -> None:
         found.events += steps.count
-        waiting.take(steps)
+        waiting.add_steps(steps)
         if len(waiting.ends) >= batch:
             _judge(found, judge, waiting, tol)
             if progress is not None:
@@ -250,8 +250,8 @@ def _followed(
         progress(found.reached)
 
 
-def _judge(found: Followed, judge: PieceJudge, waiting: _Waiting, tol: float) -> None:
-    """The waiting pieces, as long as they are good. Raises _Bad."""
+def _judge(found: FollowedPath, judge: PieceJudge, waiting: _PendingPieces, tol: float) -> None:
+    """Certify the pending pieces, up to the first bad one. Raises `_PieceRejected`."""
     if not waiting.ends:
         return
     stretch = waiting.stretch()
@@ -267,20 +267,20 @@ def _judge(found: Followed, judge: PieceJudge, waiting: _Waiting, tol: float) ->
         first, second = first[:good], second[:good]
         kept = int(second[-1]) + 1
         v, mu = points.v.T[:kept], points.mu.T[:kept]
-        found.parts.append(Judged(stretch, gaps[:good], v, mu, s[:kept], first, second, steady))
+        found.parts.append(CertifiedStretch(stretch, gaps[:good], v, mu, s[:kept], first, second, steady))
         found.reached = float(stretch.s[good - 1, 1])
     if len(bad):
-        raise _Bad(f"gap {measured[good]:.1e}")
+        raise _PieceRejected(f"gap {measured[good]:.1e}")
 
 
 def _compiled_ends(
-    found: Followed, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
-) -> tuple[Points, FloatArray, IntArray, IntArray]:  # fmt: skip
+    found: FollowedPath, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
+) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
     """The points at the ends of pieces, their s, and which of them are the ends of each: (k,)."""
     k, m, p = len(stretch), found.rows.m, found.rows.p
     start, slope = found.start, found.slope
     sums = [judge.mixing @ data.e[judge.hard] if judge.mixing is not None else np.zeros(0) for data in (start, slope)]
-    out = [np.empty((2 * k, m)), *(judge.room(name, 2 * k, m) for name in ("t", "lo", "hi"))]
+    out = [np.empty((2 * k, m)), *(judge.reserve_buffer(name, 2 * k, m) for name in ("t", "lo", "hi"))]
     mu, s = np.empty((2 * k, p)), np.empty(2 * k)
     first, second = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     count = core.compiled.piece_ends((
@@ -290,13 +290,13 @@ def _compiled_ends(
     v, t, lo, hi = (each[:count].T for each in out)
     s = s[:count]
     e = start.e[:, None] + slope.e[:, None] * s
-    return judge.along(v, mu[:count].T, t, lo, hi, e, s, steady), s, first, second
+    return judge.points_along(v, mu[:count].T, t, lo, hi, e, s, steady), s, first, second
 
 
 def _ends(
-    found: Followed, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
-) -> tuple[Points, FloatArray, IntArray, IntArray]:  # fmt: skip
-    """The same where nothing is compiled."""
+    found: FollowedPath, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
+) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
+    """Return the ends of the pieces, without compiled code."""
     v: list[FloatArray] = []
     mu: list[FloatArray] = []
     s: list[float] = []
@@ -306,20 +306,20 @@ def _ends(
         piece = stretch.piece(k)
         for places, place in ((first, piece.s), (second, piece.end)):
             data = found.data(place)
-            value, multiplier = piece.at(place, data)
-            value = judge.repaired(value, data)
-            if not (places is first and v and _same(v[-1], value) and _same(mu[-1], multiplier)):
+            value, multiplier = piece.evaluate(place, data)
+            value = judge.repair(value, data)
+            if not (places is first and v and _is_close(v[-1], value) and _is_close(mu[-1], multiplier)):
                 v.append(value)
                 mu.append(multiplier)
                 s.append(place)
             places.append(len(v) - 1)
     at = np.array(s)
     t, lo, hi, e = (a[:, None] + b[:, None] * at for a, b in zip(found.start.parts, found.slope.parts, strict=True))
-    points = judge.along(np.array(v).T, np.array(mu).T, t, lo, hi, e, at, steady)
+    points = judge.points_along(np.array(v).T, np.array(mu).T, t, lo, hi, e, at, steady)
     return points, at, np.array(first), np.array(second)
 
 
-def _same(one: FloatArray, other: FloatArray) -> bool:
-    """Whether two vectors differ by a few roundings only."""
+def _is_close(one: FloatArray, other: FloatArray) -> bool:
+    """Return whether two vectors differ by a few roundings only."""
     size = float(np.abs(other).max(initial=0.0))
     return bool((np.abs(one - other) <= 64.0 * np.finfo(float).eps * size).all())

@@ -9,7 +9,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.result.model import JointModel
+from qpsvm.result.model import AllInOneModel
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear, Precomputed
@@ -24,29 +24,29 @@ class Functions:
 
     def __init__(self, problem: Any, full: SVMResult) -> None:
         samples, space = problem.samples, problem.space
-        self.space, self.kernel, self.diagonal = space, space.kernel, problem.diagonal
-        self.rows: IntArray = np.asarray(problem.rows)
-        self.vectors = samples.rows if isinstance(space.kernel, Precomputed) else space.X
+        self.space, self.kernel, self.diagonal = space, space.kernel, problem._diagonal_weight
+        self.rows: IntArray = np.asarray(problem.active_rows)
+        self.vectors = samples.active_rows if isinstance(space.kernel, Precomputed) else space.X
         self.width, self.names = samples.X.shape[1], samples.feature_names
         self.machine = np.zeros(problem.n, dtype=np.intp)
         self.in_space = full.model.w is not None  # w is a vector, of features or of what a map makes of them
         self.coef: list[Any] = [full.model.w if self.in_space else full.coef[self.rows]]
         self.b = [full.b]
 
-    def certified(self, rows: IntArray, certificate: Certificate) -> None:
+    def add_certified(self, rows: IntArray, certificate: Certificate) -> None:
         """The machine without some rows, as a certificate over all of them."""
         w, b = certificate.w, certificate.b
         if w is None:
             self._add(rows, certificate.coef[: len(self.rows)], b)
         else:
-            self._add(rows, self.space.moved(w), self.space.moved_intercept(w, b))
+            self._add(rows, self.space.to_caller_weights(w), self.space.to_caller_intercept(w, b))
 
     def planes(self, rows: IntArray, coef: FloatArray, b: float) -> None:
         """The machine without some rows, as coefficients of the samples that take part."""
         self._add(rows, coef, b)
 
-    def solved(self, rows: IntArray, kept: IntArray, result: SVMResult) -> None:
-        """The same as a result over those that are kept."""
+    def add_result(self, rows: IntArray, kept: IntArray, result: SVMResult) -> None:
+        """Add the machine without some rows, from a result over the remaining ones."""
         if self.in_space:
             self._add(rows, result.model.w, result.b)
             return
@@ -54,8 +54,8 @@ class Functions:
         coef[kept] = result.coef
         self._add(rows, coef, result.b)
 
-    def absent(self, rows: IntArray) -> None:
-        """Without some rows there is no machine."""
+    def mark_missing(self, rows: IntArray) -> None:
+        """Record that there is no machine without some rows."""
         self.machine[self.rows[rows]] = -1
 
     def _add(self, rows: IntArray, coef: Any, b: float) -> None:
@@ -69,16 +69,16 @@ class Functions:
 
     def __call__(self, X: Any) -> FloatArray:
         """f without each sample at the rows of X: (m, n). Raises DataError, UnsupportedError."""
-        return self.picked(self.each(X))
+        return self.select_values(self.evaluate_distinct(X))
 
-    def picked(self, each: FloatArray) -> FloatArray:
-        """The same from the values of `each`."""
+    def select_values(self, each: FloatArray) -> FloatArray:
+        """Return the value of each function, from the values of the distinct ones."""
         values = each[:, self.machine]
         values[:, self.machine < 0] = np.nan
         return values
 
-    def each(self, X: Any) -> FloatArray:
-        """All different ones: (m, functions). Raises DataError, UnsupportedError."""
+    def evaluate_distinct(self, X: Any) -> FloatArray:
+        """Evaluate all distinct functions: (m, functions). Raises DataError, UnsupportedError."""
         if self.diagonal:
             raise UnsupportedError("f of an SVDD at new points is not kept: take a OneClass")
         kernel, names, d = self.kernel, self.names, self.width
@@ -86,7 +86,7 @@ class Functions:
         if isinstance(kernel, FeatureMap) and self.in_space:
             X, kernel, names, d = kernel.features(X), Linear(), None, coef.shape[1]
         w = coef if self.in_space else None
-        model = JointModel(
+        model = AllInOneModel(
             kernel=kernel, classes=np.arange(len(b)), b=b, coef=coef.T, vectors=self.vectors, w=w, n_features=d,
             feature_names=names,
         )  # fmt: skip

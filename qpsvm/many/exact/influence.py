@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.machines.problem.machine import Machine
+from qpsvm.machines.problem.machine import BaseProblem
 from qpsvm.many.exact.functions import Functions
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.exact.rows import kernel_matrix
@@ -86,7 +86,7 @@ def influence(
     time_limit: float | None = None,
     verbose: bool = False,
 ) -> Influence:
-    """How far the machine moves without each sample, by the exact machines without them.
+    """Measure how far the machine moves without each sample, by the exact machines without them.
 
     Parameters
     ----------
@@ -138,12 +138,12 @@ def influence(
     >>> bool(np.isclose(found.distance[4], np.linalg.norm(moved)))
     True
     """
-    if isinstance(problem, Machine) and problem.diagonal:
+    if isinstance(problem, BaseProblem) and problem._diagonal_weight:
         raise UnsupportedError("f of an SVDD is more than a sum of kernel values: take a OneClass of these samples")
     found = leave_one_out(problem, result, groups, tol=tol, time_limit=time_limit, verbose=verbose)
     functions = found.functions
     distance, norm = _distances(problem, functions)
-    values = functions.each(problem.X)
+    values = functions.evaluate_distinct(problem.X)
     apart = np.abs(values - values[:, :1])  # (INFLUENCE.2)
     w, most, mean = (
         _of_samples(functions, each, found.gap) for each in (distance, apart.max(axis=0), apart.mean(axis=0))
@@ -165,7 +165,7 @@ def _distances(problem: Any, functions: Functions) -> tuple[FloatArray, float]:
 
 
 def _of_samples(functions: Functions, each: FloatArray, gap: FloatArray) -> FloatArray:
-    """What belongs to each sample of what belongs to each function; NaN where there is none, or it was not reached."""
+    """Return the value of each sample from that of its function; NaN without one, or if not reached."""
     return np.where((functions.machine < 0) | np.isnan(gap), np.nan, each[functions.machine])
 
 

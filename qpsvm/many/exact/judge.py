@@ -1,4 +1,4 @@
-"""What is proven of a piece of a path, over the whole of it: from its two ends alone, whoever found them.
+"""Prove a bound on the gap over a whole piece of a path, from its two ends alone.
 
 Between the ends, at s = (1 − x) s₀ + x s₁, v and μ are those of the ends in the same proportions; so are t, lo, hi and
 e, and with them z = −g of (ACTIVE.1), f = Kβ, and Δ below. With α, U ≥ 0 of a row, s z its share of what is missing:
@@ -35,7 +35,7 @@ from qpsvm.many.exact.rows import Data, SignedRows
 
 #: Where the optimal value is nearly 0, what a path is followed by is measured by this share of the terms of D.
 NEARLY_ZERO = 1e-3
-#: A gap up to which nobody asks for a better bound.
+#: A gap up to which no better bound is computed.
 ENOUGH = 1e-9
 #: Share of the samples from which on (BETWEEN.6) saves time.
 MANY = 0.3
@@ -47,7 +47,7 @@ PARTS = np.concatenate([[0.0], _TOWARDS, 1.0 - _TOWARDS[-2::-1], [1.0]])
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class PathPoints:
     """Columns of v (m, k) and μ (p, k) with the data at each: t, lo, hi (m, k), e (p, k); f (n, k) = K β.
 
     mass, off (k,): Σρ|β| as f was summed, and how far the β of that is from β, in Σρ|·|, where it is.
@@ -110,8 +110,8 @@ class PieceJudge:
         self.of_row = np.ascontiguousarray(of_row.ravel(), dtype=np.int64)
         self.row_sizes = np.ascontiguousarray(self.sizes[rows.sample])
 
-    def repaired(self, v: FloatArray, data: Data) -> FloatArray:
-        """v (m,) within its bounds, and what its sums are off given to the row of each kind of E with most room."""
+    def repair(self, v: FloatArray, data: Data) -> FloatArray:
+        """Clip v (m,) to its bounds, and correct each sum at the row of its kind of E with most room."""
         v = np.clip(v, data.lo, data.hi)
         if self.mixing is None:
             return v
@@ -124,22 +124,22 @@ class PieceJudge:
                     v[k] = min(max(v[k] + off, data.lo[k]), data.hi[k])
         return v
 
-    def points(self, v: list[FloatArray], mu: list[FloatArray], data: list[Data]) -> Points:
+    def points(self, v: list[FloatArray], mu: list[FloatArray], data: list[Data]) -> PathPoints:
         """Columns of points, with f from v alone."""
         parts = [np.array([each.parts[k] for each in data]).T for k in range(4)]
         return self.with_f(np.array(v).T, np.array(mu).T, *parts)
 
     def with_f(
         self, v: FloatArray, mu: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, e: FloatArray
-    ) -> Points:  # fmt: skip
-        """The same of columns."""
-        return Points(v, mu, t, lo, hi, e, self.rows.f(v))
+    ) -> PathPoints:  # fmt: skip
+        """Return the points of columns, with f."""
+        return PathPoints(v, mu, t, lo, hi, e, self.rows.f(v))
 
-    def along(
+    def points_along(
         self, v: FloatArray, mu: FloatArray, t: FloatArray, lo: FloatArray, hi: FloatArray, e: FloatArray,
         s: FloatArray, steady: NDArray[np.bool_],
-    ) -> Points:  # fmt: skip
-        """The same of points at s (k,) one after the other, where v of `steady` samples (n,) is linear, (BETWEEN.6)."""
+    ) -> PathPoints:  # fmt: skip
+        """Return the points at s (k,) in order, where v of `steady` samples (n,) is linear, (BETWEEN.6)."""
         beta, K, k = self.rows.beta(v).T, self.rows.K, len(s)  # (k, n)
         if not s[-1] > s[0] or np.count_nonzero(steady) < MANY * len(K) or not self.rows.symmetric:
             return self.with_f(v, mu, t, lo, hi, e)
@@ -147,25 +147,25 @@ class PieceJudge:
         shares = np.column_stack([1.0 - x, x])
         ends = np.where(steady, beta[[0, -1]], 0.0)
         other, linear = np.flatnonzero(~steady), np.flatnonzero(steady & ends.any(axis=0))
-        part = np.take(K, other, axis=0, out=self.room("part", len(other), len(K)), mode="clip")
-        mine = np.take(beta, other, axis=1, out=self.room("mine", k, len(other)), mode="clip")
-        f = np.matmul(mine, part, out=self.room("f", k, len(K)))
-        f += np.matmul(shares, ends @ K, out=self.room("linear", k, len(K)))
-        rest = np.take(beta, linear, axis=1, out=self.room("rest", k, len(linear)), mode="clip")
-        rest -= np.matmul(shares, ends[:, linear], out=self.room("moved", k, len(linear)))
+        part = np.take(K, other, axis=0, out=self.reserve_buffer("part", len(other), len(K)), mode="clip")
+        mine = np.take(beta, other, axis=1, out=self.reserve_buffer("mine", k, len(other)), mode="clip")
+        f = np.matmul(mine, part, out=self.reserve_buffer("f", k, len(K)))
+        f += np.matmul(shares, ends @ K, out=self.reserve_buffer("linear", k, len(K)))
+        rest = np.take(beta, linear, axis=1, out=self.reserve_buffer("rest", k, len(linear)), mode="clip")
+        rest -= np.matmul(shares, ends[:, linear], out=self.reserve_buffer("moved", k, len(linear)))
         off = np.abs(rest, out=rest) @ self.sizes[linear]
         mass = np.abs(mine, out=mine) @ self.sizes[other] + np.abs(shares) @ (np.abs(ends) @ self.sizes)
-        return Points(v, mu, t, lo, hi, e, f.T, mass + off, off)
+        return PathPoints(v, mu, t, lo, hi, e, f.T, mass + off, off)
 
-    def room(self, name: str, *shape: int) -> FloatArray:
-        """An array that is used again: what it held is lost."""
+    def reserve_buffer(self, name: str, *shape: int) -> FloatArray:
+        """Return a reusable buffer: its previous content is lost."""
         size = math.prod(shape)
         if name not in self.held or self.held[name].size < size:
             self.held[name] = np.empty(size + size // 4)
         return self.held[name][:size].reshape(shape)
 
-    def levelled(self, points: Points) -> tuple[Points, NDArray[np.bool_]]:
-        """The same with the μ that its rows inside their bounds say, on average, and where there are some: (k,).
+    def average_multipliers(self, points: PathPoints) -> tuple[PathPoints, NDArray[np.bool_]]:
+        """Return the points with μ averaged over the rows inside their bounds, and where there are some: (k,).
 
         Where there are none, μ may be any of an interval.
         """
@@ -186,7 +186,7 @@ class PieceJudge:
         mu[self.hard] = np.where(known, self.mixing.T @ theta, mu[self.hard])
         return replace(at, mu=mu), known
 
-    def gaps(self, points: Points, first: IntArray, second: IntArray, counted: bool = True) -> FloatArray:
+    def gaps(self, points: PathPoints, first: IntArray, second: IntArray, counted: bool = True) -> FloatArray:
         """The relative gap that holds on pieces from columns `first` to columns `second`, rounding counted: (k,).
 
         Where it is not `counted`, what the optimum is worth as computed, beside the terms of D where that is nearly 0.
@@ -197,7 +197,7 @@ class PieceJudge:
             mass = self.sizes @ B if at.mass is None else at.mass  # Σ|β|ρ
             kappa = (self.epsilon + gamma(np.count_nonzero(B, axis=0).max(initial=0) + 12)) * mass * (1.0 + 1e-9)
             kappa += at.off
-            sums = (self._summed if core.compiled is None else self._compiled)(at, kappa, first, second, counted)
+            sums = (self._sum_rows if core.compiled is None else self._compiled)(at, kappa, first, second, counted)
             off = self._uneven(at, sums)
             steep = sums.steepest + self.largest * np.abs(at.mu[self.hard]).sum(axis=0)
             terms = self._penalised(at, first, second)
@@ -216,7 +216,7 @@ class PieceJudge:
             return found
 
     def _compiled(
-        self, at: Points, kappa: FloatArray, first: IntArray, second: IntArray, counted: bool
+        self, at: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, counted: bool
     ) -> _Sums:  # fmt: skip
         rows, k, kinds = self.rows, at.v.shape[1], len(self.kinds)
         shape = (3, len(first))
@@ -229,8 +229,8 @@ class PieceJudge:
         core.compiled.piece_sums(arrays, counted)
         return found
 
-    def _summed(
-        self, at: Points, kappa: FloatArray, first: IntArray, second: IntArray, counted: bool
+    def _sum_rows(
+        self, at: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, counted: bool
     ) -> _Sums:  # fmt: skip
         rows = self.rows
         f = rows.at_rows(at.f)
@@ -279,7 +279,7 @@ class PieceJudge:
             np.column_stack([steepest, terms, whole]), kinds,
         )  # fmt: skip
 
-    def _penalised(self, at: Points, i: IntArray, j: IntArray) -> list[FloatArray]:
+    def _penalised(self, at: PathPoints, i: IntArray, j: IntArray) -> list[FloatArray]:
         """The coefficients of ½ΣR(μ − μ(v))², rounding of μ(v) included."""
         rows = self.rows
         soft = ~self.hard
@@ -295,7 +295,7 @@ class PieceJudge:
         mixed = 0.5 * (R * off[:, i] * off[:, j]).sum(axis=0)
         return [own[i], mixed, own[j]]
 
-    def _uneven(self, at: Points, sums: _Sums) -> FloatArray:
+    def _uneven(self, at: PathPoints, sums: _Sums) -> FloatArray:
         """ΣΔ of (BETWEEN.4) at each point, infinite where no row has room: (k,)."""
         k = at.v.shape[1]
         if not self.hard.any():
@@ -311,7 +311,7 @@ class PieceJudge:
         return off
 
     def _dual(
-        self, at: Points, sums: _Sums, blurred: FloatArray, i: IntArray, j: IntArray
+        self, at: PathPoints, sums: _Sums, blurred: FloatArray, i: IntArray, j: IntArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
         """The coefficients of D, (3, k), how far they may be off by rounding, and the size of its terms: (k,)."""
         rows, soft, lower, terms = self.rows, ~self.hard, sums.dual, sums.terms

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_tolerance
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
-from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.progress import Clock, held
-from qpsvm.machines.problem.machine import Machine
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.base.resources.progress import Clock, defer_interrupt
+from qpsvm.machines.problem.machine import BaseProblem
 from qpsvm.many.exact.active_set import Stopped
 from qpsvm.many.exact.functions import Functions
-from qpsvm.many.exact.left_out import LeftOut, NoMachine
+from qpsvm.many.exact.left_out import LeaveOutSolver, NoMachine
 from qpsvm.many.exact.rows import check_supported
 from qpsvm.many.grid.walk import bar_of
 from qpsvm.program.solution import Status
@@ -166,7 +166,7 @@ def leave_one_out(
     >>> bool(np.isclose(found.decision[4], others.decision_function(X[4:])[0]))
     True
     """
-    if not isinstance(problem, Machine):
+    if not isinstance(problem, BaseProblem):
         raise ParameterTypeError(f"leave_one_out takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     tol, verbose, clock = (
         as_tolerance(tol),
@@ -175,53 +175,53 @@ def leave_one_out(
     )
     sets = groups_of(problem, groups)
     check_supported(problem)
-    if problem.psd != "raise" and (problem.space.shift or problem.space.clipped):
+    if problem.psd != "raise" and (problem.space.shift or problem.space.is_clipped):
         raise UnsupportedError(
             f"the kernel matrix is indefinite, and what psd={problem.psd!r} makes of it depends on every sample: "
             "solve the problem of the other samples, which makes it anew"
         )
-    with held(), one_thread(), closing(bar_of(len(sets), verbose, "machine")) as bar:
-        out = LeftOut(problem, result, tol, clock)
-        decision, gap = np.full(len(problem.rows), np.nan), np.full(len(problem.rows), np.nan)
+    with defer_interrupt(), limit_blas_threads(), closing(bar_of(len(sets), verbose, "machine")) as bar:
+        out = LeaveOutSolver(problem, result, tol, clock)
+        decision, gap = np.full(len(problem.active_rows), np.nan), np.full(len(problem.active_rows), np.nan)
         notes: list[str] = []
         stopped = ""
         for batch in (sets[k : k + BATCH] for k in range(0, len(sets), BATCH)):
-            for rows, known in zip(batch, out.at_once(batch), strict=True):
-                if known is None and (stopped := stopped or clock.stopped() or ""):
+            for rows, known in zip(batch, out.find_in_batch(batch), strict=True):
+                if known is None and (stopped := stopped or clock.find_stop_reason() or ""):
                     continue
                 try:
-                    decision[rows], gap[rows] = out.without(rows) if known is None else known
+                    decision[rows], gap[rows] = out.evaluate_without(rows) if known is None else known
                 except Stopped:
-                    stopped = clock.stopped() or "time_limit"
+                    stopped = clock.find_stop_reason() or "time_limit"
                     continue
                 except KeyboardInterrupt:  # by a solve that had nothing left to stop; a second press is not noted
-                    if not (stopped := clock.stopped() or ""):
+                    if not (stopped := clock.find_stop_reason() or ""):
                         raise
                     continue
                 except NoMachine as fault:
-                    notes.append(f"{_named(problem.rows[rows])}: {fault}")
+                    notes.append(f"{_name_rows(problem.active_rows[rows])}: {fault}")
                 bar.update(1)
             if stopped:
                 break
-    return _gathered(problem, out, decision, gap, tol, notes, stopped)
+    return _build_result(problem, out, decision, gap, tol, notes, stopped)
 
 
 def groups_of(problem: Any, groups: ArrayLike | None) -> list[IntArray]:
     """The samples that are left out together, as places among those that take part. Raises DataError."""
     if groups is None:
-        return [np.array([i]) for i in range(len(problem.rows))]
+        return [np.array([i]) for i in range(len(problem.active_rows))]
     labels = np.asarray(groups)
     missing = np.flatnonzero(labels != labels)
     if missing.size:
         raise DataError(f"groups[{missing[0]}] is {labels.ravel()[missing[0]]}: give each sample a label")
     if labels.shape != (problem.n,):
         raise DataError(f"groups must have one label for each of the {problem.n} samples, got shape {labels.shape}")
-    _, codes = np.unique(labels[problem.rows], return_inverse=True)
+    _, codes = np.unique(labels[problem.active_rows], return_inverse=True)
     order = np.argsort(codes.ravel(), kind="stable")
     return np.split(order, np.flatnonzero(np.diff(codes.ravel()[order])) + 1)
 
 
-def _named(rows: IntArray) -> str:
+def _name_rows(rows: IntArray) -> str:
     return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]} and {len(rows) - 1} more"
 
 
@@ -233,23 +233,26 @@ def error_of(problem: Any, decision: FloatArray) -> float:
     f = decision[known]
     if problem.samples.classes is not None:
         return float(np.mean((f > 0.0) != (problem.samples.target[known] > 0.0)))
-    if problem.shown_target is not None:
+    if problem._regression_target is not None:
         return float(np.mean(np.square(f - problem.samples.target[known])))
     return float(np.mean(f < 0.0))
 
 
-def _gathered(
-    problem: Any, out: LeftOut, decision: FloatArray, gap: FloatArray, tol: float, notes: list[str], stopped: str
+def _build_result(
+    problem: Any, out: LeaveOutSolver, decision: FloatArray, gap: FloatArray, tol: float, notes: list[str], stopped: str
 ) -> LeaveOneOut:
     whole, gaps = np.full(problem.n, np.nan), np.full(problem.n, np.nan)
-    whole[problem.rows], gaps[problem.rows] = decision, gap
-    if not problem.takes_all and not stopped:  # a sample of weight 0 trains nothing
+    whole[problem.active_rows], gaps[problem.active_rows] = decision, gap
+    if not problem._all_weights_positive and not stopped:  # a sample of weight 0 trains nothing
         absent = np.flatnonzero(problem.sample_weight == 0.0)
-        whole[absent] = out.full.decision_function(problem.X[absent], diagonal=problem._own_values(absent))
+        whole[absent] = out.full.decision_function(problem.X[absent], diagonal=problem._take_kernel_diagonal(absent))
         gaps[absent] = out.full.gap
     status = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}[stopped]
-    if status is Status.OPTIMAL and (gaps[np.isfinite(decision) if problem.takes_all else slice(None)] > tol).any():
+    if (
+        status is Status.OPTIMAL
+        and (gaps[np.isfinite(decision) if problem._all_weights_positive else slice(None)] > tol).any()
+    ):
         status = Status.INACCURATE
     message = "; ".join(notes[:3]) + (f"; and {len(notes) - 3} more" if len(notes) > 3 else "")
-    out.functions.absent(np.flatnonzero(np.isnan(decision)))
+    out.functions.mark_missing(np.flatnonzero(np.isnan(decision)))
     return LeaveOneOut(whole, gaps, error_of(problem, whole), status, message, out.moved, out.functions)

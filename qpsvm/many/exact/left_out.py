@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import InfeasibleNuError, QPSVMError
 from qpsvm.base.resources.progress import Clock
-from qpsvm.machines.problem.judge import Judge
-from qpsvm.machines.problem.replaced import restricted
+from qpsvm.machines.problem.certifier import Certifier
+from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
 from qpsvm.many.exact.functions import Functions
 from qpsvm.many.exact.judge import PieceJudge
@@ -41,7 +41,7 @@ from qpsvm.space.kernels.functions import Precomputed
 
 #: A row whose bounds are within this share of what a sample takes from them has none left.
 NONE_LEFT = 1e-12
-#: The gap up to which nobody looks for a better point.
+#: The gap up to which no better point is searched for.
 ENOUGH = 1e-9
 #: f of the samples that are left out, and the certified gap of the machine that it is of.
 Found = tuple[FloatArray, float]
@@ -65,7 +65,7 @@ class _Change:
     pinned: IntArray
 
 
-class LeftOut:
+class LeaveOutSolver:
     """What is shared by all machines without some samples.
 
     base: The active set of all samples.
@@ -79,52 +79,56 @@ class LeftOut:
         self.rows = SignedRows(problem, [self.svm])
         self.data = self.rows.data(self.svm)
         self.full, self.base = exact_start(problem, self.rows, result, clock)
-        self.alpha = problem._gather(self.full.alpha)
+        self.alpha = problem._restrict_to_dual(self.full.alpha)
         self.owner = np.arange(self.svm.m) if self.svm.rows is None else np.asarray(self.svm.rows)
-        self.hard = self.svm.hard is not None
-        self.depends = any(name in problem.own for name in ("nu", "lam"))  # the others' U or e on who takes part
+        self.hard = self.svm.hard_rows is not None
+        self.depends = any(
+            name in problem._hyperparameters for name in ("nu", "lam")
+        )  # the others' U or e on who takes part
         self.known: dict[tuple[int, int], tuple[float, list[tuple[Any, Any]], Any]] = {}
         size = max(abs(self.full.primal), abs(self.full.dual))
         self.free_gap = self.full.gap * size / abs(self.full.dual) if self.full.dual else self.full.gap
-        self.values = _of_samples(self.owner, self.svm.sign * problem._gather(self.full.yf))
+        self.values = _of_samples(self.owner, self.svm.sign * problem._restrict_to_dual(self.full.yf))
         self.functions = Functions(problem, self.full)
         self.removals = None if self.hard else removals_from(self.base)
         self.judge = PieceJudge(self.rows)
         two = problem.samples.classes is not None
-        self.first = np.asarray(problem.labels) > 0.0 if two else np.zeros(len(problem.rows), dtype=np.bool_)
+        self.first = (
+            np.asarray(problem._active_target) > 0.0 if two else np.zeros(len(problem.active_rows), dtype=np.bool_)
+        )
         self.classes = (int(np.count_nonzero(self.first)), int(np.count_nonzero(~self.first))) if two else None
 
     # --- all from one tableau ---------------------------------------------------------------------------------------
 
-    def at_once(self, sets: list[IntArray]) -> list[Found | None]:
-        """What is found of each of some machines without following an active set of its own, None of the others."""
+    def find_in_batch(self, sets: list[IntArray]) -> list[Found | None]:
+        """Return the results of some machines found without following a path for each; None for the others."""
         found: list[Found | None] = [None] * len(sets)
         if self.removals is None:
             return found
         places, changes = [], []
         for k, rows in enumerate(sets):
-            if self.clock.stopped():
+            if self.clock.find_stop_reason():
                 break
             with suppress(NoMachine):
                 if (change := self._change(rows)) is not None:
                     places.append(k)
                     changes.append(change)
-        led = self.removals.to([(change.pinned, change.goal) for change in changes])
+        led = self.removals.find_optima([(change.pinned, change.goal) for change in changes])
         good = [k for k, point in enumerate(led) if point is not None]
-        for k, one in zip(good, self._judged([changes[k] for k in good], [led[k] for k in good]), strict=True):
+        for k, one in zip(good, self._certify_all([changes[k] for k in good], [led[k] for k in good]), strict=True):
             found[places[k]] = one
             self.moved += one is not None
         return found
 
-    def _judged(self, changes: list[_Change], led: list[Any]) -> list[Found | None]:
-        """All of these points judged in a few products, and one by one where that is not enough."""
+    def _certify_all(self, changes: list[_Change], led: list[Any]) -> list[Found | None]:
+        """Certify all of these points in a few products, and one by one where that is not enough."""
         found: list[Found | None] = [None] * len(changes)
         problem = self.problem
-        simple = problem.space.is_plain and not (problem.diagonal or self.functions.in_space)
-        if changes and simple and problem.size_of_f == 1.0:
+        simple = problem.space.is_plain and not (problem._diagonal_weight or self.functions.in_space)
+        if changes and simple and problem._f_scale == 1.0:
             goals = [change.goal for change in changes]
-            v = [self.judge.repaired(point[0], goal) for point, goal in zip(led, goals, strict=True)]
-            points, inside = self.judge.levelled(self.judge.points(v, [point[1] for point in led], goals))
+            v = [self.judge.repair(point[0], goal) for point, goal in zip(led, goals, strict=True)]
+            points, inside = self.judge.average_multipliers(self.judge.points(v, [point[1] for point in led], goals))
             every = np.arange(len(changes))
             gaps = self.judge.gaps(points, every, every)
             alphas = [self.rows.alpha(each, change.dual.upper) for each, change in zip(v, changes, strict=True)]
@@ -136,14 +140,14 @@ class LeftOut:
                 self.functions.planes(rows, coef[:, k], float(b[k]))
                 found[k] = points.f[self.rows.of_sample[rows], k] + b[k], float(gaps[k])
         for k, change in enumerate(changes):
-            if found[k] is None and not self.clock.stopped():
+            if found[k] is None and not self.clock.find_stop_reason():
                 found[k] = self._certified(change, self.rows.alpha(led[k][0], change.dual.upper))
         return found
 
     # --- one by one -------------------------------------------------------------------------------------------------
 
-    def without(self, rows: IntArray) -> Found:
-        """f of the machine without these samples at them, and its gap. Raises NoMachine, Stopped."""
+    def evaluate_without(self, rows: IntArray) -> Found:
+        """Return f at these samples of the machine without them, and its gap. Raises NoMachine, Stopped."""
         change = self._change(rows)
         if change is None:
             return self.values[rows], self.free_gap  # (LEAVE.2)
@@ -154,22 +158,22 @@ class LeftOut:
                 found = self._certified(change, self.rows.alpha(engine.v, change.dual.upper))
                 if found is not None:
                     return found
-        return self._solved(rows, change.gone)
+        return self._solve_without(rows, change.gone)
 
     def _certified(self, change: _Change, alpha: FloatArray) -> Found | None:
         """f and gap of a point over the rows of its dual, where it is within the tolerance."""
         problem, dual = self.problem, change.dual
-        judge = Judge(problem.space, dual)
+        judge = Certifier(problem.space, dual)
         certificate = judge.with_rounding_bound(judge.certify(alpha), self.tol)
         if not certificate.gap <= self.tol:
             return None
-        self.functions.certified(change.rows, certificate)
-        values = -certificate.short * problem.size_of_f if problem.diagonal else dual.sign * certificate.yf
+        self.functions.add_certified(change.rows, certificate)
+        values = -certificate.violation * problem._f_scale if problem._diagonal_weight else dual.sign * certificate.yf
         return _of_samples(self.owner, values)[change.rows], float(certificate.gap)
 
     def _change(self, rows: IntArray) -> _Change | None:
-        """What is another without these samples; None where the optimum stays, (LEAVE.2). Raises NoMachine."""
-        n, first = len(self.problem.rows), int(np.count_nonzero(self.first[rows]))
+        """Return the dual without these samples; None if the optimum stays, (LEAVE.2). Raises NoMachine."""
+        n, first = len(self.problem.active_rows), int(np.count_nonzero(self.first[rows]))
         if len(rows) == n:
             raise NoMachine("no sample is left")
         if self.classes is not None and (first == self.classes[0] or len(rows) - first == self.classes[1]):
@@ -189,7 +193,7 @@ class LeftOut:
         svm, upper = self.svm, np.array(self.svm.upper)
         groups, unit = svm.groups, svm.unit
         if self.depends:
-            upper[~gone], totals, unit = self._others(rows, first)
+            upper[~gone], totals, unit = self._build_remaining_data(rows, first)
             groups = tuple(
                 replace(group, total=total, radius=radius)
                 for group, (total, radius) in zip(groups, totals, strict=True)
@@ -201,8 +205,8 @@ class LeftOut:
             object.__setattr__(found.groups[index], "column", found.sign)
         return found
 
-    def _others(self, rows: IntArray, first: int) -> tuple[Any, list[tuple[Any, Any]], Any]:
-        """U of the others, the total and radius of each group, and the unit. Raises NoMachine.
+    def _build_remaining_data(self, rows: IntArray, first: int) -> tuple[Any, list[tuple[Any, Any]], Any]:
+        """Return U of the others, the total and radius of each group, and the unit. Raises NoMachine.
 
         Of samples that count alike these depend on how many of each class are left, and on nothing else.
         """
@@ -210,25 +214,29 @@ class LeftOut:
             return self.known[len(rows), first]
         problem = self.problem
         try:
-            part = restricted(problem, np.delete(np.arange(len(problem.rows)), rows))
-            part.replace(**{name: getattr(part, name) for name in ("nu",) if name in part.own})
+            part = restrict_to_rows(problem, np.delete(np.arange(len(problem.active_rows)), rows))
+            part.replace(**{name: getattr(part, name) for name in ("nu",) if name in part._hyperparameters})
         except InfeasibleNuError as error:
             raise NoMachine(str(error)) from error
-        upper = np.asarray(part.outlined.upper)
-        found = upper, [(group.total, group.radius) for group in part.outlined.groups], part.outlined.unit
-        alike = common_value(np.asarray(problem.sample_weight)) is not None or np.ptp(problem.sample_weight) == 0.0
-        if alike and np.ptp(upper) == 0.0 and all(np.ndim(getattr(problem, name)) == 0 for name in problem.own):
+        upper = np.asarray(part._dual_structure.upper)
+        found = upper, [(group.total, group.radius) for group in part._dual_structure.groups], part._dual_structure.unit
+        alike = find_common_value(np.asarray(problem.sample_weight)) is not None or np.ptp(problem.sample_weight) == 0.0
+        if (
+            alike
+            and np.ptp(upper) == 0.0
+            and all(np.ndim(getattr(problem, name)) == 0 for name in problem._hyperparameters)
+        ):
             self.known[len(rows), first] = float(upper[0]), *found[1:]
         return found
 
-    def _solved(self, rows: IntArray, gone: NDArray[np.bool_]) -> Found:
-        """The same by `solve`, from the optimum of all samples. Raises NoMachine, Stopped."""
+    def _solve_without(self, rows: IntArray, gone: NDArray[np.bool_]) -> Found:
+        """Find f without these samples by `solve`, started at the optimum of all. Raises NoMachine, Stopped."""
         problem = self.problem
-        kept = np.delete(np.arange(len(problem.rows)), rows)
+        kept = np.delete(np.arange(len(problem.active_rows)), rows)
         try:
-            part = restricted(problem, kept)
+            part = restrict_to_rows(problem, kept)
             start = {} if self.hard else {"start": self.alpha[~gone]}
-            left = None if self.clock.limit is None else max(self.clock.left, LEAST_TIME)
+            left = None if self.clock.limit is None else max(self.clock.remaining, LEAST_TIME)
             found = solve(part, tol=self.tol, check=False, time_limit=left, **start)
         except QPSVMError as error:
             raise NoMachine(str(error)) from error
@@ -236,10 +244,10 @@ class LeftOut:
             raise Stopped
         if found.error is not None:
             raise NoMachine(str(found.error))
-        self.functions.solved(rows, kept, found)
-        X = problem.samples.taken[rows]
-        X = X[:, problem.rows[kept]] if isinstance(problem.kernel, Precomputed) else X
-        own = problem._own_values(problem.rows[rows])
+        self.functions.add_result(rows, kept, found)
+        X = problem.samples.active_features[rows]
+        X = X[:, problem.active_rows[kept]] if isinstance(problem.kernel, Precomputed) else X
+        own = problem._take_kernel_diagonal(problem.active_rows[rows])
         return np.asarray(found.decision_function(X, diagonal=own)), float(found.gap)
 
 
@@ -248,10 +256,10 @@ def lead(engine: ActiveSet, goal: Data, pinned: IntArray) -> ActiveSet:
 
     Raises Stuck, Stopped, LinAlgError.
     """
-    engine.slope = engine.now.to(engine.now)
+    engine.slope = engine.now.difference_to(engine.now)
     for k in pinned[~engine.pinned[pinned]].tolist():
         engine.pin(int(k))
-    engine.advance(engine.now.to(goal))
+    engine.advance(engine.now.difference_to(goal))
     engine.now = goal.copy()
     return engine
 

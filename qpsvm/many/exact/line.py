@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.checks import as_real
-from qpsvm.base.arrays.frozen import frozen
+from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.errors import (
     DataError,
     ParameterError,
     ParameterTypeError,
     UnknownOptionError,
     UnsupportedError,
-    nearest,
+    describe_nearest,
 )
-from qpsvm.machines.problem.machine import Machine
-from qpsvm.machines.problem.replaced import kernel_parameters, over
+from qpsvm.machines.problem.derived_problems import get_kernel_parameters, with_samples
+from qpsvm.machines.problem.machine import BaseProblem
 from qpsvm.many.exact.rows import SignedRows, check_supported
 from qpsvm.many.grid.parameters import FROM_ZERO, replace_own
 from qpsvm.program.svm_dual import SVMDual
@@ -38,7 +38,7 @@ ON_LINE = 1e-10
 
 
 @dataclass(frozen=True)
-class Line:
+class ParameterLine:
     """One machine for all values of one parameter from low to high; s in [0, 1] goes along it, or its inverse.
 
     row: The sample whose weight or target it is, where it is one of `OF_A_SAMPLE`.
@@ -51,31 +51,31 @@ class Line:
     inverse: bool = False
     row: int | None = None
 
-    def at(self, value: float) -> Any:
-        """The problem with this value; a C that differs between samples keeps its ratios."""
+    def build_problem(self, value: float) -> Any:
+        """Return the problem with this value; a C that differs between samples keeps its ratios."""
         if self.row is not None:
-            return _with(self.problem, self.name, self.row, value)
+            return _replace_sample_value(self.problem, self.name, self.row, value)
         return replace_own(self.problem, {self.name: value})
 
     def s(self, value: Any) -> Any:
-        """Where on the way a value is."""
+        """Return the position s of a value."""
         if self.inverse:
             return (1.0 / np.asarray(value) - 1.0 / self.low) / (1.0 / self.high - 1.0 / self.low)
         return (np.asarray(value) - self.low) / (self.high - self.low)
 
     def value(self, s: Any) -> Any:
-        """Which value is there."""
+        """Return the value at position s."""
         if self.inverse:
             return 1.0 / (1.0 / self.low + np.asarray(s) * (1.0 / self.high - 1.0 / self.low))
         return self.low + np.asarray(s) * (self.high - self.low)
 
 
-def line_of(problem: Any, name: Any, low: Any, high: Any, row: Any = None) -> tuple[Line, SignedRows]:
+def line_of(problem: Any, name: Any, low: Any, high: Any, row: Any = None) -> tuple[ParameterLine, SignedRows]:
     """The line, and the rows of the dual, checked.
 
     Raises DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, TooLargeError.
     """
-    if not isinstance(problem, Machine):
+    if not isinstance(problem, BaseProblem):
         raise ParameterTypeError(f"exact_path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     low, high = as_real(low, "low"), as_real(high, "high")
     if not (-np.inf if name == "y" else 0.0) <= low < high < np.inf or not np.isfinite(low):
@@ -88,10 +88,10 @@ def line_of(problem: Any, name: Any, low: Any, high: Any, row: Any = None) -> tu
         raise ParameterError(f"{name} must be positive: the interval begins at {low:g}")
     check_supported(problem)
     if row is not None:
-        problem = _with(problem, name, row, high)
-    line = Line(problem, name, low, high, row=row)
-    first, last = (line.at(value).svm for value in (line.low, line.high))
-    for dual in (last, line.at(0.5 * (line.low + line.high)).svm):
+        problem = _replace_sample_value(problem, name, row, high)
+    line = ParameterLine(problem, name, low, high, row=row)
+    first, last = (line.build_problem(value).svm for value in (line.low, line.high))
+    for dual in (last, line.build_problem(0.5 * (line.low + line.high)).svm):
         if not _same_matrix(first, dual):
             raise UnsupportedError(
                 f"{name} of this {type(problem).__name__} bends the loss, so that it enters the matrix of the dual, "
@@ -100,8 +100,8 @@ def line_of(problem: Any, name: Any, low: Any, high: Any, row: Any = None) -> tu
     for inverse in (False, True):
         if inverse and not low > 0.0:
             break
-        line = Line(problem, name, low, high, inverse, row)
-        if _halfway(first, line.at(float(line.value(0.5))).svm, last):
+        line = ParameterLine(problem, name, low, high, inverse, row)
+        if _is_midpoint(first, line.build_problem(float(line.value(0.5))).svm, last):
             return line, SignedRows(problem, [first, last])
     raise UnsupportedError(
         f"{name} of {type(problem).__name__} does not enter its dual linearly: qpsvm.path takes a grid of it"
@@ -109,17 +109,21 @@ def line_of(problem: Any, name: Any, low: Any, high: Any, row: Any = None) -> tu
 
 
 def check_name(problem: Any, name: Any) -> None:
-    """That the machine has this parameter. Raises UnknownOptionError, UnsupportedError."""
-    if name in problem.own and not isinstance(getattr(problem, name, None), str):
+    """Check that the machine has this parameter. Raises UnknownOptionError, UnsupportedError."""
+    if name in problem._hyperparameters and not isinstance(getattr(problem, name, None), str):
         return
     if isinstance(name, str) and name in ("loss", "kernel", "psd"):
         raise UnsupportedError(f"{name} is no number: solve a problem for each, problem.replace({name}=…)")
-    if isinstance(name, str) and name in kernel_parameters(problem.kernel):
+    if isinstance(name, str) and name in get_kernel_parameters(problem.kernel):
         raise UnsupportedError(
             f"{name} does not enter the dual linearly, so optima do not move along straight lines with it: qpsvm.path "
             "and cross_validate take a grid of it"
         )
-    known = nearest(str(name), problem.own) if problem.own else "it has none that is a number"
+    known = (
+        describe_nearest(str(name), problem._hyperparameters)
+        if problem._hyperparameters
+        else "it has none that is a number"
+    )
     raise UnknownOptionError(f"{type(problem).__name__} has no parameter {name!r}; {known}")
 
 
@@ -134,7 +138,7 @@ def _row_of(problem: Any, name: Any, row: Any) -> int | None:
                 f"row is that of a sample whose {' or '.join(OF_A_SAMPLE)} varies, and {name} has none"
             )
         return None
-    if name == "y" and problem.learns != "numbers":
+    if name == "y" and problem._target_kind != "numbers":
         what = "labels, which do not move"
         raise UnsupportedError(
             f"{type(problem).__name__} learns {what if problem.samples.classes is not None else 'no targets'}"
@@ -150,16 +154,16 @@ def _row_of(problem: Any, name: Any, row: Any) -> int | None:
     return found
 
 
-def _with(problem: Any, name: str, row: int, value: float) -> Any:
-    """The machine over the same samples, one of which has another weight or target."""
+def _replace_sample_value(problem: Any, name: str, row: int, value: float) -> Any:
+    """Return the machine over the same samples, one of which has another weight or target."""
     samples = problem.samples
     values = {"sample_weight": np.array(samples.weight), "y": np.array(samples.target)}
     known = bool(values["sample_weight"][row] > 0.0)
     values[name][row] = value
-    new = over(
+    new = with_samples(
         problem,
-        replace(samples, target=frozen(values["y"]), weight=frozen(values["sample_weight"])),
-        {each: getattr(problem, each) for each in problem.own},
+        replace(samples, target=freeze(values["y"]), weight=freeze(values["sample_weight"])),
+        {each: getattr(problem, each) for each in problem._hyperparameters},
     )
     if known and type(new.kernel) is type(problem.kernel):
         new.__dict__["space"] = problem.space
@@ -171,9 +175,9 @@ def _same_matrix(one: SVMDual, other: SVMDual) -> bool:
     return bool((np.asarray(one.curvature) == np.asarray(other.curvature)).all()) and ridges[0] == ridges[1]
 
 
-def _halfway(first: SVMDual, middle: SVMDual, last: SVMDual) -> bool:
-    """Whether the data of the second are the means of those of the others."""
-    for a, b, c in zip(_moving(first), _moving(middle), _moving(last), strict=True):
+def _is_midpoint(first: SVMDual, middle: SVMDual, last: SVMDual) -> bool:
+    """Return whether the data of the second are the means of those of the others."""
+    for a, b, c in zip(_list_varying_data(first), _list_varying_data(middle), _list_varying_data(last), strict=True):
         finite = np.isfinite(a)
         if not (np.isfinite(b) == finite).all() or not (np.isfinite(c) == finite).all():
             return False
@@ -183,5 +187,5 @@ def _halfway(first: SVMDual, middle: SVMDual, last: SVMDual) -> bool:
     return True
 
 
-def _moving(dual: SVMDual) -> tuple[Any, ...]:
+def _list_varying_data(dual: SVMDual) -> tuple[Any, ...]:
     return np.asarray(dual.level), np.asarray(dual.upper), np.array([group.total for group in dual.groups])

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_tolerance
-from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.progress import Clock, held
-from qpsvm.many.exact.follow import Followed, follow
-from qpsvm.many.exact.line import Line, line_of
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.base.resources.progress import Clock, defer_interrupt
+from qpsvm.many.exact.follow import FollowedPath, follow
+from qpsvm.many.exact.line import ParameterLine, line_of
 from qpsvm.many.exact.pieces import ExactPath
 from qpsvm.many.exact.start import FIRST, LEAST_TIME
 from qpsvm.many.grid.walk import bar_of
@@ -99,9 +99,9 @@ def exact_path(
         Clock(None if time_limit is None else as_positive(time_limit, "time_limit")),
     )
     line, rows = line_of(problem, parameter, low, high, row)
-    with held(), one_thread(), closing(bar_of(WHOLE, verbose, "step")) as bar:
-        start = line.at(line.low)
-        left = None if time_limit is None else max(clock.left, LEAST_TIME)
+    with defer_interrupt(), limit_blas_threads(), closing(bar_of(WHOLE, verbose, "step")) as bar:
+        start = line.build_problem(line.low)
+        left = None if time_limit is None else max(clock.remaining, LEAST_TIME)
         first = solve(start, tol=min(FIRST, tol), check=False, time_limit=left)
         said = 0
 
@@ -111,13 +111,15 @@ def exact_path(
             bar.update(now - said)
             said = now
 
-        v = rows.v(start._gather(first.alpha))
-        found = follow(rows, rows.data(start.svm), rows.data(line.at(line.high).svm), v, tol, clock, progress)
+        v = rows.v(start._restrict_to_dual(first.alpha))
+        found = follow(
+            rows, rows.data(start.svm), rows.data(line.build_problem(line.high).svm), v, tol, clock, progress
+        )
     return path_of(line, found, tol)
 
 
-def path_of(line: Line, found: Followed, tol: float) -> ExactPath:
-    """What users are given of a path that was followed."""
+def path_of(line: ParameterLine, found: FollowedPath, tol: float) -> ExactPath:
+    """Build the public path from one that was followed."""
     ends = np.append(0.0, found.s[:, 1])
     breakpoints = np.asarray(line.value(ends), dtype=np.float64)
     breakpoints[0] = line.low

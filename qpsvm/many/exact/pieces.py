@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qpsvm.base.arrays.checks import as_real, as_tolerance, raw_array
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.checks import as_raw_array, as_real, as_tolerance
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.many.exact.error_curve import ErrorCurve, error_curve
-from qpsvm.many.exact.follow import Followed, Piece
-from qpsvm.many.exact.line import Line
+from qpsvm.many.exact.follow import FollowedPath, Piece
+from qpsvm.many.exact.line import ParameterLine
 from qpsvm.many.exact.values import Decisions
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.svm_result import SVMResult
@@ -66,8 +66,8 @@ class ExactPath:
     gaps: FloatArray
     status: Status
     message: str
-    _line: Line
-    _followed: Followed
+    _line: ParameterLine
+    _followed: FollowedPath
     _tol: float
 
     @property
@@ -95,15 +95,15 @@ class ExactPath:
         s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)
         return min(int(np.searchsorted(self._followed.s[:, 1], s)), len(self) - 1), s
 
-    def _solved(self, value: float) -> SVMResult | None:
-        """What stands for the path at a value on a piece whose gap is not proven: `at(value)`."""
+    def _solve_if_unproven(self, value: float) -> SVMResult | None:
+        """Return the result `at(value)` on a piece whose gap is not proven, otherwise None."""
         return None if self.gaps[self._place(value)[0]] <= self._tol else self.at(value, self._tol)
 
     def _point(self, value: float) -> tuple[FloatArray, FloatArray, Any]:
         """α over the rows of the dual, μ, and the problem of a value."""
         piece, s = self._piece(value)
-        problem = self._line.at(float(value))
-        v, mu = piece.at(s, self._followed.data(s))
+        problem = self._line.build_problem(float(value))
+        v, mu = piece.evaluate(s, self._followed.data(s))
         return self._followed.rows.alpha(v, problem.svm.upper), mu, problem
 
     def alpha(self, value: float) -> FloatArray:
@@ -132,11 +132,11 @@ class ExactPath:
         [0.  0.3 0.3 0. ]
         """
         alpha, _, problem = self._point(value)
-        found: FloatArray = problem._spread(alpha)
+        found: FloatArray = problem._expand_from_dual(alpha)
         return found
 
     def kind(self, value: float) -> NDArray[np.int8]:
-        """Which samples are peripheral (0), on the margin (1) or at the bound (2), for one value of the parameter.
+        """Return the kind of each sample, non-support vector (0), on the margin (1) or at the bound (2), at a value.
 
         Parameters
         ----------
@@ -188,11 +188,11 @@ class ExactPath:
         True
         """
         alpha, mu, problem = self._point(value)
-        solved = self._solved(value)
+        solved = self._solve_if_unproven(value)
         return Decisions(problem, self._followed.rows).intercept(alpha, mu) if solved is None else solved.b
 
     def margin(self, value: float) -> float:
-        """How far the margin is from the hyperplane, ρ/‖w‖ (1/‖w‖ of a C-SVM), for one value of the parameter.
+        """Return the distance of margin and hyperplane, ρ/‖w‖ (1/‖w‖ of a C-SVM), for one value of the parameter.
 
         Parameters
         ----------
@@ -218,8 +218,8 @@ class ExactPath:
         """
         alpha, mu, problem = self._point(value)
         reached = next((float(m) for g, m in zip(problem.svm.groups, mu, strict=True) if g.multiplier == "rho"), 1.0)
-        if (solved := self._solved(value)) is not None:
-            alpha, reached = problem._gather(solved.alpha), solved.rho
+        if (solved := self._solve_if_unproven(value)) is not None:
+            alpha, reached = problem._restrict_to_dual(solved.alpha), solved.rho
         norm = Decisions(problem, self._followed.rows).norm(alpha)
         return reached / norm if norm else float("inf")
 
@@ -252,12 +252,12 @@ class ExactPath:
         >>> print(path.decision([[2.5]], [0.1, 0.3, 1.0]).round(6))
         [[ 0.111111 -0.1       0.5     ]]
         """
-        several = np.atleast_1d(raw_array(values, self.parameter)).tolist()
+        several = np.atleast_1d(as_raw_array(values, self.parameter)).tolist()
         points = [self._point(value) for value in several]
         decisions = Decisions(self.problem, self._followed.rows)
-        found = decisions.at(X, diagonal, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
+        found = decisions.evaluate(X, diagonal, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
         for k, value in enumerate(several):
-            if (solved := self._solved(value)) is not None:
+            if (solved := self._solve_if_unproven(value)) is not None:
                 found[:, k] = solved.decision_function(X, diagonal=diagonal)
         return found if np.ndim(values) else found[:, 0]
 
@@ -291,23 +291,23 @@ class ExactPath:
         optimal True
         """
         tol, value = as_tolerance(tol), as_real(value, self.parameter)
-        beyond = min(self.low, self.high) <= value <= max(self.low, self.high) and not self._on(value)
+        beyond = min(self.low, self.high) <= value <= max(self.low, self.high) and not self._covers(value)
         if beyond and not len(self):
-            only: SVMResult = solve(self._line.at(value), **{"tol": tol, **options})
+            only: SVMResult = solve(self._line.build_problem(value), **{"tol": tol, **options})
             return only
         start = self.reached if beyond else value
         alpha, _, problem = self._point(start)
-        whole = problem._spread(alpha)
+        whole = problem._expand_from_dual(alpha)
         if not beyond:
             found: SVMResult = problem.at(whole, tol)
             if found.gap <= tol:
                 solver = Solver("exact path", "", f"linear in {self.parameter} between two breakpoints")
                 return replace(found, backend="exact path", solver=solver)
-        problem = self._line.at(value)
+        problem = self._line.build_problem(value)
         found = solve(problem, **{"tol": tol, "start": whole, "check": False, **options})
         return found if found.gap <= tol else solve(problem, **{"tol": tol, **options})
 
-    def _on(self, value: float) -> bool:
+    def _covers(self, value: float) -> bool:
         return bool(len(self)) and min(self.low, self.reached) <= value <= max(self.low, self.reached)
 
     def _error_curve(self, X: Any, target: FloatArray) -> ErrorCurve:
@@ -346,7 +346,7 @@ class ExactPath:
             ends[0][:, k], ends[1][:, k] = known[k], known[k + 1]
         return ends
 
-    @remembered
+    @cached
     def support(self) -> NDArray[Any]:
         """Support vectors on each piece: (k,)."""
         counts = [

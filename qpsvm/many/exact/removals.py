@@ -72,8 +72,8 @@ class Removals:
         self.most = np.where(self.is_free, base.now.hi, np.where(base.kind > 0, 0.0, np.inf))
         self.least[self.pinned], self.most[self.pinned] = -np.inf, np.inf
 
-    def to(self, changes: Sequence[tuple[IntArray, Data]]) -> list[tuple[FloatArray, FloatArray] | None]:
-        """v (m,) and μ of the optimum of other lo, hi and e, each with rows that have no room in it, and go to 0.
+    def find_optima(self, changes: Sequence[tuple[IntArray, Data]]) -> list[tuple[FloatArray, FloatArray] | None]:
+        """Return v (m,) and μ of the optimum for other lo, hi and e, each with rows that have to go to 0.
 
         None where it takes another way to find it.
         """
@@ -81,16 +81,16 @@ class Removals:
         if any(move.wide for move in moves):
             ways = np.array([move.rates for move in moves]) @ self.columns
             ways += np.array([move.slope.e for move in moves]) @ self.totals
-            return [self._led(move, way) for move, way in zip(moves, ways, strict=True)]
-        return [self._led(move, self._way(move)) for move in moves]
+            return [self._follow_move(move, way) for move, way in zip(moves, ways, strict=True)]
+        return [self._follow_move(move, self._combine_columns(move)) for move in moves]
 
-    def _way(self, move: _Move) -> FloatArray:
-        """What few rows at bounds that move do to all: (m,)."""
+    def _combine_columns(self, move: _Move) -> FloatArray:
+        """Combine the columns of few moving rows at bounds: (m,)."""
         k = np.flatnonzero(move.rates)
         return np.asarray(move.rates[k] @ self.columns[k] + move.slope.e @ self.totals)
 
-    def _led(self, move: _Move, way: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """One of them."""
+    def _follow_move(self, move: _Move, way: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+        """Follow one change to its optimum; None if that fails."""
         free, top, inside = self.is_free.copy(), self.rows.top, move.gone[self.is_free[move.gone]]
         changed = _Changed(self.columns, top, way, move.rates)
         for k in inside.tolist():
@@ -102,11 +102,11 @@ class Removals:
         s = 0.0
         for _ in range(MOST_EVENTS):
             direction = changed.direction()
-            step, k, side = move.first(y, direction, small)
+            step, k, side = move.find_event(y, direction, small)
             if not step < 1.0 - s:
-                return self._found(y + (1.0 - s) * direction, move, free, changed.rows)
+                return self._read_point(y + (1.0 - s) * direction, move, free, changed.rows)
             y += step * direction
-            move.on(step)
+            move.advance(step)
             s += step
             if free[k]:
                 if not changed.toggle(k, True, move.leaves(k, side)):
@@ -119,10 +119,10 @@ class Removals:
                 free[k], small[k] = True, NOISE * move.size
         return None
 
-    def _found(
+    def _read_point(
         self, y: FloatArray, move: _Move, free: NDArray[np.bool_], changed: IntArray
     ) -> tuple[FloatArray, FloatArray] | None:
-        """v and μ from the numbers of all rows at the end."""
+        """Return v and μ from the numbers of all rows at the end."""
         v = np.where(free, y, np.where(move.kind > 0, move.goal.hi, move.goal.lo))
         v[move.gone] = 0.0
         u = np.where(self.is_free, 0.0, v - self.v)
@@ -143,7 +143,7 @@ class _Move:
     def __init__(self, base: Removals, gone: IntArray, goal: Data) -> None:
         self.start, self.gone, self.goal, self.kind = base.data, gone, goal, base.kind.copy()
         self.least, self.most = base.least.copy(), base.most.copy()
-        self.slope = base.data.to(goal)
+        self.slope = base.data.difference_to(goal)
         lo, hi = self.slope.lo, self.slope.hi
         lo[gone] = hi[gone] = 0.0
         self.kind[gone] = 0
@@ -158,8 +158,8 @@ class _Move:
             self.d_least = np.where(base.is_free, lo, 0.0)
             self.d_most = np.where(base.is_free, hi, 0.0)
 
-    def first(self, y: FloatArray, direction: FloatArray, small: FloatArray) -> tuple[float, int, int]:
-        """The step to the next event, its row, and which end of its interval that row meets."""
+    def find_event(self, y: FloatArray, direction: FloatArray, small: FloatArray) -> tuple[float, int, int]:
+        """Return the step to the next event, its row, and which end of its interval that row meets."""
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.still:
                 steps = (np.where(direction > 0.0, self.most, self.least) - y) / direction
@@ -173,8 +173,8 @@ class _Move:
         k = int(steps.argmin())
         return max(float(steps[k]), 0.0), k, 1 if high[k] <= low[k] else -1
 
-    def on(self, step: float) -> None:
-        """The intervals so much further."""
+    def advance(self, step: float) -> None:
+        """Advance the intervals by a step."""
         if not self.still:
             self.least += step * self.d_least
             self.most += step * self.d_most
@@ -219,7 +219,7 @@ class _Changed:
         return self.order[: self.count]
 
     def direction(self) -> FloatArray:
-        """How fast each row's own number changes: (m,)."""
+        """Return the rate of change of each row's own number: (m,)."""
         if not self.count:
             return self.way
         n, P = self.count, self.rows
@@ -233,7 +233,7 @@ class _Changed:
         n, P, Q = self.count, self.rows, self.inverse
         places = np.flatnonzero(k == P)
         if len(places):
-            return self._back(int(places[0]), free, rate)
+            return self._restore_row(int(places[0]), free, rate)
         column, row = self.columns[k, P], self.part[:n, k]
         x, z = Q[:n, :n] @ column, row @ Q[:n, :n]
         pivot = float(self.columns[k, k]) - float(row @ x)
@@ -245,8 +245,8 @@ class _Changed:
         self.count = n + 1
         return True
 
-    def _back(self, a: int, free: bool, rate: float) -> bool:
-        """Position a of P is as it was at first, but that it may move at another rate."""
+    def _restore_row(self, a: int, free: bool, rate: float) -> bool:
+        """Undo the change at position a of P, except that it may move at another rate."""
         n, Q = self.count - 1, self.inverse
         if not self._counts(float(Q[a, a]), free):
             return False

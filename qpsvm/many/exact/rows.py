@@ -37,24 +37,24 @@ class Data:
 
     @property
     def parts(self) -> tuple[FloatArray, ...]:
-        """All four."""
+        """t, lo, hi and e."""
         return self.t, self.lo, self.hi, self.e
 
-    def to(self, other: Data) -> Data:
-        """The difference; 0 where both are the same infinity."""
+    def difference_to(self, other: Data) -> Data:
+        """Return the difference to other data; 0 where both are the same infinity."""
         with np.errstate(invalid="ignore"):
             return Data(*(np.where(a == b, 0.0, b - a) for a, b in zip(self.parts, other.parts, strict=True)))
 
-    def plus(self, s: float, slope: Data) -> Data:
-        """Along a slope."""
+    def step_along(self, s: float, slope: Data) -> Data:
+        """Return the data after a step s along a slope."""
         return Data(*(a + s * b for a, b in zip(self.parts, slope.parts, strict=True)))
 
     def copy(self) -> Data:
-        """One that may be written to."""
+        """Return a writable copy."""
         return Data(*(np.array(a) for a in self.parts))
 
     def add(self, s: float, slope: Data) -> None:
-        """`plus`, in place."""
+        """Move the data by s along a slope, in place."""
         for a, b in zip(self.parts, slope.parts, strict=True):
             a += s * b
 
@@ -66,14 +66,14 @@ class SignedRows:
     E (m, p), ridge (p,), curvature (m,).
     whole (rows of the dual,): the row here of each row of the dual.
     sign (rows of the dual,): s.
-    distinct: The sample that stands for each distinct one.
+    distinct: The representative of each distinct sample.
     """
 
     def __init__(self, problem: Any, duals: list[SVMDual]) -> None:
         svm = duals[0]
         space = problem.space
         self.svm, self.n_samples = svm, svm.n
-        ids = alike(problem)
+        ids = find_equal_samples(problem)
         self.distinct, self.of_sample = np.unique(ids, return_inverse=True)
         K = kernel_matrix(problem)
         if len(self.distinct) < svm.n:
@@ -114,7 +114,7 @@ class SignedRows:
         return int(self.E.shape[1])
 
     def data(self, dual: SVMDual) -> Data:
-        """What moves, of a dual with these rows."""
+        """Return the varying data of a dual with these rows."""
         upper = np.bincount(self.whole, np.array(dual.upper, dtype=np.float64), self.m)
         sign = self.sign[self.first]
         t = sign * np.asarray(dual.level)[self.first]
@@ -162,12 +162,12 @@ def kernel_matrix(problem: Any) -> FloatArray:
     return np.asarray(problem.svm.gram.dense())
 
 
-def alike(problem: Any) -> IntArray:
-    """The first sample that is equal to each one: (n,). A matrix whose diagonal was raised has no two that are."""
+def find_equal_samples(problem: Any) -> IntArray:
+    """Return the index of the first equal sample: (n,). A matrix with raised diagonal has no equal samples."""
     n = problem.svm.n
     if problem.space.shift:
         return np.arange(n)
-    X = problem.samples.taken
+    X = problem.samples.active_features
     if sp.issparse(X) or not isinstance(X, np.ndarray):
         X = np.asarray(problem.svm.gram.dense())
     seen: dict[bytes, int] = {}
@@ -176,13 +176,13 @@ def alike(problem: Any) -> IntArray:
 
 
 def check_supported(problem: Any) -> None:
-    """That the dual of a machine is (SIGNED.1) over kernel values that there are. Raises UnsupportedError."""
+    """Check that the dual is (SIGNED.1) over known kernel values. Raises UnsupportedError."""
     name = type(problem).__name__
-    svm: Any = getattr(problem, "outlined", None)
+    svm: Any = getattr(problem, "_dual_structure", None)
     reason = ""
     if svm is None:
         reason = "several classes are in one program"
-    elif svm.users is not None:
+    elif svm.linear_constraints is not None:
         reason = "it has linear constraints"
     elif svm.mix is not None or svm.classes is not None:
         reason = "its rows are of pairs of samples or of classes"
@@ -192,5 +192,5 @@ def check_supported(problem: Any) -> None:
         raise UnsupportedError(
             f"an active set is followed through one machine in one process, and of this {name} {reason}"
         )
-    if len(svm.groups) > 2 or (len(svm.groups) == 2 and svm.penalised):
+    if len(svm.groups) > 2 or (len(svm.groups) == 2 and svm.penalised_groups):
         raise UnsupportedError(f"the equalities of {name} share rows in a way that is not supported")

@@ -29,9 +29,9 @@ def exact_start(
     Any point will do, unless rows may not be violated. Raises NotSeparableError, ParameterTypeError, DataError.
     """
     if result is not None:
-        result = _of_this(problem, result)
+        result = _adopt_result(problem, result)
     if result is None or not result.gap <= FIRST:
-        left = None if clock.limit is None else max(clock.left, LEAST_TIME)
+        left = None if clock.limit is None else max(clock.remaining, LEAST_TIME)
         begin = None if result is None else result.alpha
         found = solve(problem, tol=FIRST, check=False, time_limit=left, start=begin)
         result = found if result is None or found.gap < result.gap else result
@@ -39,28 +39,28 @@ def exact_start(
             raise result.error
     try:
         data = rows.data(problem.svm)
-        engine = ActiveSet(rows, data, rows.v(problem._gather(result.alpha)), clock=clock).settle(data)
+        engine = ActiveSet(rows, data, rows.v(problem._restrict_to_dual(result.alpha)), clock=clock).settle(data)
     except (Stuck, Stopped, np.linalg.LinAlgError):
         return result, None
-    settled = problem.at(problem._spread(rows.alpha(engine.v, problem.svm.upper)))
+    settled = problem.at(problem._expand_from_dual(rows.alpha(engine.v, problem.svm.upper)))
     return (settled if settled.gap <= max(result.gap, FIRST) else result), engine
 
 
-def _of_this(problem: Any, result: SVMResult) -> SVMResult:
-    """A result as one of this problem, whose certificate is of this problem. Raises ParameterTypeError, DataError."""
+def _adopt_result(problem: Any, result: SVMResult) -> SVMResult:
+    """Return a result as one of this problem, certified for it. Raises ParameterTypeError, DataError."""
     check_result(problem.samples, result)
     if result.problem is problem:
         return result
     check_point(problem, result)
     owner = result.problem() if callable(result.problem) else result.problem
-    if owner is not None and not _same(problem.samples, owner.samples):
+    if owner is not None and not _is_same_data(problem.samples, owner.samples):
         raise DataError("the result is of other samples than the problem: give that of solve(problem), or none")
     found: SVMResult = problem.at(result.alpha)
     return found
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether samples are equal, in the same order."""
+def _is_same_data(one: Any, other: Any) -> bool:
+    """Return whether samples are equal, in the same order."""
     if one is other:
         return True
     if one.is_sparse != other.is_sparse or one.X.shape != other.X.shape:

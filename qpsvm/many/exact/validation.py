@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_flag
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import InaccurateWarning, ParameterError, UnknownOptionError, UnsupportedError, nearest
-from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.progress import held, noted
+from qpsvm.base.errors import InaccurateWarning, ParameterError, UnknownOptionError, UnsupportedError, describe_nearest
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.base.resources.progress import defer_interrupt, is_interrupted
 from qpsvm.machines import Problem
 from qpsvm.many.exact.error_curve import ErrorCurve, LeastError, least_error
 from qpsvm.many.exact.line import check_name
@@ -30,7 +30,7 @@ from qpsvm.many.exact.path import exact_path
 from qpsvm.many.exact.pieces import ExactPath
 from qpsvm.many.grid.interval import Interval
 from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
-from qpsvm.many.grid.scoring import ACCURACY, Fold, Part, folds_of, share_gram
+from qpsvm.many.grid.scoring import ACCURACY, Fold, FoldProblem, folds_of, share_gram
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
@@ -97,15 +97,15 @@ class ValidationCurves:
 
     @property
     def scoring(self) -> str:
-        """What the curves are of."""
+        """Name of the loss of the curves."""
         return ERROR
 
     @property
     def folds(self) -> int:
-        """How many there are."""
+        """Number of folds."""
         return len(self.curves)
 
-    @remembered
+    @cached
     def mean(self) -> NDArray[Any]:
         """The mean error of the folds: an `ErrorCurve` for each point of the other parameters, shape (…).
 
@@ -116,9 +116,9 @@ class ValidationCurves:
             found[place] = mean_of([self.curves[k, *place] for k in range(self.folds)], self.tested.tolist())
         return found
 
-    @remembered
+    @cached
     def bests(self) -> NDArray[Any]:
-        """Where each mean is least: a `LeastError`, or None where it has no values, shape (…)."""
+        """Minimum of each mean: a `LeastError`, or None if it has no values, shape (…)."""
         found = np.empty(self.mean.shape, dtype=object)
         for place in np.ndindex(found.shape):
             curve: Any = self.mean[place]
@@ -140,7 +140,7 @@ class ValidationCurves:
         return tuple(int(i) for i in np.unravel_index(int(losses.argmin()), self.bests.shape))
 
     @property
-    def _least(self) -> LeastError:
+    def _least_error(self) -> LeastError:
         found: LeastError = self.bests[self.best_index]
         return found
 
@@ -150,22 +150,22 @@ class ValidationCurves:
         others = {
             name: values.tolist()[i] for (name, values), i in zip(self.axes.items(), self.best_index, strict=True)
         }
-        return {self.parameter: self._least.value, **others}
+        return {self.parameter: self._least_error.value, **others}
 
     @property
     def best_score(self) -> float:
         """The least mean error."""
-        return self._least.error
+        return self._least_error.error
 
     @property
     def best_intervals(self) -> list[tuple[float, float]]:
-        """All values of the parameter that attain it, with the best of the others: smallest first."""
-        return self._least.intervals
+        """Intervals of the parameter that attain it, with the best of the others: smallest first."""
+        return self._least_error.intervals
 
     @property
     def best_interval(self) -> tuple[float, float]:
         """The widest of them, in ratios."""
-        return self._least.widest
+        return self._least_error.widest
 
     @property
     def best_problem(self) -> Problem:
@@ -173,7 +173,7 @@ class ValidationCurves:
         return problem_at(self.problem, self.best)
 
     def at(self, values: ArrayLike) -> FloatArray:
-        """The mean error at values of the parameter.
+        """Return the mean error at values of the parameter.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class ValidationCurves:
         Returns
         -------
         SVMResult
-            Its `model` predicts.
+            Its `build_model` predicts.
 
         Examples
         --------
@@ -272,7 +272,7 @@ class ValidationCurves:
 
 
 def mean_of(curves: Sequence[ErrorCurve], tested: Sequence[int]) -> ErrorCurve:
-    """The mean of step functions, as far as all of them go, of shares of so many samples each."""
+    """Return the mean of error curves, shares of `tested` samples each, on their common range."""
     end = min(float(curve.edges[-1]) for curve in curves)
     edges = np.unique(np.concatenate([curve.edges for curve in curves]))
     edges = edges[edges <= end]
@@ -297,14 +297,14 @@ def _steps_at(curve: ErrorCurve, values: FloatArray) -> FloatArray:
     return np.where(values <= curve.edges[-1], curve.values[np.maximum(part, 0)], np.nan)
 
 
-def validated(
+def cross_validate_interval(
     problem: Any, options: Mapping[str, Any], folds: Any, shuffle: bool, seed: int | None, scoring: Any,
     n_jobs: int | None, verbose: bool,
 ) -> ValidationCurves:  # fmt: skip
-    """What `cross_validate` does where an option is an `Interval`."""
+    """Run `cross_validate` with an `Interval` as an option."""
     name, interval = _interval_of(problem, options)
     _check_loss(problem, scoring)
-    axes, asked = _others(problem, {key: value for key, value in options.items() if key != name})
+    axes, asked = _split_options(problem, {key: value for key, value in options.items() if key != name})
     check = as_flag(asked.pop("check", True), "check")
     split = folds_of(problem, folds, shuffle, seed)
     grid = Grid(problem, axes)
@@ -316,7 +316,7 @@ def validated(
             tasks.append((problem, point, bundle, name, interval, asked))
             where += [(fold, place) for fold in (range(len(split)) if len(together) == 1 else [k])]
     sizes = [len(task[2]) for task in tasks]
-    with held() if n_jobs in (None, 1) else nullcontext():
+    with defer_interrupt() if n_jobs in (None, 1) else nullcontext():
         found = [each for outcome in run_tasks(_paths, tasks, sizes, n_jobs, verbose, "path") for each in outcome]
     order = dict(zip(where, found, strict=True))
     ordered = [order[fold, place] for fold in range(len(split)) for place in range(len(points))]
@@ -373,7 +373,7 @@ def _interval_of(problem: Any, options: Mapping[str, Any]) -> tuple[str, Interva
 
 
 def _check_loss(problem: Any, scoring: Any) -> None:
-    """That wrong labels are what is counted. Raises UnsupportedError."""
+    """Check that the loss is the error rate. Raises UnsupportedError."""
     if problem.samples.classes is None:
         raise UnsupportedError(
             f"over an interval wrong labels are counted, and {type(problem).__name__} predicts numbers: give a list of "
@@ -386,8 +386,8 @@ def _check_loss(problem: Any, scoring: Any) -> None:
         )
 
 
-def _others(problem: Any, options: Mapping[str, Any]) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
-    """The axes of the other parameters, and the options of the paths. Raises UnknownOptionError."""
+def _split_options(problem: Any, options: Mapping[str, Any]) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
+    """Return the axes of the other parameters, and the options of the paths. Raises UnknownOptionError."""
     axes: Mapping[str, tuple[Any, ...]] = {}
     rest = dict(options)
     if any(name not in OPTIONS for name in options):
@@ -395,12 +395,13 @@ def _others(problem: Any, options: Mapping[str, Any]) -> tuple[dict[str, tuple[A
             grid, rest = grid_of(problem, options)
             axes = grid.axes
         except ParameterError:
-            if any(name in problem.own for name in options):
+            if any(name in problem._hyperparameters for name in options):
                 raise
     for name in rest:
         if name not in OPTIONS:
             raise UnknownOptionError(
-                f"an interval is followed without {name!r}: no solver's option has a meaning; {nearest(name, OPTIONS)}"
+                f"an interval is followed without {name!r}: no solver's option has a meaning; "
+                f"{describe_nearest(name, OPTIONS)}"
             )
     return dict(axes), rest
 
@@ -410,7 +411,7 @@ def _path(problem: Problem, name: str, interval: Interval, options: Mapping[str,
     try:
         return exact_path(problem, name, interval.low, interval.high, **options)
     except KeyboardInterrupt:
-        if not noted():  # pressed a second time
+        if not is_interrupted():  # pressed a second time
             raise
         return None
 
@@ -421,12 +422,12 @@ def _paths(
 ) -> Iterator[_Outcome]:  # fmt: skip
     """The paths of some folds, one after the other; after Ctrl-C what was reached, and nothing of those that follow."""
     whole = problem_at(problem, point)
-    with one_thread():
+    with limit_blas_threads():
         share_gram(whole)
         for fold in folds:
             none = ErrorCurve(np.array([interval.low]), np.zeros(0))
-            part = Part(whole, fold)
-            path = None if noted() else _path(part.problem, name, interval, options)
+            part = FoldProblem(whole, fold)
+            path = None if is_interrupted() else _path(part.problem, name, interval, options)
             if path is None:
                 yield _Outcome(none, interval.low, math.inf, str(Status.INTERRUPTED), Status.INTERRUPTED.sentence)
                 continue

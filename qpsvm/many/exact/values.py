@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import as_matrix, column_order
+from qpsvm.base.arrays.checks import as_matrix, find_column_order
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.many.exact.follow import Judged
+from qpsvm.many.exact.follow import CertifiedStretch
 from qpsvm.many.exact.rows import SignedRows
-from qpsvm.result.model import own_values
+from qpsvm.result.model import check_kernel_diagonal
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.kernel import squared_norms
@@ -31,16 +31,16 @@ class Decisions:
 
         Of a linear machine w (d, c) and b over `FeatureSpace.rows`.
         """
-        return self._placed([self.problem.svm.beta(alpha) for alpha in alphas], mus)
+        return self._build_planes([self.problem.svm.beta(alpha) for alpha in alphas], mus)
 
     def intercept(self, alpha: FloatArray, mu: FloatArray) -> float:
         """The caller's own b."""
-        space, size = self.problem.space, self.problem.size_of_f
+        space, size = self.problem.space, self.problem._f_scale
         if not space.is_linear:
             return float(self.planes([alpha], [mu])[1][0])
         beta, level = self.problem.svm.beta(alpha), self._intercepts([mu])[0]
         w = space.weights(beta)
-        return float(size * space.moved_intercept(w, space.plane(beta, w, level).b))
+        return float(size * space.to_caller_intercept(w, space.build_hyperplane(beta, w, level).b))
 
     def norm(self, alpha: FloatArray) -> float:
         """‖w(α)‖."""
@@ -54,32 +54,32 @@ class Decisions:
     def _is_simple(self) -> bool:
         """Whether f is Kβ + b as it is computed, of a kernel."""
         space = self.problem.space
-        return space.is_plain and not (space.is_linear or space.clipped or self.problem.intercept == "penalised")
+        return space.is_plain and not (space.is_linear or space.is_clipped or self.problem.intercept == "penalised")
 
     def _intercepts(self, mus: list[FloatArray]) -> list[float]:
         svm = self.problem.svm
         index = next((k for k, group in enumerate(svm.groups) if group is svm.intercept), None)
         return [0.0 if index is None else float(mu[index]) for mu in mus]
 
-    def _placed(self, betas: Any, mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    def _build_planes(self, betas: Any, mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
         problem, svm, space = self.problem, self.problem.svm, self.problem.space
         b = self._intercepts(mus)
         own = np.asarray(betas).reshape(len(b), svm.n).T
         if space.is_linear:
-            return problem.size_of_f * space.weights(np.ascontiguousarray(own)), problem.size_of_f * np.array(b)
+            return problem._f_scale * space.weights(np.ascontiguousarray(own)), problem._f_scale * np.array(b)
         if self._is_simple:
-            return problem.size_of_f * own, problem.size_of_f * np.array(b)
-        found = [space.plane(beta, None, each) for beta, each in zip(betas, b, strict=True)]
+            return problem._f_scale * own, problem._f_scale * np.array(b)
+        found = [space.build_hyperplane(beta, None, each) for beta, each in zip(betas, b, strict=True)]
         coef = np.array([plane.coef for plane in found]).T.reshape(svm.n, len(found))
-        return problem.size_of_f * coef, problem.size_of_f * np.array([plane.b for plane in found])
+        return problem._f_scale * coef, problem._f_scale * np.array([plane.b for plane in found])
 
-    def at(self, X: Any, diagonal: Any, alphas: list[FloatArray], mus: list[FloatArray]) -> FloatArray:
-        """f at samples X (q, d), K(x, x) of a matrix (q,): (q, c)."""
+    def evaluate(self, X: Any, diagonal: Any, alphas: list[FloatArray], mus: list[FloatArray]) -> FloatArray:
+        """Evaluate f at samples X (q, d), K(x, x) of a matrix (q,): (q, c)."""
         K, own = self._kernel(X, diagonal)
         coef, b = self.planes(alphas, mus)
         return np.asarray(K @ coef + b + own)
 
-    def of_pieces(self, X: Any, diagonal: Any, parts: Sequence[Judged]) -> tuple[FloatArray, FloatArray]:
+    def of_pieces(self, X: Any, diagonal: Any, parts: Sequence[CertifiedStretch]) -> tuple[FloatArray, FloatArray]:
         """f at samples X (q, d), K(x, x) of a matrix (q,), at both ends of all pieces: (q, pieces) each."""
         K, own = self._kernel(X, diagonal)
         rows, simple = self.rows, self._is_simple
@@ -88,12 +88,12 @@ class Decisions:
         for part in parts:
             beta = rows.beta(part.v.T).T
             if simple:
-                f = along(beta, part.s, part.steady, placed) * self.problem.size_of_f
-                f += self.problem.size_of_f * np.array(self._intercepts(list(part.mu)))[:, None]
+                f = multiply_along(beta, part.s, part.steady, placed) * self.problem._f_scale
+                f += self.problem._f_scale * np.array(self._intercepts(list(part.mu)))[:, None]
             else:
                 betas = np.zeros((len(beta), rows.n_samples))
-                betas[:, rows.distinct] = beta  # one sample stands for those that are equal
-                coef, b = self._placed(betas, list(part.mu))
+                betas[:, rows.distinct] = beta  # one sample represents those that are equal
+                coef, b = self._build_planes(betas, list(part.mu))
                 f = (K @ coef + b).T
             for known, places in zip(ends, (part.first, part.second), strict=True):
                 known.append(f[places])
@@ -106,33 +106,35 @@ class Decisions:
         Of a linear machine, which goes by w, the samples as it computes with them, (q, d).
         """
         problem = self.problem
-        samples, space = self._checked(X), problem.space
-        known = own_values(problem.kernel, diagonal, samples.shape[0], needed=problem.diagonal != 0.0)
+        samples, space = self._check_samples(X), problem.space
+        known = check_kernel_diagonal(
+            problem.kernel, diagonal, samples.shape[0], needed=problem._diagonal_weight != 0.0
+        )
         if space.is_linear:
             features = space.kernel.features(samples) if isinstance(space.kernel, FeatureMap) else samples
             Z = features if space.origin is None else as_dense(features) - space.origin
-            return Z, problem.diagonal * squared_norms(Z)[:, None]
+            return Z, problem._diagonal_weight * squared_norms(Z)[:, None]
         if isinstance(problem.kernel, Precomputed):
-            K = samples[:, problem.rows] if samples.shape[1] == problem.n else samples
+            K = samples[:, problem.active_rows] if samples.shape[1] == problem.n else samples
         else:
-            K = problem.kernel(samples, problem.samples.taken)
-        if problem.diagonal:
+            K = problem.kernel(samples, problem.samples.active_features)
+        if problem._diagonal_weight:
             known = np.asarray(problem.kernel.diagonal(samples)) if known is None else known
-            return np.asarray(K), problem.diagonal * known[:, None]
+            return np.asarray(K), problem._diagonal_weight * known[:, None]
         return np.asarray(K.toarray() if sp.issparse(K) else K), np.zeros((samples.shape[0], 1))
 
-    def _checked(self, X: Any) -> Any:
-        """Samples as a model of this problem takes them."""
-        if self.problem.space.clipped:
+    def _check_samples(self, X: Any) -> Any:
+        """Return samples in the form that a model of this problem expects."""
+        if self.problem.space.is_clipped:
             raise UnsupportedError("values of a kernel that was clipped are known one result at a time: use at(…)")
-        order = column_order(X, self.problem.feature_names)
+        order = find_column_order(X, self.problem.feature_names)
         columns = None if isinstance(self.problem.kernel, Precomputed) else self.problem.X.shape[1]
         samples = as_matrix(X, "X", columns)
         return samples if order is None else samples[:, order]
 
 
-def along(beta: FloatArray, s: FloatArray, steady: NDArray[np.bool_], K: FloatArray) -> FloatArray:
-    """βK for points at s (c,), where the β (c, n) of steady samples are linear in s, (BETWEEN.6): (c, q)."""
+def multiply_along(beta: FloatArray, s: FloatArray, steady: NDArray[np.bool_], K: FloatArray) -> FloatArray:
+    """Return βK for points at s (c,), where the β (c, n) of steady samples are linear in s, (BETWEEN.6): (c, q)."""
     if not s[-1] > s[0]:
         return beta @ K
     x = (s - s[0]) / (s[-1] - s[0])

@@ -11,16 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_flag
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InaccurateWarning, InfeasibleNuError, ParameterError, ParameterTypeError, UnsupportedError
-from qpsvm.base.resources.limits import one_thread
-from qpsvm.machines import JointProblem, Problem
-from qpsvm.machines.problem.machine import Machine
-from qpsvm.many.exact.validation import ValidationCurves, validated
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.machines.problem.machine import BaseProblem
+from qpsvm.many.exact.validation import ValidationCurves, cross_validate_interval
 from qpsvm.many.grid.interval import Interval
 from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
-from qpsvm.many.grid.scoring import Fold, Part, Scorer, folds_of, name_of, score, scorer_of, share_gram, target_of
+from qpsvm.many.grid.scoring import (
+    Fold,
+    FoldProblem,
+    Scorer,
+    folds_of,
+    name_of,
+    score,
+    scorer_of,
+    share_gram,
+    target_of,
+)
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.program.solution import Status
 from qpsvm.result.svm_result import SVMResult
@@ -75,19 +85,19 @@ class CrossValidation:
     support: NDArray[Any]
     scoring: str
 
-    @remembered
+    @cached
     def mean(self) -> FloatArray:
         """The mean score of each point over the folds; NaN where a fold has none."""
         return np.asarray(self.scores.mean(axis=0))
 
-    @remembered
+    @cached
     def std(self) -> FloatArray:
         """Its standard deviation over the folds."""
         return np.asarray(self.scores.std(axis=0))
 
     @property
     def folds(self) -> int:
-        """How many there are."""
+        """Number of folds."""
         return len(self.scores)
 
     @property
@@ -201,7 +211,7 @@ def _score(value: float) -> str:
 
 
 def cross_validate(
-    problem: Problem | JointProblem,
+    problem: Problem | AllInOneProblem,
     *,
     folds: Any = 5,
     shuffle: bool = False,
@@ -217,7 +227,7 @@ def cross_validate(
 
     Parameters
     ----------
-    problem : Problem or JointProblem
+    problem : Problem or AllInOneProblem
         Of two classes, or a regression. Its own values of these parameters are not used. Where C differs between
         samples, each C asked for is the mean over all samples, and the ratios stay.
     folds : int, iterable of (train, test), or splitter, default=5
@@ -296,12 +306,12 @@ def cross_validate(
     (True, True)
     """
     shuffle, verbose = as_flag(shuffle, "shuffle"), as_flag(verbose, "verbose")
-    if not isinstance(problem, Machine):
+    if not isinstance(problem, BaseProblem):
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     machine = cast("Problem", problem)
     target_of(machine)  # or an error that says why there is none
     if any(isinstance(value, Interval) for value in options.values()):
-        return validated(machine, options, folds, shuffle, seed, scoring, n_jobs, verbose)
+        return cross_validate_interval(machine, options, folds, shuffle, seed, scoring, n_jobs, verbose)
     grid, rest = grid_of(machine, options)
     if "start" in rest:
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
@@ -320,7 +330,7 @@ def cross_validate(
             sizes.append(len(places) * len(bundle))
             where += [(fold, place) for fold in (range(len(split)) if not apart else [k]) for place in places]
     found = [each for outcome in run_tasks(_group, tasks, sizes, n_jobs, verbose) for each in outcome]
-    return _gathered(grid, len(split), where, found, name_of(scoring, machine), check)
+    return _build_result(grid, len(split), where, found, name_of(scoring, machine), check)
 
 
 @dataclass(frozen=True)
@@ -343,10 +353,10 @@ def _group(
 ) -> Iterator[Outcome]:
     """The points of one kernel on some folds, fold after fold."""
     problem = grid.problem.replace(**kernel)
-    with one_thread():
+    with limit_blas_threads():
         share_gram(problem)
         for fold in folds:
-            part = Part(problem, fold)
+            part = FoldProblem(problem, fold)
             for result in walk(part.problem, points, options, refuse=False):  # one by one: a bar counts them
                 if isinstance(result, InfeasibleNuError):
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
@@ -358,10 +368,10 @@ def _group(
                     yield Outcome(worth, result.gap, str(result.status), len(result.support))
 
 
-def _gathered(
+def _build_result(
     grid: Grid, folds: int, where: Sequence[tuple[int, int]], found: Sequence[Outcome], scoring: str, check: bool
 ) -> CrossValidation:
-    """The outcomes in the order of folds and points."""
+    """Build the result from the outcomes, in the order of folds and points."""
     count = len(grid.points)
     order = np.empty(folds * count, dtype=int)
     order[[fold * count + place for fold, place in where]] = np.arange(len(where))

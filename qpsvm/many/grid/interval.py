@@ -1,4 +1,4 @@
-"""All values of a parameter between two."""
+"""Describe an interval of parameter values (`Interval`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Interval:
 
     See Also
     --------
-    qpsvm.cross_validate : Where it stands in the place of a list of values.
+    qpsvm.cross_validate : Where it replaces a list of values.
     qpsvm.exact_path : The optima of an interval.
 
     Examples

@@ -16,18 +16,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector
-from qpsvm.base.arrays.frozen import common_value
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.machines import Problem
+from qpsvm.machines.problem.derived_problems import get_kernel_parameters, get_parameters
 from qpsvm.machines.problem.parameters import HYPERPARAMETERS
-from qpsvm.machines.problem.replaced import kernel_parameters, parameters
 from qpsvm.many.grid.interval import Interval
 
 #: The letters of the machines' own parameters and of the kernels', for people; of others the name.
 LETTERS = {
-    **{name: each.letter for name, each in HYPERPARAMETERS.items()},
+    **{name: each.symbol for name, each in HYPERPARAMETERS.items()},
     "intercept": "b", "gamma": "γ", "coef0": "r", "degree": "p",
 }  # fmt: skip
 #: Those that may be 0.
@@ -63,41 +63,44 @@ class Grid:
 
     def groups(self) -> list[tuple[dict[str, Any], list[int]]]:
         """The points by kernel: its parameters, and the places of its points in the order in which they are solved."""
-        of_kernel = [name for name in self.axes if name not in self.problem.own]
+        of_kernel = [name for name in self.axes if name not in self.problem._hyperparameters]
         found: dict[tuple[Any, ...], list[int]] = {}
         points = self.points
         for place, point in enumerate(points):
             found.setdefault(tuple(point[name] for name in of_kernel), []).append(place)
         return [
-            (dict(zip(of_kernel, key, strict=True)), sorted(places, key=lambda place: self._turn(points[place])))
+            (
+                dict(zip(of_kernel, key, strict=True)),
+                sorted(places, key=lambda place: self._build_sort_key(points[place])),
+            )
             for key, places in found.items()
         ]
 
-    def _turn(self, point: Mapping[str, Any]) -> tuple[float, ...]:
-        """A key to sort points of one kernel by: the penalty of slack runs fastest and upwards."""
-        own = [name for name in self.axes if name in self.problem.own]
+    def _build_sort_key(self, point: Mapping[str, Any]) -> tuple[float, ...]:
+        """Return the sort key of a point of one kernel: the penalty of slack varies fastest, upwards."""
+        own = [name for name in self.axes if name in self.problem._hyperparameters]
         own.sort(key=lambda name: name in (*RISING, *FALLING))
         return tuple(-point[name] if name in FALLING else point[name] for name in own)
 
 
 def problem_at(problem: Problem, point: Mapping[str, Any]) -> Problem:
     """Return the problem with the parameters of a point; a C that differs between samples keeps its ratios."""
-    of_kernel = {name: value for name, value in point.items() if name not in problem.own}
+    of_kernel = {name: value for name, value in point.items() if name not in problem._hyperparameters}
     return replace_own(problem.replace(**of_kernel) if of_kernel else problem, point)
 
 
 def replace_own(problem: Problem, point: Mapping[str, Any]) -> Problem:
     """Return the problem with the machine's own parameters of a point; those of the kernel stay, and so does K."""
-    own = {name: point[name] for name in problem.own if name in point}
+    own = {name: point[name] for name in problem._hyperparameters if name in point}
     C = getattr(problem, "C", None)
-    if "C" in own and isinstance(C, np.ndarray) and common_value(C) is None:
+    if "C" in own and isinstance(C, np.ndarray) and find_common_value(C) is None:
         own["C"] = own["C"] * (C / float(C.mean()))
     return problem.replace(**own)
 
 
 def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
     """The grid among keyword arguments, and what is left of them, for `solve`."""
-    known = parameters(problem)
+    known = get_parameters(problem)
     if not known:
         raise UnsupportedError(
             f"a path varies a parameter of the machine, such as the C of a CSVM, or one of the kernel; "
@@ -108,7 +111,8 @@ def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[st
     for name, value in rest.items():
         if name != "start" and not isinstance(value, str) and np.ndim(value):
             raise UnknownOptionError(
-                f"{type(problem).__name__} with {problem.kernel} has no parameter {name!r}; {nearest(name, known)}"
+                f"{type(problem).__name__} with {problem.kernel} has no parameter {name!r}; "
+                f"{describe_nearest(name, known)}"
             )
     if not axes:
         example = next(iter(known))
@@ -123,7 +127,7 @@ def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
             f"solves are of values one by one, and {name} is an interval: take exact_path or cross_validate, or a list"
         )
     word = isinstance(getattr(problem, name, None), str)
-    if name in problem.own and not word:
+    if name in problem._hyperparameters and not word:
         numbers = tuple(float(value) for value in path_values(values, name, name in FROM_ZERO))
         for value in numbers:
             with suppress(InfeasibleNuError):  # which depends on the rows
@@ -132,11 +136,11 @@ def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
     if isinstance(values, str) or not np.ndim(values):
         values = [values]
     if np.ndim(values) != 1 or not len(values):
-        raise ParameterError(f"{name} must be a vector of at least one value, got {shown(values)}")
+        raise ParameterError(f"{name} must be a vector of at least one value, got {format_value(values)}")
     listed = [value.item() if isinstance(value, np.generic) else value for value in values]
     if word:
         return tuple(getattr(problem.replace(**{name: value}), name) for value in listed)
-    return tuple(kernel_parameters(problem.replace(**{name: value}).kernel)[name] for value in listed)
+    return tuple(get_kernel_parameters(problem.replace(**{name: value}).kernel)[name] for value in listed)
 
 
 def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False) -> FloatArray:
@@ -151,11 +155,11 @@ def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False
 
 def family(problem: Problem) -> tuple[str, str]:
     """The name and the letter of the machine's own parameter. Raises UnsupportedError."""
-    if not problem.own:
+    if not problem._hyperparameters:
         raise UnsupportedError(
             f"a path varies a parameter such as the C of a CSVM or the nu of a NuSVM; {type(problem).__name__} has none"
         )
-    name = problem.own[0]
+    name = problem._hyperparameters[0]
     return name, LETTERS.get(name, name)
 
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, ParameterTypeError
-from qpsvm.machines import JointProblem, Problem
-from qpsvm.machines.problem.machine import Machine
+from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.machines.problem.machine import BaseProblem
 from qpsvm.many.grid.parameters import Grid, grid_of, table
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.result.svm_result import SVMResult
@@ -63,7 +63,7 @@ class Path(Sequence[SVMResult]):
         return np.array([result.gap for result in self.results])
 
     def at(self, **point: Any) -> SVMResult:
-        """The result for these parameters.
+        """Return the result for these parameters.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class Path(Sequence[SVMResult]):
         return iter(self.results)
 
     def columns(self) -> dict[str, list[Any]]:
-        """What the table of `print` shows, a list for each column: `pandas.DataFrame(path.columns())`.
+        """Return the table of `print`, a list for each column: `pandas.DataFrame(path.columns())`.
 
         Returns
         -------
@@ -139,12 +139,14 @@ class Path(Sequence[SVMResult]):
         return f"<Path: {len(self)} results; {axes}>"
 
 
-def path(problem: Problem | JointProblem, *, verbose: bool = False, n_jobs: int | None = None, **options: Any) -> Path:
+def path(
+    problem: Problem | AllInOneProblem, *, verbose: bool = False, n_jobs: int | None = None, **options: Any
+) -> Path:
     """Solve a problem for many parameters, each point certified, over one Gram matrix a kernel.
 
     Parameters
     ----------
-    problem : Problem or JointProblem
+    problem : Problem or AllInOneProblem
         Its own values of these parameters are not used. Where C differs between samples, each C asked for is the mean,
         and the ratios stay. Kernel values that are kept belong to `problem`, where its kernel does not vary: all solves
         share them, and they stay with it afterwards.
@@ -201,14 +203,14 @@ def path(problem: Problem | JointProblem, *, verbose: bool = False, n_jobs: int 
     [(1.0, 0.1, 4), (1.0, 1.0, 4), (10.0, 0.1, 2), (10.0, 1.0, 4)]
     """
     verbose = as_flag(verbose, "verbose")
-    if not isinstance(problem, Machine):
+    if not isinstance(problem, BaseProblem):
         raise ParameterTypeError(f"path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     grid, rest = grid_of(cast("Problem", problem), options)
-    return Path(grid.arrays, grid.points, _solved(grid, rest, n_jobs, verbose))
+    return Path(grid.arrays, grid.points, _solve_points(grid, rest, n_jobs, verbose))
 
 
-def _solved(grid: Grid, options: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> tuple[SVMResult, ...]:
-    """The results of all points, in their order."""
+def _solve_points(grid: Grid, options: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> tuple[SVMResult, ...]:
+    """Return the results of all points, in their order."""
     points, groups = grid.points, grid.groups()
     tasks = [(grid, kernel, [points[place] for place in places], options) for kernel, places in groups]
     sizes = [len(places) for _, places in groups]

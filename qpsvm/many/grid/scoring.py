@@ -1,4 +1,4 @@
-"""What a fold's predictions are worth: by scikit-learn's scorers, which are handed decision values that are there.
+"""Split samples into folds and score their predictions by scikit-learn's scorers.
 
 Folds: which samples train and which are tested, and the decision values of the tested ones.
 
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import (
     DataError,
     ParameterError,
@@ -26,12 +26,12 @@ from qpsvm.base.errors import (
     TooLargeError,
     UnknownOptionError,
     UnsupportedError,
-    nearest,
+    describe_nearest,
 )
 from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory
-from qpsvm.data.samples import original_labels
+from qpsvm.data.samples import restore_labels
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.replaced import restricted
+from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram
@@ -44,13 +44,13 @@ ACCURACY, R2, PINBALL = "accuracy", "r2", "neg_mean_pinball_loss"
 
 
 def target_of(problem: Problem) -> NDArray[Any]:
-    """What predictions are compared with, (n,): the caller's labels of two classes, or numbers."""
+    """Return the target of predictions, (n,): the caller's labels of two classes, or numbers."""
     if problem.samples.classes is not None:
-        return original_labels(problem.samples)
-    if problem.shown_target is not None:
+        return restore_labels(problem.samples)
+    if problem._regression_target is not None:
         return problem.samples.target
     name = type(problem).__name__
-    if problem.outlined.mix is not None:
+    if problem._dual_structure.mix is not None:
         raise UnsupportedError(
             f"cross-validation divides samples, and {name} learns from pairs of them: train on some groups, and count "
             "the pairs of the others that are in order"
@@ -61,12 +61,12 @@ def target_of(problem: Problem) -> NDArray[Any]:
 
 
 def name_of(scoring: Any, problem: Problem) -> str:
-    """What the scores are: by default the accuracy, R², or of a quantile its mean pinball loss, negative."""
+    """Return the name of the score: by default accuracy, R², or of a quantile the negative mean pinball loss."""
     if scoring is not None:
         return scoring if isinstance(scoring, str) else "score"
     if problem.samples.classes is not None:
         return ACCURACY
-    return PINBALL if "quantile" in problem.own else R2
+    return PINBALL if "quantile" in problem._hyperparameters else R2
 
 
 def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Scorer | None:
@@ -76,10 +76,10 @@ def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Sco
         return found
     if scoring is not None and not isinstance(scoring, str):
         raise ParameterTypeError(
-            f"scoring must be the name of one of scikit-learn's scorers or a callable, got {shown(scoring)}"
+            f"scoring must be the name of one of scikit-learn's scorers or a callable, got {format_value(scoring)}"
         )
     name = name_of(scoring, problem)
-    if name == PINBALL and "quantile" in problem.own:
+    if name == PINBALL and "quantile" in problem._hyperparameters:
         if "quantile" in varied:
             raise UnsupportedError("losses of different quantiles do not compare: score one quantile at a time")
         from sklearn.metrics import make_scorer, mean_pinball_loss
@@ -97,7 +97,7 @@ def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Sco
     from sklearn.metrics import get_scorer, get_scorer_names
 
     if name not in get_scorer_names():
-        raise UnknownOptionError(f"no scorer {name!r}; {nearest(name, get_scorer_names())}")
+        raise UnknownOptionError(f"no scorer {name!r}; {describe_nearest(name, get_scorer_names())}")
     return _Named(name, get_scorer(name))
 
 
@@ -132,7 +132,7 @@ def score(
         return float(np.mean(_labels(classes, values) == target))
     found = scorer(_predictor(classes, values), X, target)
     if not isinstance(found, Real):
-        raise ParameterTypeError(f"scoring must return a number, got {shown(found)}")
+        raise ParameterTypeError(f"scoring must return a number, got {format_value(found)}")
     return float(found)
 
 
@@ -169,7 +169,7 @@ def _predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
 
 
 def ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> tuple[int, int]:
-    """How many pairs of a group, one better than the other, f has in this order, and how many there are."""
+    """Count the pairs of a group, one better than the other, that f ranks in this order, and all such pairs."""
     names = np.zeros(len(y)) if groups is None else groups
     right = pairs = 0
     for name in np.unique(names):
@@ -200,9 +200,9 @@ class Fold:
 def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
     """The folds asked for; of a number of them, scikit-learn's `StratifiedKFold`, or `KFold` of a regression."""
     target, two_classes = target_of(problem), problem.samples.classes is not None
-    labels = target[problem.rows]
+    labels = target[problem.active_rows]
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        return _numbered(labels, two_classes, int(folds), shuffle, seed)
+        return _split_into_folds(labels, two_classes, int(folds), shuffle, seed)
     if shuffle or seed is not None:
         raise ParameterError("shuffle and seed belong to a number of folds; what is given otherwise is taken as it is")
     splits = hasattr(folds, "split") and not isinstance(folds, str)
@@ -210,9 +210,9 @@ def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> l
     if isinstance(pairs, str) or not isinstance(pairs, Iterable):
         raise ParameterTypeError(
             f"folds must be a number, pairs (train, test) of row numbers, or one of scikit-learn's splitters, "
-            f"got {shown(folds)}"
+            f"got {format_value(folds)}"
         )
-    found = [_given(problem, pair) for pair in pairs]
+    found = [_read_fold(problem, pair) for pair in pairs]
     for k, fold in enumerate(found):
         if two_classes and len(np.unique(labels[fold.train])) < 2:
             raise DataError(f"the rows that train fold {k} are all of one class")
@@ -221,30 +221,32 @@ def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> l
     return found
 
 
-def _numbered(labels: NDArray[Any], stratified: bool, folds: int, shuffle: bool, seed: int | None) -> list[Fold]:
+def _split_into_folds(
+    labels: NDArray[Any], stratified: bool, folds: int, shuffle: bool, seed: int | None
+) -> list[Fold]:
     if folds < 2:
         raise ParameterError(f"folds must be at least 2, got {folds}")
     if seed is not None and not shuffle:
         raise ParameterError("a seed has no effect without shuffle=True")
     if seed is not None and (not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEEDS):
-        raise ParameterError(f"seed must be a whole number from 0 to 2³² − 1, got {shown(seed)}")
-    return list(drawn(len(labels), labels if stratified else None, None, folds, shuffle, seed))
+        raise ParameterError(f"seed must be a whole number from 0 to 2³² − 1, got {format_value(seed)}")
+    return list(draw_folds(len(labels), labels if stratified else None, None, folds, shuffle, seed))
 
 
-def drawn(
+def draw_folds(
     n: int, labels: NDArray[Any] | None, groups: NDArray[Any] | None, folds: int, shuffle: bool, seed: int | None,
     unit: str = "sample",
 ) -> Iterator[Fold]:  # fmt: skip
-    """Scikit-learn's folds of n rows: with labels each class in proportion, else with groups whole groups."""
+    """Return scikit-learn's folds of n rows: with labels stratified by class, else with groups kept whole."""
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-    what, fewest = f"there are {taking_part(n, unit)}", n
+    what, fewest = f"there are {describe_active(n, unit)}", n
     if groups is not None:
         fewest = len(np.unique(groups))
         what = f"there are {fewest} groups"
     elif labels is not None:
         label, fewest = smallest(labels)
-        what = f"the class {label} has {taking_part(fewest, unit)}"
+        what = f"the class {label} has {describe_active(fewest, unit)}"
     if fewest < folds:
         more = f"; {fewest} folds are the most" if fewest >= 2 else ""
         raise DataError(f"{what}, too few for {folds} folds, each of which needs one{more}")
@@ -260,30 +262,32 @@ def smallest(labels: NDArray[Any]) -> tuple[Any, int]:
     return classes[k], int(counts[k])
 
 
-def taking_part(count: int, unit: str) -> str:
-    """So many rows, or samples, in words."""
+def describe_active(count: int, unit: str) -> str:
+    """Describe a number of active rows, or samples."""
     return f"1 {unit} that takes part" if count == 1 else f"{count} {unit}s that take part"
 
 
-def _given(problem: Problem, pair: Any) -> Fold:
-    """A pair of the caller's row numbers, or masks, as places among the samples that take part."""
+def _read_fold(problem: Problem, pair: Any) -> Fold:
+    """Return a pair of the caller's row numbers, or masks, as places among the active samples."""
     if not isinstance(pair, Sequence) or len(pair) != 2:
-        raise ParameterTypeError(f"a fold must be a pair (train, test) of row numbers, got {shown(pair)}")
+        raise ParameterTypeError(f"a fold must be a pair (train, test) of row numbers, got {format_value(pair)}")
     parts = []
     for rows, name in zip(pair, ("train", "test"), strict=True):
         index = np.asarray(rows)
         if index.dtype == bool and index.shape == (problem.n,):
             index = np.flatnonzero(index)
         if index.ndim != 1 or not len(index) or index.dtype.kind not in "iu":
-            raise DataError(f"the {name} rows of a fold must be a vector of at least one row number, got {shown(rows)}")
+            raise DataError(
+                f"the {name} rows of a fold must be a vector of at least one row number, got {format_value(rows)}"
+            )
         if index.min() < 0 or index.max() >= problem.n:
             raise DataError(f"the {name} rows of a fold go from {index.min()} to {index.max()}; X has {problem.n} rows")
         place = np.full(problem.n, -1)
-        place[problem.rows] = np.arange(len(problem.rows))
+        place[problem.active_rows] = np.arange(len(problem.active_rows))
         parts.append(place[index][place[index] >= 0])
     train, test = parts
     if len(np.intersect1d(train, test)):
-        raise DataError(f"row {problem.rows[np.intersect1d(train, test)[0]]} of a fold trains and is tested")
+        raise DataError(f"row {problem.active_rows[np.intersect1d(train, test)[0]]} of a fold trains and is tested")
     if len(np.unique(train)) < len(train):
         raise DataError("a row trains twice in a fold: give it the weight 2 instead")
     return Fold(train, test)
@@ -301,32 +305,32 @@ def share_gram(problem: Problem) -> None:
     space.gram.dense()
 
 
-class Part:
+class FoldProblem:
     """The problem of one fold, and the tested samples as it sees them.
 
     problem: Over all samples.
     """
 
     def __init__(self, problem: Problem, fold: Fold) -> None:
-        self.problem, self.fold, self.space = restricted(problem, fold.train), fold, problem.space
-        rows = problem.rows
+        self.problem, self.fold, self.space = restrict_to_rows(problem, fold.train), fold, problem.space
+        rows = problem.active_rows
         self.train_rows, self.test_rows = rows[fold.train], rows[fold.test]
         self.target = target_of(problem)[self.test_rows]
         X = problem.samples.X[self.test_rows]
         self.X = X[:, self.train_rows] if isinstance(problem.kernel, Precomputed) else X
 
-    @remembered
-    def _between(self) -> FloatArray | None:
-        """K between the tested rows and those that train, (t, k), where the whole is there."""
+    @cached
+    def _cross_gram(self) -> FloatArray | None:
+        """K between the tested rows and those that train, (t, k), if the full matrix is stored."""
         gram = None if self.space.is_linear else self.space.gram
-        kept = gram.kept if isinstance(gram, KernelGram) and self.space.is_plain else None
+        kept = gram.cached_matrix if isinstance(gram, KernelGram) and self.space.is_plain else None
         return None if kept is None else kept[self.fold.test[:, None], self.fold.train]
 
     def values(self, results: Sequence[SVMResult]) -> Sequence[FloatArray]:
         """f at the tested samples for each result: (t,), or (t, k) of several classes in one program."""
         if results[0].coef.ndim > 1:
             return [result.decision_function(self.X) for result in results]
-        K = self._between
+        K = self._cross_gram
         columns = [None if K is None else _coefficients(result) for result in results]
         known = [j for j, column in enumerate(columns) if column is not None]
         values = np.empty((len(self.fold.test), len(results)))

@@ -1,4 +1,4 @@
-"""One kernel's points, each solved from those before it.
+"""Solve the points of one kernel in order, each started from the previous ones (`walk`, `run_tasks`).
 
 Between two values of C at which the same samples are free, α is linear in C: where that held for the last two points,
 the next one follows exactly. Where samples change sides, most of the changes still follow.
@@ -6,7 +6,7 @@ the next one follows exactly. Where samples change sides, most of the changes st
     (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  brought into its box
     (WALK.2)  after the first point, C/C₁ α₁:  where C is small, α is nearly proportional to it
 
-Where another parameter of the machine changes, C begins anew: from what was found for the same C before.
+Where another parameter of the machine changes, C starts again, from what was found for the same C before.
 
 Tasks of many points each: one after the other, or several at a time in processes of their own, with a bar.
 """
@@ -24,7 +24,7 @@ import numpy as np
 from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
-from qpsvm.base.resources.progress import say, say_done
+from qpsvm.base.resources.progress import log_done, log_message
 from qpsvm.machines import Problem
 from qpsvm.many.grid.parameters import FALLING, RISING, replace_own
 from qpsvm.program.solution import Status
@@ -42,7 +42,7 @@ def run_tasks(
     verbose: bool,
     unit: str = "point",
 ) -> Iterator[list[T]]:
-    """What each task yields, as a list, in their order. Raises ParameterError."""
+    """Yield the output of each task as a list, in order. Raises ParameterError."""
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
         raise ParameterError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
     with closing(bar_of(sum(sizes), verbose, unit)) as bar:
@@ -57,12 +57,12 @@ def run_tasks(
         from joblib import Parallel, delayed
 
         run = Parallel(n_jobs=n_jobs, return_as="generator")
-        for found, size in zip(run(delayed(_listed)(task, given) for given in arguments), sizes, strict=True):
+        for found, size in zip(run(delayed(_collect_results)(task, given) for given in arguments), sizes, strict=True):
             bar.update(size)
             yield found
 
 
-def _listed(task: Callable[..., Iterable[T]], given: tuple[Any, ...]) -> list[T]:
+def _collect_results(task: Callable[..., Iterable[T]], given: tuple[Any, ...]) -> list[T]:
     return list(task(*given))
 
 
@@ -71,18 +71,18 @@ class Lines:
 
     def __init__(self, total: int, verbose: bool, unit: str) -> None:
         self.total, self.verbose, self.unit, self.done, self.said = total, verbose, unit, 0, 0
-        say_done(0, total, unit)
+        log_done(0, total, unit)
 
     def update(self, n: int) -> None:
         """Count, and say so where another tenth is done."""
         self.done += n
-        say_done(self.done, self.total, self.unit)
+        log_done(self.done, self.total, self.unit)
         if 10 * self.done // self.total > self.said:
             self.said = 10 * self.done // self.total
-            say(f"{self.done} of {self.total} {self.unit}s", self.verbose)
+            log_message(f"{self.done} of {self.total} {self.unit}s", self.verbose)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: there is nothing to close."""
 
 
 def bar_of(total: int, verbose: bool, unit: str) -> Any:
@@ -101,7 +101,9 @@ def walk(
 ) -> Iterator[SVMResult | InfeasibleNuError]:
     """Solve the points in this order. Raises KeyboardInterrupt."""
     name = options.get("backend", "auto")
-    begins = name == "auto" or backends.get(name).abilities.starts  # a named one that cannot refuses a start
+    begins = (
+        name == "auto" or backends.get(name).abilities.supports_warm_start
+    )  # a named one that cannot refuses a start
     past: list[tuple[float | None, SVMResult]] = []
     beside: Mapping[str, Any] | None = None
     before: dict[float, SVMResult] = {}
@@ -130,7 +132,7 @@ def walk(
 
 
 def penalty_of(point: Mapping[str, Any]) -> float | None:
-    """What every upper bound is proportional to along the path: C, or 1/λ; None where it is neither."""
+    """Return the factor of every upper bound along the path: C, or 1/λ; None if there is neither."""
     for name, value in point.items():
         if name in RISING:
             return float(value)
@@ -140,7 +142,7 @@ def penalty_of(point: Mapping[str, Any]) -> float | None:
 
 
 def _start(penalty: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
-    """Where to begin: at the extrapolation of the last two results, or at the last one."""
+    """Return the start: the extrapolation of the last two results, or the last one."""
     (before, first), (last, second) = past[0], past[-1]
     if penalty is None or last is None:
         return second

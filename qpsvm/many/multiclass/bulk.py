@@ -17,18 +17,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm import core
-from qpsvm.backends.contract import built_in_version
-from qpsvm.backends.external.libsvm_ import solver as libsvm
-from qpsvm.base.arrays.frozen import times
-from qpsvm.base.arrays.rounding import dots
+from qpsvm.backends.contract import find_library_version
+from qpsvm.backends.external.libsvm_ import describe_libsvm as libsvm
+from qpsvm.base.arrays.frozen import multiply
+from qpsvm.base.arrays.rounding import multiply_double_double
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.workers import in_tiles
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.base.resources.workers import run_tiles
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.data.samples import Samples
-from qpsvm.machines.problem.parameters import prices
-from qpsvm.many.multiclass.exact_optimum import best_intercept, settle
-from qpsvm.many.multiclass.gap_bounds import Points, gaps, kernel_points, linear_points, refined
+from qpsvm.data.samples import TrainingSamples
+from qpsvm.machines.problem.parameters import check_penalties
+from qpsvm.many.multiclass.exact_optimum import best_intercept, find_exact_point
+from qpsvm.many.multiclass.gap_bounds import StackPoints, gaps, kernel_points, linear_points, refine_radii
 from qpsvm.many.multiclass.loops import (
     BESIDES,
     FINE_ITERATIONS,
@@ -39,17 +39,25 @@ from qpsvm.many.multiclass.loops import (
     loop_points,
     tolerances,
 )
-from qpsvm.many.multiclass.one_by_one import in_time, result_of
+from qpsvm.many.multiclass.one_by_one import limit_time, result_of
 from qpsvm.many.multiclass.split import REST, Split
-from qpsvm.many.multiclass.stack import GramValues, LinearValues, RowValues, Stack, Values, stacked, with_shares
-from qpsvm.many.multiclass.together import Results, Together
+from qpsvm.many.multiclass.stack import (
+    GramValues,
+    LinearValues,
+    RowValues,
+    Stack,
+    StackKernel,
+    stack_machines,
+    with_shares,
+)
+from qpsvm.many.multiclass.together import BinaryMachines, Results
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.caveats import NO_INFORMATION, is_rounding
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.functions import OWN as BUILT_IN
+from qpsvm.space.kernels.functions import BUILT_IN_KERNELS as BUILT_IN
 from qpsvm.space.kernels.functions import Precomputed
-from qpsvm.space.kernels.gram import KernelGram, Treated, is_psd
+from qpsvm.space.kernels.gram import KernelGram, TreatedGram, is_psd
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Relative size of a rounding.
@@ -58,7 +66,7 @@ EPS = float(np.finfo(float).eps)
 #: many pairs. Beyond, `qpsvm.solve` looks at fewer kernel values, and at fewer rows.
 LARGEST_LINEAR, LARGEST, LARGEST_OF_MANY = 600, 1200, 1500
 #: With a linear kernel, interior points take some 12 d² products a row, and this road d with each other row:
-#: up to so many times d rows it is the shorter one.
+#: up to this many times d rows it is the shorter one.
 LARGEST_WIDTHS = 10
 #: The machines of this road, by the name of their one parameter.
 OWN = {"CSVM": "C", "NuSVM": "nu"}
@@ -77,8 +85,8 @@ ENTRY = 2e-9
 AGAIN_ROWS, AGAIN_TOLERANCE = 300, 1e-6
 
 
-def usual(options: Mapping[str, Any]) -> bool:
-    """Whether nothing is asked of `solve` but a tolerance, and a limit of time."""
+def has_usual_options(options: Mapping[str, Any]) -> bool:
+    """Return whether the options of `solve` are only a tolerance and a time limit."""
     return all(name in KNOWN or (name in USUAL and value == USUAL[name]) for name, value in options.items())
 
 
@@ -89,9 +97,18 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
     n, d = split.X.shape
     wide = split.kernel_is_linear and sp.issparse(split.X) and n * d > DENSE_ENTRIES
     small = bool((split.lengths <= largest(split)).any())
-    tested = isinstance(split.kernel, Precomputed) and not split.apart
-    known = ((split.kernel.is_psd and (isinstance(split.kernel, BUILT_IN) or not split.apart)) or tested) and not wide
-    return plain and usual(options) and small and known and _in_time(split, options.get("time_limit")) and can_loop()
+    tested = isinstance(split.kernel, Precomputed) and not split.has_separate_grams
+    known = (
+        (split.kernel.is_psd and (isinstance(split.kernel, BUILT_IN) or not split.has_separate_grams)) or tested
+    ) and not wide
+    return (
+        plain
+        and has_usual_options(options)
+        and small
+        and known
+        and _in_time(split, options.get("time_limit"))
+        and can_loop()
+    )
 
 
 def largest(split: Split) -> int:
@@ -105,7 +122,7 @@ def _in_time(split: Split, limit: float | None) -> bool:
     """Whether a time limit has room for what nothing can stop; machines apart from each other are not asked for it."""
     if limit is None:
         return True
-    if split.apart:
+    if split.has_separate_grams:
         return False
     rows = np.array([len(split.places(p)[0]) for p in range(len(split.pairs))] if split.kernel_is_linear else [split.n])
     products = float(np.square(rows, dtype=float).sum()) * split.X.shape[1]
@@ -123,15 +140,19 @@ class Found:
     W: FloatArray | None
 
 
-def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> Together | None:
+def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines | None:
     """Solve all machines. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
-    stack, upper = _stated(split)
-    with np.errstate(all="ignore"), one_thread():  # what is not finite is not certified
+    stack, upper = _build_stack(split)
+    with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
         space = split.own_space
-        if not _trusted(space):
+        if not _has_psd_gram(space):
             return None
-        rough = _apart(split, stack, space) if split.apart else _over_one_matrix(split, stack, space, upper)
+        rough = (
+            _loop_separately(split, stack, space)
+            if split.has_separate_grams
+            else _over_one_matrix(split, stack, space, upper)
+        )
         if rough is None:
             return None
         own, points = points_of(space, stack, rough.found)
@@ -146,19 +167,19 @@ def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> 
             uncertain = np.flatnonzero(~(certified <= tol))
         uncertain = uncertain[np.isfinite(stack.sums(rough.found.alpha)[uncertain])]
         if len(uncertain) and not space.is_linear:
-            certified = gaps(stack, refined(space, stack, points, uncertain))
+            certified = gaps(stack, refine_radii(space, stack, points, uncertain))
     return gathered_in_bulk(split, stack, rough.found, own, certified, rough.iterations, (tol, deadline), solver())
 
 
 def solver() -> Solver:
-    """Who solved, for the record."""
+    """Return the description of the solver."""
     if core.compiled is None:
         return libsvm()
-    return Solver("working set", built_in_version(), "converged, then the exact split")
+    return Solver("working set", find_library_version(), "converged, then the exact split")
 
 
-def _trusted(space: FeatureSpace) -> bool:
-    """Whether the Gram matrix is positive semidefinite: by construction, or else by the test of `FeatureSpace`."""
+def _has_psd_gram(space: FeatureSpace) -> bool:
+    """Return whether the Gram matrix is semidefinite: by construction, or by the test of `FeatureSpace`."""
     if space.kernel.is_psd:
         return True
     K = as_dense(space.X)
@@ -166,23 +187,23 @@ def _trusted(space: FeatureSpace) -> bool:
     if not np.array_equal(K, K.T) or not is_psd(K, tolerance):
         return False
     gram = KernelGram(space.kernel, space.X, blocks=KernelBlocks(space.kernel, space.X, K))
-    space.__dict__["_treated"] = Treated(gram, gram)
+    space.__dict__["_treated_gram"] = TreatedGram(gram, gram)
     return True
 
 
-def _stated(split: Split) -> tuple[Stack, FloatArray]:
-    """The rows of all machines with their bounds; and those of LIBSVM, (r,) over `Split.order`. Raises QPSVMError."""
+def _build_stack(split: Split) -> tuple[Stack, FloatArray]:
+    """Build the stack of all machines; and the bounds of LIBSVM, (r,) over `Split.order`. Raises QPSVMError."""
     weight = split.weight[split.order]
     if split.machine == "CSVM":
-        C = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
-        upper = times(C, split.weight)[split.order]
-        return stacked(split, upper), upper
-    split.bare(0)  # ν itself is checked
+        C = check_penalties(split.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
+        upper = multiply(C, split.weight)[split.order]
+        return stack_machines(split, upper), upper
+    split.build_separate_problem(0)  # ν itself is checked
     nu = float(split.parameters.get("nu", 0.5))
-    stack = with_shares(stacked(split, weight), nu)
+    stack = with_shares(stack_machines(split, weight), nu)
     assert stack.nu is not None
     for p in np.flatnonzero(stack.nu < nu).tolist():  # by more than rounding?
-        split.bare(p)
+        split.build_separate_problem(p)
     return stack, weight
 
 
@@ -196,15 +217,15 @@ class Rough:
     found: Found
     iterations: IntArray
     loose: NDArray[np.bool_]
-    values: Callable[[int], Values]
+    values: Callable[[int], StackKernel]
 
 
 def _over_one_matrix(split: Split, stack: Stack, space: FeatureSpace, upper: FloatArray) -> Rough | None:
     """The points of all machines from one Gram matrix."""
     Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
-    K = Z @ Z.T if Z is not None else np.ascontiguousarray(space.centred.dense())
+    K = Z @ Z.T if Z is not None else np.ascontiguousarray(space.centred_gram.dense())
 
-    def values(p: int) -> Values:
+    def values(p: int) -> StackKernel:
         return GramValues(K, stack.slices(p)) if Z is None else LinearValues(Z, stack.slices(p))
 
     started = loop_points(split, stack, K, upper, largest(split))
@@ -252,69 +273,71 @@ def _middle(stack: Stack, values: FloatArray, rises: NDArray[np.bool_], falls: N
     return 0.5 * (low + high)
 
 
-def _apart(split: Split, stack: Stack, space: FeatureSpace) -> Rough | None:
-    """The same where each machine has a Gram matrix of its own for its loop."""
+def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> Rough | None:
+    """Find the points with a separate Gram matrix for the loop of each machine."""
     P, M = stack.machines, len(stack.sign)
     Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
     W = None if Z is None else np.zeros((P, Z.shape[1]))
     found = Found(np.full(M, np.nan), np.full(M, np.nan), np.zeros(P), np.ones(P), W)
     iterations = np.zeros(P, dtype=np.intp)
 
-    def values(p: int) -> Values:
+    def values(p: int) -> StackKernel:
         return RowValues(space.gram, stack.slices(p)) if Z is None else LinearValues(Z, stack.slices(p))
 
     def solve_one(p: int) -> None:
-        own, one = values(p), stack.only(p)
+        own, one = values(p), stack.take_machine(p)
         blocks: Any = getattr(space.gram, "blocks", None)
-        K = Z[own.places] @ Z[own.places].T if Z is not None else blocks.symmetric(own.places, rough=True)
+        K = Z[own.places] @ Z[own.places].T if Z is not None else blocks.compute_symmetric(own.places, rough=True)
         tol = float(tolerances(one, float(K.diagonal().max()), 0)[0])
         looped = loop_alone(one, K, tol, PER_ROW * len(K) + BESIDES)
         if looped is not None:
-            found.alpha[stack.part(p)], iterations[p] = looped
+            found.alpha[stack.row_slice(p)], iterations[p] = looped
             _settle(stack, p, found, own)
 
     pairs = np.flatnonzero(stack.lengths <= largest(split))
-    in_tiles(solve_one, pairs.tolist(), float(np.square(stack.lengths[pairs], dtype=float).sum()) * ENTRY)
+    run_tiles(solve_one, pairs.tolist(), float(np.square(stack.lengths[pairs], dtype=float).sum()) * ENTRY)
     return Rough(found, iterations, np.zeros(P, dtype=np.bool_), values)
 
 
-def _settle(stack: Stack, p: int, found: Found, values: Values) -> None:
+def _settle(stack: Stack, p: int, found: Found, values: StackKernel) -> None:
     """The optimum of a machine, or where `settle` does not come to it, the point that was given."""
-    part, nu = stack.part(p), None if stack.nu is None else float(stack.nu[p])
+    part, nu = stack.row_slice(p), None if stack.nu is None else float(stack.nu[p])
     y, upper, alpha = stack.sign[part], stack.upper[part], found.alpha[part]
-    optimum = settle(values, y, upper, alpha, nu)
+    optimum = find_exact_point(values, y, upper, alpha, nu)
     if optimum is None and nu is None and len(y) <= AGAIN_ROWS:
         index = np.arange(len(y))
-        finer = loop_alone(stack.only(p), values.block(index, index), AGAIN_TOLERANCE, FINE_ITERATIONS)
+        finer = loop_alone(stack.take_machine(p), values.block(index, index), AGAIN_TOLERANCE, FINE_ITERATIONS)
         if finer is not None:
             found.alpha[part] = alpha = finer[0]
-            optimum = settle(values, y, upper, alpha, nu)
+            optimum = find_exact_point(values, y, upper, alpha, nu)
     if optimum is not None:
         found.alpha[part], found.u[part], found.b[p], found.rho[p] = optimum.alpha, optimum.u, optimum.b, optimum.rho
     else:
-        found.u[part], found.b[p] = as_it_is(values, y, upper, alpha)
+        found.u[part], found.b[p] = evaluate_point(values, y, upper, alpha)
         found.rho[p] = 1.0 if nu is None else np.nan  # which certifies nothing
     if found.W is not None and isinstance(values, LinearValues):
         found.W[p] = values.w
 
 
-def as_it_is(values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray) -> tuple[FloatArray, float]:
+def evaluate_point(
+    values: StackKernel, y: FloatArray, upper: FloatArray, alpha: FloatArray
+) -> tuple[FloatArray, float]:
     """u (m,) of a point, and its best intercept."""
     support = alpha.nonzero()[0]
     u = values.product(support, (alpha * y)[support])
     return u, best_intercept(u, y, upper)
 
 
-def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArray, Points]:
+def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArray, StackPoints]:
     """The caller's intercepts (P,), and the points with what is known of their rounding."""
     accuracy = Accuracy(space)
     sizes = accuracy.sizes(np.arange(space.n))[stack.places]
     if found.W is None:
         return found.b, kernel_points(stack, found.alpha, found.u, found.b, found.rho, sizes, accuracy.epsilon)
     own, levels = found.b, (found.b, np.zeros(len(found.b)))
-    if space.origin is not None:  # as `FeatureSpace.plane`
-        own = -dots(np.column_stack([found.W, found.b]), np.append(space.origin, -1.0))[0]
-        levels = dots(np.column_stack([found.W, own]), np.append(space.origin, 1.0))
+    if space.origin is not None:  # as `FeatureSpace.build_hyperplane`
+        own = -multiply_double_double(np.column_stack([found.W, found.b]), np.append(space.origin, -1.0))[0]
+        levels = multiply_double_double(np.column_stack([found.W, own]), np.append(space.origin, 1.0))
     width = space.samples.longest_row
     return own, linear_points(stack, found.alpha, found.u, levels, found.rho, found.W, sizes, width)
 
@@ -328,7 +351,7 @@ def gathered_in_bulk(
     iterations: IntArray,
     asked: tuple[float, float | None],
     solver: Solver,
-) -> Together:
+) -> BinaryMachines:
     """The machines side by side, those solved by themselves that are not certified.
 
     b (P,) is the caller's, and what is asked for are a gap and the time when all should be over.
@@ -338,9 +361,9 @@ def gathered_in_bulk(
     tol, deadline = asked
     uncertain = np.flatnonzero(~(certified <= tol)).tolist()
     for done, p in enumerate(uncertain):
-        part = stack.part(p)
+        part = stack.row_slice(p)
         start = found.alpha[part] if np.isfinite(found.alpha[part]).all() else None
-        options = in_time({"tol": tol}, deadline, len(uncertain) - done)
+        options = limit_time({"tol": tol}, deadline, len(uncertain) - done)
         known[p] = result = result_of(split.problem(p), start, options)
         beta[part], b[p], certified[p], iterations[p] = result.coef, result.b, result.gap, result.iterations or 0
         rho[p] = result.rho
@@ -359,18 +382,29 @@ def gathered_in_bulk(
         shape=(stack.machines, split.n),
     )
     coef.sort_indices()
-    return Together(
-        classes=split.labels, machines=split.pairs, coef=coef, b=b, rho=rho, w=W, gap=certified,
+    return BinaryMachines(
+        classes=split.labels,
+        machines=split.pairs,
+        coef=coef,
+        b=b,
+        rho=rho,
+        w=W,
+        gap=certified,
         status=[known[p].status if p in known else Status.OPTIMAL for p in range(stack.machines)],
-        iterations=iterations, solver=solver,
-        message="; ".join(f"{split.named(p)}: {result.message}" for p, result in known.items() if result.message),
-        results=Results(stack.machines, Maker(replace(split, spaces={}), coef, solver, iterations, tol), known),
+        iterations=iterations,
+        solver=solver,
+        message="; ".join(
+            f"{split.describe_machine(p)}: {result.message}" for p, result in known.items() if result.message
+        ),
+        results=Results(
+            stack.machines, BulkResultMaker(replace(split, spaces={}), coef, solver, iterations, tol), known
+        ),
         caveats=tuple(caveats),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class Maker:
+class BulkResultMaker:
     """Makes the result of a machine from its α; the Gram matrix is not kept for that, but made again."""
 
     split: Split

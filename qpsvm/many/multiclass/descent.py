@@ -1,7 +1,7 @@
 """The fast road of hinges and squared hinges with a linear kernel: coordinate descent for each, all bounds at once.
 
 The machines share the table of the rows; w(α) of all is one product with it, and f another. Those that descent gives up
-(`Pace`), and those that the bounds do not certify, go the way of any machine, from where they are.
+(`DescentPace`), and those that the bounds do not certify, go the way of any machine, from where they are.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.contract import built_in_version
-from qpsvm.backends.own.row_descent import RowDescent, Rows, descends
-from qpsvm.base.arrays.frozen import times
-from qpsvm.base.arrays.rounding import dots, lengths_above
+from qpsvm.backends.contract import find_library_version
+from qpsvm.backends.own.row_descent import DescentRows, RowDescent, is_descent_suitable
+from qpsvm.base.arrays.frozen import multiply
+from qpsvm.base.arrays.rounding import bound_row_norms, multiply_double_double
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.limits import one_thread
-from qpsvm.data.samples import Samples
-from qpsvm.machines.problem.parameters import as_intercept, prices
-from qpsvm.many.multiclass.bulk import Found, gathered_in_bulk, usual
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.data.samples import TrainingSamples
+from qpsvm.machines.problem.parameters import as_intercept, check_penalties
+from qpsvm.many.multiclass.bulk import Found, gathered_in_bulk, has_usual_options
 from qpsvm.many.multiclass.exact_optimum import best_intercept
 from qpsvm.many.multiclass.gap_bounds import gaps, linear_points
 from qpsvm.many.multiclass.split import Split
-from qpsvm.many.multiclass.stack import Stack, stacked, with_squares
-from qpsvm.many.multiclass.together import Together
-from qpsvm.program.losses import Loss, per_row
+from qpsvm.many.multiclass.stack import Stack, stack_machines, with_squares
+from qpsvm.many.multiclass.together import BinaryMachines
+from qpsvm.program.losses import Loss, compress_constant
 from qpsvm.program.solution import Solver
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -38,38 +38,38 @@ MOST_ROWS = 2_000_000
 def solves_by_descent(split: Split, options: Mapping[str, Any]) -> bool:
     """Whether this road takes these machines: one, or several over the same rows."""
     own = split.machine in OWN and set(split.parameters) <= {"C"} and not split.constraints
-    fits = split.rows_in_all <= MOST_ROWS and descends(*split.X.shape)
+    fits = split.rows_in_all <= MOST_ROWS and is_descent_suitable(*split.X.shape)
     in_time = options.get("time_limit") is None
-    takes = own and split.kernel_is_linear and split.over_all
-    return takes and fits and in_time and usual(options)
+    takes = own and split.kernel_is_linear and split.uses_all_rows
+    return takes and fits and in_time and has_usual_options(options)
 
 
-def solve_by_descent(split: Split, tol: float) -> Together:
+def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
     """Solve all machines.
 
     Raises QPSVMError.
     """
     as_intercept(split.intercept)
-    C = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
-    stack = stacked(split, times(C, split.weight)[split.order])
+    C = check_penalties(split.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
+    stack = stack_machines(split, multiply(C, split.weight)[split.order])
     stack = with_squares(stack) if split.machine == "SquaredHinge" else stack
-    with np.errstate(all="ignore"), one_thread():  # what is not finite is not certified
+    with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
         space = split.own_space
         Z = space.rows.matrix()
-        rows = Rows(Z)
+        rows = DescentRows(Z)
         machines = []
-        for part in map(stack.part, range(stack.machines)):
-            losses = Loss(per_row(stack.upper[part]), curvature=per_row(stack.curvature[part]))
+        for part in map(stack.row_slice, range(stack.machines)):
+            losses = Loss(compress_constant(stack.upper[part]), curvature=compress_constant(stack.curvature[part]))
             machines.append(RowDescent(rows, stack.sign[part], losses, split.intercept, tol))
-        sizes = lengths_above(space.rows.squared_norms(), space.samples.longest_row)
+        sizes = bound_row_norms(space.rows.squared_norms(), space.samples.longest_row)
         found, own, certified = _points(split, stack, space, machines, sizes)
         for _ in range(rows.GOALS - 1):
             again = [p for p in range(stack.machines) if machines[p].done and tol < certified[p] < np.inf]
             for p in again:
-                machines[p].go_on(0.5 * tol / float(certified[p]))
+                machines[p].continue_to_goal(0.5 * tol / float(certified[p]))
             if again:
                 found, own, certified = _points(split, stack, space, machines, sizes)
-    solver = Solver("coordinate descent", built_in_version(), "converged")
+    solver = Solver("coordinate descent", find_library_version(), "converged")
     iterations = np.array([machine.iterations for machine in machines])
     return gathered_in_bulk(split, stack, found, own, certified, iterations, (tol, None), solver)
 
@@ -89,7 +89,7 @@ def _points(
         u = np.ascontiguousarray(np.asarray(Z @ W.T).T).ravel()
     b = np.zeros(P)
     for p, machine in enumerate(machines):
-        part = stack.part(p)
+        part = stack.row_slice(p)
         if split.intercept == "penalised":
             b[p] = np.add.reduce(alpha[part] * stack.sign[part])
         elif split.intercept == "free":
@@ -99,9 +99,9 @@ def _points(
                 else best_intercept(u[part], stack.sign[part], stack.upper[part])
             )
     own, levels = b, (b, np.zeros(P))
-    if space.origin is not None:  # as `FeatureSpace.plane`
-        own = -dots(np.column_stack([W, b]), np.append(space.origin, -1.0))[0]
-        levels = dots(np.column_stack([W, own]), np.append(space.origin, 1.0))
+    if space.origin is not None:  # as `FeatureSpace.build_hyperplane`
+        own = -multiply_double_double(np.column_stack([W, b]), np.append(space.origin, -1.0))[0]
+        levels = multiply_double_double(np.column_stack([W, own]), np.append(space.origin, 1.0))
     found = Found(alpha, u, b, np.ones(P), W)
     width = space.samples.longest_row
     points = linear_points(stack, alpha, u, levels, found.rho, W, sizes[places], width)

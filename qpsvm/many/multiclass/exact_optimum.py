@@ -6,7 +6,7 @@
                 beyond it at α = C, becomes free
     (SETTLE.3)  of a ν-SVM, K_FF β_F + b − ρy_F = −K_FB β_B,  1ᵀβ = 0 and yᵀβ = ν
 
-Where (SETTLE.2) changes nothing, the point is the optimum. It need not come to that, and then somebody else solves the
+Where (SETTLE.2) changes nothing, the point is the optimum. It need not come to that, and then another solver solves the
 machine: every point is certified in any case.
 
 Source: Hintermüller, Ito & Kunisch, *The primal-dual active set strategy as a semismooth Newton method*, SIAM J. Optim.
@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from qpsvm.base.arrays.quantiles import quantile_interval
+from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.rounding import ROUNDED
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certificate import middle
-from qpsvm.many.multiclass.stack import Values
+from qpsvm.many.multiclass.stack import StackKernel
 
 #: Guesses. From the loop's points at a tolerance of 1e-2 two are usual, and five rare.
 ROUNDS = 12
@@ -42,7 +42,7 @@ NOISE = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class ExactPoint:
     """α (m,), the intercept, the margin, which is 1 for a C-SVM, and f without the intercept, u (m,)."""
 
     alpha: FloatArray
@@ -51,9 +51,9 @@ class Settled:
     u: FloatArray
 
 
-def settle(
-    values: Values, y: FloatArray, upper: FloatArray, alpha: FloatArray, nu: float | None = None
-) -> Settled | None:
+def find_exact_point(
+    values: StackKernel, y: FloatArray, upper: FloatArray, alpha: FloatArray, nu: float | None = None
+) -> ExactPoint | None:
     """The optimum by (SETTLE.1) to (SETTLE.3), or None. Shapes: y, upper, alpha (m,)."""
     full = alpha >= upper
     free = (alpha > 0.0) & ~full
@@ -64,7 +64,9 @@ def settle(
         if len(F) > most:
             return None
         fixed = bounded[B]
-        found = _initial_set(values, y, F, B, fixed, nu) if len(F) else _without(values, y, upper, B, fixed, nu)
+        found = (
+            _initial_set(values, y, F, B, fixed, nu) if len(F) else _solve_without_free(values, y, upper, B, fixed, nu)
+        )
         if found is None:
             return None
         beta, b, rho, u = found
@@ -78,7 +80,7 @@ def settle(
         if settled and not joining.any():
             alpha = np.where(full, upper, 0.0)
             alpha[F] = a
-            return Settled(alpha, b, rho, u)
+            return ExactPoint(alpha, b, rho, u)
         free[F[low | high]] = False
         full[F[high]] = True
         joining = _farthest(joining, t, max(JOINING, len(F)))
@@ -92,7 +94,7 @@ InitialWorkingSet = tuple[FloatArray, float, float, FloatArray]
 
 
 def _initial_set(
-    values: Values, y: FloatArray, F: IntArray, B: IntArray, fixed: FloatArray, nu: float | None
+    values: StackKernel, y: FloatArray, F: IntArray, B: IntArray, fixed: FloatArray, nu: float | None
 ) -> InitialWorkingSet | None:
     """(SETTLE.1) or (SETTLE.3); None where they have no solution, or a margin that is not positive."""
     n, signs = len(F), y[F]
@@ -119,10 +121,10 @@ def _initial_set(
     return beta, b, rho, values.product(np.concatenate([F, B]), np.concatenate([beta, fixed]))
 
 
-def _without(
-    values: Values, y: FloatArray, upper: FloatArray, B: IntArray, fixed: FloatArray, nu: float | None
+def _solve_without_free(
+    values: StackKernel, y: FloatArray, upper: FloatArray, B: IntArray, fixed: FloatArray, nu: float | None
 ) -> InitialWorkingSet | None:
-    """The same where no row is free: of a C-SVM, the best intercept for α as it is."""
+    """Solve where no row is free: of a C-SVM, find the best intercept for the given α."""
     if nu is not None:
         return None
     u = values.product(B, fixed)
@@ -131,11 +133,11 @@ def _without(
 
 def best_intercept(u: FloatArray, y: FloatArray, upper: FloatArray) -> float:
     """The middle of all b that are best for f = u + b, (LEVEL.3); all (m,)."""
-    return middle(*quantile_interval(y - u, upper, float(upper[y > 0.0].sum())))
+    return middle(*find_quantile_interval(y - u, upper, float(upper[y > 0.0].sum())))
 
 
 def _farthest(joining: NDArray[np.bool_], t: FloatArray, most: int) -> NDArray[np.bool_]:
-    """Of some rows, at most so many, those with the largest |t|: masks (m,)."""
+    """Return at most `most` of some rows, those with the largest |t|: masks (m,)."""
     rows = joining.nonzero()[0]
     if len(rows) <= most:
         return joining

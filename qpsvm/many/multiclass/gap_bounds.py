@@ -21,12 +21,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, bounded_total, gamma, lengths_above
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, bound_row_norms, gamma, sum_with_bound
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.gap_bounds import NEXT_TO_NOTHING
 from qpsvm.bounds.screening import row_radii
 from qpsvm.many.multiclass.stack import Stack
-from qpsvm.program.losses import gap_term, loss, two_lines
+from qpsvm.program.losses import bound_by_two_lines, compute_gap_term, compute_loss
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Roundings of t = ℓ − y(u + b), at least as many as there are, that of ℓ included.
@@ -34,7 +34,7 @@ ROUNDINGS = 4.0
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class StackPoints:
     """A point of each of P machines over M rows in all, and how exactly what belongs to it is known.
 
     alpha, u (M,): α, and f without the intercept.
@@ -57,7 +57,7 @@ class Points:
     offset: FloatArray
 
 
-def gaps(stack: Stack, points: Points, intercept: str | None = "free") -> FloatArray:
+def gaps(stack: Stack, points: StackPoints, intercept: str | None = "free") -> FloatArray:
     """The relative gap of each machine from above, (P,): infinite where nothing is known."""
     alpha, upper, sign, curvature = points.alpha, stack.upper, stack.sign, stack.curvature
     most, nothing = float(stack.lengths.max()), np.zeros(stack.machines)
@@ -66,11 +66,13 @@ def gaps(stack: Stack, points: Points, intercept: str | None = "free") -> FloatA
     if bent.any():  # t − δα cancels where the row is at its optimum
         r = r + ROUNDINGS * UNIT * (np.abs(t) + r + bent)
     if lines:
-        terms, least = two_lines(alpha, upper, t, r), upper * np.maximum(t - r, 0.0)
+        terms, least = bound_by_two_lines(alpha, upper, t, r), upper * np.maximum(t - r, 0.0)
     else:
         high, low = t + r, t - r
-        terms = np.maximum(gap_term(alpha, high, upper, curvature), gap_term(alpha, low, upper, curvature))  # (BULK.2)
-        least = loss(low, upper, curvature)
+        terms = np.maximum(
+            compute_gap_term(alpha, high, upper, curvature), compute_gap_term(alpha, low, upper, curvature)
+        )  # (BULK.2)
+        least = compute_loss(low, upper, curvature)
     difference = stack.sums(terms) * (1.0 + gamma(most + 16))
     slack, room, largest = np.abs(t - bent) + r, np.minimum(alpha, upper - alpha), float(points.sizes.max())
     distance, size = points.offset * FEW, 0.5 * points.square
@@ -99,11 +101,11 @@ def gaps(stack: Stack, points: Points, intercept: str | None = "free") -> FloatA
     return found
 
 
-def known_slack(stack: Stack, points: Points) -> tuple[FloatArray, FloatArray]:
+def known_slack(stack: Stack, points: StackPoints) -> tuple[FloatArray, FloatArray]:
     """t of every row and how far it may be off, (BULK.1): (M,) each."""
-    margin = stack.spread(points.margin) if stack.level is None else stack.level
-    t = margin - stack.sign * (points.u + stack.spread(points.level))
-    r = points.radius + stack.spread(points.level_radius + ROUNDINGS * UNIT * np.abs(points.level))
+    margin = stack.repeat_over_rows(points.margin) if stack.level is None else stack.level
+    t = margin - stack.sign * (points.u + stack.repeat_over_rows(points.level))
+    r = points.radius + stack.repeat_over_rows(points.level_radius + ROUNDINGS * UNIT * np.abs(points.level))
     r += ROUNDINGS * UNIT * np.abs(margin)  # ℓ itself may be a rounded sum
     r += ROUNDINGS * UNIT * np.abs(t)
     return t, r
@@ -119,9 +121,9 @@ def surplus_of(
     parts = stack.sums(np.abs(values)) + np.abs(target)
     surplus = np.abs(stack.sums(values) - target) + gamma(float(stack.lengths.max()) + 2) * parts * FEW
     roomiest = stack.largest(room)
-    reach = -stack.largest(np.where(room == stack.spread(roomiest), -slack, -np.inf))
+    reach = -stack.largest(np.where(room == stack.repeat_over_rows(roomiest), -slack, -np.inf))
     for p in np.flatnonzero(~(roomiest > 2.0 * surplus)).tolist():
-        excess, error = bounded_total(np.append(values[stack.part(p)], -target[p]))
+        excess, error = sum_with_bound(np.append(values[stack.row_slice(p)], -target[p]))
         surplus[p] = 0.0 if excess == 0.0 and error == 0.0 else np.inf
         reach[p] = 0.0
     return surplus, reach
@@ -129,7 +131,7 @@ def surplus_of(
 
 def kernel_points(
     stack: Stack, alpha: FloatArray, u: FloatArray, b: FloatArray, margin: FloatArray, sizes: FloatArray, epsilon: float
-) -> Points:
+) -> StackPoints:
     """Points with w = w(α), whose u were computed from kernel values known to ε, (BULK.1).
 
     Shapes: alpha, u, sizes (M,), b, margin (P,).
@@ -139,16 +141,24 @@ def kernel_points(
     kappa = (epsilon + gamma(most + 6)) * weight
     square = stack.sums(alpha * stack.sign * u) - 2.0 * kappa * weight * FEW
     nothing = np.zeros(len(b))
-    return Points(
-        alpha, u, b, nothing, margin, stack.spread(kappa * FEW) * sizes, sizes, np.maximum(square, 0.0), nothing
+    return StackPoints(
+        alpha,
+        u,
+        b,
+        nothing,
+        margin,
+        stack.repeat_over_rows(kappa * FEW) * sizes,
+        sizes,
+        np.maximum(square, 0.0),
+        nothing,
     )
 
 
-def refined(space: FeatureSpace, stack: Stack, points: Points, machines: IntArray) -> Points:
-    """The same points, radii of some machines from their kernel values themselves, (RADII.1), where that helps."""
+def refine_radii(space: FeatureSpace, stack: Stack, points: StackPoints, machines: IntArray) -> StackPoints:
+    """Refine the radii of some machines by their kernel values, (RADII.1), where that helps."""
     radius = points.radius.copy()
     for p in machines.tolist():
-        part = stack.part(p)
+        part = stack.row_slice(p)
         places, beta = stack.places[part], np.zeros(space.n)
         beta[places] = points.alpha[part] * stack.sign[part]
         known = row_radii(space, places, beta)
@@ -166,15 +176,15 @@ def linear_points(
     W: FloatArray,
     sizes: FloatArray,
     width: int,
-) -> Points:
+) -> StackPoints:
     """Points with explicit w, the rows of W (P, d), u = Zw and w(α) but for rounding.
 
     Shapes: alpha, u, sizes (M,), levels (P,), margin (P,), W (P, d), sizes (M,).
     """
     most, d = float(stack.lengths.max()), W.shape[1]
     squares = np.add.reduce(W * W, axis=1)
-    norm, above = np.sqrt(squares), lengths_above(squares, d)
+    norm, above = np.sqrt(squares), bound_row_norms(squares, d)
     kappa = gamma(width + 6) * above + UNDERFLOW
     offset = gamma(most + 4) * stack.sums(alpha * sizes) * (1.0 + gamma(most + 4)) + 4.0 * UNIT * above
     square = np.square(norm * (1.0 - gamma(d + 8)))
-    return Points(alpha, u, *levels, margin, stack.spread(kappa * FEW) * sizes, sizes, square, offset)
+    return StackPoints(alpha, u, *levels, margin, stack.repeat_over_rows(kappa * FEW) * sizes, sizes, square, offset)

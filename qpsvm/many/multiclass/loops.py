@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm import core
-from qpsvm.backends.external.libsvm_ import available, fit_classes
+from qpsvm.backends.external.libsvm_ import fit_classes, is_available
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.many.multiclass.stack import Stack
@@ -24,7 +24,7 @@ LOOP_TOLERANCE = 1e-2
 #: A machine of few rows, for which `settle` takes longer than the loop does, is looped over to this tolerance: fewer of
 #: a linear kernel, over which the loop is slow.
 FEW_ROWS, FEW_ROWS_LINEAR, FINE_TOLERANCE = 600, 64, 1e-9
-#: Iterations of a machine: so many for each row, and so many besides. Most end at half of that; of those that do not,
+#: Iterations of a machine: a number per row, and a constant. Most end at half of that; of those that do not,
 #: the loop may take many thousands, where `qpsvm.solve` takes another road.
 PER_ROW, BESIDES = 1, 400
 #: Those of a machine of few rows.
@@ -35,13 +35,13 @@ AT_BOUND = 1e-9
 
 def can_loop() -> bool:
     """Whether there is a loop: the compiled one, or LIBSVM's, which answers rightly."""
-    return core.compiled is not None or available()
+    return core.compiled is not None or is_available()
 
 
-def looped(
+def run_compiled_loop(
     stack: Stack, K: NDArray[Any], tol: FloatArray, most: int, begins: IntArray, counts: IntArray
 ) -> tuple[FloatArray, FloatArray, IntArray]:
-    """α and u, (M,), and the iterations of each machine, (P,), by the compiled loop; negative where it has not ended.
+    """Return α and u, (M,), and the iterations of each machine, (P,), by the compiled loop; negative if unfinished.
 
     Shapes: K (r, r), tol (P,), begins, counts (P, c).
     """
@@ -60,11 +60,11 @@ def looped(
 def first_rows(stack: Stack) -> FloatArray:
     """α of ν-SVMs, (M,), to begin with: the first rows of each class at their bound, as many as it takes."""
     assert stack.nu is not None
-    half, alpha = 0.5 * stack.spread(stack.nu), np.zeros(len(stack.upper))
+    half, alpha = 0.5 * stack.repeat_over_rows(stack.nu), np.zeros(len(stack.upper))
     for own in (stack.sign > 0.0, stack.sign < 0.0):
         taken = np.where(own, stack.upper, 0.0)
         before = np.cumsum(taken) - taken
-        before -= stack.spread(before[stack.ends[:-1]])
+        before -= stack.repeat_over_rows(before[stack.ends[:-1]])
         alpha += np.clip(half - before, 0.0, taken)
     return alpha
 
@@ -91,7 +91,7 @@ def loop_points(
     if core.compiled is not None:
         fine = tolerances(stack, float(K.diagonal().max()), few_rows(split))
         tol = np.where(stack.lengths > largest, np.inf, fine)
-        alpha, u, iterations = looped(stack, K, tol, max(most, FINE_ITERATIONS), stack.begins, stack.counts)
+        alpha, u, iterations = run_compiled_loop(stack, K, tol, max(most, FINE_ITERATIONS), stack.begins, stack.counts)
         return alpha, u, np.abs(iterations)
     codes, nu = split.codes[split.order], None if stack.nu is None else float(stack.nu.max())
     parts, counts = [], []
@@ -117,7 +117,7 @@ def loop_alone(stack: Stack, K: NDArray[Any], tol: float, most: int) -> tuple[Fl
     """α (m,) of a stack of one machine over its own matrix (m, m), and its iterations."""
     if core.compiled is not None:
         m = np.array([[len(K)]])
-        alpha, _, iterations = looped(stack, K, np.array([tol]), most, np.zeros_like(m), m)
+        alpha, _, iterations = run_compiled_loop(stack, K, np.array([tol]), most, np.zeros_like(m), m)
         return alpha, abs(int(iterations[0]))
     nu = None if stack.nu is None else float(stack.nu[0])
     found = fit_classes(
@@ -131,8 +131,8 @@ def loop_alone(stack: Stack, K: NDArray[Any], tol: float, most: int) -> tuple[Fl
 
 
 def scaled(stack: Stack, alpha: FloatArray) -> FloatArray:
-    """What LIBSVM gives, in its box, (M,); of a ν-SVM those are α/ρ, whose sum is known."""
+    """Scale LIBSVM's output to its box, (M,); of a ν-SVM it is α/ρ, whose sum is known."""
     if stack.nu is not None:
-        alpha = alpha * stack.spread(stack.nu / stack.sums(alpha))
+        alpha = alpha * stack.repeat_over_rows(stack.nu / stack.sums(alpha))
         alpha[alpha > (1.0 - AT_BOUND) * stack.upper] = np.inf
     return np.minimum(alpha, stack.upper)

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from scipy.linalg import lapack
 
 from qpsvm import core
-from qpsvm.backends.own.row_descent import pass_seconds
+from qpsvm.backends.own.row_descent import estimate_pass_seconds
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.program.losses import Loss
 
@@ -34,7 +34,7 @@ FEW_COLUMNS = 100
 PAIR, CUBE, PASSES = 5e-10, 1.5e-11, 20.0
 
 
-class Columns:
+class AffineRows:
     """Rows (n, d), and one of ones where there is an intercept: products, and Z_JᵀDZ_J."""
 
     def __init__(self, Z: Matrix, ones: bool) -> None:
@@ -54,8 +54,8 @@ class Columns:
         found = np.asarray(self.Z @ v[: self.d])
         return found + v[-1] if self.ones else found
 
-    def back(self, a: FloatArray) -> FloatArray:
-        """Zᵀa: (d + 1,)."""
+    def multiply_transposed(self, a: FloatArray) -> FloatArray:
+        """Return Zᵀa: (d + 1,)."""
         found = np.asarray(self.turned @ a)
         return np.append(found, a.sum()) if self.sparse and self.ones else found
 
@@ -97,21 +97,21 @@ class Columns:
         return S, sums
 
 
-def pays(X: Matrix) -> bool:
-    """Whether steps over rows X (n, d) are expected to be the shortest road to the optimum of squares."""
+def is_worthwhile(X: Matrix) -> bool:
+    """Return whether Newton steps over rows X (n, d) are predicted to be the fastest for squared losses."""
     n, d = X.shape
     if not sp.issparse(X):
         return bool(d <= FEW_COLUMNS)
     step = PAIR * X.nnz * (X.nnz / max(n, 1)) + CUBE * float(d) ** 3
-    return bool(step <= PASSES * pass_seconds(n, X.nnz))
+    return bool(step <= PASSES * estimate_pass_seconds(n, X.nnz))
 
 
 def newton(
-    Z: Columns, y: FloatArray, losses: Loss, weight: FloatArray, penalty: FloatArray
+    Z: AffineRows, y: FloatArray, losses: Loss, weight: FloatArray, penalty: FloatArray
 ) -> tuple[FloatArray, int] | None:
     """v of (SQNEWTON.2) and the number of steps, or None. Shapes: y, weight (n,), penalty (d + 1,)."""
     v, t = np.zeros(Z.width), np.broadcast_to(losses.level, Z.n)
-    past = _beyond(losses, t)
+    past = _apply_soft_threshold(losses, t)
     side, value = np.sign(past), float(weight @ (past * past))
     H, last = np.zeros((Z.width, Z.width)), np.zeros(Z.n, dtype=np.bool_)
     goal = y * losses.level
@@ -126,12 +126,12 @@ def newton(
             H -= Z.gram(leaving, weight[leaving])
         last, system = now, H.copy()
         system.flat[:: Z.width + 1] += penalty
-        wanted = goal if losses.one_sided else goal - side * losses.tube
-        _, target, failed = lapack.dposv(system.T, Z.back(weight * wanted * now), lower=1, overwrite_a=1)
+        wanted = goal if losses.is_one_sided else goal - side * losses.tube
+        _, target, failed = lapack.dposv(system.T, Z.multiply_transposed(weight * wanted * now), lower=1, overwrite_a=1)
         if failed:
             return None
         aimed = losses.level - y * Z.times(target)
-        past = _beyond(losses, aimed)
+        past = _apply_soft_threshold(losses, aimed)
         if np.array_equal(np.sign(past), side):
             return target, step
         next_v, next_t, share = target, aimed, 1.0
@@ -141,13 +141,13 @@ def newton(
                 break
             share *= 0.5
             next_v, next_t = v + share * (target - v), t + share * (aimed - t)
-            past = _beyond(losses, next_t)
+            past = _apply_soft_threshold(losses, next_t)
         else:
             return None
         v, t, value, side = next_v, next_t, lower, np.sign(past)
     return None
 
 
-def _beyond(losses: Loss, t: FloatArray) -> FloatArray:
-    """S_ε(t): (n,)."""
-    return np.maximum(t, 0.0) if losses.one_sided else losses.beyond(t)
+def _apply_soft_threshold(losses: Loss, t: FloatArray) -> FloatArray:
+    """Return S_ε(t): (n,)."""
+    return np.maximum(t, 0.0) if losses.is_one_sided else losses.compute_tube_excess(t)

@@ -15,9 +15,9 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.machines import Problem
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.many.multiclass.split import Split
-from qpsvm.many.multiclass.together import Results, Together
+from qpsvm.many.multiclass.together import BinaryMachines, Results
 from qpsvm.program.solution import Status
-from qpsvm.result.all_in_one_result import JointResult
+from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
@@ -32,7 +32,7 @@ NOISE = float(np.finfo(np.float64).eps)
 
 def solve_each(
     split: Split, starts: Sequence[FloatArray | None], n_jobs: int | None, options: Mapping[str, Any]
-) -> Together:
+) -> BinaryMachines:
     """Solve the machines one by one. Shapes: starts (n,) or None."""
     problems = [split.problem(p) for p in range(len(split.pairs))]
     P = len(problems)
@@ -45,19 +45,19 @@ def solve_each(
         (problem, _start(split, p, starts[p]), options, deadline, -(-(P - p) // workers))
         for p, problem in enumerate(problems)
     ]
-    found = [result for (result,) in run_tasks(_solved, tasks, [1] * P, n_jobs, verbose, "machine")]
-    return gathered(split, found)
+    found = [result for (result,) in run_tasks(_solve_in_time, tasks, [1] * P, n_jobs, verbose, "machine")]
+    return combine_results(split, found)
 
 
-def _solved(
+def _solve_in_time(
     problem: Problem, start: FloatArray | None, options: Mapping[str, Any], deadline: float | None, left: int
 ) -> list[SVMResult]:
-    """One machine, in its part of the time that is left for this one and those after it."""
-    return [result_of(problem, start, in_time(options, deadline, left))]
+    """Solve one machine, in its part of the time that is left for this one and later ones."""
+    return [result_of(problem, start, limit_time(options, deadline, left))]
 
 
-def in_time(options: Mapping[str, Any], deadline: float | None, left: int) -> Mapping[str, Any]:
-    """The options of a machine in its part of the time that is left for so many.
+def limit_time(options: Mapping[str, Any], deadline: float | None, left: int) -> Mapping[str, Any]:
+    """Return the options of a machine with its share of the time that is left for all remaining ones.
 
     Where no time is left they are only certified: the tenth of a second that `solve` polishes for would add up.
     """
@@ -81,7 +81,7 @@ def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, 
     return without_noise(problem, result, float(options.get("tol", TOLERANCE)))
 
 
-Result = TypeVar("Result", SVMResult, JointResult)
+Result = TypeVar("Result", SVMResult, AllInOneResult)
 
 
 def without_noise(problem: Any, result: Result, tol: float) -> Result:
@@ -116,8 +116,8 @@ def _start(split: Split, p: int, coef: FloatArray | None) -> FloatArray | None:
     return np.maximum(coef[split.order[places]] * signs, 0.0)
 
 
-def gathered(split: Split, results: Sequence[SVMResult]) -> Together:
-    """Results of machines side by side."""
+def combine_results(split: Split, results: Sequence[SVMResult]) -> BinaryMachines:
+    """Combine the results of single machines."""
     P = len(results)
     values, columns, lengths = [], [], [0]
     for p, result in enumerate(results):
@@ -132,13 +132,13 @@ def gathered(split: Split, results: Sequence[SVMResult]) -> Together:
     messages = {result.message: p for p, result in reversed(list(enumerate(results))) if result.message}
     known = dict(enumerate(results))
     if P > 1:  # each machine would keep samples of its own
-        known = {p: replace(result, problem=partial(split.bare, p)) for p, result in known.items()}
+        known = {p: replace(result, problem=partial(split.build_separate_problem, p)) for p, result in known.items()}
     w = None if results[0].model.w is None else np.array([result.w for result in results])
-    return Together(
+    return BinaryMachines(
         classes=split.labels, machines=split.pairs, coef=coef, b=np.array([result.b for result in results]),
         rho=np.array([result.rho for result in results]), w=w,
         gap=np.array([result.gap for result in results]), status=[result.status for result in results],
         iterations=np.array([result.iterations or 0 for result in results]), solver=results[0].solver,
-        message="; ".join(f"{split.named(p)}: {text}" for text, p in messages.items()),
+        message="; ".join(f"{split.describe_machine(p)}: {text}" for text, p in messages.items()),
         results=Results(P, None, known), caveats=tuple(each for result in results for each in result.caveats),
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
     (BULK.5)  a sample is two rows, of signs ±1 and levels ±t − ε, with α⁺ = max(β, 0) and α⁻ = max(−β, 0)
 
-What descent gives up (`Pace`), and what the bounds do not certify, goes on as any problem does.
+What descent gives up (`DescentPace`), and what the bounds do not certify, goes on as any problem does.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.contract import built_in_version
-from qpsvm.backends.own.row_descent import RowDescent, Rows, descends
-from qpsvm.base.arrays.quantiles import quantile_interval
+from qpsvm.backends.contract import find_library_version
+from qpsvm.backends.own.row_descent import DescentRows, RowDescent, is_descent_suitable
+from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.limits import one_thread
+from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.bounds.certificate import middle
 from qpsvm.machines.epsilon_svr import EpsilonSVR
-from qpsvm.many.multiclass.bulk import Found, points_of, usual
+from qpsvm.many.multiclass.bulk import Found, has_usual_options, points_of
 from qpsvm.many.multiclass.gap_bounds import gaps
-from qpsvm.many.multiclass.newton import Columns, newton, pays
+from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, newton
 from qpsvm.many.multiclass.one_by_one import result_of
 from qpsvm.many.multiclass.split import REST
 from qpsvm.many.multiclass.stack import Stack
-from qpsvm.many.multiclass.together import Results, Together
-from qpsvm.program.losses import Loss, per_row
+from qpsvm.many.multiclass.together import BinaryMachines, Results
+from qpsvm.program.losses import Loss, compress_constant
 from qpsvm.program.solution import Solver, Status
 from qpsvm.result.caveats import NO_INFORMATION, Caveat
 from qpsvm.result.svm_result import SVMResult
@@ -37,16 +37,16 @@ from qpsvm.result.svm_result import SVMResult
 def solves_regression(problem: EpsilonSVR, options: Mapping[str, Any]) -> bool:
     """Whether this road takes the problem: samples in memory that count alike, and nothing asked but a tolerance."""
     samples = problem.samples
-    if not problem.space.is_linear or problem.space.samples.whole is None:
+    if not problem.space.is_linear or problem.space.samples.memory_matrix is None:
         return False
-    X = problem.space.samples.whole
-    asked = problem.constraints or not usual(options) or options.get("time_limit") is not None
+    X = problem.space.samples.memory_matrix
+    asked = problem.constraints or not has_usual_options(options) or options.get("time_limit") is not None
     alike = bool((samples.weight == 1.0).all()) and len(samples.weight) > 0
-    return alike and not asked and ((problem.loss == "squared" and pays(X)) or descends(*X.shape))
+    return alike and not asked and ((problem.loss == "squared" and is_worthwhile(X)) or is_descent_suitable(*X.shape))
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class RegressionPoint:
     """A point: β (n,), the w (d,) and b that the caller gets, its certified gap, and who made it in so many steps."""
 
     beta: FloatArray
@@ -62,11 +62,11 @@ class Made:
         return np.concatenate([np.maximum(self.beta, 0.0), np.maximum(-self.beta, 0.0)])
 
 
-class Road:
+class RegressionSolver:
     """A problem, and its rows as the bounds see them."""
 
     def __init__(self, problem: EpsilonSVR) -> None:
-        t, C, self.squared = problem.labels, problem.C, problem.loss == "squared"
+        t, C, self.squared = problem._active_target, problem.C, problem.loss == "squared"
         n = len(t)
         upper, bend = (np.full(n, np.inf), 0.5 / C) if self.squared else (C, np.zeros(n))
         self.problem, self.Z = problem, problem.space.rows.matrix()
@@ -74,12 +74,17 @@ class Road:
             np.zeros((1, 2), dtype=np.intp), np.full((1, 2), n), np.array([0, 2 * n]), np.repeat([1.0, -1.0], n),
             np.tile(upper, 2), np.tile(bend, 2), level=np.concatenate([t - problem.epsilon, -t - problem.epsilon]),
         )  # fmt: skip
-        self.losses = Loss(per_row(upper), t, per_row(-upper), problem.epsilon, per_row(bend))
+        self.losses = Loss(
+            compress_constant(upper), t, compress_constant(-upper), problem.epsilon, compress_constant(bend)
+        )
 
-    def by_newton(self) -> Made | None:
+    def by_newton(self) -> RegressionPoint | None:
         """By (SQNEWTON.2); None where it does not end."""
         free, kept = self.problem.intercept == "free", self.problem.intercept is not None
-        Z, weight = Columns(self.Z, kept), np.broadcast_to(1.0 / np.asarray(self.losses.curvature), len(self.problem.C))
+        Z, weight = (
+            AffineRows(self.Z, kept),
+            np.broadcast_to(1.0 / np.asarray(self.losses.curvature), len(self.problem.C)),
+        )
         penalty = np.ones(Z.width)
         if free:
             penalty[-1] = 0.0
@@ -87,25 +92,25 @@ class Road:
         if solved is None:
             return None
         v, steps = solved
-        beta = weight * self.losses.beyond(self.losses.residuals(Z.times(v)))
-        return self._made(beta, float(v[-1]) if free else None, steps, "primal newton")
+        beta = weight * self.losses.compute_tube_excess(self.losses.compute_residuals(Z.times(v)))
+        return self._certify_point(beta, float(v[-1]) if free else None, steps, "primal newton")
 
-    def by_descent(self, tol: float) -> Made:
+    def by_descent(self, tol: float) -> RegressionPoint:
         """By coordinate descent, about the middle of the levels where b is free; to a finer goal where it is not yet
         certified."""
         problem, losses, ones = self.problem, self.losses, np.ones(self.Z.shape[0])
-        origin = float(np.median(problem.labels)) if problem.intercept == "free" else 0.0
-        rows = Rows(self.Z)
-        machine = RowDescent(rows, ones, losses.shifted(origin), problem.intercept, tol)
+        origin = float(np.median(problem._active_target)) if problem.intercept == "free" else 0.0
+        rows = DescentRows(self.Z)
+        machine = RowDescent(rows, ones, losses.shift_origin(origin), problem.intercept, tol)
         for _ in range(rows.GOALS):
-            made = self._made(machine.alpha, machine.b + origin, machine.iterations, "coordinate descent")
+            made = self._certify_point(machine.alpha, machine.b + origin, machine.iterations, "coordinate descent")
             if not machine.done or not tol < made.gap < np.inf:
                 break
-            machine.go_on(0.5 * tol / made.gap)
+            machine.continue_to_goal(0.5 * tol / made.gap)
         return made
 
-    def _made(self, beta: FloatArray, free: float | None, steps: int, name: str) -> Made:
-        """A point with its w and the best b, certified; `free` is b of a squared loss where it is free."""
+    def _certify_point(self, beta: FloatArray, free: float | None, steps: int, name: str) -> RegressionPoint:
+        """Certify a point with its w and the best b; `free` is b of a squared loss where it is free."""
         stack, problem, space, Z = self.stack, self.problem, self.problem.space, self.Z
         w = np.asarray(Z.T @ beta)
         f = np.tile(np.asarray(Z @ w), 2)
@@ -117,39 +122,41 @@ class Road:
         elif problem.intercept == "free":
             assert stack.level is not None
             ends = stack.sign * stack.level - f
-            b = middle(*quantile_interval(ends, stack.upper, float(stack.upper[: len(beta)].sum())))
+            b = middle(*find_quantile_interval(ends, stack.upper, float(stack.upper[: len(beta)].sum())))
         alpha = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
         found = Found(alpha, f, np.array([b]), np.ones(1), w[None, :])
         own, points = points_of(space, stack, found)
         gap = float(gaps(stack, points, problem.intercept)[0])
-        return Made(beta, w, float(own[0]), gap, steps, Solver(name, built_in_version(), "converged"))
+        return RegressionPoint(beta, w, float(own[0]), gap, steps, Solver(name, find_library_version(), "converged"))
 
 
-def solve_regression(problem: EpsilonSVR, tol: float) -> Together:
+def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
     """Solve it.
 
     Raises QPSVMError.
     """
-    with np.errstate(all="ignore"), one_thread():  # what is not finite is not certified
-        road = Road(problem)
-        made = road.by_newton() if road.squared and pays(road.Z) else None
-        if (made is None or not made.gap <= tol) and descends(*road.Z.shape):
+    with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
+        road = RegressionSolver(problem)
+        made = road.by_newton() if road.squared and is_worthwhile(road.Z) else None
+        if (made is None or not made.gap <= tol) and is_descent_suitable(*road.Z.shape):
             made = road.by_descent(tol)
     if made is None or not made.gap <= tol:
         start = None if made is None or not np.isfinite(made.alpha).all() else made.alpha
-        return by_itself(result_of(problem, start, {"tol": tol}))
-    coef, told = _row(made.beta), Results(1, Maker(problem, made, tol))
-    ends = problem.samples.ends
+        return as_single_result(result_of(problem, start, {"tol": tol}))
+    coef, told = _row(made.beta), Results(1, RegressionResultMaker(problem, made, tol))
+    ends = problem.samples.target_range
     varied = ends is not None and ends[0] < ends[1]
     caveats = (NO_INFORMATION,) if varied and not made.w.any() else ()
-    return _together(coef, made.w, made.b, made.gap, caveats, Status.OPTIMAL, made.iterations, made.solver, "", told)
+    return _build_machines(
+        coef, made.w, made.b, made.gap, caveats, Status.OPTIMAL, made.iterations, made.solver, "", told
+    )
 
 
-def by_itself(result: SVMResult) -> Together:
+def as_single_result(result: SVMResult) -> BinaryMachines:
     """The result of a problem that was solved as any other."""
     coef, told = _row(result.coef), Results(1, None, {0: result})
     assert result.w is not None  # the kernel is linear
-    return _together(
+    return _build_machines(
         coef, result.w, result.b, result.gap, result.caveats, result.status, result.iterations or 0, result.solver,
         result.message, told,
     )  # fmt: skip
@@ -161,11 +168,11 @@ def _row(beta: FloatArray) -> sp.csr_array:
     return sp.csr_array((beta[kept], kept, np.array([0, len(kept)])), shape=(1, len(beta)))
 
 
-def _together(
+def _build_machines(
     coef: sp.csr_array, w: FloatArray, b: float, gap: float, caveats: tuple[Caveat, ...], status: Status, steps: int,
     solver: Solver, message: str, results: Results,
-) -> Together:  # fmt: skip
-    return Together(
+) -> BinaryMachines:  # fmt: skip
+    return BinaryMachines(
         classes=np.empty(0), machines=np.array([(0, REST)]), coef=coef, b=np.array([b]), rho=np.ones(1), w=w[None, :],
         gap=np.array([gap]), status=[status], iterations=np.array([steps]), solver=solver, message=message,
         results=results, caveats=caveats,
@@ -173,11 +180,11 @@ def _together(
 
 
 @dataclass(frozen=True, eq=False)
-class Maker:
-    """Makes the result from its α, as `bulk.Maker` does."""
+class RegressionResultMaker:
+    """Makes the result from its α, as `bulk.BulkResultMaker` does."""
 
     problem: EpsilonSVR
-    made: Made
+    made: RegressionPoint
     tol: float
 
     def __call__(self, p: int) -> SVMResult:
@@ -190,4 +197,4 @@ class Maker:
         return replace(result, backend=made.solver.name, solver=made.solver, iterations=made.iterations)
 
 
-__all__ = ["by_itself", "solve_regression", "solves_regression"]
+__all__ = ["as_single_result", "solve_regression", "solves_regression"]

@@ -1,4 +1,4 @@
-"""How samples of several classes become binary machines: which rows each has, which of them are +1, and its problem.
+"""Split samples of several classes into binary machines: rows, signs and problem of each (`Split`).
 
 The rows that take part are kept in the order of their classes, so that those of a class are one slice; those that no
 machine copies are left as they are.
@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm import machines as problems
-from qpsvm.base.arrays.frozen import repeated
+from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, InfeasibleNuError, ParameterError
 from qpsvm.data.rows import RowSource
-from qpsvm.data.rows.transformed import select
-from qpsvm.data.samples import checked_weights
+from qpsvm.data.rows.transformed import select_rows
+from qpsvm.data.samples import check_weights
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.replaced import of_rows
+from qpsvm.machines.problem.derived_problems import restrict_parameter
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram, PSDRule
 from qpsvm.space.kernels.space import FeatureSpace
@@ -44,7 +44,7 @@ class Split:
     X (n, d): Of a precomputed kernel, the (n, n) matrix.
     codes (n,): The class of each sample, from 0 on.
     labels (k,): What the classes are called, in sort order.
-    pairs (P, 2): As `Together.machines`.
+    pairs (P, 2): As `BinaryMachines.machines`.
     machine: The name of the class of each problem.
     parameters: Its own.
     kernel: Every parameter of it is a number.
@@ -76,11 +76,11 @@ class Split:
         """Whether the samples are not in memory, so that machines share them and copy none."""
         return isinstance(self.X, RowSource)
 
-    def _some(self, rows: IntArray) -> Matrix | RowSource:
-        """Some of the samples, or all as they are."""
+    def _select_samples(self, rows: IntArray) -> Matrix | RowSource:
+        """Return some of the samples; X itself if they are all, in order."""
         if len(rows) == self.n and not self.sorted:
             return self.X
-        return select(self.X, rows) if isinstance(self.X, RowSource) else self.X[rows]
+        return select_rows(self.X, rows) if isinstance(self.X, RowSource) else self.X[rows]
 
     @property
     def k(self) -> int:
@@ -95,7 +95,7 @@ class Split:
 
     @cached_property
     def ends(self) -> IntArray:
-        """Where the rows of each class begin in `order`, and where the last ones end: (k + 1,)."""
+        """Start of the rows of each class in `order`, and the end of the last: (k + 1,)."""
         return np.append(0, np.bincount(self.codes[self.order], minlength=self.k).cumsum())
 
     def places(self, p: int) -> tuple[IntArray, FloatArray]:
@@ -123,19 +123,19 @@ class Split:
 
     def problem(self, p: int) -> Problem:
         """The problem of one machine, over its rows in the order of their classes; the Gram matrix is a shared one."""
-        problem = self.bare(p)
+        problem = self.build_separate_problem(p)
         self._share(problem, self.places(p)[0])
         return problem
 
-    def bare(self, p: int) -> Problem:
-        """The same with a Gram matrix of its own, which need not be made."""
+    def build_separate_problem(self, p: int) -> Problem:
+        """Build the problem with a separate Gram matrix, computed on demand."""
         places, _ = self.places(p)
         rows = self.order[places]
-        X: Any = self._some(rows)
+        X: Any = self._select_samples(rows)
         if isinstance(self.kernel, Precomputed):
             X = X[:, rows]
         given: dict[str, Any] = {"kernel": self.kernel, "psd": self.psd, "constraints": self.constraints}
-        given |= {name: of_rows(value, self.n, rows) for name, value in self.parameters.items()}
+        given |= {name: restrict_parameter(value, self.n, rows) for name, value in self.parameters.items()}
         if (self.weight != 1.0).any():
             given["sample_weight"] = self.weight[rows]
         if self.intercept != "free":
@@ -144,7 +144,7 @@ class Split:
         try:
             problem: Problem = kind(X, self.labels_of(p, rows), **given)
         except InfeasibleNuError as error:
-            error.add_note(f"That is of {self.named(p)}.")
+            error.add_note(f"That is of {self.describe_machine(p)}.")
             raise
         return problem
 
@@ -154,19 +154,19 @@ class Split:
         if whole is None:
             return
         same = len(places) == whole.n
-        part = whole if same else whole.restricted(places, problem.X)
+        part = whole if same else whole.restrict(places, problem.X)
         if part is not None:
             problem.__dict__["space"] = part
 
     @property
-    def apart(self) -> bool:
-        """Whether there are more rows than one Gram matrix is made of; one that is given is there already."""
+    def has_separate_grams(self) -> bool:
+        """Whether there are too many rows for one shared Gram matrix; a given one always is shared."""
         given = isinstance(self.kernel, Precomputed)
         return len(self.order) > MOST_ROWS and self.pairs[0, 1] != REST and not given
 
     @cached_property
     def lengths(self) -> IntArray:
-        """How many rows each machine has: (P,)."""
+        """Number of rows of each machine: (P,)."""
         counts = np.diff(self.ends)
         if self.pairs[0, 1] == REST:
             return np.full(self.k, len(self.order))
@@ -178,8 +178,8 @@ class Split:
         return len(self.pairs) * len(self.order) if self.pairs[0, 1] == REST else (self.k - 1) * len(self.order)
 
     @property
-    def over_all(self) -> bool:
-        """Whether each machine has all rows that take part."""
+    def uses_all_rows(self) -> bool:
+        """Whether each machine has all active rows."""
         return len(self.pairs) == 1 or bool(self.pairs[0, 1] == REST)
 
     @property
@@ -191,7 +191,7 @@ class Split:
     def own_space(self) -> FeatureSpace:
         """The rows that take part, in `order`, in feature space."""
         if "whole" not in self.spaces:
-            X: Any = self._some(self.order)
+            X: Any = self._select_samples(self.order)
             X = X[:, self.order] if isinstance(self.kernel, Precomputed) else X
             self.spaces["whole"] = FeatureSpace(self.kernel, X, self.intercept, self.psd)  # type: ignore[arg-type]
         return self.spaces["whole"]
@@ -206,12 +206,12 @@ class Split:
         if (pairs and not self.kernel.is_psd) or len(self.order) > (SHARED_BY_PAIRS if pairs else SHARED_BY_ALL):
             return None
         space = self.own_space
-        if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.kept is None:
+        if not space.is_linear and isinstance(space.gram, KernelGram) and space.gram.cached_matrix is None:
             space.gram.dense()
         return space
 
-    def named(self, p: int) -> str:
-        """A machine in words."""
+    def describe_machine(self, p: int) -> str:
+        """Describe a machine in words."""
         i, j = self.pairs[p]
         other = "all others" if j == REST else f"class {self.labels.tolist()[j]!r}"
         return f"class {self.labels.tolist()[i]!r} against {other}"
@@ -226,12 +226,12 @@ def machine_named(name: str) -> type[Problem]:
 
     Raises ParameterError.
     """
-    found: Any = getattr(problems, name) if name in problems.__all__ else Problem.machines.get(name)
+    found: Any = getattr(problems, name) if name in problems.__all__ else Problem._registered_machines.get(name)
     if isinstance(found, type) and issubclass(found, Problem) and found is not Problem:
         return found
     for each in problems.__all__:
         getattr(problems, each)  # now all of ours are there to be named
-    raise ParameterError(f"there is no machine {name!r}: take one of {', '.join(sorted(Problem.machines))}")
+    raise ParameterError(f"there is no machine {name!r}: take one of {', '.join(sorted(Problem._registered_machines))}")
 
 
 def split(
@@ -256,7 +256,7 @@ def split(
     if codes.shape != (n,):
         raise DataError(f"there are {n} samples, and classes of {codes.shape}")
     machine_named(machine)
-    weight = repeated(1.0, n) if sample_weight is None else checked_weights(sample_weight, n)
+    weight = repeat_value(1.0, n) if sample_weight is None else check_weights(sample_weight, n)
     counts = np.bincount(codes[weight > 0.0], minlength=k)
     if not counts.all():
         empty = labels.tolist()[int(np.argmin(counts))]

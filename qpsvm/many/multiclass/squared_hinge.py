@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.contract import built_in_version
-from qpsvm.base.arrays.frozen import times
+from qpsvm.backends.contract import find_library_version
+from qpsvm.base.arrays.frozen import multiply
 from qpsvm.base.arrays.types import IntArray, Matrix
-from qpsvm.base.resources.limits import one_thread
-from qpsvm.data.samples import Samples
-from qpsvm.machines.problem.parameters import as_intercept, prices
-from qpsvm.many.multiclass.bulk import PRODUCTS, Found, gathered_in_bulk, points_of, usual
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.data.samples import TrainingSamples
+from qpsvm.machines.problem.parameters import as_intercept, check_penalties
+from qpsvm.many.multiclass.bulk import PRODUCTS, Found, gathered_in_bulk, has_usual_options, points_of
 from qpsvm.many.multiclass.gap_bounds import gaps
-from qpsvm.many.multiclass.newton import Columns, newton, pays
+from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, newton
 from qpsvm.many.multiclass.split import Split
-from qpsvm.many.multiclass.stack import Stack, stacked, with_squares
-from qpsvm.many.multiclass.together import Together
+from qpsvm.many.multiclass.stack import Stack, stack_machines, with_squares
+from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.losses import Loss
 from qpsvm.program.solution import Solver
 
@@ -36,24 +36,26 @@ def solves_squared(split: Split, options: Mapping[str, Any]) -> bool:
     """Whether this road takes these machines."""
     d = split.X.shape[1]
     own = split.machine == "SquaredHinge" and set(split.parameters) <= {"C"} and not split.constraints
-    few = pays(split.X) and split.rows_in_all <= MOST_ROWS and (split.over_all or not sp.issparse(split.X))
+    few = (
+        is_worthwhile(split.X) and split.rows_in_all <= MOST_ROWS and (split.uses_all_rows or not sp.issparse(split.X))
+    )
     limit = options.get("time_limit")
     in_time = limit is None or USUAL_STEPS * split.rows_in_all * d * d <= limit * PRODUCTS
-    return own and split.kernel_is_linear and few and usual(options) and in_time
+    return own and split.kernel_is_linear and few and has_usual_options(options) and in_time
 
 
-def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> Together:
+def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines:
     """Solve all machines. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
     as_intercept(split.intercept)
-    C = prices(split.parameters.get("C", 1.0), Samples(split.X, split.weight, split.weight))
-    stack = with_squares(stacked(split, times(C, split.weight)[split.order]))
-    with np.errstate(all="ignore"), one_thread():  # what is not finite is not certified
+    C = check_penalties(split.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
+    stack = with_squares(stack_machines(split, multiply(C, split.weight)[split.order]))
+    with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
         space = split.own_space
         found, iterations = newton_points(split, stack, space.rows.matrix())
         own, points = points_of(space, stack, found)
         certified = gaps(stack, points, split.intercept)
-    solver = Solver("primal newton", built_in_version(), "converged")
+    solver = Solver("primal newton", find_library_version(), "converged")
     return gathered_in_bulk(split, stack, found, own, certified, iterations, (tol, deadline), solver)
 
 
@@ -65,11 +67,11 @@ def newton_points(split: Split, stack: Stack, Z: Matrix) -> tuple[Found, IntArra
     penalty = np.ones(d + (kept is not None))
     if kept == "free":
         penalty[-1] = 0.0
-    shared = Columns(Z, kept is not None) if split.over_all else None
+    shared = AffineRows(Z, kept is not None) if split.uses_all_rows else None
     for p in range(P):
-        part, own = stack.part(p), shared
+        part, own = stack.row_slice(p), shared
         if own is None:
-            own = Columns(np.concatenate([Z[each] for each in stack.slices(p)]), kept is not None)
+            own = AffineRows(np.concatenate([Z[each] for each in stack.slices(p)]), kept is not None)
         y, delta = stack.sign[part], stack.curvature[part]
         solved = newton(own, y, HINGE, 1.0 / delta, penalty)
         if solved is None:
@@ -77,7 +79,7 @@ def newton_points(split: Split, stack: Stack, Z: Matrix) -> tuple[Found, IntArra
             continue
         v, steps[p] = solved
         alpha[part] = np.maximum(1.0 - y * own.times(v), 0.0) / delta
-        weights = own.back(alpha[part] * y)
+        weights = own.multiply_transposed(alpha[part] * y)
         W[p] = weights[:d]
         u[part] = own.times(np.append(W[p], 0.0) if kept is not None else W[p])
         b[p] = 0.0 if kept is None else v[-1] if kept == "free" else weights[-1]

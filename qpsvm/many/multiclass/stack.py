@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.data.samples import shares_of
-from qpsvm.machines.nu_svm import largest_nu
+from qpsvm.data.samples import normalise_weights
+from qpsvm.machines.nu_svm import compute_nu_max
 from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.space.operators import Operator
 
@@ -43,18 +43,18 @@ class Stack:
         """P."""
         return len(self.begins)
 
-    def part(self, p: int) -> slice:
-        """The rows of a machine."""
+    def row_slice(self, p: int) -> slice:
+        """Return the slice of the rows of a machine."""
         return slice(int(self.ends[p]), int(self.ends[p + 1]))
 
     @cached_property
     def lengths(self) -> IntArray:
-        """How many rows each machine has: (P,)."""
+        """Number of rows of each machine: (P,)."""
         return np.diff(self.ends)
 
-    def only(self, p: int) -> Stack:
-        """One machine."""
-        part, one = self.part(p), slice(p, p + 1)
+    def take_machine(self, p: int) -> Stack:
+        """Return the stack of machine p alone."""
+        part, one = self.row_slice(p), slice(p, p + 1)
         nu = None if self.nu is None else self.nu[one]
         ends = self.ends[p : p + 2] - self.ends[p]
         return Stack(
@@ -62,7 +62,7 @@ class Stack:
         )
 
     def slices(self, p: int) -> tuple[slice, ...]:
-        """Where the rows of a machine are in `Split.order`."""
+        """Return the slices of the rows of a machine in `Split.order`."""
         both = zip(self.begins[p].tolist(), self.counts[p].tolist(), strict=True)
         return tuple(slice(begin, begin + count) for begin, count in both)
 
@@ -83,13 +83,13 @@ class Stack:
         found: FloatArray = np.maximum.reduceat(values, self.ends[:-1])
         return found
 
-    def spread(self, values: FloatArray) -> FloatArray:
-        """A value of each machine, (P,), at all of its rows: (M,)."""
+    def repeat_over_rows(self, values: FloatArray) -> FloatArray:
+        """Repeat a value of each machine, (P,), over all of its rows: (M,)."""
         return np.repeat(values, self.lengths)
 
 
-def stacked(split: Split, prices: FloatArray) -> Stack:
-    """The rows of the machines of a split, for U (r,) over its `order`; where that is not sorted, all rows for each."""
+def stack_machines(split: Split, prices: FloatArray) -> Stack:
+    """Stack the rows of the machines of a split, for U (r,) over its `order`; all rows for each if unsorted."""
     ends = split.ends
     first = split.pairs[:, 0]
     if not split.sorted:
@@ -108,25 +108,25 @@ def stacked(split: Split, prices: FloatArray) -> Stack:
 
 
 def with_squares(stack: Stack) -> Stack:
-    """The same rows for squared hinges, where U are the penalties C: δ = 1/(2C), and no bound."""
+    """Return the stack for squared hinges, where U are the penalties C: δ = 1/(2C), and no bound."""
     return replace(stack, curvature=0.5 / stack.upper, upper=np.full(len(stack.upper), np.inf))
 
 
 def with_shares(stack: Stack, nu: float) -> Stack:
-    """The same rows for ν-SVMs, where U are weights: U becomes their shares, and ν at most what the classes allow."""
+    """Return the stack for ν-SVMs: U, the weights, become shares, and ν at most what the classes permit."""
     upper, most = np.empty_like(stack.upper), np.empty(stack.machines)
     alike = bool((stack.upper == stack.upper[0]).all())
     known: dict[tuple[int, ...], tuple[FloatArray, float]] = {}
     for p, counts in enumerate(map(tuple, stack.counts.tolist())):
-        part = stack.part(p)
+        part = stack.row_slice(p)
         if not alike or len(counts) == 1 or counts not in known:  # equal weights make equal shares
             s = stack.upper[part]
-            known[counts] = shares_of(s), float(largest_nu(s, stack.sign[part]))
+            known[counts] = normalise_weights(s), float(compute_nu_max(s, stack.sign[part]))
         upper[part], most[p] = known[counts]
     return replace(stack, upper=upper, nu=np.minimum(nu, most))
 
 
-class Values(ABC):
+class StackKernel(ABC):
     """K over the rows of a machine, m of them.
 
     parts: Where these rows are among all.
@@ -150,7 +150,7 @@ class Values(ABC):
         """Σ_j beta_j K(x_j, x_i) over j in `support` for every row: (m,)."""
 
 
-class GramValues(Values):
+class GramValues(StackKernel):
     """Of a Gram matrix over all rows, (r, r)."""
 
     def __init__(self, K: FloatArray, parts: tuple[slice, ...]) -> None:
@@ -163,12 +163,12 @@ class GramValues(Values):
         return found
 
     def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
-        """One sum, class by class."""
+        """Return Kβ over a support, class by class."""
         chosen = self.places[support]
         return np.concatenate([beta @ self.K[chosen, part] for part in self.parts])
 
 
-class RowValues(Values):
+class RowValues(StackKernel):
     """Of a kernel's matrix, (r, r), of which only the rows that are asked for are made, and kept."""
 
     def __init__(self, gram: Operator, parts: tuple[slice, ...]) -> None:
@@ -177,7 +177,7 @@ class RowValues(Values):
         self.index = np.full(len(self.places), -1)
 
     def _rows(self, rows: IntArray) -> IntArray:
-        """Where some rows are in `made`."""
+        """Return the indices of some rows in `made`, computing those that are missing."""
         missing = rows[self.index[rows] < 0]
         if len(missing):
             self.index[missing] = len(self.made) + np.arange(len(missing))
@@ -191,14 +191,14 @@ class RowValues(Values):
         return found
 
     def product(self, support: IntArray, beta: FloatArray) -> FloatArray:
-        """One sum."""
+        """Return Kβ over a support, as one sum."""
         index = self._rows(support)
         weights = np.zeros(len(self.made))  # of rows that were made for others, too: to copy some takes longer
         weights[index] = beta
         return np.asarray(weights @ self.made)
 
 
-class LinearValues(Values):
+class LinearValues(StackKernel):
     """Of samples of a linear kernel, (r, d); `w` is that of the last product."""
 
     def __init__(self, Z: FloatArray, parts: tuple[slice, ...]) -> None:

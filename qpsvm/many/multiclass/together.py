@@ -1,4 +1,4 @@
-"""What many binary machines come to: their coefficients side by side, each with its certified gap."""
+"""Combine the solutions of many binary machines, each with its certified gap."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.proof import Proofs
 from qpsvm.program.solution import Solver, Status
@@ -21,7 +21,7 @@ from qpsvm.result.svm_result import SVMResult
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class BinaryMachines:
     """Binary machines that were solved together.
 
     classes (k,): The labels in sort order.
@@ -61,12 +61,12 @@ class Together:
 
     @property
     def optimal(self) -> bool:
-        """Whether every machine is."""
+        """Whether every machine is solved to its tolerance."""
         return all(status is Status.OPTIMAL for status in self.status)
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in ("classes", "machines", "gap", "solver")}
-        return outline("Together", **shown)
+        return build_repr(type(self).__name__, **shown)
 
 
 class Results(Sequence[SVMResult]):
@@ -83,14 +83,14 @@ class Results(Sequence[SVMResult]):
         self._count, self._make, self._known = count, make, dict(known or {})
         self._asked: set[int] = set()
 
-    def those_asked_for(self, shared: Callable[[SVMResult], SVMResult]) -> Results:
-        """Those that were asked for, each through `shared`, and without the samples that others would be made of."""
+    def take_requested(self, shared: Callable[[SVMResult], SVMResult]) -> Results:
+        """Return the requested results, each through `shared`, without the samples needed to build others."""
         kept = Results(self._count, None, {k: shared(self._known[k]) for k in sorted(self._asked)})
         kept._asked = set(self._asked)
         return kept
 
     def verify(self, *, tol: float | None = None) -> Proofs:
-        """Prove how far from its optimum every machine is, by the very numbers of its result.
+        """Prove how far from its optimum every machine is, by the floating-point values of its result.
 
         Raises UnsupportedError.
         """

@@ -17,22 +17,22 @@ from qpsvm.data.rows import RowSource
 from qpsvm.many.multiclass.bulk import solve_in_bulk, solves
 from qpsvm.many.multiclass.descent import solve_by_descent, solves_by_descent
 from qpsvm.many.multiclass.loops import FEW_ROWS
-from qpsvm.many.multiclass.newton import FEW_COLUMNS, pays
+from qpsvm.many.multiclass.newton import FEW_COLUMNS, is_worthwhile
 from qpsvm.many.multiclass.one_by_one import TOLERANCE, solve_each
 from qpsvm.many.multiclass.split import Split, split
 from qpsvm.many.multiclass.squared_hinge import solve_squared, solves_squared
-from qpsvm.many.multiclass.together import Together
+from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.gram import PSDRule
 
 
-def solve_pairs(X: Matrix | RowSource, codes: IntArray, labels: NDArray[Any], **how: Any) -> Together:
-    """One machine for each pair of classes: see `solve_machines`."""
+def solve_pairs(X: Matrix | RowSource, codes: IntArray, labels: NDArray[Any], **how: Any) -> BinaryMachines:
+    """Solve one machine for each pair of classes: see `solve_machines`."""
     return solve_machines(X, codes, labels, False, **how)
 
 
-def solve_rest(X: Matrix | RowSource, codes: IntArray, labels: NDArray[Any], **how: Any) -> Together:
-    """One machine for each class, against all others: see `solve_machines`."""
+def solve_rest(X: Matrix | RowSource, codes: IntArray, labels: NDArray[Any], **how: Any) -> BinaryMachines:
+    """Solve one machine for each class, against all others: see `solve_machines`."""
     return solve_machines(X, codes, labels, True, **how)
 
 
@@ -50,9 +50,9 @@ def solve_machines(
     intercept: str | None = "free",
     n_jobs: int | None = None,
     constraints: Any = None,
-    start: Together | None = None,
+    start: BinaryMachines | None = None,
     **options: Any,
-) -> Together:
+) -> BinaryMachines:
     """The binary machines of several classes, by the fast road where it takes them.
 
     Shapes: X (n, d), codes (n,), labels (k,), sample_weight (n,). Raises DataError, QPSVMError.
@@ -65,7 +65,7 @@ def solve_machines(
     if machines.is_stored:
         return solve_each(machines, starts, n_jobs, options)
     wide = sp.issparse(X) and X.shape[1] > FEW_COLUMNS
-    if wide and not (machine == "SquaredHinge" and pays(X)) and solves_by_descent(machines, options):
+    if wide and not (machine == "SquaredHinge" and is_worthwhile(X)) and solves_by_descent(machines, options):
         return solve_by_descent(replace(machines, sorted=False), as_tolerance(options.get("tol", TOLERANCE)))
     alone = len(machines.pairs) == 1 and machines.n > FEW_ROWS  # as any other problem
     if not alone and solves(machines, options):
@@ -76,13 +76,13 @@ def solve_machines(
             return together
     elif solves_squared(machines, options):
         tol = as_tolerance(options.get("tol", TOLERANCE))
-        return solve_squared(replace(machines, sorted=not machines.over_all), tol, options.get("time_limit"))
+        return solve_squared(replace(machines, sorted=not machines.uses_all_rows), tol, options.get("time_limit"))
     if solves_by_descent(machines, options):
         return solve_by_descent(replace(machines, sorted=False), as_tolerance(options.get("tol", TOLERANCE)))
     return solve_each(replace(machines, sorted=not machines.kernel_is_linear), starts, n_jobs, options)
 
 
-def _starts(machines: Split, start: Together | None) -> Sequence[FloatArray | None]:
+def _starts(machines: Split, start: BinaryMachines | None) -> Sequence[FloatArray | None]:
     """The coefficients of each machine to begin with."""
     P = len(machines.pairs)
     if start is None:

@@ -28,9 +28,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import Matrix
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.damage import DAMAGE
+from qpsvm.base.damaged_files import DAMAGE
 from qpsvm.base.errors import DataError, FileFormatError, ParameterTypeError
 from qpsvm.space.kernels.feature_map import FeatureMap, Fit, Nystroem, RandomFourier
 from qpsvm.space.kernels.functions import Kernel
@@ -79,9 +79,9 @@ class Archive:
         infos = self._zip.infolist()
         if len({info.filename for info in infos}) < len(infos) or sum(info.compress_size for info in infos) > size:
             raise FileFormatError("its directory lists the same content twice")
-        self.members = {info.filename.removesuffix(".npy"): self._member(info) for info in infos}
+        self.members = {info.filename.removesuffix(".npy"): self._read_member(info) for info in infos}
 
-    def _member(self, info: ZipInfo) -> Member:
+    def _read_member(self, info: ZipInfo) -> Member:
         """Read the line that describes an array, and compare it with the directory."""
         name = repr(info.filename[:40])
         if not info.filename.endswith(".npy") or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
@@ -100,7 +100,7 @@ class Archive:
         member_size = START.size + length + math.prod(shape) * dtype.itemsize
         if member_size != info.file_size or not dtype.itemsize or max(shape, default=0) > LONGEST_AXIS:
             raise FileFormatError(f"its part {name} has another size than its shape {shape} says")
-        if not plausible(info, dtype):
+        if not is_plausible_size(info, dtype):
             times = info.file_size // max(info.compress_size, 1)
             raise FileFormatError(
                 f"its part {name} unpacks to {info.file_size / 1e6:.0f} MB, {times} times its packed size; if you "
@@ -122,7 +122,7 @@ class Archive:
         array = raw[member.offset :].view(member.dtype).reshape(member.shape, order="F" if member.fortran else "C")
         return np.require(array.astype(member.dtype.newbyteorder("="), copy=False), requirements="A")
 
-    def header(self, formats: Sequence[int]) -> dict[str, Any]:
+    def read_header(self, formats: Sequence[int]) -> dict[str, Any]:
         """Return the header, a JSON record of one of these formats, with unchecked content. Raises FileFormatError."""
         member = self.members.get("header")
         if member is None or member.dtype.kind != "U" or member.shape != ():
@@ -135,7 +135,7 @@ class Archive:
             raise FileFormatError("its header is not a record")
         if type(header["format"]) is not int or header["format"] not in formats:
             known = " to ".join(map(str, dict.fromkeys((formats[0], formats[-1]))))
-            raise FileFormatError(f"it has format {shown(header['format'])}, and this version reads {known}")
+            raise FileFormatError(f"it has format {format_value(header['format'])}, and this version reads {known}")
         return header
 
 
@@ -148,7 +148,7 @@ def _no_foreign_errors() -> Iterator[None]:
         raise FileFormatError(" ".join(str(error).split()) or type(error).__name__) from error
 
 
-def plausible(info: ZipInfo, dtype: np.dtype[Any]) -> bool:
+def is_plausible_size(info: ZipInfo, dtype: np.dtype[Any]) -> bool:
     """Return whether a member can be read safely: it is small, or does not unpack to much more than its packed size."""
     ratio, small = (TEXT_RATIO, SMALL_TEXT) if dtype.kind == "U" else (RATIO, SMALL)
     return info.file_size <= max(small, ratio * info.compress_size)
@@ -158,7 +158,7 @@ def write_archive(file: BinaryIO, header: Mapping[str, Any], arrays: Mapping[str
     """Write arrays that `Archive` and NumPy can read: packed, unless they pack so well that they look like a trap."""
     arrays = {"header": np.array(json.dumps(header)), **arrays}
     infos = _write(file, arrays, ZIP_DEFLATED)
-    if not all(plausible(info, array.dtype) for info, array in zip(infos, arrays.values(), strict=True)):
+    if not all(is_plausible_size(info, array.dtype) for info, array in zip(infos, arrays.values(), strict=True)):
         file.seek(0)
         file.truncate()
         _write(file, arrays, ZIP_STORED)
@@ -188,7 +188,9 @@ def as_json(value: Any, where: str, depth: int = 0) -> Any:
     if isinstance(value, dict) and depth < DEEPEST:
         odd = next((key for key in value if not isinstance(key, str)), None)
         if odd is not None:
-            raise ParameterTypeError(f"{where} has the key {shown(odd)}; keys in a file are text: use {shown(odd)!r}")
+            raise ParameterTypeError(
+                f"{where} has the key {format_value(odd)}; keys in a file are text: use {format_value(odd)!r}"
+            )
         return {str(key): as_json(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)) and depth < DEEPEST:
         return [as_json(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
@@ -201,7 +203,9 @@ def as_json(value: Any, where: str, depth: int = 0) -> Any:
     if isinstance(value, (dict, list, tuple)):
         raise ParameterTypeError(f"metadata is nested more than {DEEPEST} deep, or contains itself")
     hint = "; use its tolist()" if isinstance(value, np.ndarray) else "; make it text or numbers"
-    raise ParameterTypeError(f"{where} is {shown(value)}, of type {type(value).__name__}, which JSON cannot hold{hint}")
+    raise ParameterTypeError(
+        f"{where} is {format_value(value)}, of type {type(value).__name__}, which JSON cannot hold{hint}"
+    )
 
 
 def as_python(value: Any) -> Any:
@@ -221,22 +225,22 @@ SAVED_MAPS: dict[str, tuple[type[FeatureMap], tuple[str, ...]]] = {
 PREFIX, DENSE, SPARSE = "map_", {"factor", "points"}, {"factor", "data", "indices", "indptr", "rows"}
 
 
-def map_record(
+def build_map_record(
     row_map: FeatureMap, kernel: Callable[[Kernel], dict[str, Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the record of a fitted map, and its arrays by name; `kernel` makes the record of a kernel."""
     name, (_, own) = next((name, each) for name, each in SAVED_MAPS.items() if type(row_map) is each[0])
-    fit = row_map.learnt
+    fit = row_map.learned_fit
     record = {
         "map": name, "parameters": {key: getattr(row_map, key) for key in own}, "error": list(fit.error),
-        "of": None if isinstance(row_map, RandomFourier) else kernel(row_map.approximated),
+        "of": None if isinstance(row_map, RandomFourier) else kernel(row_map.exact_kernel),
     }  # fmt: skip
     arrays: dict[str, Any] = {"factor": fit.factor}
-    arrays |= row_arrays(fit.points, "points")
+    arrays |= build_row_arrays(fit.points, "points")
     return record, {PREFIX + key: value for key, value in arrays.items()}
 
 
-def row_arrays(V: Matrix, name: str) -> dict[str, NDArray[Any]]:
+def build_row_arrays(V: Matrix, name: str) -> dict[str, NDArray[Any]]:
     """Return rows as arrays to save: dense ones by a name, sparse ones by the parts of CSR."""
     if not sp.issparse(V):
         return {name: np.asarray(V)}
@@ -244,7 +248,7 @@ def row_arrays(V: Matrix, name: str) -> dict[str, NDArray[Any]]:
     return {"data": V.data, "indices": V.indices, "indptr": V.indptr, "rows": np.array(V.shape[0])}
 
 
-def map_of(
+def build_feature_map(
     record: Any,
     arrays: Mapping[str, NDArray[Any]],
     d: int,
@@ -259,9 +263,9 @@ def map_of(
     kind, own = SAVED_MAPS[record["map"]]
     given, error = record.get("parameters"), record.get("error")
     if not isinstance(given, dict) or set(given) != set(own):
-        raise DataError(f"the map {record['map']} does not have the parameters {shown(given)}")
+        raise DataError(f"the map {record['map']} does not have the parameters {format_value(given)}")
     if not isinstance(error, list) or [type(value) for value in error] != [float, float]:
-        raise DataError(f"the measured error of the map is {shown(error)}")
+        raise DataError(f"the measured error of the map is {format_value(error)}")
     of = {} if kind is RandomFourier else {"kernel": kernel(record.get("of"))}
     made: Any = kind  # whose parameters these are
     row_map: FeatureMap = made(**of, **given)
@@ -270,12 +274,12 @@ def map_of(
     if "points" in named:
         named["vectors"] = named.pop("points")
     points, factor = points_of(named, d), named["factor"]
-    if not _fits(row_map, points.shape[0], factor):
+    if not _has_factor_shape(row_map, points.shape[0], factor):
         raise DataError("the arrays of its feature map do not fit together")
-    return row_map.having(Fit(points, factor.astype(np.float64, copy=False), (error[0], error[1])))
+    return row_map.with_fit(Fit(points, factor.astype(np.float64, copy=False), (error[0], error[1])))
 
 
-def _fits(row_map: FeatureMap, m: int, factor: NDArray[Any]) -> bool:
+def _has_factor_shape(row_map: FeatureMap, m: int, factor: NDArray[Any]) -> bool:
     """Return whether a factor is one of m points."""
     if factor.dtype.kind != "f" or factor.ndim != 2 or not factor.size or not np.isfinite(factor).all():
         return False
@@ -286,4 +290,4 @@ def _fits(row_map: FeatureMap, m: int, factor: NDArray[Any]) -> bool:
     return factor.shape[0] == m and math.prod(factor.shape) > 0
 
 
-__all__ = ["PREFIX", "map_of", "map_record"]
+__all__ = ["PREFIX", "build_feature_map", "build_map_record"]

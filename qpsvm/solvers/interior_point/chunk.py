@@ -16,7 +16,7 @@ from qpsvm.base.arrays.types import FloatArray
 
 
 @dataclass(frozen=True)
-class Settings:
+class InteriorPointSettings:
     """The numbers of one solve, file by file. Those that follow from what a product with B costs stand in `systems`."""
 
     # --- mehrotra: where it ends
@@ -37,17 +37,17 @@ class Settings:
     # corrector, 42 + k/2 + k²/33 ns for the iteration. There two are made at most, else one. And the step from which
     # none is needed, with few columns and with many: small tables take a quarter longer with the second rule.
     costly_width: int = 50
-    long_enough: tuple[float, float] = (0.5, 0.9)
+    sufficient_steps: tuple[float, float] = (0.5, 0.9)
     # By how much longer a step a corrector aims for.
-    aimed_step: float = 0.3
+    target_step: float = 0.3
     # A corrector is kept where the step grows by this share of what was aimed for.
-    worthwhile: float = 0.1
+    min_gain: float = 0.1
     # Variables of a chunk of the elementwise work: its two dozen temporaries stay in a core's second-level cache.
     chunk_rows: int = 4096
     # Objectives below these shares of their natural size count as this in relative gaps: of force times Σ|x|, where
     # only rounding is left, and of force times room, which may be 1e35 times as large as an x that C does not hold.
-    least_objective: float = 1e-12
-    least_of_all: float = 1e-40
+    min_objective: float = 1e-12
+    min_scale: float = 1e-40
     # Below this share of force times room Σ|x| is looked at.
     small_objective: float = 1e-9
     # From this relative gap on the best point is kept aside.
@@ -69,11 +69,11 @@ class Settings:
     proximal: float = 1e-8
 
 
-SETTINGS = Settings()
+SETTINGS = InteriorPointSettings()
 
 
 @dataclass(eq=False)
-class Vectors:
+class NewtonVectors:
     """What the Newton system and the chunks share, each (n,): the point, θ, ρ of the predictor and of the step."""
 
     x: FloatArray
@@ -83,7 +83,7 @@ class Vectors:
     target: FloatArray
 
 
-class Chunk:
+class VariableChunk:
     """Variables `part` of the problem.
 
     room, force (2, n): c = (x − lb, x − ub) and f = (s, −t); copied.
@@ -93,8 +93,8 @@ class Chunk:
     """
 
     def __init__(
-        self, part: slice, vectors: Vectors, room: FloatArray, force: FloatArray, q: FloatArray, d: FloatArray | None,
-        least_theta: float,
+        self, part: slice, vectors: NewtonVectors, room: FloatArray, force: FloatArray, q: FloatArray, d: FloatArray |
+        None, least_theta: float,
     ) -> None:  # fmt: skip
         self.part = part
         self.room, self.force = room[:, part].copy(), force[:, part].copy()
@@ -106,8 +106,8 @@ class Chunk:
         self._dforce, self._push = np.empty(shape), np.empty(shape)
         self._flat_room, self._flat_ratio = self.room.ravel(), self._ratio.ravel()  # views: both are contiguous
 
-    def weigh(self) -> float:
-        """θ, and ρ without centring (IPM.7); returns Σcf."""
+    def update_weights(self) -> float:
+        """Compute θ, and ρ without centring (IPM.7), and return Σcf."""
         ratio, theta, rho = self._ratio, self._theta, self._rho
         np.divide(1.0, self.room, out=self._inverse)
         np.multiply(self.force, self._inverse, out=ratio)
@@ -131,7 +131,7 @@ class Chunk:
         second *= self.force  # (IPM.6)
         return longest, float(self._flat_room @ second.ravel())
 
-    def aim(self, goal: float) -> None:
+    def set_centring_target(self, goal: float) -> None:
         """ρ of (IPM.7) for the products `goal` = σμ."""
         reduced_gradient = self._dforce
         np.multiply(self._inverse, goal, out=reduced_gradient)
@@ -140,7 +140,7 @@ class Chunk:
         self._target += self._rho
 
     def correct(self, dx: FloatArray) -> float:
-        """df of (IPM.6) for dx (n,), after `aim`; the lowest relative change of a room or a force."""
+        """Compute df of (IPM.6) for dx (n,), after `aim`; return the lowest relative change of a room or a force."""
         r, flat, dforce = self._ratio, self._flat_ratio, self._dforce
         np.multiply(dx[self.part], self._inverse, out=r)
         lowest = float(np.minimum.reduce(flat))
@@ -150,7 +150,7 @@ class Chunk:
         np.divide(dforce, self.force, out=r)
         return min(lowest, float(np.minimum.reduce(flat)))
 
-    def push(self, dx: FloatArray, goal: float, aimed: float, total: FloatArray) -> None:
+    def add_centrality_correction(self, dx: FloatArray, goal: float, aimed: float, total: FloatArray) -> None:
         """Ask the products at the step `aimed` back into their interval; the sum of what that takes goes to `total`."""
         push = np.multiply(self._dforce, aimed, out=self._push)
         push += self.force
@@ -164,7 +164,7 @@ class Chunk:
         np.add(push[0], push[1], out=total[self.part])
 
     def propose(self, dx: FloatArray, correction: FloatArray) -> float:
-        """The df that goes with dx + correction, (n,) each, kept beside the old; the lowest relative change."""
+        """Compute df for dx + correction, (n,) each, beside the old df; return the lowest relative change."""
         part, push = self.part, self._push
         r = np.multiply(correction[part], self._inverse, out=self._ratio)
         r *= self.force
@@ -187,8 +187,8 @@ class Chunk:
         self._m += step * dm[self.part]
         self.force += np.multiply(self._dforce, step, out=self._ratio)
 
-    def stationarity(self) -> tuple[float, float]:
-        """Largest entry of the gradient less the forces (IPM.5), and of the terms of which it is made."""
+    def measure_stationarity(self) -> tuple[float, float]:
+        """Return the largest entry of the gradient less the forces (IPM.5), and of its terms."""
         residual = self._rho + self.force[0]
         residual += self.force[1]
         terms = max(float(np.abs(self.force).max()), float(np.abs(self._m).max()))

@@ -35,17 +35,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from qpsvm.base.arrays.types import FloatArray, Matrix, dense_rows
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense_rows
 from qpsvm.base.errors import ParameterError
-from qpsvm.solvers.interior_point.chunk import SETTINGS, Chunk, Vectors
-from qpsvm.solvers.interior_point.problem import Reduced, reduce_problem
+from qpsvm.solvers.interior_point.chunk import SETTINGS, NewtonVectors, VariableChunk
+from qpsvm.solvers.interior_point.problem import ReducedQP, reduce_problem
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 from qpsvm.space.operators import Operator
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class SavedPoint:
     """A point kept aside: x (n',), force (2, n'), u (k + p,) and its objective."""
 
     x: FloatArray
@@ -57,36 +57,36 @@ class Point:
 class Iterate:
     """The point, x (n',) and u (k + p,) with m = Bu, room and force in chunks, and the step from it."""
 
-    def __init__(self, problem: Reduced) -> None:
+    def __init__(self, problem: ReducedQP) -> None:
         self._problem, self._newton = problem, problem.newton
-        x, room, force = problem.centred_start()
+        x, room, force = problem.compute_start()
         n = len(x)
-        self._u = np.zeros(problem.lifted + len(problem.b))
-        self._vectors = Vectors(x, self._newton.force(x, self._u), np.empty(n), np.empty(n), np.empty(n))
+        self._u = np.zeros(problem.n_lifted + len(problem.b))
+        self._vectors = NewtonVectors(x, self._newton.compute_force(x, self._u), np.empty(n), np.empty(n), np.empty(n))
         self._chunks = [
-            Chunk(slice(i, min(n, i + SETTINGS.chunk_rows)), self._vectors, room, force, problem.q, problem.d,
+            VariableChunk(slice(i, min(n, i + SETTINGS.chunk_rows)), self._vectors, room, force, problem.q, problem.d,
                   problem.scales.theta)
             for i in range(0, n, SETTINGS.chunk_rows)
         ]  # fmt: skip
         self._pairs = max(1, 2 * n)
-        self._costly = not problem.lifted or len(self._u) > SETTINGS.costly_width
-        self._least_objective = SETTINGS.least_of_all * problem.scales.force * problem.scales.room
+        self._costly = not problem.n_lifted or len(self._u) > SETTINGS.costly_width
+        self._least_objective = SETTINGS.min_scale * problem.scales.force * problem.scales.room
         self.step = 0.0
         self.objective = self.absolute_gap = self.gap = self._primal_residual = np.inf
-        self._best: Point | None = None
+        self._best: SavedPoint | None = None
         self._best_merit = np.inf
 
-    def weigh(self) -> None:
+    def update_weights(self) -> None:
         """θ and ρ of the predictor (IPM.7), and Σcf."""
-        self._products = sum(chunk.weigh() for chunk in self._chunks)
+        self._products = sum(chunk.update_weights() for chunk in self._chunks)
         if not math.isfinite(self._products):
             raise NumericalTrouble("a product of room and force is not finite")
 
-    def looks_finished(self, tol: float) -> bool:
-        """Whether Σcf alone is small enough: then r is worth a pass of its own, before the matrix is formed."""
+    def is_nearly_converged(self, tol: float) -> bool:
+        """Return whether Σcf alone is small enough: then r is worth a pass of its own, before the matrix is formed."""
         if self._products > tol * abs(self.objective) or not math.isfinite(self.objective):
             return False
-        self._newton.refresh(self._vectors.x, self._u)
+        self._newton.update_residual(self._vectors.x, self._u)
         return True
 
     def factor(self) -> None:
@@ -95,45 +95,45 @@ class Iterate:
         self._newton.factor(vectors.theta, vectors.rho, vectors.x, self._u)
 
     def measure(self, tol: float) -> float:
-        """The largest of relative gap and residuals; the residuals are measured only where the gap is small."""
+        """Return the largest of relative gap and residuals; the residuals are measured only where the gap is small."""
         problem, vectors, residual = self._problem, self._vectors, self._newton.residual
-        k = problem.lifted
+        k = problem.n_lifted
         lift, rows = residual[:k], residual[k:]
         gap = self._products + 0.5 * float(lift @ lift) + abs(float(rows @ self._u[k:]))  # (IPM.9)
         self.objective = problem.objective(vectors.x, self._u, vectors.m)
         self.absolute_gap = gap
         size = max(abs(self.objective), abs(self.objective - gap), self._least_objective)
         if size < SETTINGS.small_objective * problem.scales.force * problem.scales.room:
-            size = max(size, SETTINGS.least_objective * problem.scales.force * float(np.abs(vectors.x).sum()))
+            size = max(size, SETTINGS.min_objective * problem.scales.force * float(np.abs(vectors.x).sum()))
         self.gap = gap / size
         merit = self.gap
         if merit <= max(tol, SETTINGS.keep_below):
-            primal, dual = self.residuals()
-            self._newton.careful = self._newton.careful or primal > self._primal_residual
+            primal, dual = self.compute_residuals()
+            self._newton.needs_refinement = self._newton.needs_refinement or primal > self._primal_residual
             self._primal_residual = primal
             merit = max(merit, primal, dual)
             if merit < self._best_merit:
-                self._keep(merit)
+                self._save_best(merit)
         return merit
 
-    def residuals(self) -> tuple[float, float]:
-        """Relative residuals of (IPM.5), in the largest norm: of the rows, and of stationarity."""
-        rows = self._problem.relative_rows(self._newton.residual, self._vectors.x, self._u)
-        pairs = [chunk.stationarity() for chunk in self._chunks]
+    def compute_residuals(self) -> tuple[float, float]:
+        """Return the relative residuals of (IPM.5), in the maximum norm: of the rows, and of stationarity."""
+        rows = self._problem.compute_row_residual(self._newton.residual, self._vectors.x, self._u)
+        pairs = [chunk.measure_stationarity() for chunk in self._chunks]
         scale = max([self._problem.scales.force, *(terms for _, terms in pairs)])
         return rows, max((residual for residual, _ in pairs), default=0.0) / scale
 
-    def _keep(self, merit: float) -> None:
+    def _save_best(self, merit: float) -> None:
         self._best_merit = merit
         forces = [chunk.force for chunk in self._chunks]
         force = np.concatenate(forces, axis=1) if forces else np.zeros((2, 0))
-        self._best = Point(self._vectors.x.copy(), force, self._u.copy(), self.objective)
+        self._best = SavedPoint(self._vectors.x.copy(), force, self._u.copy(), self.objective)
 
     @property
-    def best(self) -> Point:
+    def best_point(self) -> SavedPoint:
         """The best point so far: the last one, where none was good enough to be kept."""
         if self._best is None:
-            self._keep(np.inf)
+            self._save_best(np.inf)
         assert self._best is not None
         return self._best
 
@@ -143,19 +143,19 @@ class Iterate:
             raise NumericalTrouble("no product of a multiplier and its slack is left to make smaller")
         goal = self._predict() * self._products / self._pairs
         for chunk in self._chunks:
-            chunk.aim(goal)
+            chunk.set_centring_target(goal)
         dx, du, dm = self._newton.solve(self._vectors.target)
-        step = _step_length(min(chunk.correct(dx) for chunk in self._chunks))
+        step = _choose_step_length(min(chunk.correct(dx) for chunk in self._chunks))
         for _ in range(1 + self._costly):
-            if step > SETTINGS.long_enough[self._costly]:
+            if step > SETTINGS.sufficient_steps[self._costly]:
                 break
-            aimed = min(1.0, step + SETTINGS.aimed_step)
+            aimed = min(1.0, step + SETTINGS.target_step)
             total = self._vectors.target
             for chunk in self._chunks:
-                chunk.push(dx, goal, aimed, total)
+                chunk.add_centrality_correction(dx, goal, aimed, total)
             change, du_change, dm_change = self._newton.solve(total, residual=False)
-            better = _step_length(min(chunk.propose(dx, change) for chunk in self._chunks))
-            if not better >= step + SETTINGS.worthwhile * (aimed - step):
+            better = _choose_step_length(min(chunk.propose(dx, change) for chunk in self._chunks))
+            if not better >= step + SETTINGS.min_gain * (aimed - step):
                 break
             for chunk in self._chunks:
                 chunk.accept()
@@ -179,8 +179,8 @@ class Iterate:
         return min(1.0, max(share, 0.0) ** SETTINGS.centring_power)
 
 
-def _step_length(lowest: float) -> float:
-    """The step for the lowest relative change: a whole one where that is safe, else a share of the longest."""
+def _choose_step_length(lowest: float) -> float:
+    """Return the step for the lowest relative change: a whole one where that is safe, else a share of the longest."""
     if lowest > -SETTINGS.long_step:
         return 1.0
     longest = -1.0 / lowest
@@ -188,8 +188,8 @@ def _step_length(lowest: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class InteriorPoint:
-    """What `mehrotra` found: Px + q + Aᵀy + z_box = 0, with z_box ≤ 0 at a lower bound, ≥ 0 at an upper.
+class InteriorPointSolution:
+    """What `solve_mehrotra` found: Px + q + Aᵀy + z_box = 0, with z_box ≤ 0 at a lower bound, ≥ 0 at an upper.
 
     x, z_box (n,)
     y (p,)
@@ -207,7 +207,7 @@ class InteriorPoint:
     reason: StopReason
 
 
-def mehrotra(
+def solve_mehrotra(
     P: Operator,
     q: FloatArray,
     A: Matrix | None = None,
@@ -219,40 +219,40 @@ def mehrotra(
     max_iter: int = 100,
     time_limit: float | None = None,
     verbose: bool = False,
-) -> InteriorPoint:
+) -> InteriorPointSolution:
     """Solve (IPM.4). Shapes: P (n, n), q (n,), A (p, n) or None, lb, ub (n,) or None. Raises ParameterError."""
     budget = Budget(max_iter, time_limit, verbose)
     n = len(q)
-    rows, right = dense_rows(A, b, n)
+    rows, right = as_dense_rows(A, b, n)
     low, high = np.full(n, -np.inf) if lb is None else lb, np.full(n, np.inf) if ub is None else ub
     if (low > high).any():
         raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(low > high))} does")
     with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
         problem = reduce_problem(P, q, rows, right, low, high)
         iterate = Iterate(problem)
-        reason = _run(iterate, tol, budget)
-        best = iterate.best
+        reason = _iterate(iterate, tol, budget)
+        best = iterate.best_point
         x, z_box = low.copy(), np.zeros(n)
-        moving = slice(None) if problem.moving is None else problem.moving
-        x[moving], z_box[moving], y, v = problem.restore(best.x, best.force, best.u)
-        if problem.moving is not None:
+        moving = slice(None) if problem.free_variables is None else problem.free_variables
+        x[moving], z_box[moving], y, v = problem.restore_solution(best.x, best.force, best.u)
+        if problem.free_variables is not None:
             held = np.flatnonzero(low == high)
             z_box[held] = -(P @ x + q + y @ rows)[held]
-    return InteriorPoint(x, y, v, z_box, best.objective, budget.steps, reason)
+    return InteriorPointSolution(x, y, v, z_box, best.objective, budget.steps, reason)
 
 
-def _run(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
+def _iterate(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
     """Iterate to a stop: the reason. The steps are the budget's iterations."""
     merits, gaps, since = np.inf, np.inf, 0
     while True:
         began = budget.clock.seconds
         try:
-            iterate.weigh()
-            merit = iterate.measure(tol) if iterate.looks_finished(tol) else np.inf
+            iterate.update_weights()
+            merit = iterate.measure(tol) if iterate.is_nearly_converged(tol) else np.inf
             if merit > tol:
                 iterate.factor()
                 merit = iterate.measure(tol)
-            if budget.talks:
+            if budget.is_logging:
                 _report(iterate, budget)
             if merit <= tol:
                 return "converged"
@@ -262,7 +262,7 @@ def _run(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
             merits, gaps = min(merits, merit), min(gaps, iterate.absolute_gap)
             if since >= SETTINGS.stalled:
                 return "numerical_error"
-            if stop := budget.spent(budget.clock.seconds - began):  # the next one takes as long
+            if stop := budget.find_stop_reason(budget.clock.seconds - began):  # the next one takes as long
                 return stop
             iterate.advance()
             budget.steps += 1
@@ -271,7 +271,7 @@ def _run(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
 
 
 def _report(iterate: Iterate, budget: Budget) -> None:
-    primal, dual = iterate.residuals()
+    primal, dual = iterate.compute_residuals()
     budget.report(
         "interior_point", budget.steps, objective=f"{iterate.objective: .9e}", gap=iterate.gap, primal=primal,
         dual=dual, step=iterate.step,

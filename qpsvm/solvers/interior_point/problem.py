@@ -16,7 +16,7 @@ from scipy.linalg import qr
 
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.solvers.interior_point.chunk import SETTINGS
-from qpsvm.solvers.interior_point.systems import DenseNewton, FactoredNewton, Newton, as_columns, stored_well
+from qpsvm.solvers.interior_point.systems import DenseNewton, FactoredNewton, NewtonSolver, as_columns, choose_storage
 from qpsvm.space.operators import Operator
 
 #: Where an infinite bound is put. Its square, and the square of its inverse, are still normal numbers.
@@ -26,7 +26,7 @@ NO_FORCE = 1e-100
 
 
 @dataclass(frozen=True, eq=False)
-class Scales:
+class QPScales:
     """Natural sizes, so that neither the start nor the end depends on the user's units.
 
     force: Of a gradient entry: its root mean square at the point nearest 0 with Ax = b, put into the box.
@@ -42,7 +42,7 @@ class Scales:
 
 
 @dataclass(frozen=True, eq=False)
-class Wide:
+class WideFactor:
     """What leads back from a factor Z = LQᵀ (n', k), k > n', replaced by L (n', n').
 
     Q (k, n')
@@ -56,7 +56,7 @@ class Wide:
 
 
 @dataclass(frozen=True, eq=False)
-class Reduced:
+class ReducedQP:
     """The QP (IPM.4) in its n' variables that are not fixed, with what leads back.
 
     newton: Its Newton systems.
@@ -65,11 +65,11 @@ class Reduced:
     A, b (p, n')
     center (p, k): W: Z was replaced by Z − AᵀW; k = 0 where P is dense.
     constant: What the fixed variables add to the objective.
-    moving (n',): Places of the variables that are not fixed; None where none is fixed.
+    free_variables (n',): Places of the variables that are not fixed; None where none is fixed.
     wide or None: Where Z had many more columns than rows.
     """
 
-    newton: Newton
+    newton: NewtonSolver
     q: FloatArray
     lb: FloatArray
     ub: FloatArray
@@ -77,24 +77,24 @@ class Reduced:
     A: FloatArray
     b: FloatArray
     center: FloatArray
-    scales: Scales
+    scales: QPScales
     constant: float
-    moving: IntArray | None
-    wide: Wide | None = None
+    free_variables: IntArray | None
+    wide: WideFactor | None = None
 
     @property
-    def lifted(self) -> int:
+    def n_lifted(self) -> int:
         """k, the size of v."""
         return int(self.center.shape[1])
 
     def objective(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
         """½xᵀPx + qᵀx at x (n',), from u and m = Bu, with what the fixed variables add."""
-        value = self.newton.energy(x, u, m) + float(self.q @ x) + self.constant
+        value = self.newton.compute_energy(x, u, m) + float(self.q @ x) + self.constant
         return value if self.d is None else value + 0.5 * float(self.d @ (x * x))
 
-    def relative_rows(self, residual: FloatArray, x: FloatArray, u: FloatArray) -> float:
-        """Largest residual of Bᵀx − Ru = g (k + p,), each against the size of its own terms."""
-        k = self.lifted
+    def compute_row_residual(self, residual: FloatArray, x: FloatArray, u: FloatArray) -> float:
+        """Return the largest residual of Bᵀx − Ru = g (k + p,), each relative to the size of its own terms."""
+        k = self.n_lifted
         largest = 0.0
         if k:
             v_size = self.scales.v + float(np.abs(u[:k]).max())
@@ -108,7 +108,7 @@ class Reduced:
         norms: FloatArray = np.sqrt(np.einsum("ij,ij->i", self.A, self.A))
         return norms
 
-    def centred_start(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def compute_start(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """x (n',), room and force (2, n') with c∘f = μ everywhere, and f₀ + f₁ = q between two bounds (IPM.10).
 
         With one bound, s = (q + √(q² + 4κ²))/2 for κ the scale of forces, which is positive and tends to q.
@@ -142,11 +142,11 @@ class Reduced:
             x[~(below | above)] = 0.0
         return x, room, mu / room
 
-    def restore(
+    def restore_solution(
         self, x: FloatArray, force: FloatArray, u: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray | None]:
         """x (n',) inside its bounds, z_box (n',), y (p,) of the caller's Z, since centring changed y, and v (k,)."""
-        k = self.lifted
+        k = self.n_lifted
         z_box = -(force[0] + force[1])
         z_box[np.abs(z_box) < NO_FORCE] = 0.0
         x = np.clip(x, self.lb, self.ub)
@@ -156,7 +156,9 @@ class Reduced:
         return x, z_box, u[k:] - center @ v, None if isinstance(self.newton, DenseNewton) else v
 
 
-def reduce_problem(P: Operator, q: FloatArray, A: FloatArray, b: FloatArray, lb: FloatArray, ub: FloatArray) -> Reduced:
+def reduce_problem(
+    P: Operator, q: FloatArray, A: FloatArray, b: FloatArray, lb: FloatArray, ub: FloatArray
+) -> ReducedQP:
     """Take the fixed variables out of (IPM.4), choose the Newton system, and measure the scales.
 
     Shapes: P (n, n), q, lb, ub (n,), A, b (p, n).
@@ -180,15 +182,15 @@ def reduce_problem(P: Operator, q: FloatArray, A: FloatArray, b: FloatArray, lb:
         elif dense is not None:
             constant += 0.5 * float(at @ dense[np.ix_(held, held)] @ at)
             q, dense = q + dense[np.ix_(moving, held)] @ at, dense[np.ix_(moving, moving)]
-    parts = _Parts(q, A, b, lb, ub)
+    parts = _QPParts(q, A, b, lb, ub)
     if factor is not None:
-        return _with_factor(parts, *factor, offset, constant, moving)
+        return _reduce_with_factor(parts, *factor, offset, constant, moving)
     assert dense is not None
-    return _with_matrix(parts, dense, constant, moving)
+    return _reduce_with_matrix(parts, dense, constant, moving)
 
 
 @dataclass(frozen=True, eq=False)
-class _Parts:
+class _QPParts:
     """The vectors and rows of the reduced QP, and what is known before its P."""
 
     q: FloatArray
@@ -207,41 +209,41 @@ class _Parts:
         return inverse
 
     @cached_property
-    def nearest(self) -> FloatArray:
+    def nearest_point(self) -> FloatArray:
         """The x nearest 0 with Ax = b, put into the box: (n',)."""
         x = self.b @ self.weights @ self.A if len(self.b) else np.zeros(len(self.q))
         x = np.maximum(x, self.lb, out=x)
         return np.minimum(x, self.ub, out=x)
 
-    def scales(self, reduced_gradient: FloatArray | float, trace: float, d: FloatArray | None) -> Scales:
+    def compute_scales(self, reduced_gradient: FloatArray | float, trace: float, d: FloatArray | None) -> QPScales:
         """Compute the scales from Px at the nearest point (n',), the trace of P, and d."""
         count = max(1, len(self.q))
         curvature = trace / count or 1.0
-        force = _size(self.q + reduced_gradient) or 1.0
+        force = _root_mean_square(self.q + reduced_gradient) or 1.0
         width = self.ub - self.lb
         both = np.isfinite(width)
         if count and both.all():
-            return Scales(force, float(np.add.reduce(width)) / count, force / np.sqrt(curvature), 0.0)
-        room = float(width[both].mean()) if both.any() else _size(self.nearest) or force / curvature
+            return QPScales(force, float(np.add.reduce(width)) / count, force / np.sqrt(curvature), 0.0)
+        room = float(width[both].mean()) if both.any() else _root_mean_square(self.nearest_point) or force / curvature
         free = np.isinf(self.lb) & np.isinf(self.ub)
         if d is not None:
             free &= d <= 0
-        return Scales(force, room, force / np.sqrt(curvature), SETTINGS.proximal * curvature if free.any() else 0.0)
+        return QPScales(force, room, force / np.sqrt(curvature), SETTINGS.proximal * curvature if free.any() else 0.0)
 
-    def reduced(
-        self, newton: Newton, d: FloatArray | None, center: FloatArray, scales: Scales, constant: float,
+    def build_reduced(
+        self, newton: NewtonSolver, d: FloatArray | None, center: FloatArray, scales: QPScales, constant: float,
         moving: IntArray | None,
-    ) -> Reduced:  # fmt: skip
+    ) -> ReducedQP:  # fmt: skip
         lb, ub = np.maximum(self.lb, -HUGE), np.minimum(self.ub, HUGE)
-        return Reduced(newton, self.q, lb, ub, d, self.A, self.b, center, scales, constant, moving)
+        return ReducedQP(newton, self.q, lb, ub, d, self.A, self.b, center, scales, constant, moving)
 
 
-def _with_factor(
-    parts: _Parts, Z: Matrix, d: FloatArray, offset: FloatArray, constant: float, moving: IntArray | None
-) -> Reduced:
-    """P = ZZᵀ + diag(d), Z (n', k) and d (n',), with Zᵀx = offset (k,) from the fixed variables."""
-    Z = stored_well(Z)
-    A, b, x = parts.A, parts.b, parts.nearest
+def _reduce_with_factor(
+    parts: _QPParts, Z: Matrix, d: FloatArray, offset: FloatArray, constant: float, moving: IntArray | None
+) -> ReducedQP:
+    """Reduce for P = ZZᵀ + diag(d), Z (n', k) and d (n',), with Zᵀx = offset (k,) from the fixed variables."""
+    Z = choose_storage(Z)
+    A, b, x = parts.A, parts.b, parts.nearest_point
     center = np.zeros((len(b), Z.shape[1]))
     if len(b) and not sp.issparse(Z):
         center = parts.weights @ (A @ Z)
@@ -250,7 +252,7 @@ def _with_factor(
     if not sp.issparse(Z) and len(Z) >= SETTINGS.wide_rows and Z.shape[1] > SETTINGS.wide * len(Z):
         Q, R = qr((Z - A.T @ center).T, mode="economic", overwrite_a=True, check_finite=False)
         Z, inside = np.ascontiguousarray(R.T), Q.T @ offset
-        wide = Wide(Q, offset - Q @ inside, center)
+        wide = WideFactor(Q, offset - Q @ inside, center)
         constant += 0.5 * float(wide.rest @ wide.rest)
         offset, center = inside, np.zeros((len(b), len(R)))
     newton = FactoredNewton(as_columns(Z, A, center), Z.shape[1], np.concatenate([-offset, b]))
@@ -258,17 +260,17 @@ def _with_factor(
     trace = float(values @ values) + float(d.sum())
     curved = d if d.any() else None
     reduced_gradient = Z @ (Z.T @ x + offset) + d * x if x.any() or offset.any() else 0.0
-    scales = parts.scales(reduced_gradient, trace, curved)
-    return replace(parts.reduced(newton, curved, center, scales, constant, moving), wide=wide)
+    scales = parts.compute_scales(reduced_gradient, trace, curved)
+    return replace(parts.build_reduced(newton, curved, center, scales, constant, moving), wide=wide)
 
 
-def _with_matrix(parts: _Parts, P: FloatArray, constant: float, moving: IntArray | None) -> Reduced:
-    """P (n', n') dense."""
+def _reduce_with_matrix(parts: _QPParts, P: FloatArray, constant: float, moving: IntArray | None) -> ReducedQP:
+    """Reduce for a dense P (n', n')."""
     newton = DenseNewton(P, parts.A, parts.b)
-    scales = parts.scales(P @ parts.nearest, float(P.trace()), None)
-    return parts.reduced(newton, None, np.zeros((len(parts.b), 0)), scales, constant, moving)
+    scales = parts.compute_scales(P @ parts.nearest_point, float(P.trace()), None)
+    return parts.build_reduced(newton, None, np.zeros((len(parts.b), 0)), scales, constant, moving)
 
 
-def _size(values: FloatArray) -> float:
-    """Root mean square."""
+def _root_mean_square(values: FloatArray) -> float:
+    """Return the root mean square."""
     return float(np.sqrt(values @ values / max(1, len(values))))

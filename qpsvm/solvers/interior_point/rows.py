@@ -25,19 +25,19 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.arrays.words import outline
-from qpsvm.solvers.interior_point.mehrotra import mehrotra
-from qpsvm.solvers.interior_point.systems import stored_well
+from qpsvm.solvers.interior_point.mehrotra import solve_mehrotra
+from qpsvm.solvers.interior_point.systems import choose_storage
 from qpsvm.solvers.shared.stopping import StopReason
 from qpsvm.space.operators import LowRank
 
 #: Columns with e = 0 that become equality rows of the dual: few, for they are kept dense.
-MOST_FLAT_COLUMNS = 10
+MAX_FLAT_COLUMNS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class RowsSolution:
+class SoftRowsSolution:
     """A QP minimise ½xᵀdiag(d)x + qᵀx subject to Gx ≤ h, lb ≤ x ≤ ub, solved: d∘x + q + Gᵀz + z_box = 0.
 
     x, z_box (n,)
@@ -57,41 +57,41 @@ class SoftRows:
     """A QP that has been recognised as (IPM.11).
 
     F (m, k)
-    h, penalty, bend (m,): Right-hand sides, λ and δ in units of the row.
+    h, penalty, curvature (m,): Right-hand sides, λ and δ in units of the row.
     e, c (k,)
     columns (k,): Where w stands in x.
-    softened, slack (s,): Of each slack the row, which may have one of each kind, and where it stands in x.
+    softened_rows, slack (s,): Of each slack the row, which may have one of each kind, and where it stands in x.
     entry (s,): The slack's entry in G, negative: t = −entry·x_slack.
-    straight (s,): Whether the slack's cost is linear; otherwise it is a square.
+    is_linear (s,): Whether the slack's cost is linear; otherwise it is a square.
     """
 
     F: Matrix
     h: FloatArray
     penalty: FloatArray
-    bend: FloatArray
+    curvature: FloatArray
     e: FloatArray
     c: FloatArray
     columns: IntArray
-    softened: IntArray
+    softened_rows: IntArray
     slack: IntArray
     entry: FloatArray
-    straight: NDArray[np.bool_]
+    is_linear: NDArray[np.bool_]
 
     def __repr__(self) -> str:
-        return outline("SoftRows", **vars(self))
+        return build_repr("SoftRows", **vars(self))
 
     def solve(
         self, *, tol: float = 1e-8, max_iter: int = 100, time_limit: float | None = None, verbose: bool = False
-    ) -> RowsSolution:
-        """Solve (IPM.12) by `mehrotra`, whose options these are, and map back."""
+    ) -> SoftRowsSolution:
+        """Solve (IPM.12) by `solve_mehrotra`, whose options these are, and map back."""
         e, curved = self.e, self.e > 0
         root = np.sqrt(e[curved])
         straight = np.zeros(len(e))
         straight[curved] = self.c[curved] / e[curved]
         q = self.h + self.F @ straight if straight.any() else self.h
         A, b = (None, None) if curved.all() else (as_dense(self.F[:, ~curved]).T, -self.c[~curved])
-        P = LowRank(_scaled_columns(self.F, curved, root), self.bend if self.bend.any() else None)
-        found = mehrotra(
+        P = LowRank(_scale_columns(self.F, curved, root), self.curvature if self.curvature.any() else None)
+        found = solve_mehrotra(
             P, q, A, b, np.zeros(len(q)), self.penalty,
             tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose,
         )  # fmt: skip
@@ -99,20 +99,20 @@ class SoftRows:
         w = np.empty(len(e))
         w[curved] = -straight[curved] - found.v / root  # (IPM.13)
         w[~curved] = -found.y
-        over = np.maximum(self.F @ w - self.h, 0.0)[self.softened]
-        bend, linear = self.bend[self.softened], self.penalty[self.softened]
+        over = np.maximum(self.F @ w - self.h, 0.0)[self.softened_rows]
+        bend, linear = self.curvature[self.softened_rows], self.penalty[self.softened_rows]
         curved_part = np.minimum(over, bend * linear)  # all of it where λ = ∞, nothing where δ = 0
-        t = np.where(self.straight, over - curved_part, curved_part)
+        t = np.where(self.is_linear, over - curved_part, curved_part)
         x, z_box = np.zeros(len(e) + len(t)), np.zeros(len(e) + len(t))
         x[self.columns], x[self.slack] = w, -t / self.entry
         z = found.x
-        price = np.divide(t, bend, out=linear.copy(), where=~self.straight)  # of the last unit of slack
-        z_box[self.slack] = self.entry * (price - z[self.softened])
-        primal = float(0.5 * (e * w) @ w + self.c @ w + np.where(self.straight, 1.0, 0.5) * price @ t)
-        return RowsSolution(x, z, z_box, primal, found.iterations, found.reason)
+        price = np.divide(t, bend, out=linear.copy(), where=~self.is_linear)  # of the last unit of slack
+        z_box[self.slack] = self.entry * (price - z[self.softened_rows])
+        primal = float(0.5 * (e * w) @ w + self.c @ w + np.where(self.is_linear, 1.0, 0.5) * price @ t)
+        return SoftRowsSolution(x, z, z_box, primal, found.iterations, found.reason)
 
 
-def soft_rows(
+def recognise_soft_rows(
     d: FloatArray, q: FloatArray, G: Matrix, h: FloatArray, lb: FloatArray, ub: FloatArray
 ) -> SoftRows | None:
     """Recognise (IPM.11) in minimise ½xᵀdiag(d)x + qᵀx subject to Gx ≤ h, lb ≤ x ≤ ub.
@@ -129,25 +129,25 @@ def soft_rows(
     priced = ((d[slack] == 0) & (q[slack] >= 0)) | ((d[slack] > 0) & (q[slack] == 0))
     like_slack = priced & (lb[slack] == 0) & (ub[slack] == np.inf)
     like_slack &= G.indptr[slack + 1] - starts == 1
-    if not like_slack.all() or (d[columns] < 0).any() or (d[columns] == 0).sum() > MOST_FLAT_COLUMNS:
+    if not like_slack.all() or (d[columns] < 0).any() or (d[columns] == 0).sum() > MAX_FLAT_COLUMNS:
         return None
     softened, entry = G.indices[starts].astype(np.intp), G.data[starts]
     straight = d[slack] == 0
-    if (entry >= 0).any() or any(_twice(softened[kind], len(h)) for kind in (straight, ~straight)):
+    if (entry >= 0).any() or any(_has_repeats(softened[kind], len(h)) for kind in (straight, ~straight)):
         return None
     penalty, bend = np.full(len(h), np.inf), np.zeros(len(h))
     penalty[softened[straight]] = (q[slack] / -entry)[straight]
     bend[softened[~straight]] = np.square(entry[~straight]) / d[slack[~straight]]
-    F, e, c = _columns(G, columns), d[columns], q[columns]
+    F, e, c = _take_columns(G, columns), d[columns], q[columns]
     return SoftRows(F, h, penalty, bend, e, c, columns, softened, slack, entry, straight)
 
 
-def _twice(rows: IntArray, m: int) -> bool:
-    """Whether one of m rows is named more than once."""
+def _has_repeats(rows: IntArray, m: int) -> bool:
+    """Return whether one of m rows is named more than once."""
     return bool(np.bincount(rows, minlength=m).max(initial=0) > 1)
 
 
-def _columns(G: Matrix, columns: IntArray) -> Matrix:
+def _take_columns(G: Matrix, columns: IntArray) -> Matrix:
     """G[:, columns] of a CSC matrix (m, n), as CSR, or dense where it is small and full enough."""
     k = len(columns)
     if k and columns[-1] == k - 1:  # the first ones: shared
@@ -155,11 +155,11 @@ def _columns(G: Matrix, columns: IntArray) -> Matrix:
         F = sp.csc_array((G.data[: ends[-1]], G.indices[: ends[-1]], ends), shape=(G.shape[0], k))
     else:
         F = sp.csc_array(G[:, columns])
-    F = stored_well(F)
+    F = choose_storage(F)
     return sp.csr_array(F) if sp.issparse(F) else F
 
 
-def _scaled_columns(F: Matrix, curved: NDArray[np.bool_], root: FloatArray) -> Matrix:
+def _scale_columns(F: Matrix, curved: NDArray[np.bool_], root: FloatArray) -> Matrix:
     """F[:, curved] diag(1/root), without a copy where there is nothing to change."""
     if curved.all():
         if (root == 1.0).all():

@@ -33,23 +33,25 @@ from qpsvm.solvers.shared.cholesky import Cholesky
 CHUNK_NUMBERS = 32_768
 #: Columns up to which BᵀDB costs less as a product (DB)ᵀB than as the half (√D B)ᵀ(√D B) of a symmetric one, whose
 #: BLAS kernels want wide matrices: 0.15 against 0.23 ms at 3000 x 30, 0.85 against 0.70 at 5000 x 50.
-MOST_GENERAL = 40
+MAX_GENERAL = 40
 #: A pair of non-zeros in a row costs about this many multiplications of the dense Gram matrix (1.3 ns against 0.03).
 PAIR_COST = 40
 #: Pairs that are kept at most: 12 bytes each, 600 MB.
-MOST_PAIRS = 50_000_000
+MAX_ROW_PAIRS = 50_000_000
 
 
-class Columns(Protocol):
+class NewtonColumns(Protocol):
     """B (n, k + p), touched only through these products."""
 
-    def times(self, u: FloatArray) -> FloatArray:
+    def multiply(self, u: FloatArray) -> FloatArray:
         """B u: (n,)."""
 
-    def transposed_times(self, a: FloatArray) -> FloatArray:
+    def multiply_transposed(self, a: FloatArray) -> FloatArray:
         """Bᵀa: (k + p,)."""
 
-    def normal(self, D: FloatArray, x: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def build_normal_matrix(
+        self, D: FloatArray, x: FloatArray, rho: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """BᵀDB, (k + p, k + p), Bᵀx and BᵀDρ, (k + p,), for D, x, ρ (n,)."""
 
 
@@ -77,7 +79,7 @@ class DenseColumns:
             self._chunks.append(chunk)
         self._scaled = np.empty((self._width, min(step, n)))
 
-    def times(self, u: FloatArray) -> FloatArray:
+    def multiply(self, u: FloatArray) -> FloatArray:
         """B u: (n,)."""
         if len(self._chunks) == 1:
             only: FloatArray = u @ self._chunks[0]
@@ -87,7 +89,7 @@ class DenseColumns:
             np.matmul(u, chunk, out=out[part])
         return out
 
-    def transposed_times(self, a: FloatArray) -> FloatArray:
+    def multiply_transposed(self, a: FloatArray) -> FloatArray:
         """Bᵀa: (k + p,)."""
         if len(self._chunks) == 1:
             return self._chunks[0] @ a
@@ -96,9 +98,11 @@ class DenseColumns:
             out += chunk @ a[part]
         return out
 
-    def normal(self, D: FloatArray, x: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def build_normal_matrix(
+        self, D: FloatArray, x: FloatArray, rho: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """BᵀDB, Bᵀx and BᵀDρ, from one pass over the chunks."""
-        general = self._width <= MOST_GENERAL
+        general = self._width <= MAX_GENERAL
         weights = D if general else np.sqrt(D)
         if len(self._chunks) == 1:
             (chunk,) = self._chunks
@@ -124,20 +128,22 @@ class SparseColumns:
 
     def __init__(self, Z: Matrix, A: FloatArray) -> None:
         self._Z, self._ZT, self._A, self._k = Z, sp.csr_array(Z.T), A, Z.shape[1]
-        self._pairs, self._upper = row_pairs(Z), np.triu_indices(self._k)
+        self._pairs, self._upper = compute_row_pairs(Z), np.triu_indices(self._k)
 
-    def times(self, u: FloatArray) -> FloatArray:
+    def multiply(self, u: FloatArray) -> FloatArray:
         """B u: (n,)."""
         out: FloatArray = self._Z @ u[: self._k]
         if len(self._A):
             out += u[self._k :] @ self._A
         return out
 
-    def transposed_times(self, a: FloatArray) -> FloatArray:
+    def multiply_transposed(self, a: FloatArray) -> FloatArray:
         """Bᵀa: (k + p,)."""
         return np.concatenate([self._ZT @ a, self._A @ a])
 
-    def normal(self, D: FloatArray, x: FloatArray, rho: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def build_normal_matrix(
+        self, D: FloatArray, x: FloatArray, rho: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """BᵀDB, Bᵀx and BᵀDρ."""
         k = self._k
         M = np.zeros((k + len(self._A), k + len(self._A)))
@@ -147,10 +153,10 @@ class SparseColumns:
         M[k:, k:] = weighted @ self._A.T
         lower = np.tril_indices(len(M), -1)
         M[lower] = M.T[lower]
-        return M, self.transposed_times(x), self.transposed_times(D * rho)
+        return M, self.multiply_transposed(x), self.multiply_transposed(D * rho)
 
 
-def row_pairs(Z: Matrix) -> Matrix:
+def compute_row_pairs(Z: Matrix) -> Matrix:
     """The products of pairs of non-zeros in each row of Z (n, k), as CSR (k(k + 1)/2, n) in the order of `triu`."""
     n, k = Z.shape
     lengths = np.diff(Z.indptr)
@@ -168,7 +174,7 @@ def row_pairs(Z: Matrix) -> Matrix:
     return sp.csr_array(triplets, shape=(k * (k + 1) // 2, n))
 
 
-def stored_well(Z: Matrix) -> Matrix:
+def choose_storage(Z: Matrix) -> Matrix:
     """Z (n, k) in compressed rows, or dense where its zeros do not pay."""
     if not sp.issparse(Z):
         return Z
@@ -178,35 +184,35 @@ def stored_well(Z: Matrix) -> Matrix:
         Z.sum_duplicates()
     (n, k), lengths = Z.shape, np.diff(Z.indptr).astype(np.float64)
     pairs = float(lengths @ (lengths + 1)) / 2
-    pays = pairs <= MOST_PAIRS and PAIR_COST * pairs <= n * k * k / 2
+    pays = pairs <= MAX_ROW_PAIRS and PAIR_COST * pairs <= n * k * k / 2
     return Z if pays else Z.toarray(order="F")  # the order of the chunks
 
 
-def as_columns(Z: Matrix, A: FloatArray, center: FloatArray) -> Columns:
+def as_columns(Z: Matrix, A: FloatArray, center: FloatArray) -> NewtonColumns:
     """The cheaper representation of B = [Z, Aᵀ], Z (n, k) dense or sparse, A (p, n), less AᵀW for W = center (p, k)."""
-    Z = stored_well(Z)
+    Z = choose_storage(Z)
     return SparseColumns(Z, A) if sp.issparse(Z) else DenseColumns(Z, A, center)
 
 
-class Newton(Protocol):
+class NewtonSolver(Protocol):
     """A Newton system (IPM.1): `factor` once an iteration, `solve` for each right-hand side."""
 
     residual: FloatArray
-    careful: bool  # whether to spend more on exact solutions; set where the residual grows
+    needs_refinement: bool  # whether to spend more on exact solutions; set where the residual grows
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """Prepare the matrix for θ (n,) and r = Bᵀx − Ru − g at x (n,), u; ρ (n,) is the first right-hand side."""
 
-    def refresh(self, x: FloatArray, u: FloatArray) -> None:
+    def update_residual(self, x: FloatArray, u: FloatArray) -> None:
         """r at x (n,), u, alone."""
 
     def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
         """dx (n,), du and dm = B du (n,) for ρ (n,), and for r or, without `residual`, for 0."""
 
-    def energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
+    def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
         """½xᵀPx without d, at x (n,), u and m = Bu or Px + Aᵀy, (n,)."""
 
-    def force(self, x: FloatArray, u: FloatArray) -> FloatArray:
+    def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
         """m, (n,): what P and A contribute to the gradient at x (n,), u, besides d∘x."""
 
 
@@ -217,16 +223,16 @@ class FactoredNewton:
     g (k + p,): Right-hand side of Bᵀx − Ru = g.
     """
 
-    def __init__(self, B: Columns, k: int, g: FloatArray) -> None:
+    def __init__(self, B: NewtonColumns, k: int, g: FloatArray) -> None:
         self._B, self._g = B, g
         self._lift = np.where(np.arange(len(g)) < k, 1.0, 0.0)  # R
         self.residual = np.zeros(len(g))
-        self.careful = False
+        self.needs_refinement = False
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """Factor BᵀDB, and compute BᵀDρ and Bᵀx, in one pass."""
         self._D = 1.0 / theta
-        M, Bx, first = self._B.normal(self._D, x, rho)
+        M, Bx, first = self._B.build_normal_matrix(self._D, x, rho)
         M.ravel()[:: len(M) + 1] += self._lift
         Bx -= self._lift * u
         Bx -= self._g
@@ -234,36 +240,36 @@ class FactoredNewton:
         self._first: tuple[FloatArray, FloatArray] = (rho, first)
         self._M = Cholesky(M)
 
-    def refresh(self, x: FloatArray, u: FloatArray) -> None:
+    def update_residual(self, x: FloatArray, u: FloatArray) -> None:
         """Update the residual by one product with B."""
-        self.residual = self._B.transposed_times(x) - self._lift * u - self._g
+        self.residual = self._B.multiply_transposed(x) - self._lift * u - self._g
 
     def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(IPM.2): two products with B, one for the right-hand side that `factor` saw; two more where it is careful."""
-        right = self._first[1] if self._first[0] is rho else self._B.transposed_times(self._D * rho)
+        right = self._first[1] if self._first[0] is rho else self._B.multiply_transposed(self._D * rho)
         r = self.residual if residual else 0.0
         du = self._M.solve(right + r if residual else right)
-        dm = self._B.times(du)
+        dm = self._B.multiply(du)
         dx = rho - dm
         dx *= self._D
-        if not self.careful:
+        if not self.needs_refinement:
             return dx, du, dm
         missing = rho - dm - dx / self._D  # refinement of (IPM.1) as a whole: D of 1e12 multiplies rounding
-        r = r + self._B.transposed_times(dx) - self._lift * du
-        change = self._M.solve(self._B.transposed_times(self._D * missing) + r)
-        dm_change = self._B.times(change)
+        r = r + self._B.multiply_transposed(dx) - self._lift * du
+        change = self._M.solve(self._B.multiply_transposed(self._D * missing) + r)
+        dm_change = self._B.multiply(change)
         return dx + self._D * (missing - dm_change), du + change, dm + dm_change
 
-    def energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
+    def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
         """½‖Zᵀx‖², with Zᵀx = v + r_v."""
         del x, m
         Zx = self._lift * (u + self.residual)
         return 0.5 * float(Zx @ Zx)
 
-    def force(self, x: FloatArray, u: FloatArray) -> FloatArray:
+    def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
         """B u: (n,); x enters through v alone."""
         del x
-        return self._B.times(u)
+        return self._B.multiply(u)
 
 
 class DenseNewton:
@@ -280,7 +286,7 @@ class DenseNewton:
         self._gamma = (float(P.trace()) or 1.0) / weight if weight else 0.0
         self._augmented = P + self._gamma * (A.T @ A) if len(A) else P
         self.residual = np.zeros(len(b))
-        self.careful = False
+        self.needs_refinement = False
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """Cholesky factors of H and of its Schur complement A H⁻¹Aᵀ."""
@@ -288,11 +294,11 @@ class DenseNewton:
         H = self._augmented.copy()
         H.flat[:: len(H) + 1] += theta
         self._H = Cholesky(H)
-        self.refresh(x, u)
+        self.update_residual(x, u)
         self._HA = self._H.solve(self._A.T) if len(self._A) else self._A.T
         self._S = Cholesky(self._A @ self._HA)
 
-    def refresh(self, x: FloatArray, u: FloatArray) -> None:
+    def update_residual(self, x: FloatArray, u: FloatArray) -> None:
         """Update the residual A x − b."""
         del u
         self.residual = self._A @ x - self._b
@@ -303,12 +309,12 @@ class DenseNewton:
         dx = self._H.solve(rho - self._gamma * (r @ self._A))
         dy = self._S.solve(self._A @ dx + r)
         dx -= self._HA @ dy
-        return dx, dy, self.force(dx, dy)
+        return dx, dy, self.compute_force(dx, dy)
 
-    def energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
+    def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
         """½xᵀ(m − Aᵀy)."""
         return 0.5 * float(x @ m - u @ (self._A @ x))
 
-    def force(self, x: FloatArray, u: FloatArray) -> FloatArray:
+    def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
         """P x + Aᵀy: (n,)."""
         return self._P @ x + u @ self._A

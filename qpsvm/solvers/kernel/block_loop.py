@@ -30,7 +30,7 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 
 
 @dataclass(frozen=True)
-class Settings:
+class BlockLoopSettings:
     """Constants of the blocks."""
 
     #: Rows at first, and a free one; and the most, or this share of all, up to a last most; and never more than half.
@@ -51,17 +51,17 @@ class Settings:
     values: float = 3.0
 
 
-SETTINGS = Settings()
+SETTINGS = BlockLoopSettings()
 
 
 class BlockLoop:
     """Where the loop stands: β and u, (n,).
 
-    able: Whether blocks are worth going on with.
+    can_continue: Whether blocks are worth going on with.
     """
 
     def __init__(self, blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> None:
-        self.blocks, self.problem, self.effort, self.able = blocks, problem, effort, True
+        self.blocks, self.problem, self.effort, self.can_continue = blocks, problem, effort, True
         self.beta = self.u = np.zeros(problem.n)
         n = problem.n
         self._most = int(min(max(SETTINGS.most, min(SETTINGS.share * n, SETTINGS.largest)), SETTINGS.half * n))
@@ -72,31 +72,33 @@ class BlockLoop:
         """Run from a feasible β with its u, (n,), until violations are at most tol, time is over, or blocks fail."""
         before, finished = self.effort.iterations, False
         self.beta, self.u = beta.copy(), u.copy()
-        while self.able and not self.effort.over():
-            rows, violation = self._next()
+        while self.can_continue and not self.effort.is_over():
+            rows, violation = self._select_block()
             finished = not violation >= tol
             if finished or not len(rows):
                 break
-            self._solve(rows, max(SETTINGS.left * violation, 0.5 * tol))
-        return LoopResult(self.problem.balanced(self.beta), self.effort.iterations - before, finished, self.u)
+            self._solve_block(rows, max(SETTINGS.left * violation, 0.5 * tol))
+        return LoopResult(self.problem.make_feasible(self.beta), self.effort.iterations - before, finished, self.u)
 
-    def _next(self) -> tuple[IntArray, float]:
+    def _select_block(self) -> tuple[IntArray, float]:
         """Return the block (KBLOCKS.2) and the violation of all rows; the block is empty if blocks are given up."""
         problem, beta, g = self.problem, self.beta, self.problem.level - self.u
-        tube = problem.tube if problem.kinked else 0.0
+        tube = problem.tube if problem.has_kink else 0.0
         up = np.where(beta < problem.high, g - np.where(beta < 0.0, -tube, tube), -np.inf)
         down = np.where(beta > problem.low, g + np.where(beta > 0.0, -tube, tube), np.inf)
         most, least = float(up.max()), float(down.min())
         violation, b = most - least, 0.5 * (most + least)
-        reach, free = np.maximum(up - b, b - down), problem.free(beta)
+        reach, free = np.maximum(up - b, b - down), problem.find_free(beta)
         count = SETTINGS.room * np.count_nonzero(free)
         self._rounds = 0 if violation <= SETTINGS.gain * self._lowest else self._rounds + 1
         self._lowest = min(self._lowest, violation)
         stuck = self._rounds >= SETTINGS.patience
-        self.able = bool(count <= self._most and self._values > 0.0) and not (stuck and self._rows >= self._most)
+        self.can_continue = bool(count <= self._most and self._values > 0.0) and not (
+            stuck and self._rows >= self._most
+        )
         if stuck:
             self._rows, self._rounds = int(SETTINGS.wider * self._rows), 0
-        if not self.able or not np.isfinite(violation):
+        if not self.can_continue or not np.isfinite(violation):
             return np.empty(0, dtype=np.intp), violation
         size = int(min(max(self._rows, count), self._most))
         if beta.any():
@@ -110,14 +112,14 @@ class BlockLoop:
             rows = np.sort(rows[np.argpartition(-reach[rows], size)[:size]])
         return rows, violation
 
-    def _solve(self, rows: IntArray, tol: float) -> None:
+    def _solve_block(self, rows: IntArray, tol: float) -> None:
         """The loop on a block, and (KBLOCKS.3)."""
         problem, beta, n = self.problem, self.beta[rows], self.problem.n
         outside = np.ones(n, dtype=bool)
         outside[rows] = False
         others = np.flatnonzero(outside)
-        K = self._matrix(rows)
-        found = self.effort.loop(problem.part(rows, self.beta[others], 1.0), K, tol, beta, self.u[rows])
+        K = self._compute_block(rows)
+        found = self.effort.run_loop(problem.restrict(rows, self.beta[others], 1.0), K, tol, beta, self.u[rows])
         change = found.beta - beta
         moved = np.flatnonzero(change)
         self.u[others] += self.blocks.product(rows[moved], change[moved], others, rough=True)
@@ -125,9 +127,9 @@ class BlockLoop:
         self.beta[rows], self.u[rows] = found.beta, found.u
         self._values -= len(moved) * len(others) + 0.5 * len(rows) ** 2
 
-    def _matrix(self, rows: IntArray) -> NDArray[np.floating]:
+    def _compute_block(self, rows: IntArray) -> NDArray[np.floating]:
         """K of a block, in memory that was touched before: (w, w)."""
         w = len(rows)
         if self._memory is None or self._memory.size < w * w:
-            self._memory = np.empty(w * w, dtype=np.float32 if self.blocks.single else np.float64)
-        return self.blocks.symmetric(rows, rough=True, out=self._memory[: w * w].reshape(w, w))
+            self._memory = np.empty(w * w, dtype=np.float32 if self.blocks.allows_single else np.float64)
+        return self.blocks.compute_symmetric(rows, rough=True, out=self._memory[: w * w].reshape(w, w))

@@ -1,4 +1,4 @@
-"""Compute a Newton step inside a box (`box_step`): a small QP with one balance row, by a few rank-one corrections.
+"""Compute a Newton step inside a box (`compute_box_step`): a small QP with one balance row, by rank-one corrections.
 
     (KBOX.1)  minimise ½dᵀ(A + ρI)d − rᵀd  subject to  1ᵀd = 0,  low ≤ d ≤ high;  for a ν-SVR over each side, Sᵀd = 0
     (KBOX.2)  with the entries P held at their bound t:  (A + ρI)d + Bz = r,  Bᵀd = (0, t),  B = [1, E_P],  z = (δ, μ)
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.solvers.kernel.dual import spread_over
-from qpsvm.solvers.shared.cholesky import NumericalTrouble, ridged
+from qpsvm.solvers.kernel.dual import spread_residue_by_parts
+from qpsvm.solvers.shared.cholesky import NumericalTrouble, factorise_with_ridge
 
 #: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
 ROUNDS, UNRIDGINGS = 12, 3
@@ -30,20 +30,20 @@ ROUNDS, UNRIDGINGS = 12, 3
 MANY_HELD, MANY_ROWS = 0.1, 200
 
 
-class Factor:
+class RidgedFactor:
     """(A + ρI)⁻¹ for A (m, m) positive semidefinite up to rounding: ρ grows until the Cholesky factorisation exists."""
 
     def __init__(self, A: FloatArray, ridge: float) -> None:
-        self._L, self.ridge = ridged(A, ridge, 1.0, np.inf)
+        self._L, self.ridge = factorise_with_ridge(A, ridge, 1.0, np.inf)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """For columns `right` (m, k)."""
+        """Solve for columns `right` (m, k)."""
         solution: FloatArray = lapack.dpotrs(self._L, right, lower=1)[0]
         return solution
 
 
 @dataclass(eq=False)
-class _Held:
+class _HeldEntries:
     """P of (KBOX.2): positions, their t, and the columns A⁻¹E_P (m, k); S (m, q), by default a column of ones."""
 
     index: NDArray[np.intp]
@@ -51,10 +51,10 @@ class _Held:
     columns: FloatArray
     border: FloatArray
 
-    def keep(self, mask: NDArray[np.bool_]) -> None:
+    def retain(self, mask: NDArray[np.bool_]) -> None:
         self.index, self.at, self.columns = self.index[mask], self.at[mask], self.columns[:, mask]
 
-    def add(self, index: NDArray[np.intp], at: FloatArray, factor: Factor) -> None:
+    def add(self, index: NDArray[np.intp], at: FloatArray, factor: RidgedFactor) -> None:
         units = np.zeros((len(self.columns), len(index)), order="F")
         units[index, np.arange(len(index))] = 1.0
         self.index = np.concatenate([self.index, index])
@@ -78,7 +78,7 @@ class _Held:
         return d, z[q:]
 
 
-def box_step(
+def compute_box_step(
     A: FloatArray, ridge: float, r: FloatArray, low: FloatArray, high: FloatArray, border: FloatArray | None = None
 ) -> FloatArray:
     """Solve (KBOX.1) approximately; what is returned is feasible.
@@ -86,12 +86,12 @@ def box_step(
     Shapes: A (m, m), r, low, high (m,), border (m, q) → d (m,). Raises NumericalTrouble.
     """
     m = len(r)
-    factor, S = Factor(A, ridge), np.ones((m, 1)) if border is None else border
+    factor, S = RidgedFactor(A, ridge), np.ones((m, 1)) if border is None else border
     right = np.empty((m, 1 + S.shape[1]), order="F")
     right[:, 0], right[:, 1:] = r, S
     solved = factor.solve(right)
     by_r, by_one = solved[:, 0], solved[:, 1:]
-    held = _Held(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), S)
+    held = _HeldEntries(np.empty(0, dtype=np.intp), np.empty(0), np.empty((m, 0), order="F"), S)
     is_held = np.zeros(m, dtype=bool)
     d, mu = held.solve(by_r, by_one)
     for _ in range(ROUNDS):
@@ -100,25 +100,25 @@ def box_step(
         leaving = leaves.nonzero()[0]
         stays = np.where(held.at <= low[held.index], mu <= 0.0, mu >= 0.0) if len(mu) else np.empty(0, dtype=bool)
         if not len(leaving) and bool(stays.all()):
-            d = _without_ridge(factor, held, d, by_one, low, high)
+            d = _remove_ridge(factor, held, d, by_one, low, high)
             break
         is_held[held.index[~stays]] = False
         is_held[leaving] = True
         if m > MANY_ROWS and np.count_nonzero(is_held) > MANY_HELD * m:
             at = np.where(d < 0.0, low, high)
             at[held.index] = held.at
-            d = _without_held(A, factor.ridge, r, S, low, high, is_held, at)
+            d = _solve_without_held(A, factor.ridge, r, S, low, high, is_held, at)
             break
-        held.keep(stays)
+        held.retain(stays)
         held.add(leaving, np.where(d[leaving] < 0, low[leaving], high[leaving]), factor)
         try:
             d, mu = held.solve(by_r, by_one)
         except NumericalTrouble:  # the held entries leave no freedom: the clipped step is what there is
             break
-    return spread_over(np.minimum(np.maximum(d, low), high), low, high, border)
+    return spread_residue_by_parts(np.minimum(np.maximum(d, low), high), low, high, border)
 
 
-def _without_held(
+def _solve_without_held(
     A: FloatArray, ridge: float, r: FloatArray, S: FloatArray, low: FloatArray, high: FloatArray,
     is_held: NDArray[np.bool_], at: FloatArray,
 ) -> FloatArray:  # fmt: skip
@@ -131,7 +131,7 @@ def _without_held(
         fixed, rows = np.where(is_held, at, 0.0), A.take(free, axis=0)
         right = np.empty((len(free), 1 + S.shape[1]), order="F")
         right[:, 0], right[:, 1:] = r[free] - rows @ fixed, S[free]
-        solved = Factor(rows.take(free, axis=1), ridge).solve(right)
+        solved = RidgedFactor(rows.take(free, axis=1), ridge).solve(right)
         by_r, by_S = solved[:, 0], solved[:, 1:]
         z, info = lapack.dgesv(S[free].T @ by_S, S[free].T @ by_r + S.T @ fixed)[2:]
         if info:
@@ -148,10 +148,10 @@ def _without_held(
     return d
 
 
-def _without_ridge(
-    factor: Factor, held: _Held, d: FloatArray, by_one: FloatArray, low: FloatArray, high: FloatArray
+def _remove_ridge(
+    factor: RidgedFactor, held: _HeldEntries, d: FloatArray, by_one: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """(KBOX.4): d (m,) with the effect of ρ taken away, as far as that stays in the box and converges."""
+    """Remove the effect of ρ from d (m,), (KBOX.4), as far as that stays in the box and converges."""
     change, still = d, np.zeros(len(held.index))
     size = float(np.abs(d).max())
     for _ in range(UNRIDGINGS):

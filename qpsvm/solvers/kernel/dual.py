@@ -22,8 +22,8 @@
 | SVDD           | ½K_ii    | 0   | 0, C             | 1      |                                             |
 
 On its side a row is inside an interval or at an end of it, and p is its reduced gradient: engines ask a point for
-`gradient`, `low` and `high`, and the problem for what it is (`kinked`, `signed`, `hinges`), never for its machine. A
-row stays at the kink as long as |r| ≤ ε, and is on the side of its residual.
+`gradient`, `low` and `high`, and the problem for what it is (`has_kink`, `is_sign_constrained`, `is_standard_hinge`),
+never for its machine. A row stays at the kink as long as |r| ≤ ε, and is on the side of its residual.
 
 The problem can be restricted to a working set W of rows while the others are at an end of their interval, or at the
 kink, on the right side of it: those contribute nothing to (KDUAL.3), and to (KDUAL.5) only
@@ -44,9 +44,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value, remembered
+from qpsvm.base.arrays.frozen import cached, find_common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.program.losses import Loss, at
+from qpsvm.program.losses import Loss, take_rows
 
 #: Features of a linear hard margin up to which few rows support.
 NARROW = 60
@@ -74,7 +74,7 @@ class KernelDual(Loss):
     high, level, low (n,): Of `Loss`: finite. What is curved is added to K instead.
     total: e.
     mass: m of (KDUAL.7); ε is 0 then.
-    outside, outside_mass: Σβ and Σ|β| over the rows that a restriction left outside.
+    fixed_sum, fixed_mass: Σβ and Σ|β| over the rows that a restriction left outside.
     scale: The denominator of the gap, where rows outside make it unknown here.
     """
 
@@ -83,16 +83,18 @@ class KernelDual(Loss):
     low: FloatArray
     total: float = 0.0
     mass: float | None = None
-    outside: float = 0.0
-    outside_mass: float = 0.0
+    fixed_sum: float = 0.0
+    fixed_mass: float = 0.0
     scale: float | None = None
 
     @classmethod
-    def of_hinges(cls, y: FloatArray, upper: FloatArray) -> KernelDual:
+    def from_hinges(cls, y: FloatArray, upper: FloatArray) -> KernelDual:
         """Build the dual of a C-SVM, for labels ±1 and C_i, both (n,)."""
         signed = upper * y
         dual = cls(np.maximum(signed, 0.0), y, np.minimum(signed, 0.0))
-        dual.__dict__.update(kinked=False, signed=True, hinges=True, sign=y, weight=upper)  # what is known already
+        dual.__dict__.update(
+            has_kink=False, is_sign_constrained=True, hinges=True, sign=y, weight=upper
+        )  # what is known already
         return dual
 
     @property
@@ -100,167 +102,167 @@ class KernelDual(Loss):
         """The number of rows."""
         return len(self.level)
 
-    @remembered
-    def kinked(self) -> bool:
+    @cached
+    def has_kink(self) -> bool:
         """Whether β = 0 is a kink."""
         if self.mass is not None:
-            return not self.divided
+            return not self.is_nu_svm
         return self.tube != 0.0 if isinstance(self.tube, float) else bool(np.any(self.tube))
 
-    @remembered
-    def divided(self) -> bool:
+    @cached
+    def is_nu_svm(self) -> bool:
         """Whether Σ|β| is given and every β has the sign of its interval: a ν-SVM."""
-        return self.mass is not None and self._one_signed
+        return self.mass is not None and self._is_one_signed
 
-    @remembered
-    def _one_signed(self) -> bool:
+    @cached
+    def _is_one_signed(self) -> bool:
         return not np.minimum(self.high, -self.low).any()
 
-    @remembered
+    @cached
     def weight(self) -> FloatArray:
         """Largest cost of a violation, by row: (n,)."""
-        return np.maximum(self.high, -self.low) if self.kinked else self.high - self.low
+        return np.maximum(self.high, -self.low) if self.has_kink else self.high - self.low
 
-    @remembered
+    @cached
     def total_penalty(self) -> float:
         """Σ `weight`."""
         return float(np.add.reduce(self.weight))
 
-    @remembered
-    def common(self) -> float | None:
+    @cached
+    def common_weight(self) -> float | None:
         """The weight of the ends of the tubes, where it is one number for all."""
         first = float(self.weight[0])
-        if self.signed and common_value(self.weight) is not None:
+        if self.is_sign_constrained and find_common_value(self.weight) is not None:
             return first
-        same = bool((self.weight == first).all()) and (not self.kinked or bool((self.high == -self.low).all()))
+        same = bool((self.weight == first).all()) and (not self.has_kink or bool((self.high == -self.low).all()))
         return first if same and first > 0.0 else None
 
-    @remembered
+    @cached
     def sign(self) -> FloatArray:
         """s of (KDUAL.9), where there is no kink: −1 where β = 0 is the upper end, else 1. (n,)."""
         return np.where(self.high > 0.0, 1.0, -1.0)
 
-    @remembered
+    @cached
     def base(self) -> FloatArray:
         """Base point of (KDUAL.9) without a kink: 0 if that is an end of the interval, else the lower end. (n,)."""
         return np.where(self.high == 0.0, 0.0, self.low)
 
-    @remembered
-    def signed(self) -> bool:
+    @cached
+    def is_sign_constrained(self) -> bool:
         """Whether β = 0 is an end of every interval, and Σβ = 0."""
-        return self.mass is None and not self.kinked and self.total == 0.0 and self._one_signed
+        return self.mass is None and not self.has_kink and self.total == 0.0 and self._is_one_signed
 
-    @remembered
-    def hinges(self) -> bool:
+    @cached
+    def is_standard_hinge(self) -> bool:
         """Whether every row is a hinge at level 1, as those of a C-SVM."""
-        return self.signed and bool((self.level == self.sign).all())
+        return self.is_sign_constrained and bool((self.level == self.sign).all())
 
-    @remembered
-    def _level(self) -> float:
+    @cached
+    def _balance_level(self) -> float:
         """(KDUAL.6)."""
-        return float(self.high.sum()) - self.total + self.outside
+        return float(self.high.sum()) - self.total + self.fixed_sum
 
-    @remembered
-    def share(self) -> float | None:
+    @cached
+    def bound_share(self) -> float | None:
         """Largest share of rows at their bound in novelty detection; None for other machines."""
-        if self.kinked or self.low.any() or not self.total > 0.0:
+        if self.has_kink or self.low.any() or not self.total > 0.0:
             return None
         return self.total / float(self.high.sum())
 
-    def part(self, rows: IntArray, at_bound: FloatArray, scale: float | None = None) -> KernelDual:
+    def restrict(self, rows: IntArray, at_bound: FloatArray, scale: float | None = None) -> KernelDual:
         """Restrict the problem to some rows, given β of the others and the denominator of the full gap."""
         mass = float(np.abs(at_bound).sum())
-        return replace(self.of(rows), outside=float(at_bound.sum()), outside_mass=mass, scale=scale)
+        return replace(self.restrict_rows(rows), fixed_sum=float(at_bound.sum()), fixed_mass=mass, scale=scale)
 
     def with_tube(self, edges: Edges) -> KernelDual:
         """(KDUAL.1) at the ε of (KDUAL.7)."""
         if self.mass is None:
             return self
-        if self.divided:
-            return replace(self, level=self.level - self.sign * edges.tube, mass=None, outside_mass=0.0)
-        return replace(self, tube=edges.tube, mass=None, outside_mass=0.0)
+        if self.is_nu_svm:
+            return replace(self, level=self.level - self.sign * edges.tube, mass=None, fixed_mass=0.0)
+        return replace(self, tube=edges.tube, mass=None, fixed_mass=0.0)
 
-    def untubed(self, point: DualPoint) -> bool:
-        """Whether a point says that (KDUAL.7) needs no tube: then its solution is that of (KDUAL.8)."""
-        return self.mass is not None and self.kinked and point.tube <= 0.0
+    def needs_no_tube(self, point: DualPoint) -> bool:
+        """Return whether a point says that (KDUAL.7) needs no tube: then its solution is that of (KDUAL.8)."""
+        return self.mass is not None and self.has_kink and point.tube <= 0.0
 
     @property
-    def sums(self) -> tuple[float, float]:
+    def target_sums(self) -> tuple[float, float]:
         """Required Σβ over the rows with β > 0 and over those with β < 0, in (KDUAL.7)."""
         assert self.mass is not None
-        own, size = self.total - self.outside, self.mass - self.outside_mass
+        own, size = self.total - self.fixed_sum, self.mass - self.fixed_mass
         return 0.5 * (size + own), -0.5 * (size - own)
 
-    def free(self, beta: FloatArray) -> NDArray[np.bool_]:
+    def find_free(self, beta: FloatArray) -> NDArray[np.bool_]:
         """Return the mask of the rows strictly inside their interval, (n,)."""
         inside: NDArray[np.bool_] = (beta > self.low) & (beta < self.high)
-        return inside & (beta != 0.0) if self.kinked else inside
+        return inside & (beta != 0.0) if self.has_kink else inside
 
-    def violation(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
+    def compute_violation(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
         """Compute the violation of some rows at a bound, positive on the wrong side: (r,)."""
         r, here = self.level[rows] - u[rows] - edges.b, beta[rows]
-        if not self.kinked:
+        if not self.has_kink:
             r = r - self.sign[rows] * edges.tube if edges.tube else r
             return np.where(here <= self.low[rows], r, -r)
         away: FloatArray = np.where(here == 0.0, np.abs(r), -np.sign(here) * r)
-        return away + np.where(here == 0.0, -1.0, 1.0) * (at(self.tube, rows) + edges.tube)
+        return away + np.where(here == 0.0, -1.0, 1.0) * (take_rows(self.tube, rows) + edges.tube)
 
-    def edges(self, u: FloatArray) -> Edges:
+    def compute_edges(self, u: FloatArray) -> Edges:
         """Compute the best b for u (n,), and ε if it is a variable: (KDUAL.5)."""
         r = self.level - u
-        if self.divided:
-            (plus, minus), up = self.sums, self.sign > 0.0
-            above = _crossing(r[up], self.high[up], float(self.high.sum()) - plus, self.common)
-            below = _crossing(r[~up], -self.low[~up], -minus, self.common)
+        if self.is_nu_svm:
+            (plus, minus), up = self.target_sums, self.sign > 0.0
+            above = _find_crossing(r[up], self.high[up], float(self.high.sum()) - plus, self.common_weight)
+            below = _find_crossing(r[~up], -self.low[~up], -minus, self.common_weight)
             return Edges(0.5 * (above + below), 0.5 * (above - below))
         if self.mass is not None:
-            plus, minus = self.sums
-            above = _crossing(r, self.high, float(self.high.sum()) - plus, self.common)
-            below = _crossing(r, -self.low, -minus, self.common)
+            plus, minus = self.target_sums
+            above = _find_crossing(r, self.high, float(self.high.sum()) - plus, self.common_weight)
+            below = _find_crossing(r, -self.low, -minus, self.common_weight)
             return Edges(0.5 * (above + below), max(0.5 * (above - below), 0.0))
-        if not self.kinked:
-            return Edges(_crossing(r, self.weight, self._level, self.common))
+        if not self.has_kink:
+            return Edges(_find_crossing(r, self.weight, self._balance_level, self.common_weight))
         points = np.concatenate([r - self.tube, r + self.tube])
-        weights = None if self.common is not None else np.concatenate([self.high, -self.low])
-        return Edges(_crossing(points, weights, self._level, self.common))
+        weights = None if self.common_weight is not None else np.concatenate([self.high, -self.low])
+        return Edges(_find_crossing(points, weights, self._balance_level, self.common_weight))
 
     def intercept(self, u: FloatArray) -> float:
         """Compute the best b for u (n,)."""
-        return self.edges(u).b
+        return self.compute_edges(u).b
 
-    def balanced(self, beta: FloatArray) -> FloatArray:
+    def make_feasible(self, beta: FloatArray) -> FloatArray:
         """Return a feasible point near β: clip to the box, then spread the residue of the sums over rows with slack."""
         found: FloatArray = np.minimum(np.maximum(beta, self.low), self.high)
-        if self.divided:
-            for mine, goal in zip((self.sign > 0.0, self.sign < 0.0), self.sums, strict=True):
+        if self.is_nu_svm:
+            for mine, goal in zip((self.sign > 0.0, self.sign < 0.0), self.target_sums, strict=True):
                 found[mine] = spread_residue(found[mine], self.low[mine], self.high[mine], -goal)
             return found
-        if not self.kinked:
-            return spread_residue(found, self.low, self.high, self.outside - self.total)
+        if not self.has_kink:
+            return spread_residue(found, self.low, self.high, self.fixed_sum - self.total)
         found[np.abs(found) <= ON_KINK * self.weight] = 0.0
         low, high = np.where(found < 0.0, self.low, 0.0), np.where(found > 0.0, self.high, 0.0)
         if self.mass is None:
-            found = spread_residue(found, low, high, self.outside - self.total)
-            if abs(found.sum() + self.outside - self.total) > UNMET * self.total_penalty:
-                found = spread_residue(found, self.low, self.high, self.outside - self.total)
+            found = spread_residue(found, low, high, self.fixed_sum - self.total)
+            if abs(found.sum() + self.fixed_sum - self.total) > UNMET * self.total_penalty:
+                found = spread_residue(found, self.low, self.high, self.fixed_sum - self.total)
             return found
-        for mine, goal in zip((found > 0.0, found < 0.0), self.sums, strict=True):
+        for mine, goal in zip((found > 0.0, found < 0.0), self.target_sums, strict=True):
             some = found[mine]
             if len(some):
                 found[mine] = some = spread_residue(some, low[mine], high[mine], -goal)
             if abs(some.sum() - goal) > UNMET * self.total_penalty:
-                return self.filled(self.level)
+                return self.fill_by_score(self.level)
         return found
 
-    def even(self) -> FloatArray:
+    def build_uniform_start(self) -> FloatArray:
         """Build the point with the same share of every interval, as the sums require, if one end is 0: (n,)."""
-        plus, minus = (self.total - self.outside, 0.0) if self.mass is None else self.sums
+        plus, minus = (self.total - self.fixed_sum, 0.0) if self.mass is None else self.target_sums
         shares = [goal / (float(np.add.reduce(end)) or 1.0) for goal, end in ((plus, self.high), (minus, self.low))]
         return shares[0] * self.high + shares[1] * self.low
 
-    def filled(self, score: FloatArray) -> FloatArray:
+    def fill_by_score(self, score: FloatArray) -> FloatArray:
         """Set the highest scores to the upper end and the lowest to the lower end, as far as the sums allow: (n,)."""
-        plus, minus = (self.total - self.outside, 0.0) if self.mass is None else self.sums
+        plus, minus = (self.total - self.fixed_sum, 0.0) if self.mass is None else self.target_sums
         order = np.argsort(-score, kind="stable")
         found = np.empty(self.n)
         high = self.high[order]
@@ -270,28 +272,28 @@ class KernelDual(Loss):
             found[order] -= np.minimum(np.maximum(-minus - (np.cumsum(low) - low), 0.0), low)
         return found
 
-    def nothing(self) -> DualPoint:
+    def build_zero_point(self) -> DualPoint:
         """Build a point without any work: β = 0 if that is feasible, else a feasible point of unknown gap."""
         zero = np.zeros(self.n)
         if self.total == 0.0 and not self.mass and (self.low <= 0.0).all() and (self.high >= 0.0).all():
-            return self.point(zero, zero)
-        return self.at_edges(self.balanced(zero), zero, Edges(0.0), np.inf, 0.0)
+            return self.build_point(zero, zero)
+        return self.build_point_at(self.make_feasible(zero), zero, Edges(0.0), np.inf, 0.0)
 
-    def point(self, beta: FloatArray, u: FloatArray, edges: Edges | None = None) -> DualPoint:
+    def build_point(self, beta: FloatArray, u: FloatArray, edges: Edges | None = None) -> DualPoint:
         """Measure a feasible β with its u = Kβ, both (n,), at the best edges or at some that are known."""
-        edges = edges or self.edges(u)
+        edges = edges or self.compute_edges(u)
         r = self.level - u
         r -= edges.b
-        sided = self._sided(beta, r, edges.tube)
+        sided = self._compute_sided_gradient(beta, r, edges.tube)
         value = float(self.level @ beta) - 0.5 * float(beta @ u)
-        if self.kinked:
+        if self.has_kink:
             size, width = np.abs(beta), self.tube + edges.tube
             inner = np.minimum(np.maximum(r, -width), width)
             beyond = r - inner
             difference = float(np.add.reduce(width * size - inner * beta))
             value -= float(np.add.reduce(self.tube * size))
             if self.mass is not None:  # (KDUAL.8)
-                difference += edges.tube * max(self.mass - self.outside_mass - float(np.add.reduce(size)), 0.0)
+                difference += edges.tube * max(self.mass - self.fixed_mass - float(np.add.reduce(size)), 0.0)
         else:
             difference, beyond = 0.0, sided[0]
         difference += float((np.where(beyond > 0.0, self.high, self.low) - beta) @ beyond)  # (KDUAL.3)
@@ -299,16 +301,18 @@ class KernelDual(Loss):
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
         return DualPoint(beta, u, edges.b, gap if math.isfinite(gap) else np.inf, scale, *sided, edges.tube)
 
-    def at_edges(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
+    def build_point_at(self, beta: FloatArray, u: FloatArray, edges: Edges, gap: float, scale: float) -> DualPoint:
         """Build the point from a known intercept, gap and scale."""
-        sided = self._sided(beta, self.level - u - edges.b, edges.tube)
+        sided = self._compute_sided_gradient(beta, self.level - u - edges.b, edges.tube)
         return DualPoint(beta, u, edges.b, gap, scale, *sided, edges.tube)
 
-    def _sided(self, beta: FloatArray, r: FloatArray, tube: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The reduced gradient, and as far as β may go on its side, for β and r of (KDUAL.2): (n,) each."""
-        if not self.kinked:
+    def _compute_sided_gradient(
+        self, beta: FloatArray, r: FloatArray, tube: float
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the reduced gradient, and as far as β may go on its side, for β and r of (KDUAL.2): (n,) each."""
+        if not self.has_kink:
             return r - self.sign * tube if tube else r, self.low, self.high
-        side = _sides(beta, r)
+        side = _choose_sides(beta, r)
         plus = side > 0.0
         low, high = np.where(plus, 0.0, self.low), np.where(plus, self.high, 0.0)
         return r - side * (self.tube + tube), low, high
@@ -366,7 +370,9 @@ def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside:
     return beta
 
 
-def spread_over(beta: FloatArray, low: FloatArray, high: FloatArray, border: FloatArray | None) -> FloatArray:
+def spread_residue_by_parts(
+    beta: FloatArray, low: FloatArray, high: FloatArray, border: FloatArray | None
+) -> FloatArray:
     """`spread_residue` over all rows, or over each part of them, where a column of `border` (m, q) is not 0."""
     if border is None:
         return spread_residue(beta, low, high)
@@ -376,13 +382,13 @@ def spread_over(beta: FloatArray, low: FloatArray, high: FloatArray, border: Flo
     return beta
 
 
-def _sides(beta: FloatArray, r: FloatArray) -> FloatArray:
+def _choose_sides(beta: FloatArray, r: FloatArray) -> FloatArray:
     side: FloatArray = np.copysign(1.0, np.where(beta != 0.0, beta, r))
     return side
 
 
-def _crossing(points: FloatArray, weights: FloatArray | None, level: float, common: float | None) -> float:
-    """The middle of where the sum of the weights of smaller points reaches a level."""
+def _find_crossing(points: FloatArray, weights: FloatArray | None, level: float, common: float | None) -> float:
+    """Return the middle of where the sum of the weights of smaller points reaches a level."""
     m = len(points)
     if not m or not level < np.inf:
         raise FloatingPointError("bounds that are 0 or infinite in the units of the problem")

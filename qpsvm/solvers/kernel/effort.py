@@ -9,10 +9,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.progress import Clock, heard, say_step
+from qpsvm.base.resources.progress import Clock, is_logging, log_step
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import LoopResult
-from qpsvm.solvers.kernel.loop import Samples, working_set_loop
+from qpsvm.solvers.kernel.loop import KernelSamples, run_working_set_loop
 from qpsvm.solvers.shared.stopping import StopReason
 
 #: Entries of K between two looks at the clock: a tenth of a second, or two.
@@ -20,7 +20,7 @@ ENTRIES = 5e7
 
 
 @dataclass(frozen=True)
-class Settings:
+class EffortSettings:
     """Limits of what cannot be interrupted, and of the loop."""
 
     #: Iterations that one run of the loop may take, a row and besides. Newton steps go on from there.
@@ -33,7 +33,7 @@ class Settings:
     newton_seconds: float = 1.5e-11
 
 
-SETTINGS = Settings()
+SETTINGS = EffortSettings()
 
 
 @dataclass(eq=False)
@@ -42,7 +42,7 @@ class Effort:
 
     loop_iterations or None: Allowed in the working-set loop, all runs together.
     iterations, newton_steps: Loop iterations and Newton steps made.
-    shortened: Something was left out, or cut short, because it might not have ended in time.
+    is_shortened: Something was left out, or cut short, because it might not have ended in time.
     """
 
     seconds: float | None = None
@@ -50,28 +50,28 @@ class Effort:
     verbose: bool = False
     iterations: int = 0
     newton_steps: int = 0
-    shortened: bool = False
+    is_shortened: bool = False
     clock: Clock = field(init=False)
 
     def __post_init__(self) -> None:
         self.clock = Clock(self.seconds)
 
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         """Return whether the time is over or the user has interrupted."""
-        return self.clock.stopped() is not None
+        return self.clock.find_stop_reason() is not None
 
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Return whether the time or the iterations of the loop are used up."""
-        return self.late() or self.exhausted()
+        return self.is_late() or self.is_exhausted()
 
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Return whether the iterations of the loop are used up."""
         return self.loop_iterations is not None and self.iterations >= self.loop_iterations
 
-    def loop(
+    def run_loop(
         self,
         problem: KernelDual,
-        data: NDArray[Any] | Samples,
+        data: NDArray[Any] | KernelSamples,
         tol: float,
         start: FloatArray | None = None,
         u: FloatArray | None = None,
@@ -80,34 +80,34 @@ class Effort:
         limit = SETTINGS.per_row * problem.n + SETTINGS.besides
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
-        result = working_set_loop(
+        result = run_working_set_loop(
             problem, data, tol, start=start, u=u, most=limit, clock=self.clock, verbose=self.verbose
         )
-        self.shortened |= self.seconds is not None and not result.finished and result.iterations < limit
+        self.is_shortened |= self.seconds is not None and not result.converged and result.iterations < limit
         self.iterations += result.iterations
         return result
 
-    def affords(self, m: int, width: int, newton: bool = True) -> bool:
+    def can_afford(self, m: int, width: int, newton: bool = True) -> bool:
         """Return whether a Gram matrix of m rows of `width` features, and Newton steps on it, would end in time."""
         each = SETTINGS.gram_seconds + SETTINGS.gram_feature_seconds * width
         needed = each * m**2 + newton * SETTINGS.newton_seconds * m**3
-        affordable = self.seconds is None or needed < self.clock.left
-        self.shortened |= not affordable
+        affordable = self.seconds is None or needed < self.clock.remaining
+        self.is_shortened |= not affordable
         return affordable
 
-    def reason(self, converged: bool) -> StopReason:
+    def find_stop_reason(self, converged: bool) -> StopReason:
         """Return the reason why the solve ended."""
-        stopped = self.clock.stopped()
+        stopped = self.clock.find_stop_reason()
         if converged or stopped:
             return "converged" if converged else stopped or "time_limit"
-        if self.shortened:
+        if self.is_shortened:
             return "time_limit"
-        return "iteration_limit" if self.exhausted() else "numerical_error"
+        return "iteration_limit" if self.is_exhausted() else "numerical_error"
 
     def report(self, what: str, rows: int, gap: float) -> None:
         """Log one line, if logging is enabled."""
-        if heard(self.verbose, logging.DEBUG):
-            say_step(
+        if is_logging(self.verbose, logging.DEBUG):
+            log_step(
                 f"{what:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
                 f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
                 self.verbose,

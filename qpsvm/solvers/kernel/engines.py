@@ -1,4 +1,4 @@
-"""Solve a kernel dual by Newton steps from a start, the Gram matrix of few rows, or the loop over many (`Engines`).
+"""Solve a kernel dual by Newton steps from a start, by a small Gram matrix, or by the loop (`EngineSearch`).
 
 A start is tried first, where few rows are not at a bound. (Not where the Gram matrix of few rows is there, as along a
 path: there a loop from 0 is sooner, .5 to .9 of the time.) Up to so many rows the whole Gram matrix is made, and its
@@ -22,27 +22,27 @@ import numpy as np
 
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.limits import available_memory
-from qpsvm.solvers.kernel.baseline import WholeLoop
+from qpsvm.base.resources.limits import find_available_memory
+from qpsvm.solvers.kernel.baseline import BaselineLoop
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.initial_sets import InitialSet, at_point, rough_margin
+from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, select_at_point
 from qpsvm.solvers.kernel.newton_step import (
     EXACT_ROWS,
-    bordered_point,
-    product,
+    multiply_gram,
+    solve_bordered,
 )
-from qpsvm.solvers.kernel.working_set import STEPS, Stage, WorkingSet, solve_from
+from qpsvm.solvers.kernel.working_set import STEPS, LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 #: All rows: the loop stops early, because Newton steps get the last digits with one factorisation as soon as the split
 #: is right; what they cannot do from there a tighter loop may. It keeps its matrix in single precision: less than the
 #: last tolerance has no meaning.
-STAGES = (Stage(3e-3, 60), Stage(1e-4, 60), Stage(2e-6))
+STAGES = (LoopStage(3e-3, 60), LoopStage(1e-4, 60), LoopStage(2e-6))
 
 
 @dataclass(frozen=True)
-class Settings:
+class EngineSettings:
     """Constants of the order."""
 
     #: Up to here the whole Gram matrix is made in double precision; up to the second of a ν-SVR, because beyond it a
@@ -65,28 +65,28 @@ class Settings:
     meeting: float = 0.9
 
 
-SETTINGS = Settings()
+SETTINGS = EngineSettings()
 
 
-class Engines:
+class EngineSearch:
     """One problem, and the best point that any engine has found.
 
-    used: The engine that found it.
+    engine_used: The engine that found it.
     brief: Of all rows only the first stage is run: others go on. Of a ν-SVM only its loop where the hulls seem to meet.
     """
 
     def __init__(self, blocks: KernelBlocks, problem: KernelDual, target: float, effort: Effort) -> None:
         self.blocks, self.problem, self.target, self.effort = blocks, problem, target, effort
         self._best: DualPoint | None = None
-        self.used = "none"
+        self.engine_used = "none"
         self._known: FloatArray | None = None
         self.brief = False
 
     @property
-    def best(self) -> DualPoint:
+    def best_point(self) -> DualPoint:
         """The best point so far; α = 0 before any engine ran."""
         if self._best is None:
-            self._best = self.problem.nothing()
+            self._best = self.problem.build_zero_point()
         return self._best
 
     def run(self, engine: str, start: FloatArray | None, u: FloatArray | None = None) -> None:
@@ -94,92 +94,96 @@ class Engines:
 
         `start`: β (n,), feasible, with its u (n,) where that is known, if only roughly.
         """
-        self._known, problem, K = u, self.problem, self.blocks.whole
-        finds_tube = problem.mass is not None and problem.kinked
+        self._known, problem, K = u, self.problem, self.blocks.full_matrix
+        finds_tube = problem.mass is not None and problem.has_kink
         slow = finds_tube or core.compiled is None
         few = problem.n <= (SETTINGS.slow_gram_rows if slow else SETTINGS.gram_rows)
-        if start is not None and few and K is not None and not problem.kinked:
-            if self.keep("start", problem.point(start, product(K, start, np.flatnonzero(start)))):
+        if start is not None and few and K is not None and not problem.has_kink:
+            if self.update_best("start", problem.build_point(start, multiply_gram(K, start, np.flatnonzero(start)))):
                 return
-        elif start is not None and self._from_start(start):
+        elif start is not None and self._run_from_start(start):
             return
         if engine == "gram" or (engine == "auto" and (few or K is not None)):
-            self.whole_gram()
+            self.solve_with_gram()
         else:
-            WholeLoop(self).run()
+            BaselineLoop(self).run()
 
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether the target is reached or the time is over."""
-        return self.best.gap <= self.target or self.effort.late()
+        return self.best_point.gap <= self.target or self.effort.is_late()
 
-    def keep(self, engine: str, point: DualPoint | None) -> bool:
+    def update_best(self, engine: str, point: DualPoint | None) -> bool:
         """Keep the point if it is the best so far, and return whether that ends the search."""
-        if point is not None and (self.used == "none" or point.gap < self.best.gap):
-            self._best, self.used = point, engine
-        return self.ended()
+        if point is not None and (self.engine_used == "none" or point.gap < self.best_point.gap):
+            self._best, self.engine_used = point, engine
+        return self.has_ended()
 
-    def whole_gram(self) -> None:
+    def solve_with_gram(self) -> None:
         """Solve with the full Gram matrix in double precision and cache it; skip that if time or memory are short."""
         problem, stages = self.problem, STAGES[:1] if self.brief else STAGES
-        if self.blocks.whole is None and not (
-            self._fits() and self.effort.affords(problem.n, self.blocks.width, False)
+        if self.blocks.full_matrix is None and not (
+            self._fits_memory() and self.effort.can_afford(problem.n, self.blocks.width, False)
         ):
             return
         K, beta = self.blocks.all(), None
         if problem.n <= EXACT_ROWS:
-            beta = self._few_rows(K, stages[0].tolerance)
+            beta = self._solve_few_rows(K, stages[0].tolerance)
             if beta is None:
                 return
-            if self.brief and problem.divided and not problem.point(beta, K @ beta).gap < SETTINGS.meeting:
+            if self.brief and problem.is_nu_svm and not problem.build_point(beta, K @ beta).gap < SETTINGS.meeting:
                 return
         rows, zero = np.arange(problem.n), np.zeros(problem.n)
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
-        self.keep("gram", solve_from(self.blocks, problem, initial, stages, self.target, self.effort))
+        self.update_best("gram", solve_from(self.blocks, problem, initial, stages, self.target, self.effort))
 
-    def _fits(self) -> bool:
+    def _fits_memory(self) -> bool:
         """Return whether there is memory for the Gram matrix and a copy of it."""
         n = self.problem.n
-        return n <= SETTINGS.slow_gram_rows or 16.0 * n * n <= available_memory()
+        return n <= SETTINGS.slow_gram_rows or 16.0 * n * n <= find_available_memory()
 
-    def _few_rows(self, K: FloatArray, tolerance: float) -> FloatArray | None:
-        """The point of the split that the loop finds, which is kept; the β to go on from, where it is not exact.
+    def _solve_few_rows(self, K: FloatArray, tolerance: float) -> FloatArray | None:
+        """Keep the point of the split that the loop finds; return the β to resume from if that is not exact.
 
         Where it is good, but not to rounding, Newton steps go on from it.
         """
         problem, effort = self.problem, self.effort
-        beta = effort.loop(problem, K, tolerance).beta
-        if effort.over():
-            self.keep("gram", problem.point(beta, K @ beta))
+        beta = effort.run_loop(problem, K, tolerance).beta
+        if effort.is_over():
+            self.update_best("gram", problem.build_point(beta, K @ beta))
             return None
-        point = bordered_point(K, problem, beta)
+        point = solve_bordered(K, problem, beta)
         if point is None or not point.gap <= self.target:
             return beta
         effort.newton_steps += 1
-        self.keep("gram", point)
+        self.update_best("gram", point)
         return None if point.gap <= SETTINGS.exact else point.beta
 
-    def _from_start(self, beta: FloatArray) -> bool:
-        """A feasible β, and Newton steps from it where few rows are not at a bound and the steps gain."""
-        point, most = self.measured(beta), int(SETTINGS.start_share * self.problem.n)
+    def _run_from_start(self, beta: FloatArray) -> bool:
+        """Run Newton steps from a feasible β, if few rows are free and the steps gain; return whether they did."""
+        point, most = self.measure_point(beta), int(SETTINGS.start_share * self.problem.n)
         most = most if point.gap < SETTINGS.useful else 0
         if self.problem.mass is not None:  # no band with a tube of its own
-            if self._newton(point, rough_margin(beta), most) or not most:
-                return self.ended()
-            return self._newton(self.best, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
-        return self._newton(point, rough_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
+            if self._run_newton(point, estimate_margin(beta), most) or not most:
+                return self.has_ended()
+            return self._run_newton(self.best_point, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
+        return self._run_newton(point, estimate_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
 
-    def _newton(self, point: DualPoint, reach: float, most: int, steps: int = STEPS, gain: float = np.inf) -> bool:
-        """Newton steps from a start, on its rows that are at no bound or within reach, where they are not too many."""
-        initial, effort = at_point(point, reach), self.effort
-        if 0 < len(initial.rows) <= most and not effort.late() and effort.affords(len(initial.rows), self.blocks.width):
+    def _run_newton(self, point: DualPoint, reach: float, most: int, steps: int = STEPS, gain: float = np.inf) -> bool:
+        """Run Newton steps from a start on its rows that are free or within `reach`, if they are not too many."""
+        initial, effort = select_at_point(point, reach), self.effort
+        if (
+            0 < len(initial.rows) <= most
+            and not effort.is_late()
+            and effort.can_afford(len(initial.rows), self.blocks.width)
+        ):
             W = WorkingSet(self.blocks, self.problem, initial, effort)
-            point = min(W.sharpen(self.target, steps=steps, gain=gain, gap=point.gap), point, key=lambda p: p.gap)
-        return self.keep("start", point)
+            point = min(W.refine(self.target, steps=steps, gain=gain, gap=point.gap), point, key=lambda p: p.gap)
+        return self.update_best("start", point)
 
-    def measured(self, beta: FloatArray) -> DualPoint:
+    def measure_point(self, beta: FloatArray) -> DualPoint:
         """Measure a feasible β with its rough u and gap."""
         u, self._known = self._known, None
         if u is None:
             support = np.flatnonzero(beta)
             u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)
-        return self.problem.point(beta, u)
+        return self.problem.build_point(beta, u)

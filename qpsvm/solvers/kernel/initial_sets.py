@@ -31,8 +31,8 @@ class InitialSet:
     known: bool
 
 
-def at_point(point: DualPoint, reach: float = 0.0) -> InitialSet:
-    """W holds the rows that are free, on the wrong side for their bound, or within `reach` of the margin.
+def select_at_point(point: DualPoint, reach: float = 0.0) -> InitialSet:
+    """Select W: the rows that are free, on the wrong side for their bound, or within `reach` of the margin.
 
     The margin is that of ε in (KSET.3) where it is wider.
     """
@@ -42,19 +42,19 @@ def at_point(point: DualPoint, reach: float = 0.0) -> InitialSet:
     return InitialSet(np.flatnonzero(moves | (np.abs(gradient) < reach)), beta, point.u, True)
 
 
-def rough_margin(beta: FloatArray) -> float:
+def estimate_margin(beta: FloatArray) -> float:
     """ε of (KSET.3) for u from rough kernel values and β (n,)."""
     error = ROUGH_VALUE * float(np.sqrt(beta @ beta))
     return min(max(error, LEAST_MARGIN), LARGEST_MARGIN)
 
 
-def streamed(
+def stream_product(
     blocks: KernelBlocks, support: IntArray, weights: FloatArray, rows: IntArray, effort: Effort
 ) -> FloatArray | None:
     """Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`, rough: (r,); None where time runs out."""
     total, step = np.zeros(len(rows)), max(1, int(ENTRIES / max(len(rows), 1)))
     for start in range(0, len(support), step):
-        if effort.late():
+        if effort.is_late():
             return None
         part = slice(start, start + step)
         total += blocks.product(support[part], weights[part], rows, rough=True)

@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.child_process import is_child, when_hurried
+from qpsvm.base.resources.child_process import is_child, on_stop_request
 from qpsvm.base.resources.progress import Clock
 from qpsvm.solvers.kernel.dual import ON_KINK, Edges, KernelDual
-from qpsvm.solvers.shared.stopping import AT_ONCE, MOST_ITERATIONS, run_sliced
+from qpsvm.solvers.shared.stopping import AT_ONCE, MAX_ITERATIONS, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
 TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}
 #: Problems whose answers the compiled function has to know: diagonal of K, targets, weights, more settings, and β.
-KNOWN: dict[str, tuple[list[float], list[float], list[float], dict[str, float], list[float]]] = {
+TEST_CASES: dict[str, tuple[list[float], list[float], list[float], dict[str, float], list[float]]] = {
     "SVC": ([1, 2, 1, 2], [0, 0, 1, 1], [9, 9, 9, 0.25], {}, [0.9, 0.45, -1.1, -0.25]),
     "SVR": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"epsilon": 0.1}, [-0.9, 0.0, 0.9]),
     "NuSVR": ([1, 1, 1], [-1, 0, 1], [1, 1, 1], {"nu": 1.0 / 3.0}, [-0.5, 0.0, 0.5]),
@@ -61,28 +61,28 @@ class LoopResult:
 
     beta: FloatArray
     iterations: int
-    finished: bool
+    converged: bool
     u: FloatArray | None = None
 
 
-def plain(problem: KernelDual) -> bool:
+def is_libsvm_problem(problem: KernelDual) -> bool:
     """Return whether LIBSVM can state the problem as it is, so that it can evaluate the kernel itself."""
-    if problem.outside or problem.outside_mass:
+    if problem.fixed_sum or problem.fixed_mass:
         return False
-    if problem.hinges or problem.divided:
+    if problem.is_standard_hinge or problem.is_nu_svm:
         return True
-    if problem.kinked:
-        return problem.total == 0.0 and _even(problem)
+    if problem.has_kink:
+        return problem.total == 0.0 and _is_symmetric(problem)
     novelty = not problem.low.any() and bool((problem.level == problem.level[0]).all())
     return novelty or (problem.total == 0.0 and bool((problem.low == -problem.high).all()))
 
 
-def _even(problem: KernelDual) -> bool:
+def _is_symmetric(problem: KernelDual) -> bool:
     """Return whether boxes are symmetric and ε is one number."""
     return bool((problem.low == -problem.high).all()) and float(np.ptp(problem.tube)) == 0.0
 
 
-def libsvm_loop(
+def run_libsvm_loop(
     problem: KernelDual,
     data: FloatArray,
     most: int | None = None,
@@ -97,41 +97,41 @@ def libsvm_loop(
 
     Shapes: data (n, n).
     """
-    n, run = problem.n, _Run(data, gamma, tol, most, clock or Clock(), verbose, settings or {})
-    own = problem.total - problem.outside
-    if problem.hinges and not own:
+    n, run = problem.n, _LibsvmRun(data, gamma, tol, most, clock or Clock(), verbose, settings or {})
+    own = problem.total - problem.fixed_sum
+    if problem.is_standard_hinge and not own:
         raw = run("SVC", problem.sign, problem.weight, {})
         if raw.beta @ problem.sign < 0:  # which class LIBSVM calls +1 is its own affair
-            raw = LoopResult(-raw.beta, raw.iterations, raw.finished)
-    elif problem.divided:
+            raw = LoopResult(-raw.beta, raw.iterations, raw.converged)
+    elif problem.is_nu_svm:
         assert problem.mass is not None
         share = min(problem.mass / problem.total_penalty, 1.0)
         raw = run("NuSVC", problem.sign, problem.weight, {"nu": share}, begins=share * n)
         alpha = np.abs(raw.beta)  # what it gives is α/ρ
         total = float(alpha.sum())
         scale = problem.mass / total if 0.0 < total < np.inf else 1.0
-        raw = LoopResult(problem.sign * alpha * scale, raw.iterations, raw.finished)
+        raw = LoopResult(problem.sign * alpha * scale, raw.iterations, raw.converged)
     elif problem.mass is not None:
-        size = problem.mass - problem.outside_mass
+        size = problem.mass - problem.fixed_mass
         share = min(size / problem.total_penalty, 1.0)
         raw = run("NuSVR", problem.level, problem.high, {"nu": share}, begins=share * n)
-    elif problem.kinked and own == 0.0:
+    elif problem.has_kink and own == 0.0:
         raw = run("SVR", problem.level, problem.high, {"epsilon": float(np.mean(problem.tube))})
-    elif not problem.kinked and plain(problem) and not problem.low.any():
+    elif not problem.has_kink and is_libsvm_problem(problem) and not problem.low.any():
         share = own / float(problem.high.sum())
         raw = run("OneClassSVM", np.zeros(n), problem.high, {"nu": share}, begins=share * n)
     else:
-        raw = _around_middle(problem, run, own)
-    tubed = problem.mass is not None and problem.kinked and own == 0.0
+        raw = _run_around_middle(problem, run, own)
+    tubed = problem.mass is not None and problem.has_kink and own == 0.0
     if tubed and float(np.abs(raw.beta).sum()) < (1.0 - LESS) * (problem.mass or 0.0):
         problem = problem.with_tube(Edges(0.0))  # (KDUAL.8): no tube is needed
     near = ON_KINK * (problem.high - problem.low)  # of an end: the share of a ν-machine is rounded downwards
     beta = np.where(problem.high - raw.beta <= near, problem.high, raw.beta)
     beta = np.where(beta - problem.low <= near, problem.low, beta)
-    return LoopResult(problem.balanced(beta), raw.iterations, raw.finished)
+    return LoopResult(problem.make_feasible(beta), raw.iterations, raw.converged)
 
 
-def _around_middle(problem: KernelDual, run: _Run, own: float) -> LoopResult:
+def _run_around_middle(problem: KernelDual, run: _LibsvmRun, own: float) -> LoopResult:
     """Run (KLOOP.2) over a Gram matrix."""
     n, middle = problem.n, 0.5 * (problem.low + problem.high)
     target = problem.level - run.data @ middle if middle.any() else problem.level
@@ -141,13 +141,13 @@ def _around_middle(problem: KernelDual, run: _Run, own: float) -> LoopResult:
     spare = np.zeros((n + 1, n + 1))
     spare[:n, :n] = run.data
     reduced_gradient = float(np.abs(target).max()) + float(np.abs(run.data).max()) * float(half.sum())
-    apart = _Run(spare, None, run.tol, run.most, run.clock, run.verbose, run.settings)
+    apart = _LibsvmRun(spare, None, run.tol, run.most, run.clock, run.verbose, run.settings)
     goal = np.append(target, -np.sign(own) * BEYOND * reduced_gradient)
     raw = apart("SVR", goal, np.append(half, abs(own)), {"epsilon": float(np.mean(problem.tube))})
-    return LoopResult(middle + raw.beta[:n], raw.iterations, raw.finished)
+    return LoopResult(middle + raw.beta[:n], raw.iterations, raw.converged)
 
 
-class _Run:
+class _LibsvmRun:
     """A loop on its data, within its limits."""
 
     def __init__(
@@ -155,7 +155,7 @@ class _Run:
         settings: Mapping[str, Any],
     ) -> None:  # fmt: skip
         self.data, self.gamma, self.tol, self.clock, self.verbose = data, gamma, tol, clock, verbose
-        self.most, self.settings = most or MOST_ITERATIONS, settings
+        self.most, self.settings = most or MAX_ITERATIONS, settings
 
     def __call__(
         self, kind: str, target: FloatArray, upper: FloatArray, settings: dict[str, Any], begins: float = 0.0
@@ -180,22 +180,22 @@ class _Run:
             "cache_size": cache_size, "shrinking": True, **self.settings,
         }  # fmt: skip
         width = self.data.shape[1] if own else None
-        compiled_loop(kind)  # imported here: each child process would do it anew
+        find_compiled_loop(kind)  # imported here: each child process would do it anew
         busy = min(int(SUPPORTING * begins) + 1, n) if begins else n  # an iteration moves one of these
         matrix = np.ascontiguousarray(self.data, dtype=np.float64)
         data = kind, matrix, target, np.empty(0) if alike else upper, settings
-        within = partial(iterations_within, n=n, width=width, begins=begins)
-        if within(min(AT_ONCE, self.clock.left)) >= self.most:  # as nearly always of few rows
-            raw = _fitted(*data, self.most)
+        within = partial(bound_iterations, n=n, width=width, begins=begins)
+        if within(min(AT_ONCE, self.clock.remaining)) >= self.most:  # as nearly always of few rows
+            raw = _fit_class(*data, self.most)
         else:
             raw = run_sliced(
-                _fitted, data, busy, self.most, within, lambda: LoopResult(np.zeros(n), 0, False), self.clock,
+                _fit_class, data, busy, self.most, within, lambda: LoopResult(np.zeros(n), 0, False), self.clock,
                 self.verbose, hurries=own,
             )  # fmt: skip
-        return LoopResult(unit * raw.beta, raw.iterations, raw.finished)
+        return LoopResult(unit * raw.beta, raw.iterations, raw.converged)
 
 
-def iterations_within(
+def bound_iterations(
     seconds: float, n: int, width: int | None, cache: float = CACHE_MEGABYTES, begins: float = 0.0
 ) -> int:
     """Return a number of iterations that surely ends in time, over a Gram matrix or, if `width` is given, over samples.
@@ -214,18 +214,18 @@ def iterations_within(
     return max(int(most), 0)
 
 
-def _fitted(
+def _fit_class(
     kind: str, data: FloatArray, target: FloatArray, weights: FloatArray, settings: dict[str, Any], most: int
 ) -> LoopResult:
     n, beta, hurried = len(target), np.zeros(len(target)), False
     apart = settings["kernel"] != "precomputed" and is_child()
-    if compiled_loop(kind) is not None:
+    if find_compiled_loop(kind) is not None:
         if apart:
             data = data.copy()  # the parent's may lie in memory that it shares
-            when_hurried(partial(data.fill, np.nan))
+            on_stop_request(partial(data.fill, np.nan))
         goal = (target > 0).astype(np.float64) if kind in ("SVC", "NuSVC") else target
         try:
-            out = _call(compiled_loop(kind), kind, data, goal, weights, most, **settings)
+            out = _call_compiled(find_compiled_loop(kind), kind, data, goal, weights, most, **settings)
         except ValueError as error:
             raise FloatingPointError(str(error)) from error
         support, coefficients, finished, iterations = out[0], out[3][0], out[7] == 0, out[8]
@@ -233,7 +233,7 @@ def _fitted(
     else:
         import sklearn
 
-        model, sample_weight = quiet(kind)(max_iter=most, **settings), weights if len(weights) else None
+        model, sample_weight = silence_class(kind)(max_iter=most, **settings), weights if len(weights) else None
         with sklearn.config_context(assume_finite=True, skip_parameter_validation=True):
             model.fit(*((data,) if kind == "OneClassSVM" else (data, target)), sample_weight=sample_weight)
         support, coefficients = model.support_, model.dual_coef_[0]
@@ -245,7 +245,9 @@ def _fitted(
     return LoopResult(beta, made, bool(finished) and not hurried and n > 0)
 
 
-def _call(fit: Any, kind: str, K: FloatArray, target: FloatArray, weights: FloatArray, most: int, **more: Any) -> Any:
+def _call_compiled(
+    fit: Any, kind: str, K: FloatArray, target: FloatArray, weights: FloatArray, most: int, **more: Any
+) -> Any:
     """Call the compiled function."""
     return fit(
         K, target, svm_type=TYPES[kind], class_weight=np.empty(0), sample_weight=weights, probability=0, random_seed=0,
@@ -254,7 +256,7 @@ def _call(fit: Any, kind: str, K: FloatArray, target: FloatArray, weights: Float
 
 
 @cache
-def quiet(name: str) -> Any:
+def silence_class(name: str) -> Any:
     """Build scikit-learn's `SVC` or `NuSVC` without its `ConvergenceWarning`, which the status replaces.
 
     To filter the warning would not do: `warnings.catch_warnings` in one thread changes what all others see, and may
@@ -269,16 +271,16 @@ def quiet(name: str) -> Any:
 
 
 @cache
-def compiled_loop(kind: str = "SVC") -> Any:
+def find_compiled_loop(kind: str = "SVC") -> Any:
     """The compiled function behind a class, or None where it is absent or does not answer a few points rightly."""
     if kind == "NuSVC":
-        return compiled_loop("SVC")
-    diagonal, target, weights, more, beta = KNOWN[kind]
+        return find_compiled_loop("SVC")
+    diagonal, target, weights, more, beta = TEST_CASES[kind]
     try:
         from sklearn.svm import _libsvm
 
         _libsvm.set_verbosity_wrap(0)
-        out = _call(
+        out = _call_compiled(
             _libsvm.fit, kind, np.diag(np.array(diagonal, dtype=float)), np.array(target, dtype=float),
             np.array(weights, dtype=float), -1, kernel="precomputed", C=1.0, gamma=0.0, tol=1e-6, cache_size=1.0,
             shrinking=1, **more,

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm import core
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.progress import Clock
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
-from qpsvm.solvers.kernel.libsvm import LoopResult, libsvm_loop, plain
-from qpsvm.solvers.shared.stopping import MOST_ITERATIONS
+from qpsvm.solvers.kernel.libsvm import LoopResult, is_libsvm_problem, run_libsvm_loop
+from qpsvm.solvers.shared.stopping import MAX_ITERATIONS
 from qpsvm.space.kernels.functions import RBF, Linear, Polynomial
 
 #: Rows whose even spread says roughly what that of all rows has for u.
@@ -34,7 +34,7 @@ CACHE_BYTES = 200_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class KernelSamples:
     """Samples X (n, d) and their kernel, whose rows are evaluated in single precision as they are needed.
 
     They are kept from run to run, so that a loop goes on where it was stopped.
@@ -44,7 +44,7 @@ class Samples:
     X: FloatArray
     cache_bytes: int = CACHE_BYTES
 
-    @remembered
+    @cached
     def rows(self) -> Any:
         """The rows as `core/c/loop_values.h` takes them: from a (n, d), p, which is 0 for an RBF kernel, and c₀."""
         X, kernel, degree, offset = self.X, self.kernel, 1, 0.0
@@ -56,9 +56,9 @@ class Samples:
         return core.compiled.loop_rows(single, *X.shape, degree, offset, self.cache_bytes)
 
 
-def working_set_loop(
+def run_working_set_loop(
     problem: KernelDual,
-    data: NDArray[Any] | Samples,
+    data: NDArray[Any] | KernelSamples,
     tol: float = 1e-3,
     *,
     start: FloatArray | None = None,
@@ -73,68 +73,68 @@ def working_set_loop(
     """
     clock = clock or Clock()
     if core.compiled is None:
-        return _by_libsvm(problem, data, tol, most, clock, verbose)
-    beta = _beginning(problem, data, start)
+        return _run_libsvm(problem, data, tol, most, clock, verbose)
+    beta = _find_start(problem, data, start)
     known, g = False, np.array(problem.level)
     if u is not None and start is not None:
         moved = beta - start  # by the rounding of its sum
         rows = moved.nonzero()[0]
-        if not len(rows) or not isinstance(data, Samples):
+        if not len(rows) or not isinstance(data, KernelSamples):
             known, g = True, problem.level - u
-        if len(rows) and not isinstance(data, Samples):
+        if len(rows) and not isinstance(data, KernelSamples):
             g -= moved[rows] @ data[rows]
-    result = _compiled(problem, data, beta, g, known, tol, most, clock)
+    result = _run_compiled(problem, data, beta, g, known, tol, most, clock)
     assert result.u is not None
-    if problem.mass is None or not problem.kinked or problem.edges(result.u).tube > 0.0:
+    if problem.mass is None or not problem.has_kink or problem.compute_edges(result.u).tube > 0.0:
         return result
     g = problem.level - result.u  # (KDUAL.8): without a tube
-    again = _compiled(problem.with_tube(Edges(0.0)), data, result.beta.copy(), g, True, tol, most, clock)
-    fits = float(np.abs(again.beta).sum()) + problem.outside_mass <= problem.mass
+    again = _run_compiled(problem.with_tube(Edges(0.0)), data, result.beta.copy(), g, True, tol, most, clock)
+    fits = float(np.abs(again.beta).sum()) + problem.fixed_mass <= problem.mass
     return replace(again, iterations=result.iterations + again.iterations) if fits else result
 
 
-def by_itself(problem: KernelDual) -> bool:
+def evaluates_kernel(problem: KernelDual) -> bool:
     """Return whether the loop evaluates the kernel of a problem on demand."""
-    return core.compiled is not None or plain(problem)
+    return core.compiled is not None or is_libsvm_problem(problem)
 
 
-def _beginning(problem: KernelDual, data: NDArray[Any] | Samples, start: FloatArray | None) -> FloatArray:
+def _find_start(problem: KernelDual, data: NDArray[Any] | KernelSamples, start: FloatArray | None) -> FloatArray:
     """Find a feasible starting point: the start, 0, or (KLOOP.4). (n,)."""
     if start is not None:
-        return problem.balanced(start)
+        return problem.make_feasible(start)
     zero = np.zeros(problem.n)
-    if problem.signed and not problem.outside:
+    if problem.is_sign_constrained and not problem.fixed_sum:
         return zero
-    kinked = problem.kinked and problem.mass is None and not (problem.outside or problem.total)
+    kinked = problem.has_kink and problem.mass is None and not (problem.fixed_sum or problem.total)
     if kinked and not ((problem.low > 0.0) | (problem.high < 0.0)).any():
         return zero
-    if (problem.mass is None and problem.share is None) or problem.kinked:
-        return problem.balanced(zero)
-    beta = problem.even()
-    if isinstance(data, Samples):
+    if (problem.mass is None and problem.bound_share is None) or problem.has_kink:
+        return problem.make_feasible(zero)
+    beta = problem.build_uniform_start()
+    if isinstance(data, KernelSamples):
         some = np.random.default_rng(0).permutation(problem.n)[:LANDMARKS]
         weights = beta[some] * (float(np.abs(beta).sum()) / float(np.abs(beta[some]).sum()))
         u = data.kernel(data.X, data.X[some]) @ weights
     else:
         u = data @ beta.astype(data.dtype, copy=False)
-    return problem.filled(problem.level - u)
+    return problem.fill_by_score(problem.level - u)
 
 
-def _compiled(
-    problem: KernelDual, data: NDArray[Any] | Samples, beta: FloatArray, g: FloatArray, known: bool, tol: float,
+def _run_compiled(
+    problem: KernelDual, data: NDArray[Any] | KernelSamples, beta: FloatArray, g: FloatArray, known: bool, tol: float,
     most: int | None, clock: Clock,
 ) -> LoopResult:  # fmt: skip
     """Run the compiled loop from a feasible β and its g, both of which it changes."""
     tube = None
-    if problem.mass is None and problem.kinked:
+    if problem.mass is None and problem.has_kink:
         tube = np.full(problem.n, problem.tube, dtype=np.float64)
-    most = 0 if clock.stopped() else MOST_ITERATIONS if most is None else most
+    most = 0 if clock.find_stop_reason() else MAX_ITERATIONS if most is None else most
     told = (
         beta, g, np.ascontiguousarray(problem.low), np.ascontiguousarray(problem.high), tube,
-        1 if problem.mass is None else 2, known, tol, most, clock.stopped,
+        1 if problem.mass is None else 2, known, tol, most, clock.find_stop_reason,
     )  # fmt: skip
     try:
-        if isinstance(data, Samples):
+        if isinstance(data, KernelSamples):
             iterations, _, finished = core.compiled.loop_over_rows(data.rows, told)
         else:
             by_rows = data if data.flags.c_contiguous or data.strides[1] == data.itemsize else data.T  # K = Kᵀ
@@ -143,15 +143,15 @@ def _compiled(
         if np.isfinite(beta).all() and (tube is None or np.isfinite(tube).all()):
             raise
         raise FloatingPointError(str(error)) from error  # a start that is no number
-    return LoopResult(problem.balanced(beta), iterations, bool(finished), problem.level - g)
+    return LoopResult(problem.make_feasible(beta), iterations, bool(finished), problem.level - g)
 
 
-def _by_libsvm(
-    problem: KernelDual, data: NDArray[Any] | Samples, tol: float, most: int | None, clock: Clock, verbose: bool
+def _run_libsvm(
+    problem: KernelDual, data: NDArray[Any] | KernelSamples, tol: float, most: int | None, clock: Clock, verbose: bool
 ) -> LoopResult:
-    if isinstance(data, Samples):
-        if isinstance(data.kernel, RBF) and plain(problem):
+    if isinstance(data, KernelSamples):
+        if isinstance(data.kernel, RBF) and is_libsvm_problem(problem):
             width = float(data.kernel.gamma)
-            return libsvm_loop(problem, data.X, most, clock, gamma=width, tol=tol, verbose=verbose)
+            return run_libsvm_loop(problem, data.X, most, clock, gamma=width, tol=tol, verbose=verbose)
         data = data.kernel(data.X, data.X)
-    return libsvm_loop(problem, data, most, clock, tol=tol, verbose=verbose)
+    return run_libsvm_loop(problem, data, most, clock, tol=tol, verbose=verbose)

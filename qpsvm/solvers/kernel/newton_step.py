@@ -2,7 +2,7 @@
 
 Derivation
 ----------
-At a feasible β (see `dual`) only few entries can still move: the free ones and those whose slack has the wrong
+At a feasible β (see `build_dual`) only few entries can still move: the free ones and those whose slack has the wrong
 sign for their bound.
 
     (KNEWTON.1)  F = {low < β < high} ∪ {α_i = 0, s_i > ε} ∪ {α_i = C_i, s_i < −ε},  ε = .01·target·max(P, D)/ΣC_i
@@ -20,9 +20,9 @@ Implementation
 --------------
 Three details decide the digits. r carries b already, so that its entries are small before anything goes to single
 precision; the rounding residue of Σβ goes to the variable farthest inside its box (`spread_residue`); and where the box
-leaves room, `box_step` takes the effect of ρ away again with the factor that it has, so that the step which finds the
-right F ends at rounding.
-Sources: Bertsekas, *Projected Newton methods* (1982); the proximal term as in Rockafellar (1976).
+leaves room, `compute_box_step` takes the effect of ρ away again with the factor that it has, so that the step which
+finds the right F ends at rounding. Sources: Bertsekas, *Projected Newton methods* (1982); the proximal term as in
+Rockafellar (1976).
 
 The exact point of a split into free rows and rows at their bounds, where few rows are free: one small linear system.
 
@@ -46,11 +46,11 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.workers import in_tiles, parts_of, strips
-from qpsvm.program.losses import at
-from qpsvm.solvers.kernel.box_step import ROUNDS, box_step
+from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
+from qpsvm.program.losses import take_rows
+from qpsvm.solvers.kernel.box_step import ROUNDS, compute_box_step
 from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, Edges, KernelDual
-from qpsvm.solvers.kernel.streamed import Streamed
+from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
 #: Rows whose slack could change the gap by less than this share of the target stay where they are.
@@ -83,16 +83,16 @@ HELD = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Polished:
+class NewtonResult:
     """The best point seen, the Newton steps made and the largest F."""
 
     point: DualPoint
     steps: int
-    largest: int
+    max_free_rows: int
 
 
-def newton_polish(
-    K: FloatArray | Streamed,
+def polish_by_newton(
+    K: FloatArray | StreamedGram,
     problem: KernelDual,
     beta: FloatArray,
     target: float,
@@ -100,25 +100,25 @@ def newton_polish(
     u: FloatArray | None = None,
     stop: Callable[[], bool] = bool,
     most: int = LARGEST_FREE_SET,
-) -> Polished:
+) -> NewtonResult:
     """Improve a feasible β by proximal Newton steps until its gap is at most `target`, or they stall.
 
     Shapes: K (n, n), beta (n,), u (n,).
     """
     if u is None:
-        u = product(K, beta, beta.nonzero()[0])
-    point = best = problem.point(beta, u)
+        u = multiply_gram(K, beta, beta.nonzero()[0])
+    point = best = problem.build_point(beta, u)
     kappa = max(float(K.trace()) / len(K), TINY)
     sigma, reach, stiffenings, steps, largest = 1.0, 0.0, 0, 0, 0
     while steps < max_steps and best.gap > target and not stop():
-        moving = moving_rows(problem, point, target)
+        moving = find_moving_rows(problem, point, target)
         if reach:
-            wider = moving_rows(problem, point, target, reach)
+            wider = find_moving_rows(problem, point, target, reach)
             moving = wider if len(wider) <= CROWD * len(moving) + CROWD_ROWS else moving
         if not 0 < len(moving) <= most:
             break
         largest = max(largest, len(moving))
-        step = _step(K, problem, point, moving, sigma, kappa)
+        step = _compute_step(K, problem, point, moving, sigma, kappa)
         if step is None and reach:
             reach = 0.0
             continue
@@ -128,14 +128,14 @@ def newton_polish(
             continue
         if step is None:
             break
-        before, point, steps = point.gap, step.taken(problem, point), steps + 1
+        before, point, steps = point.gap, step.apply(problem, point), steps + 1
         sigma = max(1.0, sigma / SOFTEN)
         best = point if point.gap < best.gap else best
         reach = step.violation if point.gap > STUCK * before else 0.0
-    return Polished(best, steps, largest)
+    return NewtonResult(best, steps, largest)
 
 
-def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
+def find_moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
     """Find F of (KNEWTON.1), with −reach in place of ε if `reach` is positive."""
     beta, gradient = point.beta, point.gradient
     epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
@@ -146,39 +146,39 @@ def moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: flo
     return moves
 
 
-def most_moving(problem: KernelDual, beta: FloatArray) -> int:
+def bound_moving_rows(problem: KernelDual, beta: FloatArray) -> int:
     """Return the largest size of F worth a factorisation after a loose run of LIBSVM's loop.
 
     Where a kernel is nearly constant, hundreds of rows violate by less than the loop's tolerance, few will be free: a
     tighter loop settles those sooner.
     """
-    free = int(np.count_nonzero(problem.free(beta)))
+    free = int(np.count_nonzero(problem.find_free(beta)))
     return CROWD * free + CROWD_ROWS
 
 
-def product(K: FloatArray | Streamed, x: FloatArray, support: IntArray) -> FloatArray:
+def multiply_gram(K: FloatArray | StreamedGram, x: FloatArray, support: IntArray) -> FloatArray:
     """Kx (n,) for x (n,) that is zero outside `support`; in strips, of which no copy leaves the cache."""
-    if isinstance(K, Streamed):
-        return K.product(support, x[support])
+    if isinstance(K, StreamedGram):
+        return K.multiply(support, x[support])
     if len(support) > GATHER_SHARE * len(K):
         full: FloatArray = K @ x
         return full
-    parts = parts_of(len(support), GATHERED)
+    parts = split_range(len(support), GATHERED)
     sums = np.zeros((len(parts), len(K)))
 
     def add(k: int) -> None:
-        for some in strips(parts[k].stop - parts[k].start, GATHERED):
+        for some in split_strips(parts[k].stop - parts[k].start, GATHERED):
             rows = support[parts[k]][some]
             sums[k] += np.dot(x[rows], K[rows])
 
-    in_tiles(add, range(len(parts)), NUMBER_SECONDS * len(support) * len(K))
+    run_tiles(add, range(len(parts)), NUMBER_SECONDS * len(support) * len(K))
     return np.asarray(sums.sum(axis=0))
 
 
-def part_of(K: FloatArray | Streamed, rows: IntArray) -> FloatArray:
+def take_block(K: FloatArray | StreamedGram, rows: IntArray) -> FloatArray:
     """K[rows][:, rows], (r, r): two takes, of rows and then of columns, are twice as fast as one of entries."""
-    if isinstance(K, Streamed):
-        return K.square(rows)
+    if isinstance(K, StreamedGram):
+        return K.compute_block(rows)
     if len(rows) == len(K):
         return K
     block = np.empty((len(rows), len(rows)))
@@ -186,18 +186,18 @@ def part_of(K: FloatArray | Streamed, rows: IntArray) -> FloatArray:
     def fill(some: slice) -> None:
         block[some] = K[rows[some]].take(rows, axis=1)
 
-    in_tiles(fill, strips(len(rows), GATHERED), NUMBER_SECONDS * len(rows) * len(K))
+    run_tiles(fill, split_strips(len(rows), GATHERED), NUMBER_SECONDS * len(rows) * len(K))
     return block
 
 
-def _sides(low: FloatArray) -> FloatArray | None:
+def _build_border(low: FloatArray) -> FloatArray | None:
     """The border (m, 2) of rows on both sides of the tube, by the lower ends of their intervals; None if on one."""
     plus = low == 0.0
     return np.column_stack([plus, ~plus]).astype(np.float64) if 0 < np.count_nonzero(plus) < len(low) else None
 
 
 @dataclass(frozen=True, eq=False)
-class _Step:
+class _NewtonStep:
     """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), max|s_F| before, and K."""
 
     rows: IntArray
@@ -205,66 +205,66 @@ class _Step:
     image: FloatArray
     length: float
     violation: float
-    K: FloatArray | Streamed | None = None
+    K: FloatArray | StreamedGram | None = None
 
-    def taken(self, problem: KernelDual, point: DualPoint) -> DualPoint:
+    def apply(self, problem: KernelDual, point: DualPoint) -> DualPoint:
         beta = point.beta.copy()
         beta[self.rows] += self.length * self.direction
         u = point.u + self.length * self.image
-        stepped, beta = beta, problem.balanced(beta)
+        stepped, beta = beta, problem.make_feasible(beta)
         if self.K is not None:  # sums that cannot be met move β by more than rounding
             rest = beta - stepped
             rest[np.abs(rest) <= ROUNDING * problem.weight] = 0.0
             moved = rest.nonzero()[0]
-            u = u + product(self.K, rest, moved) if len(moved) else u
-        return problem.point(beta, u)
+            u = u + multiply_gram(self.K, rest, moved) if len(moved) else u
+        return problem.build_point(beta, u)
 
 
-def _step(
-    K: FloatArray | Streamed, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
-) -> _Step | None:
+def _compute_step(
+    K: FloatArray | StreamedGram, problem: KernelDual, point: DualPoint, rows: IntArray, sigma: float, kappa: float
+) -> _NewtonStep | None:
     """Compute one Newton direction; None if it does not descend or K_FF has no factor."""
-    block = part_of(K, rows)
+    block = take_block(K, rows)
     r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
     ridge = max(ridge, LEAST_RIDGE * kappa)
     beta = point.beta[rows]
     low, high = point.low[rows], point.high[rows]
-    border = _sides(low) if problem.mass is not None else None
+    border = _build_border(low) if problem.mass is not None else None
     try:
-        d = box_step(block, ridge, r, low - beta, high - beta, border)  # (KNEWTON.2)
+        d = compute_box_step(block, ridge, r, low - beta, high - beta, border)  # (KNEWTON.2)
     except NumericalTrouble:
         return None
     spread = np.zeros(problem.n)
     spread[rows] = d
-    image = product(K, spread, rows)
-    if isinstance(K, Streamed):
+    image = multiply_gram(K, spread, rows)
+    if isinstance(K, StreamedGram):
         image[rows] = block @ d
     descent, curvature = float(r @ d), float(d @ image[rows])
     if not descent > 0 or not np.isfinite(curvature):
         return None
     length = min(1.0, descent / curvature) if curvature > 0 else 1.0  # (KNEWTON.4)
-    return _Step(rows, d, image, length, violation, K)
+    return _NewtonStep(rows, d, image, length, violation, K)
 
 
-def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
+def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
     """Return the best point of a few rounds of (KBORDER.1).
 
     Shapes: K (n, n), beta (n,).
     """
     best: DualPoint | None = None
     low, high, side = problem.low, problem.high, None
-    free = problem.free(beta)
-    if problem.kinked:
+    free = problem.find_free(beta)
+    if problem.has_kink:
         side = np.where(beta < 0.0, -1.0, 1.0)
         low, high = np.where(side > 0.0, 0.0, low), np.where(side > 0.0, high, 0.0)
     for _ in range(ROUNDS):
-        solved = _solved(K, problem, beta, free, low, high, side)
+        solved = _solve_free_rows(K, problem, beta, free, low, high, side)
         if solved is None:
             break
         beta, edges = solved
-        point = problem.point(beta, K @ beta, edges)
+        point = problem.build_point(beta, K @ beta, edges)
         if best is not None and not point.gap < best.gap:
             break
         best, low, high = point, point.low, point.high
@@ -278,7 +278,7 @@ def bordered_point(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
     return best
 
 
-def _solved(
+def _solve_free_rows(
     K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[np.bool_], low: FloatArray, high: FloatArray,
     side: FloatArray | None,
 ) -> tuple[FloatArray, Edges | None] | None:  # fmt: skip
@@ -293,14 +293,14 @@ def _solved(
         return None
     found = np.where(free, 0.0, beta)
     strip = K[rows]
-    columns, sums = _sums(problem, rows, found, side)
+    columns, sums = _build_sum_rows(problem, rows, found, side)
     k = m + len(sums)
     A, right = np.zeros((k, k)), np.empty(k)
     A[:m, :m] = strip[:, rows]
     A[m:, :m], A[:m, m:] = columns.T, columns
     right[:m] = problem.level[rows]
     if side is not None and problem.mass is None:
-        right[:m] -= side[rows] * at(problem.tube, rows)
+        right[:m] -= side[rows] * take_rows(problem.tube, rows)
     right[:m] -= strip @ found
     right[m:] = sums
     here, low, high, edges = beta[rows], low[rows], high[rows], None
@@ -318,7 +318,7 @@ def _solved(
             here[some] += step
             if problem.mass is None:
                 edges = Edges(mu[0])
-            elif len(mu) == 2 and (problem.divided or mu[0] >= mu[1]):
+            elif len(mu) == 2 and (problem.is_nu_svm or mu[0] >= mu[1]):
                 edges = Edges(0.5 * (mu[0] + mu[1]), 0.5 * (mu[0] - mu[1]))
             break
         shares = np.divide(room, step, out=np.ones_like(step), where=out)
@@ -333,14 +333,14 @@ def _solved(
     return found, edges
 
 
-def _sums(
+def _build_sum_rows(
     problem: KernelDual, rows: IntArray, found: FloatArray, side: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """The columns (m, q) of the sums in which some rows are, and what those rows are to add to them, (q,)."""
+    """Return the columns (m, q) of the sums in which some rows are, and what those rows are to add to them, (q,)."""
     if problem.mass is None:
         return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(found)])
     up = (problem.sign if side is None else side) > 0.0
-    sums, above = np.array(problem.sums) - (np.add.reduce(found[up]), np.add.reduce(found[~up])), up[rows]
+    sums, above = np.array(problem.target_sums) - (np.add.reduce(found[up]), np.add.reduce(found[~up])), up[rows]
     columns, first = np.array([above, ~above], dtype=np.float64), above.any()
     present = slice(None) if first and not above.all() else slice(1) if first else slice(1, 2)
     return columns[present].T, sums[present]

@@ -8,7 +8,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 
-class Streamed:
+class StreamedGram:
     """K (n, n): K_FF in double precision, and products with rows of K in single precision, if `rough`.
 
     To evaluate n values for each of F rows again takes no longer than to read them from memory, and memory that is
@@ -26,12 +26,12 @@ class Streamed:
         """Σ K_ii."""
         return float(self._blocks.diagonal(self._everything).sum())
 
-    def square(self, rows: IntArray) -> FloatArray:
+    def compute_block(self, rows: IntArray) -> FloatArray:
         """K_FF for the rows F: (f, f)."""
         if not np.array_equal(rows, self._rows):
-            self._rows, self._square = rows, self._blocks.symmetric(rows)
+            self._rows, self._square = rows, self._blocks.compute_symmetric(rows)
         return self._square
 
-    def product(self, rows: IntArray, x: FloatArray) -> FloatArray:
+    def multiply(self, rows: IntArray, x: FloatArray) -> FloatArray:
         """Σ_i x_i K(x_i, ·) over some rows, with x (r,): (n,)."""
         return self._blocks.product(rows, x, self._everything, self.rough)

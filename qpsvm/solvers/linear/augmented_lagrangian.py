@@ -1,7 +1,7 @@
 """Linear SVMs by a semismooth Newton augmented Lagrangian method.
 
-The problem, with the rows Z of `signed_rows` (labels, centring and intercept are inside), W = (w, b) and the losses φ
-of `row_problem`:
+The problem, with the rows Z of `build_label_scaled_rows` (labels, centring and intercept are inside), W = (w, b) and
+the losses φ of `row_problem`:
 
     (ALM.1)  minimise ½WᵀRW − hᵀW + κ + Σ φ_i(r_i),  r = ℓ − m,  m = ZW,  R = diag(1, …, 1, R_b)
 
@@ -22,8 +22,8 @@ The augmented Lagrangian of the dual, minimised over α in closed form, leaves a
 
 Losses that bend, as Huber's and the squared ones, need no penalty: for σ = ∞ (ALM.4) is Newton's method on the primal,
 and B = 0 at every W. So σ begins where little is missing to that. In (ALM.5) 1 stands for the unit of r, and the term
-of b is a bound on what restoring yᵀα = 0 may cost; `_certified` restores it and measures. All rows have α at a bound,
-or at 0, but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
+of b is a bound on what restoring yᵀα = 0 may cost; `_certify_point` restores it and measures. All rows have α at a
+bound, or at 0, but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
 
 Sources: Li, Sun & Toh (2018), *A highly efficient semismooth Newton augmented Lagrangian method for Lasso*; Niu, Chen
 et al. (2019), *An asymptotically superlinearly convergent SsN-ALM for support vector machines*; Rockafellar (1976).
@@ -33,10 +33,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import relative_gap
+from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.solvers.linear.newton_step import newton_system
-from qpsvm.solvers.linear.row_problem import Point, Response, RowProblem, Start, separated
+from qpsvm.solvers.linear.newton_step import choose_newton_system
+from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, MultiplierResponse, RowProblem, certify_separated
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.line_search import Slope, find_step
@@ -50,92 +50,92 @@ class AugmentedLagrangian:
     stage: Begins the printed lines.
     """
 
-    def __init__(self, problem: RowProblem, start: Start, budget: Budget, stage: str = "rows") -> None:
+    def __init__(self, problem: RowProblem, start: LinearStart, budget: Budget, stage: str = "rows") -> None:
         self._problem, self._budget, self._stage = problem, budget, stage
-        self._newton = newton_system(problem.rows, problem.ridge)
+        self._newton = choose_newton_system(problem.rows, problem.ridge)
         self._losses = problem.losses
         self._W = start.W.copy()
         self._outer, self._shrinks = 0, 0
         self._a = np.zeros(problem.rows.n) if start.multiplier is None else start.multiplier
-        self._slack = self._residuals() if start.slack is None else start.slack.copy()
+        self._slack = self._compute_residuals() if start.slack is None else start.slack.copy()
         self._alpha = self._reduced_gradient = self._q = np.empty(0)
-        self._response = Response(self._losses, start.sigma)
-        self._t = self._response.arguments(self._a, self._slack)
+        self._response = MultiplierResponse(self._losses, start.sigma)
+        self._t = self._response.compute_arguments(self._a, self._slack)
         self._residual = self._complementarity = self._dual = np.inf
         self._free_count = 0
 
-    def run(self, goal: float, certify: bool = True, patient: bool = True) -> tuple[Point, StopReason]:
+    def run(self, goal: float, certify: bool = True, patient: bool = True) -> tuple[LinearPoint, StopReason]:
         """Iterate until the relative gap is at most `goal`, with α balanced exactly if `certify`.
 
         Without `patient` it gives up where σ would have to shrink: (ALM.1) on a band may have no solution.
         """
         best, stalled, aim = None, 0, goal
         while True:
-            solved = self._inner(aim)
-            point = self._point()
+            solved = self._solve_subproblem(aim)
+            point = self._build_point()
             gap, sigma = point.relative_gap, point.sigma
             self._budget.report(self._stage, self._outer, gap=gap, sigma=sigma, free=self._free_count)
             if certify and point.relative_gap <= goal:
-                point = self._certified()
+                point = self._certify_point()
                 aim *= 0.5 if point.relative_gap > goal else 1.0
             better = best is None or point.relative_gap < best.relative_gap
             stalled = 0 if better else stalled + solved
             best = point if best is None or better else best
             if best.relative_gap <= goal:
                 return best, "converged"
-            reason = self._budget.spent()
+            reason = self._budget.find_stop_reason()
             if reason is None and (stalled >= SETTINGS.patience or not np.isfinite(point.gap)):
                 reason = "numerical_error"
-            if reason is None and not (self._next_outer(solved) and (solved or patient)):
+            if reason is None and not (self._update_penalty(solved) and (solved or patient)):
                 reason = "numerical_error"
             if reason is not None:
                 return best, reason
 
-    def _residuals(self) -> FloatArray:
+    def _compute_residuals(self) -> FloatArray:
         """Compute R at W by a new pass over the data: (n,)."""
-        return self._losses.residuals(self._problem.rows.margins(self._W))
+        return self._losses.compute_residuals(self._problem.rows.margins(self._W))
 
-    def _inner(self, aim: float) -> bool:
+    def _solve_subproblem(self, aim: float) -> bool:
         """Take Newton steps (ALM.4) until (ALM.6); return False if there are too many."""
         for step in range(SETTINGS.patience + 1):
             self._evaluate()
             if step and self._residual <= self._complementarity:
                 return True
             gap = self._residual + self._complementarity
-            if relative_gap(gap, self._dual + gap, self._dual) <= aim:
+            if compute_relative_gap(gap, self._dual + gap, self._dual) <= aim:
                 return True
-            if self._budget.spent() or not np.isfinite(self._residual):
+            if self._budget.find_stop_reason() or not np.isfinite(self._residual):
                 return True
-            if step == SETTINGS.patience or not self._newton_step():
+            if step == SETTINGS.patience or not self._take_newton_step():
                 break
         return self._residual <= self._complementarity
 
     def _evaluate(self) -> None:
         """Evaluate (ALM.3) and (ALM.5) at the present t."""
         problem, losses = self._problem, self._losses
-        self._answer()
-        reduced_gradient, mismatch = self._reduced_gradient, losses.mismatch(self._alpha, self._slack)
+        self._update_multipliers()
+        reduced_gradient, mismatch = self._reduced_gradient, losses.compute_gap(self._alpha, self._slack)
         b = float(self._W[-1])
         self._q = problem.ridge * self._W - problem.offset - reduced_gradient
-        self._residual, self._complementarity, half = problem.measures(
+        self._residual, self._complementarity, half = problem.measure_gap(
             b, self._q, reduced_gradient + problem.offset, mismatch
         )
-        self._dual = problem.dual(losses.worth(self._alpha), half)
+        self._dual = problem.dual(losses.compute_dual_value(self._alpha), half)
 
-    def _answer(self) -> None:
+    def _update_multipliers(self) -> None:
         """α at the present t, and Zᵀα, updated by the rows whose α has changed."""
         rows, last = self._problem.rows, self._alpha
         self._alpha = self._response.alpha(self._t)
         moved = np.flatnonzero(self._alpha != last) if len(last) else None
-        if moved is None or not rows.gathers_cheaply(len(moved)):
+        if moved is None or not rows.is_gather_cheap(len(moved)):
             self._reduced_gradient = rows.gradient(self._alpha)
         elif len(moved):
             self._reduced_gradient = self._reduced_gradient + rows.gradient(self._alpha[moved] - last[moved], moved)
 
-    def _newton_step(self) -> bool:
+    def _take_newton_step(self) -> bool:
         """Take one step (ALM.4); return False if no descent is left in floating point."""
         problem, losses, response, q = self._problem, self._losses, self._response, self._q
-        free = response.free(self._t)
+        free = response.find_free(self._t)
         try:
             direction = self._newton.step(free, response.steepness, q, self._W)
         except NumericalTrouble:
@@ -162,8 +162,8 @@ class AugmentedLagrangian:
         self._budget.steps += 1
         return True
 
-    def _next_outer(self, solved: bool) -> bool:
-        """(ALM.6), or a smaller σ where the inner iteration failed; False if it has been shrunk too often."""
+    def _update_penalty(self, solved: bool) -> bool:
+        """Apply (ALM.6), or shrink σ if the subproblem failed; return False if it has been shrunk too often."""
         self._outer += 1
         sigma = self._response.sigma
         if solved:
@@ -172,20 +172,20 @@ class AugmentedLagrangian:
         else:
             self._shrinks += 1
             sigma /= SETTINGS.growth**3
-            self._slack = self._residuals()
-        self._newton.forget()
+            self._slack = self._compute_residuals()
+        self._newton.reset_cache()
         self._alpha = np.empty(0)
-        self._response = Response(self._losses, sigma)
-        self._t = self._response.arguments(self._a, self._slack)
+        self._response = MultiplierResponse(self._losses, sigma)
+        self._t = self._response.compute_arguments(self._a, self._slack)
         return self._shrinks <= SETTINGS.shrinks
 
-    def _point(self) -> Point:
-        """The present pair, with the gap as estimated by (ALM.5)."""
+    def _build_point(self) -> LinearPoint:
+        """Return the present pair, with the gap as estimated by (ALM.5)."""
         gap = self._residual + self._complementarity
-        return Point(self._W, self._alpha, self._slack.copy(), self._dual, gap, self._response.sigma)
+        return LinearPoint(self._W, self._alpha, self._slack.copy(), self._dual, gap, self._response.sigma)
 
-    def _certified(self) -> Point:
+    def _certify_point(self) -> LinearPoint:
         """The present pair with α feasible and its gap measured, from a fresh pass over the data; see (ALM.7)."""
-        self._slack = self._residuals()
-        pair = Point(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._response.sigma)
-        return separated(self._problem, pair)
+        self._slack = self._compute_residuals()
+        pair = LinearPoint(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._response.sigma)
+        return certify_separated(self._problem, pair)

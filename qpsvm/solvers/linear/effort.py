@@ -24,7 +24,7 @@ SPARSE_NUMBER = 5.0
 SMOOTH = 0.3
 
 
-def newton_seconds(n: int, d: int, entries: int, smooth: bool, sparse: bool) -> float:
+def estimate_newton_seconds(n: int, d: int, entries: int, smooth: bool, sparse: bool) -> float:
     """Estimate the seconds of Newton steps from a cold start, for n rows of d columns with `entries` numbers."""
     if d > min(FACTORED_COLUMNS, n):
         return CALL + WIDE * entries
@@ -38,13 +38,13 @@ def is_wide(n: int, d: int) -> bool:
     return n <= ROWS_PER_COLUMN * d
 
 
-def descent_seconds(n: int, d: int, entries: int, reach: float) -> float:
+def estimate_descent_seconds(n: int, d: int, entries: int, reach: float) -> float:
     """Estimate the seconds of coordinate descent for a mean of C‖(x, 1)‖² of `reach`; infinite if it is too slow."""
     wide = is_wide(n, d)
     passes = WIDE_PASSES if wide else LEAST_PASSES + REACH_PASSES * reach
-    return RUN + pass_seconds(n, entries) * passes if wide or reach <= MOST_REACH else math.inf
+    return RUN + estimate_pass_seconds(n, entries) * passes if wide or reach <= MOST_REACH else math.inf
 
 
-def pass_seconds(n: int, entries: int) -> float:
+def estimate_pass_seconds(n: int, entries: int) -> float:
     """Estimate the seconds of a pass of coordinate descent over n rows with `entries` numbers."""
     return NUMBER * (entries + ROW * n)

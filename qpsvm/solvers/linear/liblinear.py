@@ -27,9 +27,9 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.resources.progress import Clock
-from qpsvm.solvers.linear.descent import Descent, numbers_of
+from qpsvm.solvers.linear.descent import DescentResult, count_entries
 from qpsvm.solvers.linear.row_problem import RowLosses
-from qpsvm.solvers.shared.stopping import MOST_ITERATIONS, run_sliced
+from qpsvm.solvers.shared.stopping import MAX_ITERATIONS, run_sliced
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 OWN_FEATURE = 1e-9
@@ -45,20 +45,22 @@ NUMBER_SECONDS, ROW_SECONDS, MEAN_SHARE = 4e-9, 2e-8, 0.15
 NUMBER_BYTES = 45.0
 
 
-def countable(X: Matrix) -> bool:
-    """Whether LIBLINEAR can count the numbers of X (n, d), with three more a row."""
+def fits_liblinear(X: Matrix) -> bool:
+    """Return whether LIBLINEAR can count the numbers of X (n, d), with three more a row."""
     n, d = X.shape
-    return bool(max(numbers_of(X) + 3 * n, n + d + 1) <= MOST_ITERATIONS)
+    return bool(max(count_entries(X) + 3 * n, n + d + 1) <= MAX_ITERATIONS)
 
 
-def task_of(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
-    """LIBLINEAR's number for the dual of these losses, of rows with signs y (n,); None where it has none."""
-    squared = losses.endless
-    if squared and (losses.flat or np.isfinite(losses.high).any() or not np.all(np.asarray(losses.curvature) > 0.0)):
+def find_solver_type(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
+    """Find LIBLINEAR's solver number for the dual of these losses, of rows with signs y (n,); None if there is none."""
+    squared = losses.has_infinite_bound
+    if squared and (
+        losses.is_piecewise_linear or np.isfinite(losses.high).any() or not np.all(np.asarray(losses.curvature) > 0.0)
+    ):
         return None
-    if not squared and not losses.flat:
+    if not squared and not losses.is_piecewise_linear:
         return None
-    if losses.one_sided:
+    if losses.is_one_sided:
         known = isinstance(losses.level, float) and losses.level == 1.0
         known = known and (not intercept or bool((y != y[0]).any()))
         return (SQUARED_HINGE_DUAL if squared else HINGE_DUAL) if known else None
@@ -67,18 +69,18 @@ def task_of(losses: RowLosses, y: FloatArray, intercept: bool) -> int | None:
     return (SQUARED_TUBE_DUAL if squared else TUBE_DUAL) if known else None
 
 
-def targets(losses: RowLosses, y: FloatArray) -> FloatArray:
-    """The y of `fit`: the signs y (n,), or the levels of a regression."""
-    return y if losses.one_sided else np.ascontiguousarray(np.broadcast_to(losses.level, len(y)), dtype=np.float64)
+def build_targets(losses: RowLosses, y: FloatArray) -> FloatArray:
+    """Return the y of `fit`: the signs y (n,), or the levels of a regression."""
+    return y if losses.is_one_sided else np.ascontiguousarray(np.broadcast_to(losses.level, len(y)), dtype=np.float64)
 
 
-def penalties(losses: RowLosses, n: int) -> FloatArray:
-    """The C of each row: (n,)."""
-    each = 0.5 / np.asarray(losses.curvature) if losses.endless else losses.high
+def build_penalties(losses: RowLosses, n: int) -> FloatArray:
+    """Return the C of each row: (n,)."""
+    each = 0.5 / np.asarray(losses.curvature) if losses.has_infinite_bound else losses.high
     return np.ascontiguousarray(np.broadcast_to(each, n), dtype=np.float64)
 
 
-def descend(
+def run_liblinear(
     X: Matrix,
     y: FloatArray,
     losses: RowLosses,
@@ -89,56 +91,56 @@ def descend(
     clock: Clock | None = None,
     verbose: bool = False,
     mean: FloatArray | None = None,
-) -> Descent:
+) -> DescentResult:
     """Run (COORD.1) until no row violates its condition by more than eps, or a limit is reached.
 
     Shapes: X (n, d), y (n,), mean (d,).
     """
     n, d = X.shape
     clock = clock or Clock()
-    seconds = NUMBER_SECONDS * (numbers_of(X) + 2 * n) + ROW_SECONDS * n
+    seconds = NUMBER_SECONDS * (count_entries(X) + 2 * n) + ROW_SECONDS * n
     seconds *= MEAN_SHARE if clock.limit is None else 1.0
 
-    def nothing() -> Descent:
-        return Descent(np.zeros(d), 0.0, np.zeros(n), 0, False)
+    def nothing() -> DescentResult:
+        return DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False)
 
     # Nearly all runs need more passes than a slice that is merely worth while: it is made only where time may run out.
     worthwhile = most if clock.limit is None else 1
     return run_sliced(
-        passes, (X, y, losses, intercept, eps, mean), worthwhile, most,
-        lambda allowed: int(min(allowed / seconds, MOST_ITERATIONS)), nothing, clock, verbose,
+        run_passes, (X, y, losses, intercept, eps, mean), worthwhile, most,
+        lambda allowed: int(min(allowed / seconds, MAX_ITERATIONS)), nothing, clock, verbose,
     )  # fmt: skip
 
 
-def passes(
+def run_passes(
     X: Matrix, y: FloatArray, losses: RowLosses, intercept: bool, eps: float, mean: FloatArray | None, most: int
-) -> Descent:
-    """At most so many passes, in this process; as in `descend`."""
+) -> DescentResult:
+    """Run at most `most` passes in this process; as in `descend`."""
     n, d = X.shape
-    task = task_of(losses, y, intercept)
+    task = find_solver_type(losses, y, intercept)
     assert task is not None  # it is asked before
-    if losses.one_sided and n < 2:  # it would have one label, and LIBLINEAR prints a warning of its own
-        return Descent(np.zeros(d), 0.0, np.zeros(n), 0, False)
+    if losses.is_one_sided and n < 2:  # it would have one label, and LIBLINEAR prints a warning of its own
+        return DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False)
     delta = OWN_FEATURE * (_root_mean_square(X) or 1.0)
-    Z, bias = lengthened(X, delta, mean), 1.0 if intercept else -1.0
-    target, penalty = targets(losses, y), penalties(losses, n)
-    tube = float(losses.tube)  # one number, says `task_of`
-    if losses.one_sided:
-        target = (_two_labels(Z, y) > 0.0).astype(np.float64)
-    train = compiled_train()
+    Z, bias = append_diagonal(X, delta, mean), 1.0 if intercept else -1.0
+    target, penalty = build_targets(losses, y), build_penalties(losses, n)
+    tube = float(losses.tube)  # one number, says `find_solver_type`
+    if losses.is_one_sided:
+        target = (_ensure_two_labels(Z, y) > 0.0).astype(np.float64)
+    train = find_compiled_train()
     if train is None:
-        raw, made = _through_class(Z, target, penalty, intercept, eps, most, task, tube)
+        raw, made = _fit_class(Z, target, penalty, intercept, eps, most, task, tube)
     else:
         # solver, eps, bias, C, class weights, passes, seed, ε of a regression, and the weight of each row, which is C
-        classes = np.ones(2) if losses.one_sided else np.empty(0)
+        classes = np.ones(2) if losses.is_one_sided else np.empty(0)
         raw, made = train(Z, target, True, task, eps, bias, 1.0, classes, most, 0, tube, penalty)
     weights, made = raw.ravel(), int(np.max(made))
-    alpha = _snapped(losses, losses.clipped(y * weights[d : d + n] / delta))
-    return Descent(weights[:d].copy(), float(weights[-1]) if intercept else 0.0, alpha, made, made < most)
+    alpha = _snap_to_bounds(losses, losses.clip_to_box(y * weights[d : d + n] / delta))
+    return DescentResult(weights[:d].copy(), float(weights[-1]) if intercept else 0.0, alpha, made, made < most)
 
 
-def _two_labels(Z: Matrix, y: FloatArray) -> FloatArray:
-    """Labels of both kinds, (n,): a row x of y = 1 is a row −x of y = −1, and Z is changed so where all are of one."""
+def _ensure_two_labels(Z: Matrix, y: FloatArray) -> FloatArray:
+    """Return labels of both kinds, (n,); if all are equal, Z is changed: a row x of y = 1 is a row −x of y = −1."""
     if len(y) < 2 or (y != y[0]).any():
         return y
     labels = y.copy()
@@ -147,8 +149,8 @@ def _two_labels(Z: Matrix, y: FloatArray) -> FloatArray:
     return labels
 
 
-def _snapped(losses: RowLosses, alpha: FloatArray) -> FloatArray:
-    """α (n,) with 0 and the bounds where only adding up keeps it away from them."""
+def _snap_to_bounds(losses: RowLosses, alpha: FloatArray) -> FloatArray:
+    """Snap entries of α (n,) to 0 and the bounds if only rounding separates them."""
     upper = np.where(np.isfinite(losses.high), losses.high, 0.0)
     lower = np.where(np.isfinite(losses.low), losses.low, 0.0)
     alpha[(alpha <= AT_BOUND * upper) & (alpha >= AT_BOUND * lower)] = 0.0
@@ -158,7 +160,7 @@ def _snapped(losses: RowLosses, alpha: FloatArray) -> FloatArray:
     return np.where(near, losses.low, alpha)
 
 
-def lengthened(X: Matrix, delta: float, mean: FloatArray | None = None) -> Matrix:
+def append_diagonal(X: Matrix, delta: float, mean: FloatArray | None = None) -> Matrix:
     """[X − 1μᵀ, δI] for X (n, d), in compressed rows with short indices: (n, d + n)."""
     n, d = X.shape
     places = np.arange(n, dtype=np.int32)
@@ -179,15 +181,15 @@ def lengthened(X: Matrix, delta: float, mean: FloatArray | None = None) -> Matri
 
 
 def _root_mean_square(X: Matrix) -> float:
-    """The root of the mean squared length of the rows."""
+    """Return the root of the mean squared length of the rows."""
     values = X.data if sp.issparse(X) else X.ravel(order="K")
     return float(np.linalg.norm(values)) / float(np.sqrt(X.shape[0]))
 
 
-def _through_class(
+def _fit_class(
     Z: Matrix, target: FloatArray, penalty: FloatArray, intercept: bool, eps: float, most: int, task: int, tube: float
 ) -> tuple[FloatArray, Any]:
-    """By the public classes, which warn where the passes do not suffice."""
+    """Fit by the public classes, which warn if the passes do not suffice."""
     from sklearn.svm._classes import LinearSVC, LinearSVR  # not sklearn.svm, which may be patched
 
     shared = {"dual": True, "tol": eps, "C": 1.0, "fit_intercept": intercept, "max_iter": most, "random_state": 0}
@@ -202,13 +204,13 @@ def _through_class(
 
 
 @cache
-def compiled_train() -> Any:
+def find_compiled_train() -> Any:
     """The compiled function behind `LinearSVC`, or None where it is absent or does not answer four points rightly."""
     try:
         from sklearn.svm import _liblinear
 
         _liblinear.set_verbosity_wrap(0)
-        Z = lengthened(sp.csr_array(np.diag(np.sqrt([1.0, 2.0, 1.0, 2.0]))), 1e-9)
+        Z = append_diagonal(sp.csr_array(np.diag(np.sqrt([1.0, 2.0, 1.0, 2.0]))), 1e-9)
         raw, made = _liblinear.train_wrap(
             Z, np.array([0.0, 0.0, 1.0, 1.0]), True, HINGE_DUAL, 1e-9, -1.0, 1.0, np.ones(2), 100, 0, 0.0,
             np.array([9.0, 9.0, 9.0, 0.25]),

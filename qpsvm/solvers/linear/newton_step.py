@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.program.losses import PerRow, at
+from qpsvm.program.losses import PerRow, take_rows
+from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows
 from qpsvm.solvers.linear.row_problem import mean
 from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.linear.signed_rows import SignedRows
 from qpsvm.solvers.shared.cholesky import Cholesky
 
 Mask = NDArray[np.bool_]
@@ -40,12 +40,12 @@ class NewtonSystem(Protocol):
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:
         """ΔW (d + 1,) for the free rows J as a mask (n,), D, the gradient q and the point W (d + 1,)."""
 
-    def forget(self) -> None:
+    def reset_cache(self) -> None:
         """Drop what was kept from earlier steps, with its rounding."""
 
 
-def newton_system(rows: SignedRows, ridge: FloatArray) -> NewtonSystem:
-    """The way to solve (NEWTON.1) for these rows and R = diag(ridge), (d + 1,)."""
+def choose_newton_system(rows: LabelScaledRows, ridge: FloatArray) -> NewtonSystem:
+    """Choose the method for (NEWTON.1) with these rows and R = diag(ridge), (d + 1,)."""
     if rows.d <= min(SETTINGS.direct_columns, rows.n):
         return CholeskyNewton(rows, ridge)
     return WideNewton(rows, ridge)
@@ -54,21 +54,21 @@ def newton_system(rows: SignedRows, ridge: FloatArray) -> NewtonSystem:
 class CholeskyNewton:
     """H factored; Z_JᵀZ_J kept between steps."""
 
-    def __init__(self, rows: SignedRows, ridge: FloatArray) -> None:
+    def __init__(self, rows: LabelScaledRows, ridge: FloatArray) -> None:
         self._rows, self._ridge = rows, ridge
         self._gram: FloatArray | None = None
         self._members: Mask | None = None
         self._weights: FloatArray | None = None
         self.free_count = 0
 
-    def forget(self) -> None:
+    def reset_cache(self) -> None:
         """Make Z_JᵀZ_J anew at the next step."""
         self._gram = None
 
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:  # noqa: ARG002
         """ΔW by Cholesky."""
         factor, weights = (steepness, None) if isinstance(steepness, float) else (1.0, steepness)
-        H, self.free_count = factor * self._updated_gram(free, weights), int(np.count_nonzero(free))
+        H, self.free_count = factor * self._update_gram(free, weights), int(np.count_nonzero(free))
         diagonal = H.diagonal() + self._ridge
         if self._ridge[-1] == 0.0:
             typical = 0.0 if diagonal[-1] > 0.0 else mean(steepness)
@@ -76,7 +76,7 @@ class CholeskyNewton:
         H.flat[:: len(q) + 1] = diagonal
         return Cholesky(H, SETTINGS.least_ridge).solve(-q)
 
-    def _updated_gram(self, free: Mask, weights: FloatArray | None) -> FloatArray:
+    def _update_gram(self, free: Mask, weights: FloatArray | None) -> FloatArray:
         """Z_JᵀZ_J, or of Z_JᵀDZ_J with the weights (n,) in D: (d + 1, d + 1)."""
         size = int(np.count_nonzero(free))
         if self._gram is not None and self._members is not None and self._weights is weights:
@@ -85,13 +85,13 @@ class CholeskyNewton:
             change = len(entering) + len(leaving)
             if change < size:
                 if len(entering):
-                    self._gram += self._rows.gram(entering, _some(weights, entering))
+                    self._gram += self._rows.gram(entering, _take_weights(weights, entering))
                 if len(leaving):
-                    self._gram -= self._rows.gram(leaving, _some(weights, leaving))
+                    self._gram -= self._rows.gram(leaving, _take_weights(weights, leaving))
                 self._members = free
                 return self._gram
         index = np.flatnonzero(free)
-        self._gram, self._members, self._weights = self._rows.gram(index, _some(weights, index)), free, weights
+        self._gram, self._members, self._weights = self._rows.gram(index, _take_weights(weights, index)), free, weights
         return self._gram
 
 
@@ -101,30 +101,30 @@ class WideNewton:
     Z_PZ_Pᵀ is kept for a pool P of rows that were free, and grows by those that become free.
     """
 
-    def __init__(self, rows: SignedRows, ridge: FloatArray) -> None:
+    def __init__(self, rows: LabelScaledRows, ridge: FloatArray) -> None:
         self._rows, self._ridge = rows, ridge
         self._pool = np.empty(0, dtype=np.intp)
         self._kernel = np.empty((0, 0))
         self._direct_rows = SETTINGS.direct_rows
         self.free_count = 0
 
-    def forget(self) -> None:
+    def reset_cache(self) -> None:
         """Do nothing: no cached value is ever updated, so no rounding accumulates."""
 
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:
         """ΔW by the smaller of the two systems."""
         index = np.flatnonzero(free)
-        D = at(steepness, index)
+        D = take_rows(steepness, index)
         members = self._rows.select(index)
         self.free_count = members.n
         if 0 < self.free_count <= self._direct_rows:
-            return _step_by_rows(members, self._pooled(index), self._ridge, D, q)
-        step, iterations = _step_by_cg(members, self._ridge, D, mean(steepness), q, W)
+            return _solve_by_rows(members, self._take_kernel(index), self._ridge, D, q)
+        step, iterations = _solve_by_cg(members, self._ridge, D, mean(steepness), q, W)
         if iterations > SETTINGS.cg_patience:
             self._direct_rows = SETTINGS.pool_rows
         return step
 
-    def _pooled(self, index: IntArray) -> FloatArray:
+    def _take_kernel(self, index: IntArray) -> FloatArray:
         """Z_JZ_Jᵀ (k, k) for J = index."""
         new = np.setdiff1d(index, self._pool, assume_unique=True)
         if len(self._pool) + len(new) > SETTINGS.pool_rows:
@@ -141,18 +141,18 @@ class WideNewton:
         return self._kernel.take(at, axis=0).take(at, axis=1)
 
 
-def _some(weights: FloatArray | None, index: IntArray) -> FloatArray | None:
+def _take_weights(weights: FloatArray | None, index: IntArray) -> FloatArray | None:
     """Take the weights of some rows; None if there are none."""
     return None if weights is None else weights[index]
 
 
-def _curved(members: SignedRows, D: PerRow, p: FloatArray) -> FloatArray:
+def _multiply_hessian(members: LabelScaledRows, D: PerRow, p: FloatArray) -> FloatArray:
     """Z_JᵀDZ_J p, (d + 1,)."""
     m = members.margins(p)
     return D * members.gradient(m) if isinstance(D, float) else members.gradient(D * m)
 
 
-def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, D: PerRow, q: FloatArray) -> FloatArray:
+def _solve_by_rows(members: LabelScaledRows, M: FloatArray, ridge: FloatArray, D: PerRow, q: FloatArray) -> FloatArray:
     """(NEWTON.2) for Z_J, Z_JZ_Jᵀ (overwritten), R, D and q (d + 1,)."""
     M.flat[:: len(M) + 1] += 1.0 / D
     factor, e = Cholesky(M, SETTINGS.least_ridge, single=True), members.y * members.unit
@@ -173,17 +173,17 @@ def _step_by_rows(members: SignedRows, M: FloatArray, ridge: FloatArray, D: PerR
 
     dW = solve(-q)
     # u is D times smaller a number than what it is made of: refine in the terms of (NEWTON.1)
-    return dW + solve(-q - ridge * dW - _curved(members, D, dW))
+    return dW + solve(-q - ridge * dW - _multiply_hessian(members, D, dW))
 
 
-def _step_by_cg(
-    members: SignedRows, ridge: FloatArray, D: PerRow, typical: float, q: FloatArray, W: FloatArray
+def _solve_by_cg(
+    members: LabelScaledRows, ridge: FloatArray, D: PerRow, typical: float, q: FloatArray, W: FloatArray
 ) -> tuple[FloatArray, int]:
     """(NEWTON.1) by conjugate gradients, preconditioned by the diagonal of H for a typical D; and their number."""
     weights = ridge.copy()
     if ridge[-1] == 0.0:
         weights[-1] = typical * (SETTINGS.intercept_share * members.n if members.n else 1.0)
-    inverse = 1.0 / (weights + typical * members.column_squares())
+    inverse = 1.0 / (weights + typical * members.compute_column_squares())
     size = float(np.linalg.norm(q))
     goal = min(SETTINGS.cg_tolerance, float(np.sqrt(size / (1.0 + np.linalg.norm(W))))) * size
     x, r = np.zeros_like(q), -q
@@ -192,7 +192,7 @@ def _step_by_cg(
     for iteration in range(SETTINGS.cg_iterations):
         if not np.linalg.norm(r) > goal:
             return x, iteration
-        Hp = weights * p + _curved(members, D, p)
+        Hp = weights * p + _multiply_hessian(members, D, p)
         length = rz / float(p @ Hp)
         x += length * p
         r -= length * Hp

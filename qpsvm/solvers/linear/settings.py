@@ -8,7 +8,7 @@ from qpsvm.solvers.linear.effort import FACTORED_COLUMNS
 
 
 @dataclass(frozen=True)
-class Settings:
+class LinearSettings:
     """The numbers of one solve, file by file. Those that follow from what a product costs stand beside the products."""
 
     # --- solve
@@ -68,4 +68,4 @@ class Settings:
     guesses: int = 2
 
 
-SETTINGS = Settings()
+SETTINGS = LinearSettings()

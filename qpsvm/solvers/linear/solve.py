@@ -26,24 +26,24 @@ from scipy.linalg import lapack
 from qpsvm.base.arrays.checks import as_finite_vector, as_real
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import ParameterError
-from qpsvm.base.resources.progress import say_progress
+from qpsvm.base.resources.progress import log_progress
 from qpsvm.data.rows import RowSource, as_row_source
-from qpsvm.program.losses import per_row
+from qpsvm.program.losses import compress_constant
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.descent import as_start, descent_point, goes_first, is_cheap
-from qpsvm.solvers.linear.row_problem import Point, RowLosses, RowProblem, Start, mean
-from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
+from qpsvm.solvers.linear.descent import as_start, find_descent_point, is_newton_cheap, should_start_with_descent
+from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows, build_label_scaled_rows
+from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowLosses, RowProblem, mean
 from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 #: A pair that is good to the usual tolerance is made good to rounding where that is cheap, in so many steps.
-USUAL, FINE, FEW_STEPS = 1e-6, 1e-18, 5
+DEFAULT_TOL, FINE, FEW_STEPS = 1e-6, 1e-18, 5
 #: How far w may be from Σ α_i y_i x_i, as a share of its length.
 STATIONARY = 1e-6
 
 
 @dataclass(frozen=True)
-class Progress:
+class SolveProgress:
     """How far a run is.
 
     passes: Passes over all rows, so far.
@@ -65,7 +65,7 @@ MOST_ROWS, COLUMNS_PER_ROW = 500, 2
 
 
 @dataclass(frozen=True, eq=False)
-class Reduced:
+class WideReduction:
     """(WIDE.1).
 
     L (n, n)
@@ -86,25 +86,25 @@ class Reduced:
         """Q v for v (n,): (d,)."""
         padded = np.zeros(self.width)
         padded[: len(v)] = v
-        return self._applied("N", padded)
+        return self._apply_reflections("N", padded)
 
     def project(self, w: FloatArray) -> FloatArray:
         """Qᵀw for w (d,): (n,)."""
-        return self._applied("T", w)[: len(self.L)]
+        return self._apply_reflections("T", w)[: len(self.L)]
 
-    def _applied(self, side: str, vector: FloatArray) -> FloatArray:
+    def _apply_reflections(self, side: str, vector: FloatArray) -> FloatArray:
         product = lapack.dormqr("L", side, self._reflections, self._scales, vector[:, None], lwork=64)[0]
         return np.asarray(product[:, 0], dtype=np.float64)
 
 
-def reduced(X: Matrix | None, centred: bool) -> Reduced | None:
-    """(WIDE.1) for a dense X (n, d) in memory, where it pays; μ is the column means if `centred`, else 0."""
+def reduce_wide(X: Matrix | None, centred: bool) -> WideReduction | None:
+    """Apply (WIDE.1) to a dense X (n, d) in memory, if it pays; μ is the column means if `centred`, else 0."""
     if X is None or sp.issparse(X) or X.shape[0] > MOST_ROWS or X.shape[1] < COLUMNS_PER_ROW * X.shape[0]:
         return None
     n, mean = len(X), X.mean(axis=0) if centred else None
     rows = np.array(X, order="C") if mean is None else np.ascontiguousarray(X - mean)
     factor, scales, _, _ = lapack.dgeqrf(rows.T, overwrite_a=1)
-    return Reduced(np.ascontiguousarray(np.triu(factor[:n]).T), mean, factor, scales)
+    return WideReduction(np.ascontiguousarray(np.triu(factor[:n]).T), mean, factor, scales)
 
 
 Intercept: TypeAlias = Literal["free", "penalised"] | None
@@ -149,7 +149,7 @@ def solve_linear(
     verbose: bool = False,
     start: tuple[FloatArray, float, FloatArray] | None = None,
     engine: Engine = "auto",
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[SolveProgress], None] | None = None,
 ) -> LinearSolution:
     """Solve (LIN.1).
 
@@ -166,36 +166,36 @@ def solve_linear(
         source, unit = as_row_source(X), 0.0 if intercept is None else 1.0
         budget = Budget(max_iter, time_limit, verbose)
         centred = intercept == "free" and not total
-        narrow = reduced(source.whole, centred)
+        narrow = reduce_wide(source.memory_matrix, centred)
         if narrow is None:
-            rows, mean = signed_rows(source, y, unit, centred)
+            rows, mean = build_label_scaled_rows(source, y, unit, centred)
         else:
-            rows, mean = SignedRows(as_row_source(narrow.L), y, unit), narrow.mean
-        losses = C if isinstance(C, RowLosses) else RowLosses(per_row(C))
-        origin = losses.middle if centred and bool((y > 0.0).all()) else 0.0
-        problem = _problem(rows, losses.shifted(origin) if origin else losses, intercept)
+            rows, mean = LabelScaledRows(as_row_source(narrow.L), y, unit), narrow.mean
+        losses = C if isinstance(C, RowLosses) else RowLosses(compress_constant(C))
+        origin = losses.median_level if centred and bool((y > 0.0).all()) else 0.0
+        problem = _build_problem(rows, losses.shift_origin(origin) if origin else losses, intercept)
         if total:
-            problem, first = _summed(problem, total)
+            problem, first = _add_sum_constraint(problem, total)
         else:
-            first = _first(problem, intercept)
-        frame = _Frame(mean, narrow, origin, intercept is not None)
-        first = first if start is None else _given(problem, start, frame)
-        _listen(budget, rows, progress)
+            first = _build_start(problem, intercept)
+        frame = _CoordinateFrame(mean, narrow, origin, intercept is not None)
+        first = first if start is None else _read_start(problem, start, frame)
+        _set_progress(budget, rows, progress)
         wished = engine == "auto" and start is None
-        by_coordinates = engine == "coordinate" or (wished and goes_first(problem))
-        point, reason, used = _run(problem, first, tol, budget, by_coordinates)
-    w, b = frame.outer(point.W)
+        by_coordinates = engine == "coordinate" or (wished and should_start_with_descent(problem))
+        point, reason, used = _run_engines(problem, first, tol, budget, by_coordinates)
+    w, b = frame.to_caller(point.W)
     return LinearSolution(w, b, point.alpha, budget.steps, reason, used, point.relative_gap)
 
 
-def _problem(rows: SignedRows, losses: RowLosses, intercept: Intercept) -> RowProblem:
-    """(ALM.1) for (LIN.1)."""
+def _build_problem(rows: LabelScaledRows, losses: RowLosses, intercept: Intercept) -> RowProblem:
+    """Build (ALM.1) for (LIN.1)."""
     ridge = np.ones(rows.d + 1)
     ridge[-1] = 0.0 if intercept == "free" else 1.0
     return RowProblem(rows, losses, ridge, np.zeros(rows.d + 1))
 
 
-def _summed(problem: RowProblem, total: float) -> tuple[RowProblem, Start]:
+def _add_sum_constraint(problem: RowProblem, total: float) -> tuple[RowProblem, LinearStart]:
     """(ALM.1) where yᵀα is to be `total`, and a start: every row with the same share of its bound, and b by that.
 
     The levels may all be 0: then what r is measured in follows from the margins that this gives.
@@ -212,41 +212,41 @@ def _summed(problem: RowProblem, total: float) -> tuple[RowProblem, Start]:
         alpha = share * bound
         W = rows.gradient(alpha)
         W[-1] = 0.0
-        short = rows.y * losses.residuals(rows.margins(W))
+        short = rows.y * losses.compute_residuals(rows.margins(W))
         low, W[-1], high = np.quantile(short, [0.25, 1.0 - share if positive else share, 0.75])
         losses = replace(losses, unit=float(high - low) or float(np.abs(short).max()) or None)
     summed = replace(problem, losses=losses, offset=offset)
-    return summed, Start(W, alpha, losses.warm_sigma)
+    return summed, LinearStart(W, alpha, losses.warm_sigma)
 
 
-def _run(
-    problem: RowProblem, first: Start, tol: float, budget: Budget, by_coordinates: bool
-) -> tuple[Point, StopReason, str]:
+def _run_engines(
+    problem: RowProblem, first: LinearStart, tol: float, budget: Budget, by_coordinates: bool
+) -> tuple[LinearPoint, StopReason, str]:
     """Return the best pair, the reason to stop, and the engines that made steps."""
-    found = descent_point(problem, tol, budget) if by_coordinates else None
+    found = find_descent_point(problem, tol, budget) if by_coordinates else None
     if found is not None:
-        reason = "converged" if found.relative_gap <= tol else budget.spent()
-        if reason == "converged" and tol <= USUAL:
-            found = _finished(problem, found, budget, is_cheap(problem))
+        reason = "converged" if found.relative_gap <= tol else budget.find_stop_reason()
+        if reason == "converged" and tol <= DEFAULT_TOL:
+            found = _finish_by_newton(problem, found, budget, is_newton_cheap(problem))
         if reason is not None:
             return found, reason, "coordinate"
         first = as_start(problem, found)
-    point, reason, used = _by_newton(problem, first, tol, budget)
-    if reason == "converged" and tol <= USUAL:
-        point = _finished(problem, point, budget, False)
+    point, reason, used = _run_newton(problem, first, tol, budget)
+    if reason == "converged" and tol <= DEFAULT_TOL:
+        point = _finish_by_newton(problem, point, budget, False)
     if found is None:
         return point, reason, used
     best = found if found.relative_gap < point.relative_gap else point
     return best, reason, "coordinate and newton"
 
 
-def _finished(problem: RowProblem, found: Point, budget: Budget, to_rounding: bool) -> Point:
+def _finish_by_newton(problem: RowProblem, found: LinearPoint, budget: Budget, to_rounding: bool) -> LinearPoint:
     """Take a few Newton steps from a good pair of a smooth loss, and return the better pair.
 
     Towards rounding where that is wanted, else until w is Σ α_i y_i x_i to `STATIONARY` of its length: what
     they are apart is ½‖w − w(α)‖² of the gap, which is next to nothing of P where C is large.
     """
-    if not (problem.losses.endless or np.any(problem.losses.curvature)):
+    if not (problem.losses.has_infinite_bound or np.any(problem.losses.curvature)):
         return found
     goal, w = FINE, found.W[:-1]
     if not to_rounding:
@@ -256,67 +256,71 @@ def _finished(problem: RowProblem, found: Point, budget: Budget, to_rounding: bo
         goal = max(0.5 * STATIONARY**2 * float(w @ w) / max(abs(found.dual + found.gap), abs(found.dual)), FINE)
     if found.relative_gap <= goal:
         return found
-    most = budget.most
-    budget.most = budget.steps + FEW_STEPS if most is None else min(most, budget.steps + FEW_STEPS)
-    fine = _by_newton(problem, as_start(problem, found), goal, budget)[0]
-    budget.most = most
+    most = budget.max_steps
+    budget.max_steps = budget.steps + FEW_STEPS if most is None else min(most, budget.steps + FEW_STEPS)
+    fine = _run_newton(problem, as_start(problem, found), goal, budget)[0]
+    budget.max_steps = most
     return fine if fine.relative_gap < found.relative_gap else found
 
 
-def _by_newton(problem: RowProblem, first: Start, tol: float, budget: Budget) -> tuple[Point, StopReason, str]:
+def _run_newton(
+    problem: RowProblem, first: LinearStart, tol: float, budget: Budget
+) -> tuple[LinearPoint, StopReason, str]:
     """Run Newton steps alone, on bands of rows if there are many rows."""
     if is_large(problem.rows.n, problem.rows.d):
         return *solve_large(problem, first, tol, budget), "newton"
     return *AugmentedLagrangian(problem, first, budget).run(tol), "newton"
 
 
-def _first(problem: RowProblem, intercept: Intercept) -> Start:
-    """W = (0, mean ℓy), or (0, 0) where levels are centred; a = 0."""
+def _build_start(problem: RowProblem, intercept: Intercept) -> LinearStart:
+    """Start at W = (0, mean ℓy), or (0, 0) if levels are centred, and a = 0."""
     rows, losses = problem.rows, problem.losses
     W = np.zeros(rows.d + 1)
-    if losses.one_sided and intercept is not None:
+    if losses.is_one_sided and intercept is not None:
         W[-1] = mean(losses.level * rows.y)
-    return Start(W, None, losses.first_sigma)
+    return LinearStart(W, None, losses.first_sigma)
 
 
 @dataclass(frozen=True, eq=False)
-class _Frame:
+class _CoordinateFrame:
     """From the caller's w (d,) and b to W in the coordinates of the rows, and back."""
 
     mean: FloatArray | None
-    narrow: Reduced | None
+    narrow: WideReduction | None
     origin: float
     has_intercept: bool
 
-    def inner(self, w: FloatArray, b: float) -> FloatArray:
-        """W."""
+    def to_rows(self, w: FloatArray, b: float) -> FloatArray:
+        """Convert to W."""
         b += (0.0 if self.mean is None else float(self.mean @ w)) - self.origin
         w = w if self.narrow is None else self.narrow.project(w)
         return np.append(w, b if self.has_intercept else 0.0)
 
-    def outer(self, W: FloatArray) -> tuple[FloatArray, float]:
-        """w and b."""
+    def to_caller(self, W: FloatArray) -> tuple[FloatArray, float]:
+        """Convert to w and b."""
         w = W[:-1].copy() if self.narrow is None else self.narrow.expand(W[:-1])
         if not self.has_intercept:
             return w, 0.0
         return w, float(W[-1]) - (0.0 if self.mean is None else float(self.mean @ w)) + self.origin
 
 
-def _listen(budget: Budget, rows: SignedRows, progress: Callable[[Progress], None] | None) -> None:
+def _set_progress(budget: Budget, rows: LabelScaledRows, progress: Callable[[SolveProgress], None] | None) -> None:
     """Let the caller hear of the run."""
     total = rows.n
 
     def tell(stage: str, gap: float) -> None:
-        say_progress(stage, gap, rows.passes, total)
+        log_progress(stage, gap, rows.passes, total)
         if progress is not None:
-            progress(Progress(stage, rows.passes, total, gap, budget.clock.seconds))
+            progress(SolveProgress(stage, rows.passes, total, gap, budget.clock.seconds))
 
     budget.tell = tell
 
 
-def _given(problem: RowProblem, start: tuple[FloatArray, float, FloatArray], frame: _Frame) -> Start:
-    """The caller's w, b and α in the coordinates of the rows."""
+def _read_start(
+    problem: RowProblem, start: tuple[FloatArray, float, FloatArray], frame: _CoordinateFrame
+) -> LinearStart:
+    """Return the caller's w, b and α in the coordinates of the rows."""
     rows, losses = problem.rows, problem.losses
     w = as_finite_vector(start[0], "start[0], w,", rows.d if frame.narrow is None else frame.narrow.width)
-    alpha = losses.clipped(as_finite_vector(start[2], "start[2], alpha,", rows.n))
-    return Start(frame.inner(w, as_real(start[1], "start[1], b,")), alpha, losses.warm_sigma)
+    alpha = losses.clip_to_box(as_finite_vector(start[2], "start[2], alpha,", rows.n))
+    return LinearStart(frame.to_rows(w, as_real(start[1], "start[1], b,")), alpha, losses.warm_sigma)

@@ -1,4 +1,4 @@
-"""Solve a linear machine with many rows on bands (`solve_large`), from weights of two subsamples (`estimate`).
+"""Solve a linear machine with many rows on bands (`solve_large`), from weights of two subsamples (`estimate_weights`).
 
     (SUB.1)  two disjoint stratified subsamples, C weighted up, give W₁, W₂;  W = ½(W₁ + W₂)
     (SUB.2)  τ = 4·½ rms(Z(W₁ − W₂)):  half the difference has the standard error of the margins at W
@@ -29,11 +29,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.data.rows.source import in_order
-from qpsvm.program.losses import per_row
+from qpsvm.data.rows.source import sort_by_start
+from qpsvm.program.losses import compress_constant
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.newton_step import Mask
-from qpsvm.solvers.linear.row_problem import SAMPLE, Point, RowProblem, Start, certified
+from qpsvm.solvers.linear.row_problem import SAMPLE, LinearPoint, LinearStart, RowProblem, certify_pair
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.stopping import Budget, StopReason
 
@@ -42,61 +42,61 @@ EPS = float(np.finfo(float).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class WeightEstimate:
     """W (d + 1,) of (SUB.1) and τ of (SUB.2)."""
 
     W: FloatArray
     tau: float
 
 
-def sample_size(n: int, d: int) -> int:
-    """n₀: rows in both subsamples, so that solving them costs about as much as the band that they leave."""
+def choose_sample_size(n: int, d: int) -> int:
+    """Return n₀, the rows in both subsamples, so that solving them costs about as much as the band that they leave."""
     return 2 * (int(max(SETTINGS.sample_rows, (2.0 * n * np.sqrt(d)) ** (2 / 3))) // 2)
 
 
-def estimate(problem: RowProblem, first: Start, budget: Budget) -> Estimate:
-    """(SUB.1) and (SUB.2) for (ALM.1), both subsamples begun at `first`."""
+def estimate_weights(problem: RowProblem, first: LinearStart, budget: Budget) -> WeightEstimate:
+    """Estimate (SUB.1) and (SUB.2) for (ALM.1); both subsamples start at `first`."""
     rows = problem.rows
-    n0 = sample_size(rows.n, rows.d)
+    n0 = choose_sample_size(rows.n, rows.d)
     parts, found = [], []
-    drawn = _subsamples(rows.y, n0)
-    for (index, weight), selected in zip(drawn, rows.selections([index for index, _ in drawn]), strict=True):
-        losses = problem.losses.of(index).times(per_row(weight))
+    drawn = _draw_subsamples(rows.y, n0)
+    for (index, weight), selected in zip(drawn, rows.select_many([index for index, _ in drawn]), strict=True):
+        losses = problem.losses.restrict_rows(index).scale_by(compress_constant(weight))
         part = RowProblem(selected, losses, problem.ridge, problem.offset)
-        run = AugmentedLagrangian(part, Start(first.W, None, losses.first_sigma), budget, "subsample")
+        run = AugmentedLagrangian(part, LinearStart(first.W, None, losses.first_sigma), budget, "subsample")
         found.append(run.run(SETTINGS.sample_goal, certify=False)[0].W)
         parts.append(part.rows)
     changes = np.concatenate([part.margins(found[0] - found[1]) for part in parts])
     tau = SETTINGS.standard_errors * 0.5 * float(np.sqrt(changes @ changes / len(changes)))
-    return Estimate(0.5 * (found[0] + found[1]), tau)
+    return WeightEstimate(0.5 * (found[0] + found[1]), tau)
 
 
-def nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> Estimate:
-    """(SUB.3), in one pass."""
+def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> WeightEstimate:
+    """Estimate (SUB.3) in one pass."""
     found: dict[int, tuple[FloatArray, float]] = {}
     rows = problem.rows
     step = max(1, rows.n // SAMPLE)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
-        losses, a = problem.losses.of(block), alpha[block].copy()
-        slack = losses.residuals(m)
-        found[block.start] = losses.distance(slack)[::step], losses.mismatch(a, slack)
+        losses, a = problem.losses.restrict_rows(block), alpha[block].copy()
+        slack = losses.compute_residuals(m)
+        found[block.start] = losses.distance_to_kink(slack)[::step], losses.compute_gap(a, slack)
         return a
 
     reduced_gradient = rows.scan(W, visit) + problem.offset
-    distances = np.concatenate([np.empty(0), *(distance for distance, _ in in_order(found))])
-    mismatch = sum(mismatch for _, mismatch in in_order(found))
-    residual, complementarity, _ = problem.measures(
+    distances = np.concatenate([np.empty(0), *(distance for distance, _ in sort_by_start(found))])
+    mismatch = sum(mismatch for _, mismatch in sort_by_start(found))
+    residual, complementarity, _ = problem.measure_gap(
         float(W[-1]), problem.ridge * W - reduced_gradient, reduced_gradient, mismatch
     )
     sample = np.sort(distances)
     capacity = problem.losses.jump * rows.n / len(sample) * np.arange(1, len(sample) + 1) * sample
     wanted = SETTINGS.capacity * (residual + complementarity)
-    return Estimate(W, float(sample[min(int(np.searchsorted(capacity, wanted)), len(sample) - 1)]))
+    return WeightEstimate(W, float(sample[min(int(np.searchsorted(capacity, wanted)), len(sample) - 1)]))
 
 
-def _subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]]:
-    """Two disjoint index sets (n₀/2,) with the classes in proportion, and the factor of C for each of their rows."""
+def _draw_subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]]:
+    """Draw two disjoint index sets (n₀/2,), stratified by class, with the factor of C for each of their rows."""
     generator = np.random.default_rng(0)
     halves: list[list[IntArray]] = [[], []]
     weights: list[list[FloatArray]] = [[], []]
@@ -118,27 +118,31 @@ def _subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]]:
 
 
 def is_large(n: int, d: int) -> bool:
-    """Whether n rows of d columns are enough for a working set to pay."""
-    return n >= SETTINGS.rows_per_sample * sample_size(n, d)
+    """Return whether n rows of d columns are enough for a working set to pay."""
+    return n >= SETTINGS.rows_per_sample * choose_sample_size(n, d)
 
 
-def solve_large(problem: RowProblem, first: Start, goal: float, budget: Budget) -> tuple[Point, StopReason]:
+def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Budget) -> tuple[LinearPoint, StopReason]:
     """Solve (ALM.1) to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
 
     Where a bound is infinite, far rows do not come to rest: all are taken, from the W of the subsamples.
     """
     multiplier = first.multiplier
-    if problem.losses.endless:
+    if problem.losses.has_infinite_bound:
         if multiplier is None:
-            first = replace(first, W=estimate(problem, first, budget).W)
+            first = replace(first, W=estimate_weights(problem, first, budget).W)
         return AugmentedLagrangian(problem, first, budget).run(goal)
-    guess = estimate(problem, first, budget) if multiplier is None else nearby(problem, first.W, multiplier)
-    bands = _Bands(problem, guess, goal, budget)
+    guess = (
+        estimate_weights(problem, first, budget)
+        if multiplier is None
+        else estimate_nearby(problem, first.W, multiplier)
+    )
+    bands = _BandSolver(problem, guess, goal, budget)
     return bands.solve() or AugmentedLagrangian(problem, bands.state, budget).run(goal)
 
 
 @dataclass(frozen=True, eq=False)
-class _Check:
+class _PassCheck:
     """Findings of a pass over all rows.
 
     The relative gap on all rows and on the band alone, P − D and D, the violators (k,), and N_τ.
@@ -152,14 +156,14 @@ class _Check:
     near: int
 
 
-class _Bands:
+class _BandSolver:
     """(WORK.1) to (WORK.3).
 
     Kept of all rows: r = ℓ − ZW at the W at hand, α (in the band, the multiplier to begin with), and who is in it; and
     what the fixed rows add to h and κ.
     """
 
-    def __init__(self, problem: RowProblem, guess: Estimate, goal: float, budget: Budget) -> None:
+    def __init__(self, problem: RowProblem, guess: WeightEstimate, goal: float, budget: Budget) -> None:
         self._problem, self._goal, self._budget = problem, goal, budget
         self._losses = problem.losses
         self._W, self._tau, self._sigma = guess.W, guess.tau, 1.0
@@ -167,151 +171,153 @@ class _Bands:
         self._inside = np.zeros(problem.rows.n, dtype=bool)
         self._index = np.empty(0, dtype=np.intp)
         self._reduced_gradient, self._fixed_total = np.zeros(problem.rows.d + 1), 0.0
-        self._best: Point | None = None
+        self._best: LinearPoint | None = None
         self._wrong_guesses = 0
 
     @property
-    def state(self) -> Start:
+    def state(self) -> LinearStart:
         """Start from which the method on all rows can resume."""
-        return Start(self._W, self._alpha, self._sigma, self._slack)
+        return LinearStart(self._W, self._alpha, self._sigma, self._slack)
 
-    def solve(self) -> tuple[Point, StopReason] | None:
+    def solve(self) -> tuple[LinearPoint, StopReason] | None:
         """Run rounds of (WORK.1) to (WORK.3); return None if the method on all rows should take over."""
-        self._begin()
+        self._initialise_band()
         goal = self._goal
         for _ in range(SETTINGS.patience):
             if self._wrong_guesses >= SETTINGS.guesses:
                 return None
-            reason, goal = self._round(goal)
+            reason, goal = self._run_round(goal)
             if reason is not None and self._best is not None:
                 return self._best, reason
         return None
 
-    def _begin(self) -> None:
+    def _initialise_band(self) -> None:
         """(WORK.1) at the W and τ at hand, in one pass: every row as far into its box as its place in the band says."""
         tau = max(self._tau, float(np.finfo(float).tiny))
         self._sigma = self._losses.jump / tau
-        if self._losses.bent:
+        if self._losses.is_smooth:
             self._sigma = min(self._sigma, self._losses.first_sigma)
         found: dict[int, tuple[IntArray, float]] = {}
 
         def visit(block: slice, m: FloatArray) -> FloatArray:
-            losses = self._losses.of(block)
-            slack = losses.residuals(m, out=self._slack[block])
-            fixed = losses.answer(slack)
+            losses = self._losses.restrict_rows(block)
+            slack = losses.compute_residuals(m, out=self._slack[block])
+            fixed = losses.compute_optimal_dual(slack)
             self._alpha[block] = fixed
-            band = np.flatnonzero(~(losses.distance(slack) > tau))  # what is not a number is taken, and found there
-            self._alpha[block][band] = losses.of(band).ramp(slack[band], tau)
+            band = np.flatnonzero(
+                ~(losses.distance_to_kink(slack) > tau)
+            )  # what is not a number is taken, and found there
+            self._alpha[block][band] = losses.restrict_rows(band).evaluate_ramp(slack[band], tau)
             fixed[band] = 0.0
-            found[block.start] = band + block.start, losses.worth(fixed)
+            found[block.start] = band + block.start, losses.compute_dual_value(fixed)
             return fixed
 
         self._reduced_gradient = self._problem.rows.scan(self._W, visit)
-        self._index = np.concatenate([np.empty(0, dtype=np.intp), *(band for band, _ in in_order(found))])
-        self._fixed_total = sum(total for _, total in in_order(found))
+        self._index = np.concatenate([np.empty(0, dtype=np.intp), *(band for band, _ in sort_by_start(found))])
+        self._fixed_total = sum(total for _, total in sort_by_start(found))
         self._inside[:] = False
         self._inside[self._index] = True
 
     @property
-    def _size(self) -> int:
+    def _n_band_rows(self) -> int:
         """Number of rows in the band."""
         return len(self._index)
 
-    def _round(self, goal: float) -> tuple[StopReason | None, float]:
+    def _run_round(self, goal: float) -> tuple[StopReason | None, float]:
         """Solve on the band, more exactly as long as that is what limits the gap; then the next band and goal."""
         index, problem = self._index, self._problem
-        rows, losses = problem.rows.select(index), self._losses.of(index)
+        rows, losses = problem.rows.select(index), self._losses.restrict_rows(index)
         part = RowProblem(rows, losses, problem.ridge, self._reduced_gradient + problem.offset, self._fixed_total)
-        start = Start(self._W, self._alpha[index], self._sigma, self._slack[index])
+        start = LinearStart(self._W, self._alpha[index], self._sigma, self._slack[index])
         run = AugmentedLagrangian(part, start, self._budget, "band")
         while True:
             inner, reason = run.run(goal, certify=False, patient=False)
-            check = self._check(part, inner)
+            check = self._check_all_rows(part, inner)
             if self._best is not None and self._best.relative_gap <= self._goal:
                 return "converged", goal
-            if self._budget.spent():
-                return self._budget.spent(), goal
+            if self._budget.find_stop_reason():
+                return self._budget.find_stop_reason(), goal
             if reason == "numerical_error":
-                return None, self._widened(goal)
-            following = self._next_band(check, inner)
+                return None, self._widen_band(goal)
+            following = self._choose_next_band(check, inner)
             limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
             count = int(np.count_nonzero(following))
-            if limited_by_band or count < SETTINGS.much_smaller * self._size:
-                self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._depth(check))
+            if limited_by_band or count < SETTINGS.much_smaller * self._n_band_rows:
+                self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._measure_depth(check))
                 self._move_to(following)
                 return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
             if goal < EPS:
-                return None, self._widened(goal)
+                return None, self._widen_band(goal)
 
-    def _check(self, part: RowProblem, inner: Point) -> _Check:
+    def _check_all_rows(self, part: RowProblem, inner: LinearPoint) -> _PassCheck:
         """Evaluate (WORK.2) for the solution on the band, and certify it if the gap is small enough."""
         checked: dict[int, tuple[IntArray, float, int]] = {}
 
         def visit(block: slice, m: FloatArray) -> None:
-            losses = self._losses.of(block)
-            slack = losses.residuals(m, out=self._slack[block])
-            violates = losses.moved(self._alpha[block], slack)
+            losses = self._losses.restrict_rows(block)
+            slack = losses.compute_residuals(m, out=self._slack[block])
+            violates = losses.find_changed(self._alpha[block], slack)
             violates &= ~self._inside[block]
             found = np.flatnonzero(violates)
-            missed = losses.of(found).mismatch(self._alpha[block][found], slack[found])
-            near = int(np.count_nonzero(losses.distance(slack) <= self._tau))
+            missed = losses.restrict_rows(found).compute_gap(self._alpha[block][found], slack[found])
+            near = int(np.count_nonzero(losses.distance_to_kink(slack) <= self._tau))
             checked[block.start] = found + block.start, missed, near
 
         self._problem.rows.scan(inner.W, visit)
-        found = in_order(checked)
+        found = sort_by_start(checked)
         violators = np.concatenate([np.empty(0, dtype=np.intp), *(wrong for wrong, _, _ in found)])
         missed, near = sum(missed for _, missed, _ in found), sum(near for _, _, near in found)
         slack = self._slack[self._index]
-        pair = Point(inner.W, inner.alpha, slack, inner.dual, inner.gap + missed, inner.sigma)
-        self._budget.report("all rows", self._size, gap=pair.relative_gap, violators=len(violators))
+        pair = LinearPoint(inner.W, inner.alpha, slack, inner.dual, inner.gap + missed, inner.sigma)
+        self._budget.report("all rows", self._n_band_rows, gap=pair.relative_gap, violators=len(violators))
         if pair.relative_gap <= self._goal:
-            pair = certified(part, pair)  # only free α move, all of which are in the band
-            pair = Point(pair.W, pair.alpha, slack, pair.dual, pair.gap + missed, pair.sigma)
+            pair = certify_pair(part, pair)  # only free α move, all of which are in the band
+            pair = LinearPoint(pair.W, pair.alpha, slack, pair.dual, pair.gap + missed, pair.sigma)
         self._alpha[self._index] = pair.alpha
-        self._keep(pair)
-        return _Check(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, near)
+        self._save_best(pair)
+        return _PassCheck(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, near)
 
-    def _keep(self, pair: Point) -> None:
+    def _save_best(self, pair: LinearPoint) -> None:
         """Remember the pair, with α and r of all rows, if it is the best; copied if they are still to change."""
         if self._best is not None and not pair.relative_gap < self._best.relative_gap:
             return
         final = pair.relative_gap <= self._goal
         alpha, slack = (self._alpha, self._slack) if final else (self._alpha.copy(), self._slack.copy())
-        self._best = Point(pair.W, alpha, slack, pair.dual, pair.gap, pair.sigma)
+        self._best = LinearPoint(pair.W, alpha, slack, pair.dual, pair.gap, pair.sigma)
 
-    def _next_band(self, check: _Check, inner: Point) -> Mask:
-        """(WORK.3), with the violators and the free rows in any case: (n,); updates τ."""
+    def _choose_next_band(self, check: _PassCheck, inner: LinearPoint) -> Mask:
+        """Choose the band by (WORK.3), always with the violators and the free rows: (n,); update τ."""
         wrong = check.violators
         gap = max(check.gap, self._goal * abs(check.dual))
         tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (self._losses.jump * max(1, check.near))))
-        self._tau = min(max(tau, self._depth(check)), SETTINGS.wider * self._tau)
-        band = self._losses.distance(self._slack) <= self._tau
+        self._tau = min(max(tau, self._measure_depth(check)), SETTINGS.wider * self._tau)
+        band = self._losses.distance_to_kink(self._slack) <= self._tau
         band[wrong] = True
-        band[self._index[self._losses.of(self._index).inner(inner.alpha)]] = True
+        band[self._index[self._losses.restrict_rows(self._index).find_free(inner.alpha)]] = True
         return band
 
-    def _depth(self, check: _Check) -> float:
+    def _measure_depth(self, check: _PassCheck) -> float:
         """Return the largest violation, or a tiny number if there are no violators."""
         wrong = check.violators
-        depths = self._losses.of(wrong).distance(self._slack[wrong])
+        depths = self._losses.restrict_rows(wrong).distance_to_kink(self._slack[wrong])
         return max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny))
 
     def _move_to(self, band: Mask) -> None:
         """Take the rows of a mask (n,) as the band; who leaves it is fixed where its margin says."""
         rows, index = self._problem.rows, np.flatnonzero(band)
         leaving, entering = self._index[~band[self._index]], index[~self._inside[index]]
-        self._alpha[leaving] = self._losses.of(leaving).answer(self._slack[leaving])
+        self._alpha[leaving] = self._losses.restrict_rows(leaving).compute_optimal_dual(self._slack[leaving])
         moved = np.concatenate([leaving, entering])
         change = np.concatenate([self._alpha[leaving], -self._alpha[entering]])
         self._reduced_gradient = self._reduced_gradient + rows.gradient(change, moved)
-        self._fixed_total += self._losses.of(leaving).worth(self._alpha[leaving])
-        self._fixed_total -= self._losses.of(entering).worth(self._alpha[entering])
+        self._fixed_total += self._losses.restrict_rows(leaving).compute_dual_value(self._alpha[leaving])
+        self._fixed_total -= self._losses.restrict_rows(entering).compute_dual_value(self._alpha[entering])
         self._index, self._inside = index, band
 
-    def _widened(self, goal: float) -> float:
-        """After a wrong guess: the W before it, with a wider band."""
+    def _widen_band(self, goal: float) -> float:
+        """Return to the previous W with a wider band, after a wrong guess."""
         self._wrong_guesses += 1
         self._tau *= SETTINGS.wider
-        self._begin()
+        self._initialise_band()
         return goal

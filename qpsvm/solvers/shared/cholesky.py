@@ -30,8 +30,8 @@ class NumericalTrouble(ArithmeticError):
     """A system that no regularisation could factor, or whose solution is not finite."""
 
 
-def factored(M: FloatArray, shift: float | FloatArray | None = None, single: bool = False) -> Factor | None:
-    """The lower factor of M + diag(shift), M (k, k) symmetric, or None where there is none; in LAPACK's order.
+def factorise(M: FloatArray, shift: float | FloatArray | None = None, single: bool = False) -> Factor | None:
+    """Return the lower factor of M + diag(shift), M (k, k) symmetric, or None where there is none; in LAPACK's order.
 
     It is made in single precision, at half the cost, if `single`.
     """
@@ -42,7 +42,7 @@ def factored(M: FloatArray, shift: float | FloatArray | None = None, single: boo
     return np.asarray(factor) if info == 0 else None
 
 
-def ridged(
+def factorise_with_ridge(
     M: FloatArray, ridge: float = 0.0, unit: float | FloatArray | None = None, largest: float = LARGEST_RIDGE
 ) -> tuple[Factor, float]:
     """The factor of M + ρ diag(u), M (k, k), with the first ρ from `ridge` to `largest` that has one, and that ρ.
@@ -54,7 +54,7 @@ def ridged(
     while ridge <= largest:
         if ridge and unit is None:
             unit = np.where(M.diagonal() > 0, M.diagonal(), 1.0)
-        factor = factored(M, ridge * unit if ridge and unit is not None else None)
+        factor = factorise(M, ridge * unit if ridge and unit is not None else None)
         if factor is not None:
             return factor, ridge
         if not np.isfinite(M).all():
@@ -76,12 +76,12 @@ class Cholesky:
     def __init__(self, M: FloatArray, ridge: float = 0.0, single: bool = False) -> None:
         self._matrix, self._size, diagonal = M, 0.0, M.diagonal()
         if single and (size := float(diagonal.max(initial=0.0))) > 0.0:
-            factor = factored(M / size, single=True)  # the range of single precision is short
-            if factor is not None and _least_pivot(factor, diagonal / size) > SINGLE_PIVOT:
+            factor = factorise(M / size, single=True)  # the range of single precision is short
+            if factor is not None and _compute_min_pivot(factor, diagonal / size) > SINGLE_PIVOT:
                 self._factor, self._refinements, self._size = factor, 2, size
                 return
-        self._factor, ridge = ridged(M, ridge)
-        self._refinements = 1 if ridge or _least_pivot(self._factor, diagonal) < WELL_CONDITIONED else 0
+        self._factor, ridge = factorise_with_ridge(M, ridge)
+        self._refinements = 1 if ridge or _compute_min_pivot(self._factor, diagonal) < WELL_CONDITIONED else 0
 
     @property
     def is_single(self) -> bool:
@@ -92,12 +92,12 @@ class Cholesky:
         """M⁻¹ right, for (k,) or (k, r)."""
         if not right.size:
             return right
-        x = self._unrefined(right)
+        x = self._solve_once(right)
         for _ in range(self._refinements):
-            x += self._unrefined(right - self._matrix @ x)
+            x += self._solve_once(right - self._matrix @ x)
         return x
 
-    def _unrefined(self, right: FloatArray) -> FloatArray:
+    def _solve_once(self, right: FloatArray) -> FloatArray:
         if not self.is_single:
             x: FloatArray = lapack.dpotrs(self._factor, right, lower=1)[0]
             return x
@@ -106,7 +106,7 @@ class Cholesky:
         return x * (unit / self._size)
 
 
-def _least_pivot(factor: Factor, diagonal: FloatArray) -> float:
-    """The least pivot (a root) of the factor of a matrix with this diagonal (k,), once that is scaled to 1."""
+def _compute_min_pivot(factor: Factor, diagonal: FloatArray) -> float:
+    """Return the least pivot (a root) of the factor of a matrix with this diagonal (k,), once that is scaled to 1."""
     pivots = factor.diagonal()
     return math.sqrt(np.minimum.reduce(pivots * pivots / diagonal, initial=1.0))

@@ -58,7 +58,7 @@ class Slope:
 
 
 def find_step(slope: Slope, first: float) -> float:
-    """A step s > 0 with |h(s)| ≤ 0.1|h(0)|, or the best that safeguarded interpolation reaches."""
+    """Return a step s > 0 with |h(s)| ≤ 0.1|h(0)|, or the best that safeguarded interpolation reaches."""
     accepted = SLOPE_SHARE * abs(first)
     at_one = slope(1.0)
     if abs(at_one) <= accepted or np.isnan(at_one):
@@ -74,7 +74,7 @@ def find_step(slope: Slope, first: float) -> float:
 
 
 def _interpolate(slope: Slope, low: float, at_low: float, high: float, at_high: float, accepted: float) -> float:
-    """The root of h between low, where h < 0, and high, where h > 0, whatever the order of its magnitude."""
+    """Interpolate the root of h between low, where h < 0, and high, where h > 0, of any order of magnitude."""
     s, shrink = high, SAFEGUARD
     for count in range(EVALUATIONS):
         if low == 0.0 and count >= 2:  # the root is many times smaller than the Newton step

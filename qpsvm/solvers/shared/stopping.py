@@ -22,11 +22,11 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from qpsvm.base.errors import ParameterError
-from qpsvm.base.resources.child_process import run_apart
-from qpsvm.base.resources.progress import Clock, heard, say_step
+from qpsvm.base.resources.child_process import run_in_child
+from qpsvm.base.resources.progress import Clock, is_logging, log_step
 
 #: The most iterations that LIBSVM and LIBLINEAR can count, in 32 bits.
-MOST_ITERATIONS = int(np.iinfo(np.int32).max)
+MAX_ITERATIONS = int(np.iinfo(np.int32).max)
 #: Why a run ended. It is the method's own word: how good the point is, a certificate says.
 #: ``infeasible`` is said only where it is proven (the rows cannot be met within the box).
 StopReason: TypeAlias = Literal[
@@ -41,7 +41,7 @@ Tell: TypeAlias = Callable[[str, float], None]
 class Budget:
     """Limits and counters of one run with all its stages.
 
-    talks: Whether anybody reads the lines that are reported.
+    is_logging: Whether anybody reads the lines that are reported.
     steps: Steps made: whoever makes one counts it here.
     tell: Takes stage and gap of each report.
     """
@@ -54,15 +54,15 @@ class Budget:
     ) -> None:
         if most is not None and most < 1:
             raise ParameterError(f"max_iter must be at least 1, got {most}")
-        self.most, self.verbose, self.steps = most, verbose, 0
-        self.talks = heard(verbose, logging.DEBUG)
+        self.max_steps, self.verbose, self.steps = most, verbose, 0
+        self.is_logging = is_logging(verbose, logging.DEBUG)
         self.clock = Clock(time_limit)
         self.tell: Tell | None = None
 
-    def spent(self, coming: float = 0.0) -> StopReason | None:
+    def find_stop_reason(self, coming: float = 0.0) -> StopReason | None:
         """Return the limit that is reached, or would be by a step of `coming` seconds, or the interrupt; else None."""
-        used_up = self.most is not None and self.steps >= self.most
-        stopped = self.clock.stopped(coming)
+        used_up = self.max_steps is not None and self.steps >= self.max_steps
+        stopped = self.clock.find_stop_reason(coming)
         return stopped or ("iteration_limit" if used_up else None)
 
     def report(self, stage: str, number: int, **measures: float | str) -> None:
@@ -70,16 +70,16 @@ class Budget:
         gap = measures.get("gap")
         if self.tell is not None and isinstance(gap, float):
             self.tell(stage, gap)
-        if self.talks:
+        if self.is_logging:
             said = f"{stage:<14} {number:7d}"
             for name, value in measures.items():
                 form = "" if isinstance(value, str) else "7d" if isinstance(value, int) else "8.1e"
                 said += f"  {name.replace('_', ' ')} {value:{form}}"
-            self.say(f"{said}  {self.clock.seconds:8.3f} s")
+            self.log(f"{said}  {self.clock.seconds:8.3f} s")
 
-    def say(self, line: str) -> None:
+    def log(self, line: str) -> None:
         """Log a line of the run."""
-        say_step(line, self.verbose)
+        log_step(line, self.verbose)
 
 
 #: Seconds that a slice in this process may take, by a pessimistic estimate: nothing is answered meanwhile.
@@ -96,11 +96,11 @@ GRACE, GRACE_SHARE = 0.8, 0.1
 SIGN_OF_LIFE = 2.0
 
 
-class Ended(Protocol):
+class LoopOutcome(Protocol):
     """Common part of the results of all loops."""
 
     @property
-    def finished(self) -> bool:
+    def converged(self) -> bool:
         """Whether the loop's own test was met."""
 
     @property
@@ -108,7 +108,7 @@ class Ended(Protocol):
         """Number of iterations made."""
 
 
-R = TypeVar("R", bound=Ended)
+R = TypeVar("R", bound=LoopOutcome)
 
 
 def run_sliced(
@@ -125,41 +125,43 @@ def run_sliced(
 ) -> R:
     """Run a loop with at most so many iterations, as long as the clock allows. Raises FloatingPointError."""
     try:
-        return _sliced(_Apart(loop, arguments, clock, verbose, hurries), n, most, within, nothing)
+        return _run_longest_slice(_ChildProcessLoop(loop, arguments, clock, verbose, hurries), n, most, within, nothing)
     except ValueError as error:
         raise FloatingPointError(str(error)) from error
 
 
-def _sliced(apart: _Apart, n: int, most: int, within: Callable[[float], int], nothing: Callable[[], R]) -> R:
+def _run_longest_slice(
+    apart: _ChildProcessLoop, n: int, most: int, within: Callable[[float], int], nothing: Callable[[], R]
+) -> R:
     """Run the longest slice that ends in time."""
     loop, arguments, clock = apart.loop, apart.arguments, apart.clock
-    here = min(within(min(AT_ONCE, clock.left)), most)
+    here = min(within(min(AT_ONCE, clock.remaining)), most)
     best: R | None = None
     if here == most or here >= WORTHWHILE * n:
         best = loop(*arguments, here)
-        if best.finished or here == most:
+        if best.converged or here == most:
             return best
     if clock.limit is not None:
-        most, best = _measured(apart, most, min(within(CAUTION * clock.left), most), best, clock)
-    if not clock.stopped() and (best is None or (not best.finished and best.iterations < most)):
+        most, best = _measure_speed(apart, most, min(within(CAUTION * clock.remaining), most), best, clock)
+    if not clock.find_stop_reason() and (best is None or (not best.converged and best.iterations < most)):
         best = apart(most) or best
     return nothing() if best is None else best
 
 
-def _measured(apart: _Apart, most: int, sure: int, best: Any, clock: Clock) -> tuple[int, Any]:
+def _measure_speed(apart: _ChildProcessLoop, most: int, sure: int, best: Any, clock: Clock) -> tuple[int, Any]:
     """Measure the speed by a slice: return the iterations that fit the remaining time, and the best result so far."""
     began = clock.seconds
     worth = sure > (0 if best is None else GAINS * best.iterations)
     slice_ = apart(sure) if worth else None
     if slice_ is None:
         return most, best
-    if slice_.finished or slice_.iterations >= most:
+    if slice_.converged or slice_.iterations >= most:
         return 0, slice_
     speed = slice_.iterations / max(clock.seconds - began, 1e-9)
-    return min(most, int(CONFIDENCE * speed * max(clock.left, 0.0))), slice_
+    return min(most, int(CONFIDENCE * speed * max(clock.remaining, 0.0))), slice_
 
 
-class _Apart:
+class _ChildProcessLoop:
     """The loop in a child process; None where the clock ended it."""
 
     def __init__(
@@ -171,16 +173,16 @@ class _Apart:
         self._grace = self._grace if hurries else 0.0
 
     def __call__(self, most: int) -> Any:
-        if self.clock.stopped():
+        if self.clock.find_stop_reason():
             return None
         try:
-            return run_apart(self.loop, (*self.arguments, most), self._stopped, self._grace)
+            return run_in_child(self.loop, (*self.arguments, most), self._is_stopped, self._grace)
         except OSError:  # no child process can be had: the loop is not to be stopped, but it ends
             return self.loop(*self.arguments, most)
 
-    def _stopped(self) -> bool:
+    def _is_stopped(self) -> bool:
         now = time.perf_counter()
         if now - self._said > SIGN_OF_LIFE:
             self._said = now
-            say_step(f"{'loop':>12}  has been running for {now - self._began:.1f} s", self.verbose)
-        return self.clock.stopped() is not None
+            log_step(f"{'loop':>12}  has been running for {now - self._began:.1f} s", self.verbose)
+        return self.clock.find_stop_reason() is not None

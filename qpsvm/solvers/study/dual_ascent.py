@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.checks import as_finite_vector
-from qpsvm.base.arrays.types import FloatArray, dense_rows
+from qpsvm.base.arrays.types import FloatArray, as_dense_rows
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.solvers.shared.stopping import StopReason
-from qpsvm.solvers.study.trace import Product, Progress, Trace
+from qpsvm.solvers.study.trace import Product, ProgressHistory, Trace
 
 #: Columns of A are parallel up to this sine; b may leave the range of Ax over the box by this share (ν = ν_max).
 ROUNDING = 1e-10
@@ -38,7 +38,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
-class ProjectedGradient:
+class ProjectedGradientSolution:
     """What `projected_gradient` found: a feasible x (n,), multipliers y (m,) and z_box (n,), and how.
 
     `residual` is ‖Px + q + Aᵀy + z_box‖∞, `step` the last step size.
@@ -61,14 +61,14 @@ class BoxAndRows:
     """
 
     def __init__(self, A: Any, b: Any, lb: FloatArray, ub: FloatArray) -> None:
-        self.A, right = dense_rows(A, b, len(lb))
-        self.lb, self.ub, self.T = lb, ub, disjoint_combination(self.A)
+        self.A, right = as_dense_rows(A, b, len(lb))
+        self.lb, self.ub, self.T = lb, ub, find_disjoint_combination(self.A)
         TA, Tb = self.T @ self.A, self.T @ right
         TA[np.abs(TA) <= ROUNDING * np.abs(TA).max(axis=1, initial=0.0, keepdims=True)] = 0.0
         self.rows = [(s := np.flatnonzero(a), a[s], float(beta)) for a, beta in zip(TA, Tb, strict=True)]
 
-    def empty(self) -> bool:
-        """Whether the box is empty, or b out of reach within it."""
+    def is_empty(self) -> bool:
+        """Return whether the box is empty, or b out of reach within it."""
         for s, a, beta in self.rows:
             ends = np.stack([a * self.lb[s], a * self.ub[s]])
             slack = ROUNDING * max(abs(beta), float(np.abs(ends[np.isfinite(ends)]).sum()))
@@ -77,15 +77,15 @@ class BoxAndRows:
         return bool(np.any(self.lb > self.ub))
 
     def project(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The nearest point x = clip(v − Aᵀy, lb, ub) with Ax = b, and its y: (n,), (m,)."""
+        """Return the nearest point x = clip(v − Aᵀy, lb, ub) with Ax = b, and its y: (n,), (m,)."""
         x, y = np.clip(v, self.lb, self.ub), np.zeros(len(self.rows))
         for k, (s, a, beta) in enumerate(self.rows):
-            y[k] = knapsack_multiplier(v[s], a, beta, self.lb[s], self.ub[s])
+            y[k] = find_knapsack_multiplier(v[s], a, beta, self.lb[s], self.ub[s])
             x[s] = np.clip(v[s] - y[k] * a, self.lb[s], self.ub[s])
         return x, self.T.T @ y
 
 
-def disjoint_combination(A: FloatArray) -> FloatArray:
+def find_disjoint_combination(A: FloatArray) -> FloatArray:
     """A nonsingular T (m, m) whose rows are orthogonal to r and to p, for A (m, n) with columns along p and r only."""
     if len(A) > 2:
         raise UnsupportedError(f"projected gradient takes at most 2 equality rows, got {len(A)}; use cvxopt or osqp")
@@ -107,8 +107,8 @@ def disjoint_combination(A: FloatArray) -> FloatArray:
     return np.asarray(np.array([[r[1], -r[0]], [-p[1], p[0]]]) / size)
 
 
-def knapsack_multiplier(v: FloatArray, a: FloatArray, beta: float, lb: FloatArray, ub: FloatArray) -> float:
-    """The μ for which x = clip(v − μa, lb, ub) has aᵀx = β; all (k,), a without zeros.
+def find_knapsack_multiplier(v: FloatArray, a: FloatArray, beta: float, lb: FloatArray, ub: FloatArray) -> float:
+    """Return the μ for which x = clip(v − μa, lb, ub) has aᵀx = β; all (k,), a without zeros.
 
     aᵀx falls with μ, linearly between breakpoints where a coordinate meets a bound. Bisection over the sorted
     breakpoints finds the piece that holds the root.
@@ -145,8 +145,8 @@ class _Point:
     tolerated: float = 0.0
 
 
-def _largest_eigenvalue(P: Product, n: int) -> float:
-    """The largest eigenvalue of P in absolute value, from below, by power iterations from a fixed start."""
+def _estimate_largest_eigenvalue(P: Product, n: int) -> float:
+    """Return the largest eigenvalue of P in absolute value, from below, by power iterations from a fixed start."""
     v, norm = np.random.default_rng(0).standard_normal(n), 1.0
     for _ in range(POWER_ITERATIONS):
         v = np.asarray(P @ (v / norm))
@@ -156,7 +156,9 @@ def _largest_eigenvalue(P: Product, n: int) -> float:
     return norm
 
 
-def _step(P: Product, q: FloatArray, feasible: BoxAndRows, base: _Point, s: float, tol: float) -> tuple[_Point, float]:
+def _take_projected_step(
+    P: Product, q: FloatArray, feasible: BoxAndRows, base: _Point, s: float, tol: float
+) -> tuple[_Point, float]:
     """The projected step of size s from `base`, and the largest size for which ½dᵀPd ≤ ½‖d‖²/s along this step d."""
     v = base.x - s * (base.Px + q)
     if not np.isfinite(v).all():
@@ -175,7 +177,7 @@ def _step(P: Product, q: FloatArray, feasible: BoxAndRows, base: _Point, s: floa
 
 
 def _extrapolate(last: _Point, new: _Point, base: _Point, momentum: float) -> tuple[_Point, float]:
-    """FISTA's next base point x⁺ + β(x⁺ − x); a plain one where the step turned against the one before."""
+    """Return FISTA's next base point x⁺ + β(x⁺ − x), or a plain one if the step reversed the one before."""
     if float((base.x - new.x) @ (new.x - last.x)) > 0:
         return new, 1.0
     following = 0.5 + float(np.sqrt(0.25 + momentum**2))
@@ -188,36 +190,36 @@ def projected_gradient(
     P: Product, q: FloatArray, A: Any, b: Any, lb: FloatArray, ub: FloatArray, *,
     x0: FloatArray | None = None, step: float | None = None, max_iter: int = 10_000, tol: float = 1e-6,
     time_limit: float | None = None, verbose: bool = False, accelerated: bool = False,
-) -> ProjectedGradient:  # fmt: skip
+) -> ProjectedGradientSolution:  # fmt: skip
     """Minimise ½xᵀPx + qᵀx subject to Ax = b, lb ≤ x ≤ ub, by projected gradient steps; P positive semidefinite."""
-    progress = Progress("dual_ascent", "residual", max_iter, time_limit, verbose)
+    progress = ProgressHistory("dual_ascent", "residual", max_iter, time_limit, verbose)
     q, lb, ub = (np.asarray(part, dtype=np.float64) for part in (q, lb, ub))
     start = np.zeros(len(q)) if x0 is None else as_finite_vector(x0, "x0", len(q))
     feasible = BoxAndRows(A, b, lb, ub)
     if step is not None and not 0 < step < np.inf:
         raise ParameterError(f"step must be a positive number or None, got {step}")
-    reason: StopReason | None = "infeasible" if feasible.empty() else None
+    reason: StopReason | None = "infeasible" if feasible.is_empty() else None
     iteration, momentum = 0, 1.0
     with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
         x, y = feasible.project(start)
         Px = np.asarray(P @ x, dtype=np.float64)
         here = base = best = _Point(x, Px, 0 * y, 0 * x, float(0.5 * x @ Px + q @ x))
-        size = step or 1.0 / (_largest_eigenvalue(P, len(q)) or 1.0)
+        size = step or 1.0 / (_estimate_largest_eigenvalue(P, len(q)) or 1.0)
         if not size > 0:  # the eigenvalue overflowed
             reason = "numerical_error"
         while reason is None:
             iteration += 1
-            new, longest = _step(P, q, feasible, base, size, tol)
+            new, longest = _take_projected_step(P, q, feasible, base, size, tol)
             while step is None and longest < size:
                 size = 0.98 * longest
-                new, longest = _step(P, q, feasible, base, size, tol)
+                new, longest = _take_projected_step(P, q, feasible, base, size, tol)
             if not np.isfinite(new.objective):
                 reason = "numerical_error"
                 break
             base, momentum = _extrapolate(here, new, base, momentum) if accelerated else (new, 1.0)
             here, best = new, new if new.objective <= best.objective else best
             progress.record(iteration, new.objective, new.residual)
-            reason = "converged" if new.residual <= new.tolerated else progress.limit()
+            reason = "converged" if new.residual <= new.tolerated else progress.find_stop_reason()
     end = here if reason == "converged" else best
     trace = progress.finish(reason, iteration, end.objective)
-    return ProjectedGradient(end.x, end.y, end.z_box, end.objective, end.residual, size, trace)
+    return ProjectedGradientSolution(end.x, end.y, end.z_box, end.objective, end.residual, size, trace)

@@ -17,20 +17,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from qpsvm.base.arrays.checks import as_finite_vector
-from qpsvm.base.arrays.types import FloatArray, dense_rows
+from qpsvm.base.arrays.types import FloatArray, as_dense_rows
 from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.shared.stopping import StopReason
-from qpsvm.solvers.study.trace import Product, Progress, Trace
+from qpsvm.solvers.study.trace import Product, ProgressHistory, Trace
 
 #: SciPy's exit modes; the others are its subproblem or line search giving up, from which nothing follows about the QP.
-ENDS: dict[int, StopReason] = {0: "converged", 9: "iteration_limit"}
+STOP_REASONS: dict[int, StopReason] = {0: "converged", 9: "iteration_limit"}
 #: A bound or row nearer than this, relative to its size, is active when multipliers are fitted.
 ACTIVE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
-class SLSQP:
-    """What `slsqp` found: x and z_box (n,), z (rows of G,), y (rows of A,); `message` is SciPy's."""
+class SLSQPSolution:
+    """What `solve_slsqp` found: x and z_box (n,), z (rows of G,), y (rows of A,); `message` is SciPy's."""
 
     x: FloatArray
     y: FloatArray
@@ -48,23 +48,23 @@ class _StoppedError(Exception):
         self.reason = reason
 
 
-def slsqp(
+def solve_slsqp(
     P: Product, q: FloatArray, G: FloatArray | None, h: FloatArray | None, A: FloatArray | None, b: FloatArray | None,
     lb: FloatArray, ub: FloatArray, *, x0: FloatArray | None = None, max_iter: int = 1_000, ftol: float = 1e-6,
     time_limit: float | None = None, verbose: bool = False,
-) -> SLSQP:  # fmt: skip
+) -> SLSQPSolution:  # fmt: skip
     """Minimise ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub with `scipy.optimize.minimize(method="SLSQP")`.
 
     Raises ParameterError.
     """
     from scipy.optimize import Bounds, minimize
 
-    progress = Progress("slsqp", "gradient", max_iter, time_limit, verbose)
+    progress = ProgressHistory("slsqp", "gradient", max_iter, time_limit, verbose)
     if np.any(lb > ub):
         raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(lb > ub))} does")
     n, iterations = len(q), 0
     reason: StopReason
-    (G, h), (A, b) = dense_rows(G, h, n), dense_rows(A, b, n)
+    (G, h), (A, b) = as_dense_rows(G, h, n), as_dense_rows(A, b, n)
     x = np.clip(np.zeros(n) if x0 is None else as_finite_vector(x0, "x0", n), lb, ub)
 
     def value_and_gradient(x: FloatArray) -> tuple[float, FloatArray]:
@@ -80,7 +80,7 @@ def slsqp(
         value, gradient = value_and_gradient(point)
         x = np.clip(point, lb, ub)
         progress.record(iterations, value, float(np.abs(gradient).max()))
-        limit = progress.limit()
+        limit = progress.find_stop_reason()
         if limit in ("time_limit", "interrupted"):
             raise _StoppedError(limit)
 
@@ -94,13 +94,13 @@ def slsqp(
             reason, message = stop.reason, f"stopped: {stop.reason.replace('_', ' ')}"
         else:
             fixed: StopReason = "converged" if found.success else "infeasible"  # of a single point
-            reason = ENDS.get(found.status, "numerical_error") if "status" in found else fixed
+            reason = STOP_REASONS.get(found.status, "numerical_error") if "status" in found else fixed
             message, iterations = found.message, int(found.get("nit", 0))
             x = np.clip(found.x, lb, ub) if np.isfinite(found.x).all() else x
         Px = np.asarray(P @ x, dtype=np.float64)
         objective = float(0.5 * x @ Px + q @ x)
         y, z, z_box = fit_multipliers(x, Px + q, G, h, A, lb, ub)
-    return SLSQP(x, y, z, z_box, objective, message, progress.finish(reason, iterations, objective))
+    return SLSQPSolution(x, y, z, z_box, objective, message, progress.finish(reason, iterations, objective))
 
 
 def fit_multipliers(

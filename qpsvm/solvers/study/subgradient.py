@@ -35,7 +35,7 @@ from qpsvm.base.arrays.checks import as_finite_vector
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.shared.stopping import StopReason
-from qpsvm.solvers.study.trace import Progress, Trace
+from qpsvm.solvers.study.trace import ProgressHistory, Trace
 
 #: The first step of a coordinate with d_j = 0, in margins: short, for the radius grows with the distance walked.
 FIRST_STEP = 0.01
@@ -44,7 +44,7 @@ SETTLED = 100
 
 
 @dataclass(frozen=True, eq=False)
-class HingeDescent:
+class HingeSolution:
     """What `hinge_subgradient` found.
 
     u (k,) is the lowest of all iterates and their running averages (`averaged` says which kind), and `objective` its
@@ -78,15 +78,15 @@ class _Hinge:
         loss = self.c @ np.maximum(0.0, self.h - Mu)
         return float(0.5 * u @ (self.d * u) + self.q @ u + loss)
 
-    def active(self, Mu: FloatArray) -> FloatArray:
+    def compute_multipliers(self, Mu: FloatArray) -> FloatArray:
         """z: c_i on the rows that are violated, 0 elsewhere: (m,)."""
         return np.where(Mu < self.h, self.c, 0.0)
 
-    def gradient(self, u: FloatArray, z: FloatArray) -> FloatArray:
+    def compute_gradient(self, u: FloatArray, z: FloatArray) -> FloatArray:
         return np.asarray(self.d * u + self.q - self.M.T @ z, dtype=np.float64)
 
 
-class _Steps:
+class _StepSizes:
     """The step sizes, coordinate by coordinate; see the top of the file."""
 
     def __init__(self, hinge: _Hinge, u0: FloatArray, learning_rate: float | None) -> None:
@@ -95,10 +95,10 @@ class _Steps:
         self.curvature = np.where(self.strong, hinge.d, 1.0)
         self.u0 = u0
         self.squares = np.zeros(len(u0))
-        self.radius = FIRST_STEP * _unit(hinge, self.strong, self.curvature)
+        self.radius = FIRST_STEP * _estimate_step_unit(hinge, self.strong, self.curvature)
 
     def advance(self, u: FloatArray, g: FloatArray, t: int) -> FloatArray:
-        """The iterate after u in iteration t = 1, 2, …, for the subgradient g: (k,)."""
+        """Return the iterate after u in iteration t = 1, 2, …, for the subgradient g: (k,)."""
         if self.learning_rate is not None:
             return u - self.learning_rate * g
         self.squares += g * g
@@ -107,11 +107,11 @@ class _Steps:
         return np.asarray(u - np.where(self.strong, 2.0 / ((t + 1) * self.curvature), free) * g)
 
 
-def _unit(hinge: _Hinge, strong: NDArray[np.bool_], curvature: FloatArray) -> FloatArray:
+def _estimate_step_unit(hinge: _Hinge, strong: NDArray[np.bool_], curvature: FloatArray) -> FloatArray:
     """Estimate how far a coordinate with d_j = 0 moves to change rows by a margin, max|h|, or Mu at z = c: (k,)."""
     margin = float(np.abs(hinge.h).max(initial=0.0))
     if margin == 0:
-        u = np.where(strong, -hinge.gradient(np.zeros(len(hinge.d)), hinge.c) / curvature, 0.0)
+        u = np.where(strong, -hinge.compute_gradient(np.zeros(len(hinge.d)), hinge.c) / curvature, 0.0)
         margin = float(np.linalg.norm(hinge.M @ u)) / max(1.0, np.sqrt(len(hinge.h))) or 1.0
     reach = np.asarray(abs(hinge.M).T @ hinge.c) / (hinge.c.sum() or 1.0)
     return margin / np.where(reach > 0, reach, 1.0)
@@ -121,12 +121,12 @@ def hinge_subgradient(
     M: Any, h: FloatArray, c: FloatArray, d: FloatArray, q: FloatArray | None = None, *,
     u0: FloatArray | None = None, learning_rate: float | None = None, max_iter: int = 5_000, tol: float = 1e-6,
     time_limit: float | None = None, verbose: bool = False,
-) -> HingeDescent:  # fmt: skip
+) -> HingeSolution:  # fmt: skip
     """Minimise ½uᵀdiag(d)u + qᵀu + Σ c_i max(0, h_i − (Mu)_i) over u by subgradient steps on all rows at once.
 
     Raises ParameterError.
     """
-    progress = Progress("subgradient", "average − best", max_iter, time_limit, verbose)
+    progress = ProgressHistory("subgradient", "average − best", max_iter, time_limit, verbose)
     if learning_rate is not None and not 0 < learning_rate < np.inf:
         raise ParameterError(f"learning_rate must be a positive number or None, got {learning_rate}")
     hinge = _Hinge(M, h, c, d, q)
@@ -136,12 +136,12 @@ def hinge_subgradient(
     lowest: list[float] = []  # after each iteration
     reason: StopReason | None = None
     with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
-        steps = _Steps(hinge, u, learning_rate)
+        steps = _StepSizes(hinge, u, learning_rate)
         while reason is None:
             t = len(lowest) + 1
             weight = 2.0 / (t + 1)
             Mu = np.asarray(hinge.M @ u)
-            value, z = hinge.value(u, Mu), hinge.active(Mu)
+            value, z = hinge.value(u, Mu), hinge.compute_multipliers(Mu)
             u_mean, Mu_mean = u_mean + weight * (u - u_mean), Mu_mean + weight * (Mu - Mu_mean)
             mean_value = hinge.value(u_mean, Mu_mean)
             if not np.isfinite(value):
@@ -154,7 +154,7 @@ def hinge_subgradient(
             lowest.append(best)
             progress.record(t, best, mean_value - best)
             settled = t >= SETTLED and lowest[t // 2 - 1] - best <= tol * abs(best) >= mean_value - best
-            reason = "converged" if settled else progress.limit()
-            u = steps.advance(u, hinge.gradient(u, z), t)
+            reason = "converged" if settled else progress.find_stop_reason()
+            u = steps.advance(u, hinge.compute_gradient(u, z), t)
     trace = progress.finish(reason, len(lowest), best)
-    return HingeDescent(best_u, z_mean, best, averaged, trace)
+    return HingeSolution(best_u, z_mean, best, averaged, trace)

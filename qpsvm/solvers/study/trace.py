@@ -1,4 +1,4 @@
-"""Record the history of a run of a study solver (`Progress`, `Trace`).
+"""Record the history of a run of a study solver (`ProgressHistory`, `Trace`).
 
 Everything in `solvers` is arrays in, arrays out; the letters are those of the QP layer, and x is (n,) throughout.
 """
@@ -38,7 +38,7 @@ class Product(Protocol):
         """The product with x (n,): (n,)."""
 
 
-class Progress:
+class ProgressHistory:
     """The history of one run, spaced as its printed lines are.
 
     name: Begins every printed line.
@@ -64,15 +64,15 @@ class Progress:
         if iteration % self._print_every == 0:
             self._budget.report(self._name, iteration, objective=f"{objective: .9e}", **{self._measure: measure})
 
-    def limit(self) -> StopReason | None:
-        """The limit reached after the iteration recorded last, if one is."""
-        return self._budget.spent()
+    def find_stop_reason(self) -> StopReason | None:
+        """Return the limit reached after the iteration recorded last, if one is."""
+        return self._budget.find_stop_reason()
 
     def finish(self, reason: StopReason, iteration: int, objective: float) -> Trace:
         """Close the history with the objective of the point returned, and print the final line."""
         self._rows.append((iteration, objective))
         seconds = self._budget.clock.seconds
-        if self._budget.talks:
+        if self._budget.is_logging:
             said = f"{self._name}: {reason.replace('_', ' ')} after {iteration} iterations"
-            self._budget.say(f"{said}, objective {objective:.9e}, {seconds:.2f} s")
+            self._budget.log(f"{said}, objective {objective:.9e}, {seconds:.2f} s")
         return Trace(iteration, reason, seconds, np.array(self._rows, dtype=np.float64))

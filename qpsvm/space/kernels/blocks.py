@@ -37,11 +37,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm import core
-from qpsvm.base.arrays.frozen import frozen, read_only, remembered
+from qpsvm.base.arrays.frozen import as_read_only, cached, freeze
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.resources.workers import in_tiles, parts_of, strips
-from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, Polynomial, exp_in_place
+from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
+from qpsvm.space.kernels.functions import BUILT_IN_KERNELS, LOWEST_EXPONENT, RBF, Kernel, Polynomial, exp_in_place
 from qpsvm.space.kernels.kernel import squared_norms
 
 #: Rows × columns of one block in a product: 256 × 512 entries of eight bytes stay in the second-level cache. (Smaller
@@ -74,7 +74,7 @@ LARGEST_POWER = 1000
 COPY_SECONDS = 5e-10
 
 
-def exponent_error(d: int) -> float:
+def bound_exponent_error(d: int) -> float:
     """(KBLOCK.3) in units of ‖a‖² + ‖c‖², for products of d numbers."""
     return gamma(1.5 * d + 12.0)
 
@@ -90,22 +90,24 @@ class KernelBlocks:
     def __init__(self, kernel: Kernel, X: Matrix, gram: FloatArray | None = None) -> None:
         self.n = int(X.shape[0])
         self.kernel, self.X = kernel, X
-        self.whole: FloatArray | None = None if gram is None else read_only(gram)
+        self.full_matrix: FloatArray | None = None if gram is None else as_read_only(gram)
         self.streamed = 0  # entries evaluated for products of `KernelGram`, and not kept
         self._a: FloatArray | None = None  # (n, d) of (KBLOCK.1), with −½‖a‖² (n,)
-        self._half: FloatArray = frozen(np.empty(0))
-        self.single = False
+        self._half: FloatArray = freeze(np.empty(0))
+        self.allows_single = False
         self.samples: FloatArray | None = None
         self.longest = 0.0  # bound of (‖a‖ + ‖c‖)² in (KBLOCK.1), where that is used
-        self.floored = True  # whether an exponent may be so low that it is raised
-        self.exact = False  # whether `whole` was made by differences, without cancellation
+        self.needs_floor = True  # whether an exponent may be so low that it is raised
+        self.is_exact = False  # whether `full_matrix` was made by differences, without cancellation
         self.terms = int(X.shape[1])  # products that are not 0 in the d of (KBLOCK.1)
-        self.centre: FloatArray | None = None  # (d,) taken off the rows that `whole` was made of, if not their mean
-        self.asymmetry = 0.0  # largest change that made `whole` symmetric, relative to the largest entry
-        if self.whole is None and isinstance(kernel, RBF):
-            self._scale(float(kernel.gamma))
+        self.centre: FloatArray | None = (
+            None  # (d,) taken off the rows that `full_matrix` was made of, if not their mean
+        )
+        self.asymmetry = 0.0  # largest change that made `full_matrix` symmetric, relative to the largest entry
+        if self.full_matrix is None and isinstance(kernel, RBF):
+            self._prepare_scaled(float(kernel.gamma))
 
-    def _scale(self, gamma: float) -> None:
+    def _prepare_scaled(self, gamma: float) -> None:
         """(KBLOCK.1), where rounding and memory allow."""
         X, sparse = self.X, not isinstance(self.X, np.ndarray)
         if sparse:
@@ -116,42 +118,42 @@ class KernelBlocks:
         if sparse and squared_norms(X).max() <= AS_LONG * squared_norms(X - origin).max():
             origin = np.zeros_like(origin)  # what is not stored stays 0, which no rounding touches
             self.terms = int(np.diff(sp.csr_array(self.X).indptr).max())
-        a, half = scaled(X, origin, math.sqrt(2.0 * gamma))
+        a, half = scale_samples(X, origin, math.sqrt(2.0 * gamma))
         longest = -4.0 * float(half.min(initial=0.0))
         if not longest * EPS <= EXPONENT_ERROR:
             self.X = X  # by differences, which the core takes of dense samples
             return
-        self._a, self._half, self.samples, self.longest = frozen(a), frozen(half), read_only(X), longest
-        self.single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
-        self.floored = longest > -LOWEST_EXPONENT
+        self._a, self._half, self.samples, self.longest = freeze(a), freeze(half), as_read_only(X), longest
+        self.allows_single = bool(longest * ROUGH_EPS <= ROUGH_EXPONENT_ERROR)
+        self.needs_floor = longest > -LOWEST_EXPONENT
 
     @classmethod
-    def by_differences(cls, kernel: RBF, X: Matrix) -> KernelBlocks:
-        """The whole Gram matrix of an RBF kernel from ‖x − z‖² by differences: slower, and nothing cancels."""
+    def from_differences(cls, kernel: RBF, X: Matrix) -> KernelBlocks:
+        """Return the whole Gram matrix of an RBF kernel from ‖x − z‖² by differences: slower, and nothing cancels."""
         from scipy.spatial.distance import pdist, squareform
 
         exponents = squareform(pdist(as_dense(X), "sqeuclidean"))
         exponents *= -float(kernel.gamma)
         blocks = cls(kernel, X, exp_in_place(exponents))
-        blocks.exact = True
+        blocks.is_exact = True
         return blocks
 
-    def restricted(self, rows: IntArray, X: Matrix) -> KernelBlocks:
+    def restrict(self, rows: IntArray, X: Matrix) -> KernelBlocks:
         """Restrict to some samples, X (k, d), with their part of the cached matrix, which is as exact as that."""
-        assert self.whole is not None
-        part = KernelBlocks(self.kernel, X, self.whole[rows[:, None], rows])
+        assert self.full_matrix is not None
+        part = KernelBlocks(self.kernel, X, self.full_matrix[rows[:, None], rows])
         if self._a is not None:
             part._a, part._half, part.samples = self._a[rows], self._half[rows], as_dense(X)
             part.terms = self.terms
         elif isinstance(self.kernel, RBF) and not sp.issparse(self.X):
             part.centre = self.X.mean(axis=0) if self.centre is None else self.centre
-        part.longest, part.single = self.longest, self.single
-        part.exact = self.exact
-        if self.asymmetry and part.whole is not None and (largest := float(np.abs(part.whole).max())):
-            part.asymmetry = self.asymmetry * float(np.abs(self.whole).max()) / largest
+        part.longest, part.allows_single = self.longest, self.allows_single
+        part.is_exact = self.is_exact
+        if self.asymmetry and part.full_matrix is not None and (largest := float(np.abs(part.full_matrix).max())):
+            part.asymmetry = self.asymmetry * float(np.abs(self.full_matrix).max()) / largest
         return part
 
-    def symmetrised(self, K: FloatArray) -> FloatArray:
+    def symmetrise(self, K: FloatArray) -> FloatArray:
         """(K + Kᵀ)/2 of a matrix (n, n) that is symmetric but for rounding; what that changed is remembered."""
         symmetric: FloatArray = (K + K.T) / 2
         largest = float(np.abs(symmetric).max())
@@ -159,12 +161,12 @@ class KernelBlocks:
         return symmetric
 
     @property
-    def fast(self) -> bool:
+    def is_fast(self) -> bool:
         """Whether blocks come from (KBLOCK.1)."""
         return self._a is not None
 
     @property
-    def lengths(self) -> FloatArray | None:
+    def squared_lengths(self) -> FloatArray | None:
         """‖a‖² of (KBLOCK.1) for every row, (n,), where that is used."""
         return None if self._a is None else -2.0 * self._half
 
@@ -173,14 +175,14 @@ class KernelBlocks:
         """d."""
         return int(self.X.shape[1])
 
-    def _seconds(self, entries: float) -> float:
+    def _estimate_seconds(self, entries: float) -> float:
         """Estimate the seconds of one core for some entries; 0 if only one thread may compute them."""
-        if self.whole is not None or not isinstance(self.kernel, OWN):
+        if self.full_matrix is not None or not isinstance(self.kernel, BUILT_IN_KERNELS):
             return 0.0
-        return entry_seconds(self.width) * entries
+        return estimate_entry_seconds(self.width) * entries
 
-    @remembered
-    def _strips(self) -> tuple[Any, ...] | None:
+    @cached
+    def _core_arguments(self) -> tuple[Any, ...] | None:
         """Arguments of the compiled core: a, −½‖a‖², d, a power and γ, r of its base; None if it does not apply."""
         if core.compiled is None or not self.width:
             return None
@@ -196,11 +198,11 @@ class KernelBlocks:
         return rows, b"", self.width, int(kernel.degree), gamma, float(kernel.coef0)
 
     @property
-    def _by_strips(self) -> bool:
+    def _uses_strips(self) -> bool:
         """Whether values are made in strips, by the core or from (KBLOCK.2), and not by the kernel object."""
-        return self.fast or self._strips is not None
+        return self.is_fast or self._core_arguments is not None
 
-    @remembered
+    @cached
     def _factors(self) -> tuple[Any, Any]:
         """Both factors of (KBLOCK.2) for NumPy, (n, d + 2), in double and in single precision."""
         assert self._a is not None
@@ -208,67 +210,71 @@ class KernelBlocks:
         both = np.hstack([self._a, half, ones]), np.hstack([self._a, ones, half])
         return both, tuple(factor.astype(np.float32) for factor in both)
 
-    def _type(self, rough: bool) -> type[np.floating[Any]]:
-        """The precision of values: single if `rough` and accurate enough."""
-        return np.float32 if rough and self.single else np.float64
+    def _choose_type(self, rough: bool) -> type[np.floating[Any]]:
+        """Return the precision of values: single if `rough` and accurate enough."""
+        return np.float32 if rough and self.allows_single else np.float64
 
     def diagonal(self, rows: IntArray) -> FloatArray:
         """K_ii of some rows: (r,)."""
-        if self.whole is not None:
-            return np.asarray(self.whole.diagonal()[rows])
+        if self.full_matrix is not None:
+            return np.asarray(self.full_matrix.diagonal()[rows])
         return self.kernel.diagonal(self.X[rows])
 
     def all(self) -> FloatArray:
         """Compute and cache the full Gram matrix, (n, n) float64."""
-        if self.whole is None:
-            self.whole = frozen(self.symmetric(None))
-        return self.whole
+        if self.full_matrix is None:
+            self.full_matrix = freeze(self.compute_symmetric(None))
+        return self.full_matrix
 
-    def block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> NDArray[Any]:
+    def compute_block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> NDArray[Any]:
         """K[rows][:, columns]: (r, c) float64; `rough` allows single precision, and float32."""
-        if self.whole is not None:
-            return self.whole[rows[:, None], columns]
-        if not self._by_strips:
+        if self.full_matrix is not None:
+            return self.full_matrix[rows[:, None], columns]
+        if not self._uses_strips:
             return self.kernel(self.X[rows], self.X[columns])
-        out = np.empty((len(rows), len(columns)), dtype=self._type(rough))
+        out = np.empty((len(rows), len(columns)), dtype=self._choose_type(rough))
 
         def fill(tile: slice) -> None:
-            self._put(out, rows[tile], columns, tile.start)
+            self._write_block(out, rows[tile], columns, tile.start)
 
-        in_tiles(fill, strips(len(rows), STRIP), self._seconds(out.size))
+        run_tiles(fill, split_strips(len(rows), STRIP), self._estimate_seconds(out.size))
         return out
 
-    def _put(self, out: NDArray[Any], rows: IntArray, columns: IntArray, top: int, mirrors: bool = False) -> None:
+    def _write_block(
+        self, out: NDArray[Any], rows: IntArray, columns: IntArray, top: int, mirrors: bool = False
+    ) -> None:
         """K[rows][:, columns] into the first columns of an array from a row on; and mirrored, as far as the diagonal.
 
         In single precision if the array is.
         """
         single = out.dtype == np.float32
-        if self._strips is not None:
-            sides = whole_numbers(rows), whole_numbers(columns)
-            core.compiled.strip_values(self._strips, *sides, single, out, out.shape[1], top, 0, mirrors)
+        if self._core_arguments is not None:
+            sides = as_core_indices(rows), as_core_indices(columns)
+            core.compiled.strip_values(self._core_arguments, *sides, single, out, out.shape[1], top, 0, mirrors)
             return
         left, right = self._factors[single]
         strip = out[top : top + len(rows), : len(columns)]
-        exp_in_place(np.matmul(left[rows], right[columns].T, out=strip), self.floored)
+        exp_in_place(np.matmul(left[rows], right[columns].T, out=strip), self.needs_floor)
         if mirrors:  # tile by tile: a long transposed copy would miss the cache
-            for some in strips(top, STRIP):
+            for some in split_strips(top, STRIP):
                 out[some, top : top + len(rows)] = strip[:, some].T
 
-    def symmetric(self, rows: IntArray | None, rough: bool = False, out: NDArray[Any] | None = None) -> NDArray[Any]:
+    def compute_symmetric(
+        self, rows: IntArray | None, rough: bool = False, out: NDArray[Any] | None = None
+    ) -> NDArray[Any]:
         """K[rows][:, rows], in an array of that size and precision, or a new one: (r, r); all rows where None.
 
-        `rough` as for `block`.
+        `rough` as for `compute_block`.
         """
-        if self.whole is None and not self._by_strips and rows is None:
+        if self.full_matrix is None and not self._uses_strips and rows is None:
             return self.kernel(self.X, self.X)
         index = np.arange(self.n) if rows is None else rows
-        if self.whole is not None or not self._by_strips:
-            return self.block(index, index)
-        out = np.empty((len(index),) * 2, dtype=self._type(rough)) if out is None else out
-        return self._grown(out, index, 0)
+        if self.full_matrix is not None or not self._uses_strips:
+            return self.compute_block(index, index)
+        out = np.empty((len(index),) * 2, dtype=self._choose_type(rough)) if out is None else out
+        return self._fill_symmetric(out, index, 0)
 
-    def grown(self, K: NDArray[Any], rows: IntArray, added: IntArray, rough: bool = False) -> NDArray[Any]:
+    def grow_symmetric(self, K: NDArray[Any], rows: IntArray, added: IntArray, rough: bool = False) -> NDArray[Any]:
         """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r).
 
         Where it does not fit into the array that K is the beginning of, it begins one with room to grow further.
@@ -283,23 +289,23 @@ class KernelBlocks:
             def copy(tile: slice) -> None:
                 out[tile, :r] = K[tile]
 
-            in_tiles(copy, strips(r, STRIP), COPY_SECONDS * r * r)
-        if self.whole is None and self._by_strips:
-            return self._grown(out, everything, r)[:m, :m]
-        out[r:m, :m] = self.block(added, everything, rough)
+            run_tiles(copy, split_strips(r, STRIP), COPY_SECONDS * r * r)
+        if self.full_matrix is None and self._uses_strips:
+            return self._fill_symmetric(out, everything, r)[:m, :m]
+        out[r:m, :m] = self.compute_block(added, everything, rough)
         out[:r, r:m] = out[r:m, :r].T
         return out[:m, :m]
 
-    def _grown(self, out: NDArray[Any], rows: IntArray, start: int) -> NDArray[Any]:
-        """The array, with K over `rows` as its beginning, which it has up to row `start` already."""
+    def _fill_symmetric(self, out: NDArray[Any], rows: IntArray, start: int) -> NDArray[Any]:
+        """Return the array, with K over `rows` as its beginning, which it has up to row `start` already."""
         m = len(rows)
         height = m if m <= ONE_PRODUCT_ROWS else SYMMETRIC_STRIP
 
         def fill(tile: slice) -> None:
             first, end = tile.start + start, tile.stop + start
-            self._put(out, rows[first:end], rows[:end], first, True)
+            self._write_block(out, rows[first:end], rows[:end], first, True)
 
-        in_tiles(fill, strips(m - start, height)[::-1], self._seconds(0.5 * (m - start) * (m + start)))
+        run_tiles(fill, split_strips(m - start, height)[::-1], self._estimate_seconds(0.5 * (m - start) * (m + start)))
         return out
 
     def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
@@ -310,72 +316,72 @@ class KernelBlocks:
         out = np.zeros(len(rows))
         if not len(support) or not len(rows):
             return out
-        if self.whole is not None and len(rows) == self.n:
-            for strip in strips(len(support), STRIP):
-                out += np.dot(weights[strip], self.whole[support[strip]])
+        if self.full_matrix is not None and len(rows) == self.n:
+            for strip in split_strips(len(support), STRIP):
+                out += np.dot(weights[strip], self.full_matrix[support[strip]])
             return out[rows]
-        if self.whole is not None or not self._by_strips:
+        if self.full_matrix is not None or not self._uses_strips:
 
             def multiply(tile: slice) -> None:
-                out[tile] = np.dot(self.block(rows[tile], support), weights)  # `@` lets no other thread run
+                out[tile] = np.dot(self.compute_block(rows[tile], support), weights)  # `@` lets no other thread run
 
-            in_tiles(multiply, strips(len(rows), STRIP), self._seconds(len(rows) * len(support)))
+            run_tiles(multiply, split_strips(len(rows), STRIP), self._estimate_seconds(len(rows) * len(support)))
             return out
-        single = rough and self.single
-        if self._strips is None:
+        single = rough and self.allows_single
+        if self._core_arguments is None:
             left, right = self._factors[single]
             left, weights = left[support], weights.astype(left.dtype, copy=False)
-            for some in strips(len(rows), AT_ONCE):
-                out[some] = self._streamed(left, right if len(rows) == self.n else right[rows], weights, some)
+            for some in split_strips(len(rows), AT_ONCE):
+                out[some] = self._stream_product(left, right if len(rows) == self.n else right[rows], weights, some)
             return out
 
-        support, rows, weights = whole_numbers(support), whole_numbers(rows), np.ascontiguousarray(weights)
+        support, rows, weights = as_core_indices(support), as_core_indices(rows), np.ascontiguousarray(weights)
 
         def add(tile: slice) -> None:
-            core.compiled.strip_sums(self._strips, support, rows[tile], single, weights, out[tile])
+            core.compiled.strip_sums(self._core_arguments, support, rows[tile], single, weights, out[tile])
 
         width = TILE * max(1, int(AT_A_TIME / (TILE * len(support) * (self.width + 32))))
-        in_tiles(add, strips(len(rows), width), self._seconds(len(rows) * len(support)))
+        run_tiles(add, split_strips(len(rows), width), self._estimate_seconds(len(rows) * len(support)))
         return out
 
-    def _streamed(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:
+    def _stream_product(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:
         """`product` for some rows of `right`, from sums over each strip of the support: (r,)."""
-        parts, columns = strips(len(left), STRIP), right[rows].T
+        parts, columns = split_strips(len(left), STRIP), right[rows].T
         sums = np.empty((len(parts), columns.shape[1]), dtype=left.dtype)
-        tiles = strips(columns.shape[1], TILE)
-        runs = parts_of(len(parts), 1, max(1, TASKS // len(tiles)))
+        tiles = split_strips(columns.shape[1], TILE)
+        runs = split_range(len(parts), 1, max(1, TASKS // len(tiles)))
 
         def add(task: tuple[slice, slice]) -> None:
             tile, run = task
             for k in range(run.start, run.stop):
-                block = exp_in_place(left[parts[k]] @ columns[:, tile], self.floored)
+                block = exp_in_place(left[parts[k]] @ columns[:, tile], self.needs_floor)
                 np.dot(weights[parts[k]], block, out=sums[k, tile])
 
-        in_tiles(add, list(product(tiles, runs)), self._seconds(columns.shape[1] * len(left)))
+        run_tiles(add, list(product(tiles, runs)), self._estimate_seconds(columns.shape[1] * len(left)))
         return np.asarray(sums.sum(axis=0, dtype=np.float64))
 
     def fill(self, out: NDArray[np.float32], start: int) -> None:
         """K over all columns for the len(out) rows from `start` on, in single precision, into `out` (r, n)."""
         rows, everything = np.arange(start, start + len(out)), np.arange(self.n)
-        if self.single and self.whole is None:
-            self._put(out, rows, everything, 0)
+        if self.allows_single and self.full_matrix is None:
+            self._write_block(out, rows, everything, 0)
         else:
-            out[...] = self.block(rows, everything, rough=True)
+            out[...] = self.compute_block(rows, everything, rough=True)
 
 
-def scaled(X: FloatArray, origin: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
+def scale_samples(X: FloatArray, origin: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
     """a of (KBLOCK.1) for samples X (n, d), and −½‖a‖²: (n, d) and (n,)."""
     a = np.subtract(X, origin, order="C")
     a *= scale
     return a, -0.5 * squared_norms(a)
 
 
-def whole_numbers(rows: IntArray) -> NDArray[np.int64]:
+def as_core_indices(rows: IntArray) -> NDArray[np.int64]:
     """Convert rows to the integers that the compiled core reads."""
     return np.ascontiguousarray(rows, dtype=np.int64)
 
 
-def entry_seconds(width: int) -> float:
+def estimate_entry_seconds(width: int) -> float:
     """Estimate the seconds of an entry of an RBF Gram matrix over `width` features."""
     return ENTRY_SECONDS + FEATURE_SECONDS * width
 
@@ -391,16 +397,16 @@ class FixedVectors:
         self.kernel, self.vectors = kernel, vectors
         self._right: FloatArray | None = None
         if isinstance(kernel, RBF) and not sp.issparse(vectors) and len(vectors):
-            self._origin = frozen(np.add.reduce(vectors) / len(vectors))
+            self._origin = freeze(np.add.reduce(vectors) / len(vectors))
             self._scale = math.sqrt(2.0 * float(kernel.gamma))
-            c, half = scaled(vectors, self._origin, self._scale)
+            c, half = scale_samples(vectors, self._origin, self._scale)
             if -8.0 * float(half.min()) * EPS <= EXPONENT_ERROR:  # the module says why these are enough
-                self._right = frozen(np.hstack([c, np.ones((len(c), 1)), half[:, None]])).T
+                self._right = freeze(np.hstack([c, np.ones((len(c), 1)), half[:, None]])).T
 
     def __call__(self, X: Matrix) -> FloatArray:
         """K(x_i, v_j), a new array: X (m, d) to (m, s)."""
         if self._right is None or sp.issparse(X):
             return self.kernel(X, self.vectors)
-        a, half = scaled(X, self._origin, self._scale)
+        a, half = scale_samples(X, self._origin, self._scale)
         exponents: FloatArray = np.hstack([a, half[:, None], np.ones((len(a), 1))]) @ self._right
         return exp_in_place(exponents)

@@ -23,15 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_real
-from qpsvm.base.arrays.frozen import freeze_parts, remembered
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import cached, freeze_parts
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.rows.blocks import PRODUCT_SECONDS
 from qpsvm.space.kernels.blocks import FixedVectors
-from qpsvm.space.kernels.functions import RBF, Gamma, Kernel, Linear, Precomputed, as_kernel, gamma_of
+from qpsvm.space.kernels.functions import RBF, Gamma, Kernel, Linear, Precomputed, as_kernel, resolve_gamma
 
 #: Rows on which a fitted map is compared with its kernel, at most.
 COMPARED_ROWS = 300
@@ -58,7 +58,7 @@ class Fit:
     def __post_init__(self) -> None:
         freeze_parts(self)
 
-    def same(self, other: Fit) -> bool:
+    def is_same(self, other: Fit) -> bool:
         """Return whether the other fit is the same function."""
         if self is other:
             return True
@@ -75,23 +75,23 @@ class FeatureMap(Kernel):
     kernel: Any
 
     @property
-    def approximated(self) -> Kernel:
+    def exact_kernel(self) -> Kernel:
         """The kernel K that this map approximates."""
         kernel: Kernel = self.kernel
         return kernel
 
-    def _checked(self, **parameters: Any) -> None:
+    def _set_parameters(self, **parameters: Any) -> None:
         """Keep parameters as they were checked, and those that are counts."""
         counts = [each.name for each in fields(self) if each.name in ("components", "rank", "seed")]  # type: ignore[arg-type]
         for name, value in {**parameters, **{name: as_count(getattr(self, name), name) for name in counts}}.items():
             object.__setattr__(self, name, value)
 
     @abstractmethod
-    def _fitted(self, source: RowSource) -> Self:
-        """The map fitted to rows, with K's parameters numbers; its error is measured by the caller."""
+    def _fit_rows(self, source: RowSource) -> Self:
+        """Return the map fitted to rows, with K's parameters numbers; its error is measured by the caller."""
 
     @abstractmethod
-    def _features(self, X: Matrix, fit: Fit) -> FloatArray:
+    def _compute_features(self, X: Matrix, fit: Fit) -> FloatArray:
         """φ of the rows of X (k, d): (k, r)."""
 
     @property
@@ -105,7 +105,7 @@ class FeatureMap(Kernel):
         return type(self).__name__
 
     @property
-    def learnt(self) -> Fit:
+    def learned_fit(self) -> Fit:
         """`fit`, of a map that has seen rows.
 
         Raises
@@ -116,20 +116,20 @@ class FeatureMap(Kernel):
             raise ParameterError(f"{self} has no features before it has seen samples; call resolve(X)")
         return self.fit
 
-    @remembered
-    def _values(self) -> FixedVectors:
+    @cached
+    def _kernel_values(self) -> FixedVectors:
         """Kernel values with the points."""
-        return FixedVectors(self.approximated, self.learnt.points)
+        return FixedVectors(self.exact_kernel, self.learned_fit.points)
 
     @property
     def width(self) -> int:
         """r, the number of features."""
-        return int(self.learnt.factor.shape[1])
+        return int(self.learned_fit.factor.shape[1])
 
     @property
     def row_seconds(self) -> float:
         """Estimated seconds of one core for the features of one row."""
-        m, d = self.learnt.points.shape
+        m, d = self.learned_fit.points.shape
         return float(m * (VALUE_SECONDS + PRODUCT_SECONDS * (d + self.width)))
 
     def features(self, X: Matrix) -> FloatArray:
@@ -160,11 +160,11 @@ class FeatureMap(Kernel):
         >>> print(Z.shape, np.abs(Z @ Z.T - exact(X, X)).max() < 1e-3)
         (50, 40) True
         """
-        fit = self.learnt
+        fit = self.learned_fit
         step = max(1, BLOCK_NUMBERS // max(fit.points.shape[0], self.width))
         if X.shape[0] <= step:
-            return self._features(X, fit)
-        return np.concatenate([self._features(X[i : i + step], fit) for i in range(0, X.shape[0], step)])
+            return self._compute_features(X, fit)
+        return np.concatenate([self._compute_features(X[i : i + step], fit) for i in range(0, X.shape[0], step)])
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
         left = self.features(X)
@@ -197,12 +197,12 @@ class FeatureMap(Kernel):
         if self.fit is not None:
             return self
         source = as_row_source(X)
-        fitted = self._fitted(source)
-        sample, _ = sampled_rows(source, COMPARED_ROWS, self.seed + 1)
-        off = np.abs(fitted(sample, sample) - fitted.approximated(sample, sample))
-        return fitted.having(replace(fitted.learnt, error=(float(off.max()), float(off.mean()))))
+        fitted = self._fit_rows(source)
+        sample, _ = sample_rows(source, COMPARED_ROWS, self.seed + 1)
+        off = np.abs(fitted(sample, sample) - fitted.exact_kernel(sample, sample))
+        return fitted.with_fit(replace(fitted.learned_fit, error=(float(off.max()), float(off.mean()))))
 
-    def having(self, fit: Fit, **parameters: Any) -> Self:
+    def with_fit(self, fit: Fit, **parameters: Any) -> Self:
         """Return the map, or one with other parameters, with a given fit."""
         new: Self = replace(self, **parameters)  # type: ignore[type-var]
         object.__setattr__(new, "fit", fit)
@@ -211,29 +211,33 @@ class FeatureMap(Kernel):
     @property
     def note(self) -> str:
         """Statement of a result about the machine that was solved."""
-        largest, mean = self.learnt.error
+        largest, mean = self.learned_fit.error
         return (
-            f"the certificate is for the machine with the approximate kernel {self}, not with {self.approximated} "
+            f"the certificate is for the machine with the approximate kernel {self}, not with {self.exact_kernel} "
             f"itself; between {COMPARED_ROWS} sampled rows at most, they differ by {largest:.2g} at the "
             f"most and {mean:.2g} on average, as measured. {self.claim}"
         )
 
     def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other) or not isinstance(other, FeatureMap) or self._asked() != other._asked():
+        if (
+            type(self) is not type(other)
+            or not isinstance(other, FeatureMap)
+            or self._list_parameters() != other._list_parameters()
+        ):
             return False
         if self.fit is None or other.fit is None:
             return self.fit is other.fit
-        return self.fit.same(other.fit)
+        return self.fit.is_same(other.fit)
 
     def __hash__(self) -> int:
-        return hash((type(self), self._asked()))
+        return hash((type(self), self._list_parameters()))
 
-    def _asked(self) -> tuple[Any, ...]:
-        """Every parameter."""
+    def _list_parameters(self) -> tuple[Any, ...]:
+        """Return every parameter."""
         return tuple(getattr(self, each.name) for each in fields(self) if each.init)  # type: ignore[arg-type]
 
 
-def sampled_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntArray]:
+def sample_rows(source: RowSource, count: int, seed: int) -> tuple[Matrix, IntArray]:
     """Draw at most `count` rows without replacement: the rows, (m, d), and their indices, (m,)."""
     if source.n <= count:
         chosen: NDArray[np.intp] = np.arange(source.n)
@@ -261,11 +265,11 @@ def as_count(value: Any, name: str) -> int:
     number = as_real(value, name)
     if number != int(number) or number < (name != "seed"):
         what = "a whole number from 0 on" if name == "seed" else "a positive whole number"
-        raise ParameterError(f"{name} must be {what}, got {shown(value)}")
+        raise ParameterError(f"{name} must be {what}, got {format_value(value)}")
     return int(number)
 
 
-__all__ = ["FeatureMap", "Fit", "as_approximable", "as_count", "sampled_rows"]
+__all__ = ["FeatureMap", "Fit", "as_approximable", "as_count", "sample_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -329,20 +333,20 @@ class Nystroem(FeatureMap):
     fit: Fit | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._checked(kernel=as_approximable(self.kernel))
+        self._set_parameters(kernel=as_approximable(self.kernel))
 
-    def _fitted(self, source: RowSource) -> Self:
+    def _fit_rows(self, source: RowSource) -> Self:
         from sklearn.kernel_approximation import Nystroem as Root
 
-        kernel = self.approximated.resolve(source)
-        points, _ = sampled_rows(source, self.components, self.seed)
+        kernel = self.exact_kernel.resolve(source)
+        points, _ = sample_rows(source, self.components, self.seed)
         K = kernel(points, points)
         root = Root(kernel="precomputed", n_components=len(K), random_state=self.seed).fit(K)
         factor = np.ascontiguousarray(root.normalization_.T)
-        return self.having(Fit(points, factor), kernel=kernel, components=len(K))
+        return self.with_fit(Fit(points, factor), kernel=kernel, components=len(K))
 
-    def _features(self, X: Matrix, fit: Fit) -> FloatArray:
-        return np.asarray(np.dot(self._values(X), fit.factor))
+    def _compute_features(self, X: Matrix, fit: Fit) -> FloatArray:
+        return np.asarray(np.dot(self._kernel_values(X), fit.factor))
 
     def __str__(self) -> str:
         return f"{self.name}({self.kernel}, components={self.components})"
@@ -401,23 +405,23 @@ class RandomFourier(FeatureMap):
 
     def __post_init__(self) -> None:
         RBF(self.gamma)  # only checked
-        self._checked()
+        self._set_parameters()
 
     @property
-    def approximated(self) -> Kernel:
+    def exact_kernel(self) -> Kernel:
         """The RBF kernel of this γ."""
         return RBF(self.gamma)
 
-    def _fitted(self, source: RowSource) -> Self:
+    def _fit_rows(self, source: RowSource) -> Self:
         from sklearn.kernel_approximation import RBFSampler
 
-        gamma = gamma_of(self.gamma, source)
+        gamma = resolve_gamma(self.gamma, source)
         sampler = RBFSampler(gamma=gamma, n_components=self.components, random_state=self.seed)
         sampler.fit(np.zeros((1, source.d)))  # it looks at the width only
         points = np.ascontiguousarray(sampler.random_weights_.T)
-        return self.having(Fit(points, sampler.random_offset_[None, :]), gamma=gamma)
+        return self.with_fit(Fit(points, sampler.random_offset_[None, :]), gamma=gamma)
 
-    def _features(self, X: Matrix, fit: Fit) -> FloatArray:
+    def _compute_features(self, X: Matrix, fit: Fit) -> FloatArray:
         angles = as_dense(X @ fit.points.T)
         angles += fit.factor
         np.cos(angles, out=angles)

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_positive, as_real
-from qpsvm.base.arrays.frozen import made
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import build_frozen
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.arrays.words import shown
-from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, nearest
+from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, describe_nearest
 from qpsvm.data.rows import RowSource
 from qpsvm.space.kernels.kernel import Kernel as Kernel
 from qpsvm.space.kernels.kernel import UserKernel as UserKernel
-from qpsvm.space.kernels.kernel import inner, squared_distances, squared_norms, variance_of
+from qpsvm.space.kernels.kernel import compute_variance, inner_products, squared_distances, squared_norms
 
 Gamma = float | Literal["scale", "auto"]
 
@@ -55,16 +55,16 @@ class Linear(Kernel):
     formula = "xᵀz"
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
-        return inner(X, Z)
+        return inner_products(X, Z)
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """Squared norms: (n,)."""
+        """Return the squared norms: (n,)."""
         return squared_norms(X)
 
     is_psd = True  # always
 
 
-class _Scaled(Kernel):
+class _GammaKernel(Kernel):
     """A kernel with a factor γ, which is a number, or a rule for one."""
 
     gamma: Gamma
@@ -78,34 +78,34 @@ class _Scaled(Kernel):
         """Replace gamma by its number."""
         if type(self.gamma) is float:
             return self
-        return made(type(self), **{**self.__dict__, "gamma": gamma_of(self.gamma, X)})
+        return build_frozen(type(self), **{**self.__dict__, "gamma": resolve_gamma(self.gamma, X)})
 
 
-class _OfProducts(_Scaled):
+class _ProductKernel(_GammaKernel):
     """A function of γ xᵀz + r."""
 
     coef0: float
 
     @abstractmethod
-    def _of(self, products: FloatArray) -> FloatArray:
+    def _evaluate(self, products: FloatArray) -> FloatArray:
         """K where γ xᵀz + r is given, which may be overwritten."""
 
-    def _scaled(self, products: FloatArray) -> FloatArray:
-        products *= _number(self.gamma)
+    def _scale_products(self, products: FloatArray) -> FloatArray:
+        products *= _require_number(self.gamma)
         products += self.coef0
         return products
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
         """Evaluate by one matrix product: (n, m)."""
-        return self._of(self._scaled(inner(X, Z)))
+        return self._evaluate(self._scale_products(inner_products(X, Z)))
 
     def diagonal(self, X: Matrix) -> FloatArray:
         """Evaluate at γ‖x‖² + r: (n,)."""
-        return self._of(self._scaled(squared_norms(X)))
+        return self._evaluate(self._scale_products(squared_norms(X)))
 
 
 @dataclass(frozen=True)
-class Polynomial(_OfProducts):
+class Polynomial(_ProductKernel):
     """A power K(x, z) = (γ xᵀz + r)^p.
 
     Parameters
@@ -138,7 +138,7 @@ class Polynomial(_OfProducts):
     gamma: Gamma = "scale"
     coef0: float = 0.0
 
-    def _of(self, products: FloatArray) -> FloatArray:
+    def _evaluate(self, products: FloatArray) -> FloatArray:
         if self.degree != int(self.degree):
             if (products < 0).any():
                 raise DataError(
@@ -160,7 +160,7 @@ class Polynomial(_OfProducts):
 
 
 @dataclass(frozen=True)
-class RBF(_Scaled):
+class RBF(_GammaKernel):
     """A Gaussian K(x, z) = exp(−γ‖x − z‖²).
 
     Parameters
@@ -194,20 +194,20 @@ class RBF(_Scaled):
 
     def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
         """Evaluate by one matrix product; pairs for which it would cancel, directly: (n, m)."""
-        gamma = _number(self.gamma)
+        gamma = _require_number(self.gamma)
         distances = squared_distances(X, Z, DISTANCE_ERROR / gamma)
         distances *= -gamma
         return exp_in_place(distances)
 
     def diagonal(self, X: Matrix) -> FloatArray:
-        """Ones: (n,)."""
+        """Return ones: (n,)."""
         return np.ones(X.shape[0])
 
     is_psd = True  # always (Bochner)
 
 
 @dataclass(frozen=True)
-class Sigmoid(_OfProducts):
+class Sigmoid(_ProductKernel):
     """A squashed product K(x, z) = tanh(γ xᵀz + r): not positive semidefinite in general, so its Gram matrix is tested.
 
     Parameters
@@ -234,7 +234,7 @@ class Sigmoid(_OfProducts):
     gamma: Gamma = "scale"
     coef0: float = 0.0
 
-    def _of(self, products: FloatArray) -> FloatArray:
+    def _evaluate(self, products: FloatArray) -> FloatArray:
         return np.tanh(products, out=products)
 
     is_psd = False  # never by construction
@@ -272,35 +272,35 @@ KERNELS: dict[str, type[Kernel]] = {
 }  # fmt: skip
 ALIASES = {"poly": "polynomial", "gaussian": "rbf"}
 #: Their matrices are symmetric as computed. Those of any other are checked.
-OWN = tuple(KERNELS.values())
+BUILT_IN_KERNELS = tuple(KERNELS.values())
 NAMES = {kind: name for name, kind in KERNELS.items()}
 #: Those that are functions of samples, with the names of their parameters.
 FUNCTIONS = {name: tuple(inspect.signature(kind).parameters) for name, kind in KERNELS.items() if kind.formula}
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """Turn a kernel object, a name or a callable into a `Kernel`. Raises UnknownOptionError, ParameterError."""
+    """Turn a kernel object, a name or a callable into a `SampleKernel`. Raises UnknownOptionError, ParameterError."""
     if isinstance(kernel, Kernel):
         return kernel
     if isinstance(kernel, str):
         name = ALIASES.get(kernel, kernel)
         if name not in KERNELS:
-            known = nearest(kernel, [*KERNELS, *ALIASES])
+            known = describe_nearest(kernel, [*KERNELS, *ALIASES])
             raise UnknownOptionError(f"unknown kernel {kernel!r}; {known}, or any callable")
-        return _plain(name)
+        return _make_default_kernel(name)
     if isinstance(kernel, type) and issubclass(kernel, Kernel):
         raise ParameterError(f"kernel is the class {kernel.__name__}; pass an instance, {kernel.__name__}()")
     if callable(kernel):
         return UserKernel(kernel)
     hint = "; for a kernel matrix pass it as X, with kernel='precomputed'" if hasattr(kernel, "shape") else ""
     raise ParameterError(
-        f"kernel must be a kernel object, a name or a callable (X, Z) -> (n, m), got {shown(kernel)}{hint}"
+        f"kernel must be a kernel object, a name or a callable (X, Z) -> (n, m), got {format_value(kernel)}{hint}"
     )
 
 
 @cache
-def _plain(name: str) -> Kernel:
-    """The kernel of a name, with the parameters that it has by default."""
+def _make_default_kernel(name: str) -> Kernel:
+    """Return the kernel of a name, with the parameters that it has by default."""
     return KERNELS[name]()
 
 
@@ -308,7 +308,8 @@ def _check_gamma(gamma: Any, name: str) -> None:
     if isinstance(gamma, str):
         if gamma not in ("scale", "auto"):
             raise UnknownOptionError(
-                f"gamma must be a number, 'scale' or 'auto', got {gamma!r}; {nearest(gamma, ('scale', 'auto'))}"
+                f"gamma must be a number, 'scale' or 'auto', got {gamma!r}; "
+                f"{describe_nearest(gamma, ('scale', 'auto'))}"
             )
     else:
         as_positive(gamma, name)
@@ -322,13 +323,13 @@ def exp_in_place(exponents: NDArray[Any], floored: bool = True) -> NDArray[Any]:
     return values
 
 
-def _number(gamma: Gamma) -> float:
+def _require_number(gamma: Gamma) -> float:
     if isinstance(gamma, str):
         raise ParameterError(f"gamma={gamma!r} has no value before the kernel has seen data; call kernel.resolve(X)")
     return gamma
 
 
-def gamma_of(gamma: Gamma, X: Matrix | RowSource) -> float:
+def resolve_gamma(gamma: Gamma, X: Matrix | RowSource) -> float:
     """Turn "scale" into 1/(d·var(X)) and "auto" into 1/d, for X (n, d); the variance is over all entries.
 
     Raises ParameterError.
@@ -337,7 +338,7 @@ def gamma_of(gamma: Gamma, X: Matrix | RowSource) -> float:
         return 1.0 / int(X.shape[1])
     if gamma != "scale":
         return float(gamma)
-    variance = variance_of(X)
+    variance = compute_variance(X)
     if variance == 0.0 and (X.n if isinstance(X, RowSource) else X.shape[0]) == 1:
         return 1.0
     product = X.shape[1] * variance

@@ -27,14 +27,14 @@ import numpy as np
 from scipy.linalg import eigh, lapack
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE
-from qpsvm.base.arrays.frozen import frozen, read_only, remembered, times
+from qpsvm.base.arrays.frozen import as_read_only, cached, freeze, multiply
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.functions import OWN, RBF, Kernel
-from qpsvm.space.operators import Operator, largest_asymmetry, rowwise, two_sided
+from qpsvm.space.kernels.functions import BUILT_IN_KERNELS, RBF, Kernel
+from qpsvm.space.operators import Operator, find_largest_asymmetry, scale_both_sides, scale_rows
 
 
 class PositivePart:
@@ -45,15 +45,17 @@ class PositivePart:
     """
 
     def __init__(self, K: FloatArray, tolerance: float) -> None:
-        self.K = read_only(K)
-        self.values, self.vectors = frozen(eigh(K))
-        self.kept = frozen(self.vectors[:, self.values > tolerance])
+        self.K = as_read_only(K)
+        self.values, self.vectors = freeze(eigh(K))
+        self.positive_vectors = freeze(self.vectors[:, self.values > tolerance])
         self._tolerance = tolerance
 
     @property
     def matrix(self) -> FloatArray:
         """K₊ as computed: (n, n)."""
-        found: FloatArray = (self.kept * self.values[self.values > self._tolerance]) @ self.kept.T
+        found: FloatArray = (
+            self.positive_vectors * self.values[self.values > self._tolerance]
+        ) @ self.positive_vectors.T
         return found
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
@@ -62,27 +64,27 @@ class PositivePart:
         Twice: what is rounded the first time is as large as the rounding of β.
         """
         for _ in range(2):
-            beta = self.kept @ (self.kept.T @ beta)
+            beta = self.positive_vectors @ (self.positive_vectors.T @ beta)
         return beta
 
-    @remembered
+    @cached
     def _lengths(self) -> FloatArray:
         """‖K₊^½v_j‖ of (CLIP.3) from above: (n,); NaN where λ_j is near 0."""
         left = self.K @ self.vectors
         left -= self.vectors * self.values
-        r = np.linalg.norm(left, axis=0) + self._rounding
+        r = np.linalg.norm(left, axis=0) + self._product_error
         below, kept = np.maximum(-self.values, 0.0), self.values > self._tolerance
         found = np.full(len(below), np.nan)
         np.sqrt(self.values + 2.0 * r, out=found, where=kept)
         np.divide(r, 2.0 * np.sqrt(below), out=found, where=4.0 * below > r)  # else √r is less
         return found * FEW
 
-    @remembered
-    def _rounding(self) -> float:
+    @cached
+    def _product_error(self) -> float:
         """Bound of the rounding error of K times a vector of length 1."""
         return gamma(2 * len(self.K) + 16) * float(np.linalg.norm(self.K))
 
-    def apart(self, coef: FloatArray, beta: FloatArray) -> float:
+    def bound_distance(self, coef: FloatArray, beta: FloatArray) -> float:
         """‖w − w(α)‖ of (CLIP.2) from above, for coefficients c and β: (n,) each."""
         n, difference = len(beta), beta - coef
         a, near = self.vectors.T @ difference, np.isnan(self._lengths)
@@ -92,7 +94,7 @@ class PositivePart:
         rounded = gamma(n + 8) * math.sqrt(n) * size + UNIT * float(np.linalg.norm(np.abs(beta) + np.abs(coef)))
         longest = math.sqrt(float(np.linalg.norm(self.K))) * FEW
         length = float(np.linalg.norm(x))
-        distance = math.sqrt(length * (float(np.linalg.norm(self.K @ x)) + self._rounding * length)) * FEW
+        distance = math.sqrt(length * (float(np.linalg.norm(self.K @ x)) + self._product_error * length)) * FEW
         distance += float(np.abs(far) @ np.where(near, 0.0, self._lengths))
         return (distance + longest * (float(np.linalg.norm(rest)) + rounded)) * FEW
 
@@ -137,42 +139,42 @@ class KernelGram(Operator):
         return self.X.shape[0], self.X.shape[0]
 
     @property
-    def kept(self) -> FloatArray | None:
+    def cached_matrix(self) -> FloatArray | None:
         """K, (n, n), if it has been computed; else None."""
-        return self.blocks.whole
+        return self.blocks.full_matrix
 
-    def _whole(self) -> FloatArray | None:
+    def _cache_matrix(self) -> FloatArray | None:
         """Compute and cache K if it is small enough; return it, or None."""
-        if self.blocks.whole is None and self.shape[0] <= CACHE_ROWS:
-            self.blocks.whole = frozen(self._make())
-        return self.blocks.whole
+        if self.blocks.full_matrix is None and self.shape[0] <= CACHE_ROWS:
+            self.blocks.full_matrix = freeze(self._compute_matrix())
+        return self.blocks.full_matrix
 
-    def _make(self) -> FloatArray:
+    def _compute_matrix(self) -> FloatArray:
         check_memory(*self.shape, "the Gram matrix")
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below, and named
-            K = self.blocks.symmetric(None)
-            bounded = self.blocks.fast or bool(np.isfinite(K[-1] @ K).all())
-        if not isinstance(self.kernel, OWN):
+            K = self.blocks.compute_symmetric(None)
+            bounded = self.blocks.is_fast or bool(np.isfinite(K[-1] @ K).all())
+        if not isinstance(self.kernel, BUILT_IN_KERNELS):
             check_symmetric(K, f"the kernel {self.kernel}")
-            K = self.blocks.symmetrised(K)
+            K = self.blocks.symmetrise(K)
         if not bounded:
             check_range(K, str(self.kernel))
         return K
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
-        scaled = x if self.scale is None else rowwise(self.scale, x)
-        product = self._product(scaled)
+        scaled = x if self.scale is None else scale_rows(self.scale, x)
+        product = self._multiply(scaled)
         if self.offset:
             product += self.offset * scaled.sum(axis=0)
-        return product if self.scale is None else rowwise(self.scale, product)
+        return product if self.scale is None else scale_rows(self.scale, product)
 
-    def _product(self, x: FloatArray) -> FloatArray:
+    def _multiply(self, x: FloatArray) -> FloatArray:
         """K x, with as little of K as x has entries."""
         n = self.shape[0]
         support = (x if x.ndim == 1 else np.any(x, axis=1)).nonzero()[0]
         entries = n * len(support)
         streams = n > SMALL_ROWS and self.blocks.streamed + entries <= n * n  # as much as making K once
-        whole = self.blocks.whole if streams else self._whole()
+        whole = self.blocks.full_matrix if streams else self._cache_matrix()
         if whole is not None:
             gathered = x.ndim == 1 and len(support) < GATHER_SHARE * n
             product: FloatArray = x[support] @ whole[support] if gathered else whole @ x  # K = Kᵀ
@@ -188,7 +190,7 @@ class KernelGram(Operator):
         return np.concatenate([self.kernel(block, columns) @ x[support] for block in parts])
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        out = self.blocks.block(rows, columns)
+        out = self.blocks.compute_block(rows, columns)
         if self.offset:
             out = out + self.offset
         if self.scale is not None:
@@ -197,7 +199,9 @@ class KernelGram(Operator):
         return out
 
     def diagonal(self) -> FloatArray:
-        whole = None if isinstance(self.kernel, OWN) else self.blocks.whole  # a function knows no diagonal of its own
+        whole = (
+            None if isinstance(self.kernel, BUILT_IN_KERNELS) else self.blocks.full_matrix
+        )  # a function knows no diagonal of its own
         diagonal = (self.kernel.diagonal(self.X) if whole is None else whole.diagonal()) + self.offset
         return diagonal if self.scale is None else diagonal * self.scale**2
 
@@ -206,31 +210,31 @@ class KernelGram(Operator):
         return 1.0 + self.offset if plain else super().mean_diagonal()
 
     def dense(self) -> FloatArray:
-        whole = self._whole()
+        whole = self._cache_matrix()
         if whole is None:
-            whole = self._make()
+            whole = self._compute_matrix()
         if self.offset:
             whole = whole + self.offset
-        return whole if self.scale is None else two_sided(whole, self.scale)
+        return whole if self.scale is None else scale_both_sides(whole, self.scale)
 
     def congruence(self, s: FloatArray) -> Operator:
         """Return the Gram matrix with other scales; it shares the cached copy."""
-        scale = s if self.scale is None else times(s, self.scale)
+        scale = s if self.scale is None else multiply(s, self.scale)
         return KernelGram(self.kernel, self.X, self.offset, scale, self.blocks)
 
     def describe(self) -> str:
-        state = "made" if self.blocks.whole is not None else "made when needed"
+        state = "made" if self.blocks.full_matrix is not None else "made when needed"
         return f"Gram matrix of {self.kernel}, {state}"
 
     @property
     def nbytes(self) -> int:
         """8n² once made, 0 before."""
-        return 0 if self.blocks.whole is None else self.blocks.whole.nbytes
+        return 0 if self.blocks.full_matrix is None else self.blocks.full_matrix.nbytes
 
 
 def check_symmetric(K: FloatArray, what: str) -> None:
     """Check K = Kᵀ up to rounding. Raises DataError."""
-    i, j, difference = largest_asymmetry(K)
+    i, j, difference = find_largest_asymmetry(K)
     if difference > ASYMMETRY:
         raise DataError(
             f"{what} is not symmetric: entry ({i}, {j}) is {K[i, j]:.6g} and ({j}, {i}) is {K[j, i]:.6g}; "
@@ -250,13 +254,13 @@ PSDRule = Literal["raise", "clip", "shift"]
 
 
 @dataclass(frozen=True, eq=False)
-class Treated:
+class TreatedGram:
     """A Gram matrix made positive semidefinite.
 
     gram, centred (n, n): As in `FeatureSpace`.
-    part or None: Where `gram` is the positive part of a matrix (psd="clip").
+    positive_part or None: Where `gram` is the positive part of a matrix (psd="clip").
     shift: σ added to the diagonal (psd="shift").
-    smallest: The smallest eigenvalue where it matters, of a matrix that was clipped or shifted; else 0.
+    smallest_eigenvalue: The smallest eigenvalue where it matters, of a matrix that was clipped or shifted; else 0.
     with_ones: It is K + 1 that was treated: the penalised intercept is part of it.
     asymmetry: The largest change, relative to the largest entry, that made the kernel's own matrix symmetric.
     largest: A bound on the numbers that it was made of, of which much may have cancelled: |K_ij|, and 1 with
@@ -265,15 +269,15 @@ class Treated:
 
     gram: Operator
     centred: Operator
-    part: PositivePart | None = None
+    positive_part: PositivePart | None = None
     shift: float = 0.0
-    smallest: float = 0.0
+    smallest_eigenvalue: float = 0.0
     with_ones: bool = False
     asymmetry: float = 0.0
     largest: float = 0.0
 
 
-def doubly_centred(K: FloatArray) -> FloatArray:
+def centre_twice(K: FloatArray) -> FloatArray:
     """HKH with H = I − 11ᵀ/n: (n, n)."""
     row = K.mean(axis=0)
     H: FloatArray = K - row
@@ -291,6 +295,6 @@ def is_psd(K: FloatArray, tolerance: float) -> bool:
     return bool(lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)[1] == 0)  # K = Kᵀ, in LAPACK's order
 
 
-def kernel_seconds(values: int, features: int) -> float:
+def estimate_kernel_seconds(values: int, features: int) -> float:
     """Estimate the seconds of `values` kernel values over `features` features."""
     return values * (VALUE_SECONDS + FEATURE_SECONDS * features)

@@ -1,4 +1,4 @@
-"""Define the interface of kernels (`Kernel`), and wrap any callable as one (`UserKernel`).
+"""Define the interface of kernels (`SampleKernel`), and wrap any callable as one (`UserKernel`).
 
 Inner products and squared distances between rows, dense or sparse: by one matrix product, to a known accuracy.
 """
@@ -14,14 +14,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.checks import FEW_VALUES
-from qpsvm.base.arrays.frozen import Abstract
+from qpsvm.base.arrays.formatting import build_repr
+from qpsvm.base.arrays.frozen import FastABCMeta
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
-from qpsvm.base.arrays.words import outline
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.rows import RowSource
 
 
-class Kernel(metaclass=Abstract):
+class Kernel(metaclass=FastABCMeta):
     """Interface of a kernel.
 
     See Also
@@ -112,7 +112,7 @@ class Kernel(metaclass=Abstract):
         return self
 
     def __repr__(self) -> str:
-        return outline(type(self).__name__, **getattr(self, "__dict__", {}))
+        return build_repr(type(self).__name__, **getattr(self, "__dict__", {}))
 
     def __str__(self) -> str:
         """As `repr`, with four significant digits of each parameter: for titles, which people read."""
@@ -162,8 +162,8 @@ class UserKernel(Kernel):
         return f"UserKernel({self})"
 
 
-def inner(X: Matrix, Z: Matrix) -> FloatArray:
-    """Inner products x_iᵀz_j, as a dense array: (n, m)."""
+def inner_products(X: Matrix, Z: Matrix) -> FloatArray:
+    """Compute inner products x_iᵀz_j as a dense array: (n, m)."""
     product = X @ Z.T
     return product if isinstance(product, np.ndarray) else as_dense(product)
 
@@ -190,7 +190,7 @@ def squared_distances(X: Matrix, Z: Matrix, error: float) -> FloatArray:
         X = Z if same else X - origin
     x2 = squared_norms(X)
     z2 = x2 if same else squared_norms(Z)
-    distances = inner(X, Z)
+    distances = inner_products(X, Z)
     distances *= -2.0
     distances += x2[:, None]
     distances += z2
@@ -213,8 +213,8 @@ def _replace_far(distances: FloatArray, X: Matrix, Z: Matrix, rows: Any, columns
         distances[np.ix_(part, columns)] = cdist(as_dense(X[part]), targets, "sqeuclidean")
 
 
-def variance_of(X: Matrix | RowSource) -> float:
-    """The variance over all entries of X (n, d), zeros that are not stored among them.
+def compute_variance(X: Matrix | RowSource) -> float:
+    """Return the variance over all entries of X (n, d), zeros that are not stored among them.
 
     Of a source in one pass, with sums of squares about the mean of each piece, which are then moved to that of all:
     squares about 0 would lose the digits that an offset costs (Chan, Golub & LeVeque, *Algorithms for computing the
@@ -224,15 +224,15 @@ def variance_of(X: Matrix | RowSource) -> float:
         apart: FloatArray = X - np.add.reduce(X, axis=None) / X.size
         return float(np.add.reduce(apart * apart, axis=None)) / X.size
     if not isinstance(X, RowSource):
-        return _moments(X)[2]
-    found = [_moments(piece.matrix) for block in X.blocks() for piece in block.pieces()]
+        return _compute_moments(X)[2]
+    found = [_compute_moments(piece.matrix) for block in X.blocks() for piece in block.iter_tiles()]
     counts, means, variances = np.array(found).reshape(-1, 3).T
     total = float(counts.sum())
     mean = float(counts @ means) / total
     return float(counts @ (variances + (means - mean) ** 2)) / total
 
 
-def _moments(X: Matrix) -> tuple[float, float, float]:
+def _compute_moments(X: Matrix) -> tuple[float, float, float]:
     """Compute the number of entries of X, their mean, and their variance."""
     count = X.shape[0] * X.shape[1]
     if not sp.issparse(X):

@@ -29,19 +29,19 @@ from qpsvm.base.arrays.checks import as_positive
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.data.rows import RowSource
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, sampled_rows
+from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, sample_rows
 from qpsvm.space.kernels.functions import Kernel
 
 EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Settings:
+class PivotedCholeskySettings:
     """Constants of the factorisation."""
 
     #: Candidates of a block, and most that are taken of them: the product with earlier columns is then worth its call.
     candidates: int = 128
-    taken: int = 64
+    pivots_per_block: int = 64
     #: A candidate is taken while its residual is above this share of the largest one: less would be wasted on rows
     #: that a later block would have done away with.
     share: float = 0.03
@@ -51,10 +51,10 @@ class Settings:
     strip: int = 1024
 
 
-SETTINGS = Settings()
+SETTINGS = PivotedCholeskySettings()
 
 
-def pivoted_factor(
+def factorise_pivoted(
     blocks: KernelBlocks,
     rows: IntArray,
     prices: FloatArray,
@@ -65,12 +65,12 @@ def pivoted_factor(
 ) -> PivotedFactor | None:
     """Factor K over some rows. Shapes: rows (n,), prices (n,)."""
     found = PivotedFactor(blocks, rows, prices / float(prices.sum()), target)
-    while not found.reached and found.rank < most and not (gives_up and found.hopeless(most)):
+    while not found.is_reached and found.rank < most and not (gives_up and found.is_hopeless(most)):
         if late():
             return None
         if not found.grow(most):
             break
-    found.join()
+    found.assemble()
     return found
 
 
@@ -87,37 +87,37 @@ class PivotedFactor:
     pivots: IntArray
 
     def __init__(self, blocks: KernelBlocks, rows: IntArray, prices: FloatArray, target: float) -> None:
-        self.blocks, self.rows, self.prices, self.target = blocks, rows, prices, target
+        self.blocks, self.rows, self.row_weights, self.target = blocks, rows, prices, target
         self.rest = blocks.diagonal(rows).astype(np.float64)
         self.size = float(self.rest.max(initial=0.0))
         self.random = np.random.default_rng(0)
         self.columns: list[FloatArray] = []
         self.chosen: list[IntArray] = []
         self.rank = 0
-        self.path = [(0, self.left)]
+        self.path = [(0, self.remaining_error)]
 
     @property
-    def left(self) -> float:
+    def remaining_error(self) -> float:
         """Left-hand side of (PIVOT.4)."""
-        return float(self.prices @ np.sqrt(self.rest)) ** 2
+        return float(self.row_weights @ np.sqrt(self.rest)) ** 2
 
     @property
-    def floor(self) -> float:
+    def rounding_error(self) -> float:
         """Rounding error of e."""
         return (self.rank + 2) * EPS * self.size
 
     @property
-    def reached(self) -> bool:
+    def is_reached(self) -> bool:
         """Whether (PIVOT.4) holds, or nothing but rounding is left of e."""
-        return self.path[-1][1] <= max(self.target * self.size, self.floor)
+        return self.path[-1][1] <= max(self.target * self.size, self.rounding_error)
 
-    def hopeless(self, most: int) -> bool:
+    def is_hopeless(self, most: int) -> bool:
         """Whether the target would take more than `most` columns at the pace of the last block: e falls more and more
         slowly."""
         if len(self.path) < 3 or SETTINGS.early * self.rank < most or most >= len(self.rows):
             return False
         (before, earlier), (now, left) = self.path[-2:]
-        goal = max(self.target * self.size, self.floor)
+        goal = max(self.target * self.size, self.rounding_error)
         if not 0.0 < left < earlier:
             return not left <= goal
         each = np.log(earlier / left) / (now - before)
@@ -125,14 +125,14 @@ class PivotedFactor:
 
     def grow(self, most: int) -> bool:
         """Add one block of columns, (PIVOT.2) and (PIVOT.3); return False if no pivot is left."""
-        chosen = self._candidates()
+        chosen = self._select_candidates()
         known = [column[chosen] for column in self.columns]
-        H = self.blocks.block(self.rows[chosen], self.rows[chosen])
+        H = self.blocks.compute_block(self.rows[chosen], self.rows[chosen])
         for part in known:
             H -= part @ part.T
         top = float(self.rest[chosen].max(initial=0.0))
-        R, order, accepted, _ = lapack.dpstrf(H, tol=max(SETTINGS.share * top, self.floor), lower=1)
-        taken = min(int(accepted), SETTINGS.taken, most - self.rank)
+        R, order, accepted, _ = lapack.dpstrf(H, tol=max(SETTINGS.share * top, self.rounding_error), lower=1)
+        taken = min(int(accepted), SETTINGS.pivots_per_block, most - self.rank)
         if taken < 1 or not np.isfinite(R[:taken, :taken]).all():
             return False
         own = order[:taken] - 1
@@ -141,7 +141,7 @@ class PivotedFactor:
         new, n = np.empty((len(self.rows), taken)), len(self.rows)
         for start in range(0, n, SETTINGS.strip):
             strip = slice(start, start + SETTINGS.strip)
-            G = self.blocks.block(self.rows[strip], self.rows[pivots])
+            G = self.blocks.compute_block(self.rows[strip], self.rows[pivots])
             for column, across in zip(self.columns, earlier, strict=True):
                 G -= column[strip] @ across
             new[strip] = solve_triangular(R, G.T, lower=True, check_finite=False).T
@@ -151,13 +151,13 @@ class PivotedFactor:
         self.columns.append(new)
         self.chosen.append(pivots)
         self.rank += taken
-        self.path.append((self.rank, self.left))
+        self.path.append((self.rank, self.remaining_error))
         return True
 
-    def _candidates(self) -> IntArray:
+    def _select_candidates(self) -> IntArray:
         """J of (PIVOT.2), sorted: at most `candidates` rows where a_i e_i is not 0."""
         half, n = SETTINGS.candidates // 2, len(self.rows)
-        priced = self.prices * self.rest
+        priced = self.row_weights * self.rest
         total = float(priced.sum())
         if np.count_nonzero(priced) <= SETTINGS.candidates or not 0.0 < total < np.inf:
             return np.flatnonzero(priced)[: SETTINGS.candidates]
@@ -165,7 +165,7 @@ class PivotedFactor:
         largest = np.argpartition(priced, n - half)[n - half :]
         return np.union1d(by_chance, largest)
 
-    def join(self) -> None:
+    def assemble(self) -> None:
         """Assemble L and the pivots from the blocks."""
         self.L, at = np.empty((len(self.rows), self.rank)), 0
         for k, column in enumerate(self.columns):
@@ -241,7 +241,7 @@ class PivotedCholesky(FeatureMap):
     fit: Fit | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._checked(kernel=as_approximable(self.kernel, semidefinite=True), tol=as_positive(self.tol, "tol"))
+        self._set_parameters(kernel=as_approximable(self.kernel, semidefinite=True), tol=as_positive(self.tol, "tol"))
 
     @property
     def claim(self) -> str:
@@ -251,25 +251,27 @@ class PivotedCholesky(FeatureMap):
             "certified bound on their relative gap, and 'exact_primal' and 'exact_dual' enclose its optimum."
         )
 
-    def _fitted(self, source: RowSource) -> Self:
-        kernel = self.approximated.resolve(source)
-        points, own = sampled_rows(source, max(min(FACTORED_ROWS, FACTORED_NUMBERS // self.rank), self.rank), self.seed)
+    def _fit_rows(self, source: RowSource) -> Self:
+        kernel = self.exact_kernel.resolve(source)
+        points, own = sample_rows(source, max(min(FACTORED_ROWS, FACTORED_NUMBERS // self.rank), self.rank), self.seed)
         m = points.shape[0]
         blocks = KernelBlocks(kernel, points)
-        found = pivoted_factor(
+        found = factorise_pivoted(
             blocks, np.arange(m), np.ones(m), self.tol, min(self.rank, m), gives_up=False
         )  # fmt: skip
         assert found is not None  # it is never late
-        kept, R = _factored(kernel, points, found.pivots)
+        kept, R = _factorise_pivots(kernel, points, found.pivots)
         fit = Fit(points[kept], R, rows=own[kept])
-        return self.having(fit, kernel=kernel, rank=len(kept))
+        return self.with_fit(fit, kernel=kernel, rank=len(kept))
 
-    def _features(self, X: Matrix, fit: Fit) -> FloatArray:
-        solved = solve_triangular(fit.factor, self._values(X).T, lower=True, overwrite_b=True, check_finite=False)
+    def _compute_features(self, X: Matrix, fit: Fit) -> FloatArray:
+        solved = solve_triangular(
+            fit.factor, self._kernel_values(X).T, lower=True, overwrite_b=True, check_finite=False
+        )
         return np.ascontiguousarray(solved.T)
 
     def coefficients(self, w: FloatArray) -> FloatArray:
-        """The c of w = Σ_j c_j φ_K(z_j), in the feature space of K, for w over the features: Rᵀc = w.
+        """Return the c of w = Σ_j c_j φ_K(z_j), in the feature space of K, for w over the features: Rᵀc = w.
 
         Parameters
         ----------
@@ -292,14 +294,14 @@ class PivotedCholesky(FeatureMap):
         >>> print(np.allclose(f, fitted.features(X) @ w))
         True
         """
-        c: FloatArray = solve_triangular(self.learnt.factor, w, lower=True, trans=1, check_finite=False)
+        c: FloatArray = solve_triangular(self.learned_fit.factor, w, lower=True, trans=1, check_finite=False)
         return c
 
     def __str__(self) -> str:
         return f"{self.name}({self.kernel}, rank={self.rank})"
 
 
-def _factored(kernel: Kernel, points: Matrix, pivots: IntArray) -> tuple[IntArray, FloatArray]:
+def _factorise_pivots(kernel: Kernel, points: Matrix, pivots: IntArray) -> tuple[IntArray, FloatArray]:
     """Return the pivots that are independent in floating point, at least one, and R of K_zz = RRᵀ."""
     chosen = pivots if len(pivots) else np.zeros(1, dtype=np.intp)
     K = kernel(points[chosen], points[chosen])
@@ -311,4 +313,4 @@ def _factored(kernel: Kernel, points: Matrix, pivots: IntArray) -> tuple[IntArra
     return chosen[order[:r] - 1], np.asfortranarray(np.tril(factor[:r, :r]))
 
 
-__all__ = ["PivotedCholesky", "PivotedFactor", "pivoted_factor"]
+__all__ = ["PivotedCholesky", "PivotedFactor", "factorise_pivoted"]

@@ -20,22 +20,22 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import remembered
+from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError
-from qpsvm.base.resources.limits import one_thread
-from qpsvm.base.resources.workers import in_tiles, strips
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.base.resources.workers import run_tiles, split_strips
 from qpsvm.data.rows import RowSource
-from qpsvm.data.rows.blocks import rows_at_a_time
-from qpsvm.space.kernels.blocks import FixedVectors, entry_seconds
-from qpsvm.space.kernels.functions import LOWEST_EXPONENT, OWN, RBF, Kernel, Precomputed
+from qpsvm.data.rows.blocks import compute_tile_rows
+from qpsvm.space.kernels.blocks import FixedVectors, estimate_entry_seconds
+from qpsvm.space.kernels.functions import BUILT_IN_KERNELS, LOWEST_EXPONENT, RBF, Kernel, Precomputed
 
 #: Seconds of work from which threads are asked: to set BLAS to one thread and back takes some .1 ms.
 WORTH_THREADS = 5e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
+class ScoreFunctions:
     """Coefficients of several decision functions with shared support vectors.
 
     kernel: With every parameter a number.
@@ -59,30 +59,30 @@ class Scores:
     def __call__(self, X: Matrix | RowSource) -> FloatArray:
         """The values of every function at each row of checked samples: (m, P). Raises DataError."""
         if isinstance(X, RowSource):
-            return self._streamed(X)
+            return self._score_stream(X)
         if self.w is not None:  # (SCORES.2)
             values = np.asarray(X @ self.w.T)
             values += self.b
         else:
-            values = self._by_kernel(X)
+            values = self._score_by_kernel(X)
         if not np.isfinite(values.sum()) and not np.isfinite(values).all():
             raise DataError("decision values overflow: X has values too large for this kernel; rescale the features")
         return values
 
-    def _streamed(self, X: RowSource) -> FloatArray:
+    def _score_stream(self, X: RowSource) -> FloatArray:
         """Evaluate the functions at rows that are not all in memory, one block at a time."""
         if self.w is not None:
             return X.margins(np.ascontiguousarray(self.w.T)) + self.b
-        return np.concatenate([self(piece.matrix) for block in X.blocks() for piece in block.pieces()])
+        return np.concatenate([self(piece.matrix) for block in X.blocks() for piece in block.iter_tiles()])
 
-    def tied(self, X: Matrix | RowSource) -> FloatArray:
+    def score_with_ties(self, X: Matrix | RowSource) -> FloatArray:
         """Evaluate the functions for their signs: values within the floor of the kernel values are set to 0."""
         values = self(X)
-        if self.nothing is not None:
-            values[np.abs(values) <= self.nothing] = 0.0
+        if self.value_floor is not None:
+            values[np.abs(values) <= self.value_floor] = 0.0
         return values
 
-    def _by_kernel(self, X: Matrix) -> FloatArray:
+    def _score_by_kernel(self, X: Matrix) -> FloatArray:
         """(SCORES.1), (SCORES.3): (m, P), block by block."""
         m, s = X.shape[0], self.coef.shape[1]
         values = np.empty((m, len(self.b)))
@@ -90,55 +90,57 @@ class Scores:
             values[...] = self.b
             return values
         turned = sp.issparse(X) and not sp.issparse(self.vectors)
-        step = rows_at_a_time(max(s, X.shape[1]) if turned else s)  # kernel values stay in the cache between products
+        step = compute_tile_rows(
+            max(s, X.shape[1]) if turned else s
+        )  # kernel values stay in the cache between products
 
         def fill(tile: slice) -> None:
             part = X[tile]
-            values[tile] = self._summed(self._block(part.toarray() if turned else part))
+            values[tile] = self._combine_values(self._compute_block(part.toarray() if turned else part))
 
-        tiles = strips(m, step)
-        seconds = entry_seconds(X.shape[1]) * m * s if isinstance(self.kernel, OWN) else 0.0
+        tiles = split_strips(m, step)
+        seconds = estimate_entry_seconds(X.shape[1]) * m * s if isinstance(self.kernel, BUILT_IN_KERNELS) else 0.0
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is looked for at the end
             if seconds < WORTH_THREADS:
                 for tile in tiles:
                     fill(tile)
             else:
-                with one_thread():
-                    in_tiles(fill, tiles, seconds)
+                with limit_blas_threads():
+                    run_tiles(fill, tiles, seconds)
         values += self.b
         return values
 
-    def _block(self, X: Matrix) -> FloatArray:
-        """The kernel values of some samples with the support vectors: (r, s)."""
+    def _compute_block(self, X: Matrix) -> FloatArray:
+        """Return the kernel values of some samples with the support vectors: (r, s)."""
         if isinstance(self.kernel, Precomputed):
             return np.asarray(X[:, self.support])
         return self._kernel(X)
 
-    @remembered
+    @cached
     def _kernel(self) -> FixedVectors:
         return FixedVectors(self.kernel, self.vectors)
 
-    @remembered
+    @cached
     def _pairs(self) -> PairSums | None:
         return None if self.ends is None else PairSums(self.coef, self.ends)
 
-    def _summed(self, K: FloatArray) -> FloatArray:
+    def _combine_values(self, K: FloatArray) -> FloatArray:
         """Σ coef K for each function: (r, P) from K (r, s)."""
         return np.asarray(K @ self.coef.T) if self._pairs is None else self._pairs(K)
 
     def weights(self) -> FloatArray:
         """Compute `w` from the coefficients of a linear kernel: (P, d)."""
-        return np.ascontiguousarray(self._summed(as_dense(self.vectors).T).T)
+        return np.ascontiguousarray(self._combine_values(as_dense(self.vectors).T).T)
 
-    @remembered
-    def nothing(self) -> FloatArray | None:
+    @cached
+    def value_floor(self) -> FloatArray | None:
         """The value, (P,), that f − b of an RBF kernel does not fall below: it is that of a sample far from all others.
 
         None of another kernel.
         """
         if not isinstance(self.kernel, RBF):
             return None
-        sizes = replace(self, coef=np.abs(self.coef))._summed(np.ones((1, self.coef.shape[1])))[0]
+        sizes = replace(self, coef=np.abs(self.coef))._combine_values(np.ones((1, self.coef.shape[1])))[0]
         return np.asarray(math.exp(LOWEST_EXPONENT) * sizes)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -170,7 +172,7 @@ class PairSums:
         return np.asarray((parts[first, :, second - 1] + parts[second, :, first]).T)
 
 
-def rows_of(X: Matrix, rows: NDArray[Any]) -> Matrix:
-    """Some rows of samples, with storage of their own."""
+def copy_rows(X: Matrix, rows: NDArray[Any]) -> Matrix:
+    """Copy some rows of samples."""
     found: Matrix = sp.csr_array(X[rows]) if sp.issparse(X) else np.ascontiguousarray(X[rows])
     return found

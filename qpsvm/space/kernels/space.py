@@ -1,7 +1,7 @@
 """Represent the training samples in the kernel's feature space (`FeatureSpace`).
 
-Two Gram matrices matter. `gram` is the one of the textbook, K_ij = K(x_i, x_j). `centred` gives the same dual and the
-same f up to the intercept, and is the better one to compute with:
+Two Gram matrices matter. `gram` is the one of the textbook, K_ij = K(x_i, x_j). `centred_gram` gives the same dual and
+the same f up to the intercept, and is the better one to compute with:
 
 - linear kernel, dense X, free intercept: K of X − μ. Because 1ᵀβ = 0 for β = α∘y, βᵀKβ does not change and Kβ moves by
   a constant, which b absorbs; a column offset of 10⁶ spreads no longer costs twelve digits.
@@ -20,24 +20,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
-from qpsvm.base.arrays.frozen import frozen, remembered, times
-from qpsvm.base.arrays.rounding import UNIT, dot
+from qpsvm.base.arrays.frozen import cached, freeze, multiply
+from qpsvm.base.arrays.rounding import UNIT, dot_with_bound
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, IndefiniteKernelError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
-from qpsvm.data.rows import Centred, RowSource, WithOnes, as_row_source
+from qpsvm.data.rows import CentredRows, RowSource, RowsWithOnes, as_row_source
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.feature_map import FeatureMap
-from qpsvm.space.kernels.functions import OWN, RBF, Kernel, Linear, Precomputed
+from qpsvm.space.kernels.functions import BUILT_IN_KERNELS, RBF, Kernel, Linear, Precomputed
 from qpsvm.space.kernels.gram import (
     CACHE_ROWS,
     Intercept,
     KernelGram,
     PositivePart,
     PSDRule,
-    Treated,
+    TreatedGram,
+    centre_twice,
     check_symmetric,
-    doubly_centred,
     is_psd,
 )
 from qpsvm.space.kernels.kernel import squared_norms
@@ -58,7 +58,7 @@ class Hyperplane:
     w (d,) or None
     level: The intercept over `FeatureSpace.rows` that this b stands for: not quite the one asked for, as b is a
         float.
-    level_radius: How far `level` may be off.
+    level_radius: How far `_margin_level` may be off.
     """
 
     coef: FloatArray
@@ -72,7 +72,7 @@ class FeatureSpace:
     """Gram matrix, decision values and coordinates of n samples.
 
     samples (n, d): The samples as they came: all that a linear machine looks at.
-    is_linear: Whether w is a vector in the space of `samples`: of a linear kernel, or of rows that the kernel,
+    is_linear: Whether w is a vector in the space of `prepare_samples`: of a linear kernel, or of rows that the kernel,
         a feature map, has made.
     """
 
@@ -85,7 +85,7 @@ class FeatureSpace:
         self.samples = as_row_source(X)
         self.intercept = intercept
         self.psd = psd
-        self.affine = affine
+        self.is_affine = affine
         self.n = self.samples.n
 
     def __repr__(self) -> str:
@@ -96,11 +96,11 @@ class FeatureSpace:
         """The samples as one array, (n, d), for what looks at all of them at once, as other kernels do."""
         return self.samples.matrix()
 
-    @remembered
+    @cached
     def origin(self) -> FloatArray | None:
         """Column means (d,) that are subtracted before computing; None where they may not or need not be."""
         samples = self.samples
-        if not self.is_linear or not (self.affine or self.intercept == "free") or samples.is_sparse:
+        if not self.is_linear or not (self.is_affine or self.intercept == "free") or samples.is_sparse:
             return None
         if 2 * samples.entries > BLOCK_NUMBERS:  # a second copy of many, only where an offset would cost digits
             sample = samples.take(slice(None, None, 1 + 8 * samples.entries // BLOCK_NUMBERS))
@@ -109,12 +109,12 @@ class FeatureSpace:
             spread = np.square(sample - offset).sum(axis=0) / count
             if (offset * offset <= SMALL_OFFSET * spread).all():
                 return None
-        means, whole = samples.means(), samples.whole
-        if not self.affine or whole is None:
+        means, whole = samples.means(), samples.memory_matrix
+        if not self.is_affine or whole is None:
             return means
         return np.asarray(np.clip(means, whole.min(axis=0), whole.max(axis=0)))  # equal samples are then 0, every digit
 
-    @remembered
+    @cached
     def rows(self) -> RowSource:
         """The samples as a linear machine computes with them: (n, d), centred where that is allowed.
 
@@ -122,71 +122,76 @@ class FeatureSpace:
         """
         if self.origin is None:
             return self.samples
-        whole = self.samples.whole
+        whole = self.samples.memory_matrix
         if whole is None:
-            return Centred(self.samples, self.origin)
+            return CentredRows(self.samples, self.origin)
         return as_row_source(whole - self.origin)
 
     @property
     def is_plain(self) -> bool:
         """Whether what is computed with is the Gram matrix of the kernel itself, neither centred nor repaired."""
-        return self.is_linear or isinstance(self._treated.centred, KernelGram)
+        return self.is_linear or isinstance(self._treated_gram.centred, KernelGram)
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether the Gram matrix was made without cancellation."""
-        return not self.is_linear and isinstance(self.gram, KernelGram) and self.gram.blocks.exact
+        return not self.is_linear and isinstance(self.gram, KernelGram) and self.gram.blocks.is_exact
 
-    def by_differences(self) -> FeatureSpace | None:
+    def without_cancellation(self) -> FeatureSpace | None:
         """Return the samples with an RBF Gram matrix free of cancellation; None if that would be no better."""
-        if not isinstance(self.kernel, RBF) or self.n > CACHE_ROWS or self.exact:
+        if not isinstance(self.kernel, RBF) or self.n > CACHE_ROWS or self.is_exact:
             return None
-        exact = FeatureSpace(self.kernel, self.X, self.intercept, self.psd, self.affine)
-        gram = KernelGram(self.kernel, self.X, blocks=KernelBlocks.by_differences(self.kernel, self.X))
-        exact.__dict__["_treated"] = Treated(gram, gram)
+        exact = FeatureSpace(self.kernel, self.X, self.intercept, self.psd, self.is_affine)
+        gram = KernelGram(self.kernel, self.X, blocks=KernelBlocks.from_differences(self.kernel, self.X))
+        exact.__dict__["_treated_gram"] = TreatedGram(gram, gram)
         return exact
 
-    def restricted(self, rows: IntArray, X: Matrix) -> FeatureSpace | None:
+    def restrict(self, rows: IntArray, X: Matrix) -> FeatureSpace | None:
         """Restrict to some samples, whose Gram matrix is a part of this one; None if this is not so or not cached.
 
         Shapes: rows (k,), X (k, d).
         """
-        if self.is_linear or not self.is_plain or not isinstance(self.gram, KernelGram) or self.gram.kept is None:
+        if (
+            self.is_linear
+            or not self.is_plain
+            or not isinstance(self.gram, KernelGram)
+            or self.gram.cached_matrix is None
+        ):
             return None
-        part = FeatureSpace(self.kernel, X, self.intercept, self.psd, self.affine)
-        gram = KernelGram(self.kernel, part.X, blocks=self.gram.blocks.restricted(rows, part.X))
-        part.__dict__["_treated"] = Treated(gram, gram)
+        part = FeatureSpace(self.kernel, X, self.intercept, self.psd, self.is_affine)
+        gram = KernelGram(self.kernel, part.X, blocks=self.gram.blocks.restrict(rows, part.X))
+        part.__dict__["_treated_gram"] = TreatedGram(gram, gram)
         return part
 
     @property
     def gram(self) -> Operator:
         """The textbook's Gram matrix, after the psd rule: (n, n)."""
-        return LowRank(self.samples) if self.is_linear else self._treated.gram
+        return LowRank(self.samples) if self.is_linear else self._treated_gram.gram
 
-    @remembered
-    def centred(self) -> Operator:
+    @cached
+    def centred_gram(self) -> Operator:
         """The Gram matrix to compute with: (n, n)."""
-        return LowRank(self.rows) if self.is_linear else self._treated.centred
+        return LowRank(self.rows) if self.is_linear else self._treated_gram.centred
 
     @property
     def shift(self) -> float:
         """σ of psd="shift", 0 otherwise."""
-        return 0.0 if self.is_linear else self._treated.shift
+        return 0.0 if self.is_linear else self._treated_gram.shift
 
     @property
     def smallest_eigenvalue(self) -> float:
         """The most negative eigenvalue, where it matters, of a kernel matrix that was clipped or shifted; else 0."""
-        return 0.0 if self.is_linear else self._treated.smallest
+        return 0.0 if self.is_linear else self._treated_gram.smallest_eigenvalue
 
     @property
-    def clipped(self) -> bool:
+    def is_clipped(self) -> bool:
         """Whether psd="clip" has changed the matrix."""
         return self.positive_part is not None
 
     @property
     def positive_part(self) -> PositivePart | None:
         """Positive part of the matrix under psd="clip"; None if nothing was clipped."""
-        return None if self.is_linear else self._treated.part
+        return None if self.is_linear else self._treated_gram.positive_part
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
         """Return the coefficients of f for Σβ_iφ(x_i), (n,) or (n, k): (CLIP.1), or β itself."""
@@ -195,12 +200,12 @@ class FeatureSpace:
     @property
     def asymmetry(self) -> float:
         """The largest change that made the kernel's own matrix symmetric, relative to its largest entry."""
-        return 0.0 if self.is_linear else self._treated.asymmetry
+        return 0.0 if self.is_linear else self._treated_gram.asymmetry
 
     @property
     def largest(self) -> float:
         """A bound on the entries of the kernel matrix before the psd rule; 0 where it is the one computed with."""
-        return 0.0 if self.is_linear else self._treated.largest
+        return 0.0 if self.is_linear else self._treated_gram.largest
 
     @property
     def computed_intercept(self) -> Intercept:
@@ -208,60 +213,60 @@ class FeatureSpace:
 
         It is kept apart wherever K itself is positive semidefinite.
         """
-        absorbed = self.intercept == "penalised" and not self.is_linear and self._treated.with_ones
+        absorbed = self.intercept == "penalised" and not self.is_linear and self._treated_gram.with_ones
         return None if absorbed else self.intercept
 
     def curvature(self, rows: IntArray) -> FloatArray:
         """K_ii of some rows: (r,)."""
-        return squared_norms(self.rows.take(rows)) if self.is_linear else self.centred.diagonal()[rows]
+        return squared_norms(self.rows.take(rows)) if self.is_linear else self.centred_gram.diagonal()[rows]
 
-    @remembered
+    @cached
     def scale(self) -> float:
         """κ, the mean of the diagonal of the Gram matrix computed with; 1 where that is zero."""
-        kappa = self.centred.mean_diagonal()
+        kappa = self.centred_gram.mean_diagonal()
         if not np.isfinite(kappa):
             raise DataError("the squared norms of the samples overflow; standardise X")
         return kappa if kappa > LEAST_SCALE else 1.0
 
-    @remembered
-    def _treated(self) -> Treated:
+    @cached
+    def _treated_gram(self) -> TreatedGram:
         """The Gram matrix of a kernel that is not linear, after the psd rule."""
         if isinstance(self.kernel, Precomputed):
             K = self.kernel(self.X, self.X)
             blocks = KernelBlocks(self.kernel, self.X, K)
             if not np.array_equal(K, K.T):
                 check_symmetric(K, "the precomputed kernel matrix")
-                blocks.whole = frozen(blocks.symmetrised(K))
+                blocks.full_matrix = freeze(blocks.symmetrise(K))
             gram = KernelGram(self.kernel, self.X, blocks=blocks)
         else:
             gram = KernelGram(self.kernel, self.X)
-            if not isinstance(self.kernel, OWN):
+            if not isinstance(self.kernel, BUILT_IN_KERNELS):
                 gram.dense()  # made now, so that it is tested for symmetry before a solver asks for blocks of it
         if self.kernel.is_psd:
-            return Treated(gram, gram)
-        treated, largest = self._tested(gram), float(np.abs(gram.dense()).max())
+            return TreatedGram(gram, gram)
+        treated, largest = self._apply_psd_rule(gram), float(np.abs(gram.dense()).max())
         return replace(treated, largest=largest + float(treated.with_ones), asymmetry=gram.blocks.asymmetry)
 
-    def _tested(self, gram: Operator) -> Treated:
+    def _apply_psd_rule(self, gram: Operator) -> TreatedGram:
         """Apply the psd rule to a Gram matrix that is not positive semidefinite by construction."""
         K = gram.dense()
         tolerance = self.n * np.finfo(float).eps * float(np.abs(K).max()) * self.n
         if is_psd(K, tolerance):
-            return Treated(gram, gram)
+            return TreatedGram(gram, gram)
         if self.intercept == "penalised":  # what has to be positive semidefinite is K + 1
             gram = Dense(K + 1.0)
             if is_psd(gram.matrix, tolerance):
-                return Treated(gram, gram, with_ones=True)
-            return self._repaired(gram, gram, tolerance)
+                return TreatedGram(gram, gram, with_ones=True)
+            return self._repair_indefinite(gram, gram, tolerance)
         if self.intercept == "free":  # and here, K on the hyperplane 1ᵀβ = 0
-            centred = Dense(doubly_centred(K))
+            centred = Dense(centre_twice(K))
             if is_psd(centred.matrix, tolerance):
-                return Treated(gram, centred)
-            return self._repaired(Dense(K), centred, tolerance)
-        return self._repaired(Dense(K), Dense(K), tolerance)
+                return TreatedGram(gram, centred)
+            return self._repair_indefinite(Dense(K), centred, tolerance)
+        return self._repair_indefinite(Dense(K), Dense(K), tolerance)
 
-    def _repaired(self, gram: Dense, centred: Dense, tolerance: float) -> Treated:
-        """The rule itself, for a Gram matrix that is indefinite where it matters."""
+    def _repair_indefinite(self, gram: Dense, centred: Dense, tolerance: float) -> TreatedGram:
+        """Apply the psd rule to a Gram matrix that is indefinite where it matters."""
         smallest = float(eigvalsh(centred.matrix, subset_by_index=[0, 0])[0])
         ones = self.intercept == "penalised"
         if self.psd == "raise":
@@ -272,83 +277,83 @@ class FeatureSpace:
             eye = np.eye(self.n) * sigma
             shifted = Dense(gram.matrix + eye)
             apart = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
-            return Treated(shifted, apart, shift=sigma, smallest=smallest, with_ones=ones)
+            return TreatedGram(shifted, apart, shift=sigma, smallest_eigenvalue=smallest, with_ones=ones)
         part = PositivePart(gram.matrix, tolerance)
         clipped = Dense(part.matrix)
-        return Treated(clipped, clipped, part=part, smallest=smallest, with_ones=ones)
+        return TreatedGram(clipped, clipped, positive_part=part, smallest_eigenvalue=smallest, with_ones=ones)
 
-    def uncentred(self) -> FeatureSpace:
+    def without_centring(self) -> FeatureSpace:
         """Return the samples without centring, as β with 1ᵀβ ≠ 0 needs it: centring would remove a part of it."""
-        if self.origin is None and self.centred is self.gram:
+        if self.origin is None and self.centred_gram is self.gram:
             return self
-        twin = FeatureSpace(self.kernel, self.samples, self.intercept, self.psd, self.affine)
+        twin = FeatureSpace(self.kernel, self.samples, self.intercept, self.psd, self.is_affine)
         twin.__dict__["origin"] = None
         if not self.is_linear:
-            twin.__dict__["_treated"] = replace(self._treated, centred=self._treated.gram)
+            twin.__dict__["_treated_gram"] = replace(self._treated_gram, centred=self._treated_gram.gram)
         return twin
 
     def weights(self, beta: FloatArray) -> FloatArray:
         """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
         return self.rows.weights(beta)  # (DUAL.5), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
 
-    def representable(self, w: FloatArray) -> FloatArray:
-        """The point over `rows` nearest to w, (d,), that is a vector of floats in the caller's coordinates, too.
+    def round_weights(self, w: FloatArray) -> FloatArray:
+        """Return the point over `rows` nearest to w, (d,), that is a vector of floats in the caller's coordinates, too.
 
         Where 1ᵀβ = 1 those are w + origin. Elsewhere w is the same vector in both.
         """
-        if not self.affine or self.origin is None:
+        if not self.is_affine or self.origin is None:
             return w
         return np.asarray((w + self.origin) - self.origin)
 
-    def moved(self, w: FloatArray) -> FloatArray:
-        """w over `rows`, (d,), in the caller's coordinates: exactly, if it is `representable`."""
-        return w if not self.affine or self.origin is None else w + self.origin
+    def to_caller_weights(self, w: FloatArray) -> FloatArray:
+        """w over `rows`, (d,), in the caller's coordinates: exactly, if it is `round_weights`."""
+        return w if not self.is_affine or self.origin is None else w + self.origin
 
-    def over_rows(self, w: FloatArray) -> FloatArray:
-        """The caller's w, (d,), over `rows`."""
-        return w if not self.affine or self.origin is None else w - self.origin
+    def to_row_weights(self, w: FloatArray) -> FloatArray:
+        """Return the caller's w, (d,), over `rows`."""
+        return w if not self.is_affine or self.origin is None else w - self.origin
 
-    def moved_intercept(self, w: FloatArray, b: float) -> float:
-        """The caller's intercept of a w over `rows`: of a ball, (R² − ‖c‖²)/2 for the caller's centre c."""
-        if not self.affine or self.origin is None:
+    def to_caller_intercept(self, w: FloatArray, b: float) -> float:
+        """Return the caller's intercept of a w over `rows`: of a ball, (R² − ‖c‖²)/2 for the caller's centre c."""
+        if not self.is_affine or self.origin is None:
             return b
         c = w + self.origin
-        return b + 0.5 * dot(np.concatenate([w, c]), np.concatenate([w, -c]))[0]
+        return b + 0.5 * dot_with_bound(np.concatenate([w, c]), np.concatenate([w, -c]))[0]
 
-    def plane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Hyperplane:
-        """The decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
+    def build_hyperplane(self, beta: FloatArray, w: FloatArray | None, b: float, factor: float = 1.0) -> Hyperplane:
+        """Return the decision function of β (or of an explicit w over `rows`) in the caller's own coordinates.
 
         Shapes: beta (n,).
         """
         if w is not None:
-            w, coef = factor * w, times(factor, beta)
-            if self.affine:
-                return self._ball(coef, w, b)
+            w, coef = factor * w, multiply(factor, beta)
+            if self.is_affine:
+                return self._build_ball(coef, w, b)
             if self.origin is None or not w.any():
                 return Hyperplane(coef, w, b, b)
-            own = -dot(self.origin, w, -b)[0]
-            return Hyperplane(coef, w, own, *dot(self.origin, w, own))
-        coef = times(factor, self.coefficients(beta))
-        if self._treated.with_ones:
+            own = -dot_with_bound(self.origin, w, -b)[0]
+            return Hyperplane(coef, w, own, *dot_with_bound(self.origin, w, own))
+        coef = multiply(factor, self.coefficients(beta))
+        if self._treated_gram.with_ones:
             return Hyperplane(coef, None, b + float(coef.sum()), b)
-        if self.centred is not self.gram:
+        if self.centred_gram is not self.gram:
             return Hyperplane(coef, None, b - factor * float((self.gram @ beta).mean()), b)
         return Hyperplane(coef, None, b, b)
 
-    def _ball(self, coef: FloatArray, w: FloatArray, mu: float) -> Hyperplane:
-        """The ball of centre w over `rows` and μ = (R² − ‖w‖²)/2, as (w, R) with R a float.
+    def _build_ball(self, coef: FloatArray, w: FloatArray, mu: float) -> Hyperplane:
+        """Return the ball of centre w over `rows` and μ = (R² − ‖w‖²)/2, as (w, R) with R a float.
 
         R is rounded, and so is w where it becomes the caller's: each moves μ by a few roundings of R², or of ‖w‖².
         """
-        square, off = dot(w, w, 2.0 * mu)
+        square, off = dot_with_bound(w, w, 2.0 * mu)
         norm = 0.0 if self.origin is None else float(w @ w)
         radius = off + 4.0 * UNIT * (abs(square) + norm) + max(-square, 0.0)
         return Hyperplane(coef, w, mu, mu, radius)
 
-    @remembered
+    @cached
     def coordinates(self) -> Matrix:
         """Rows φ(x_i) in explicit coordinates to compute with, (n, r): `rows`, or L of K = LLᵀ."""
-        return self.rows.matrix() if self.is_linear else pivoted_cholesky(self.centred.dense())
+        return self.rows.matrix() if self.is_linear else pivoted_cholesky(self.centred_gram.dense())
 
     @property
     def textbook_coordinates(self) -> Matrix:
@@ -358,7 +363,7 @@ class FeatureSpace:
     def with_penalised_intercept(self) -> Operator:
         """K + 1, a feature of ones behind φ: the textbook's dual for a penalised intercept."""
         if self.is_linear:
-            return LowRank(WithOnes(self.samples))  # (PHINGE.17)
+            return LowRank(RowsWithOnes(self.samples))  # (PHINGE.17)
         gram = self.gram
         if self.computed_intercept is None:
             return gram

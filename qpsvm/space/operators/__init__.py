@@ -4,21 +4,35 @@ An `Operator` multiplies, gives rows, its diagonal, a dense copy, and, where it 
 No operator makes an n × n matrix that nobody asked for.
 """
 
-from qpsvm.space.operators.base import Dense, Diagonal, Operator, largest_asymmetry, rowwise, two_sided
+from qpsvm.space.operators.base import Dense, Diagonal, Operator, find_largest_asymmetry, scale_both_sides, scale_rows
 from qpsvm.space.operators.structured import (
+    CombinedRows,
     LowRank,
-    Mixed,
-    Repeated,
-    Shifted,
-    coupled,
-    coupled_rows,
-    directions,
-    gathered,
-    mixed,
-    shifted,
+    RepeatedOperator,
+    ShiftedOperator,
+    add_diagonal,
+    build_directions,
+    combine_rows,
+    couple_class_rows,
+    couple_classes,
+    take_rows,
 )  # fmt: skip
 
 __all__ = [
-    "Dense", "Diagonal", "LowRank", "Mixed", "Operator", "Repeated", "Shifted", "coupled", "coupled_rows", "directions",
-    "gathered", "largest_asymmetry", "mixed", "rowwise", "shifted", "two_sided",
+    "CombinedRows",
+    "Dense",
+    "Diagonal",
+    "LowRank",
+    "Operator",
+    "RepeatedOperator",
+    "ShiftedOperator",
+    "add_diagonal",
+    "build_directions",
+    "combine_rows",
+    "couple_class_rows",
+    "couple_classes",
+    "find_largest_asymmetry",
+    "scale_both_sides",
+    "scale_rows",
+    "take_rows",
 ]  # fmt: skip

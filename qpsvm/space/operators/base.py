@@ -17,15 +17,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.checks import as_real_vector
-from qpsvm.base.arrays.frozen import Abstract, freeze_parts, times
-from qpsvm.base.arrays.rounding import refuse_rounded
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.frozen import FastABCMeta, freeze_parts, multiply
+from qpsvm.base.arrays.rounding import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.arrays.words import shown
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.base.resources.limits import check_memory
 
 
-class Operator(metaclass=Abstract):
+class Operator(metaclass=FastABCMeta):
     """A symmetric (n, n) matrix.
 
     Attributes
@@ -82,7 +82,7 @@ class Operator(metaclass=Abstract):
 
     @abstractmethod
     def diagonal(self) -> FloatArray:
-        """Diagonal entries.
+        """Return the diagonal entries.
 
         Returns
         -------
@@ -98,7 +98,7 @@ class Operator(metaclass=Abstract):
         """
 
     def mean_diagonal(self) -> float:
-        """The mean of the diagonal.
+        """Return the mean of the diagonal.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class Operator(metaclass=Abstract):
 
     @abstractmethod
     def dense(self) -> FloatArray:
-        """The whole matrix.
+        """Return the whole matrix.
 
         Returns
         -------
@@ -138,7 +138,7 @@ class Operator(metaclass=Abstract):
 
     @abstractmethod
     def congruence(self, s: FloatArray) -> Operator:
-        """The operator diag(s) P diag(s), with the same structure.
+        """Return the operator diag(s) P diag(s), with the same structure.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class Operator(metaclass=Abstract):
 
     @abstractmethod
     def describe(self) -> str:
-        """The structure in a few words, for `print(qp)`.
+        """Return the structure in a few words, for `print(qp)`.
 
         Returns
         -------
@@ -229,7 +229,7 @@ class Operator(metaclass=Abstract):
         return f"<{type(self).__name__} {self.shape[0]} × {self.shape[1]}: {self.describe()}>"
 
 
-def largest_asymmetry(M: FloatArray) -> tuple[int, int, float]:
+def find_largest_asymmetry(M: FloatArray) -> tuple[int, int, float]:
     """Find the row and column where M (n, n) and Mᵀ differ most, and the difference as a share of max |M|."""
     if np.array_equal(M, M.T):
         return 0, 0, 0.0
@@ -238,12 +238,12 @@ def largest_asymmetry(M: FloatArray) -> tuple[int, int, float]:
     return i, j, float(difference[i, j] / np.abs(M).max())
 
 
-def rowwise(s: FloatArray, x: FloatArray) -> FloatArray:
+def scale_rows(s: FloatArray, x: FloatArray) -> FloatArray:
     """diag(s) x for x (n,) or (n, k)."""
-    return times(s, x) if x.ndim == 1 else s[:, None] * x
+    return multiply(s, x) if x.ndim == 1 else s[:, None] * x
 
 
-def two_sided(M: FloatArray, s: FloatArray) -> FloatArray:
+def scale_both_sides(M: FloatArray, s: FloatArray) -> FloatArray:
     """diag(s) M diag(s), a new matrix."""
     out = M * s
     out *= s[:, None]
@@ -251,15 +251,15 @@ def two_sided(M: FloatArray, s: FloatArray) -> FloatArray:
 
 
 def is_ready(values: Any) -> TypeGuard[FloatArray]:
-    """Whether values are an array of floats already."""
+    """Return whether values are an array of floats already."""
     return type(values) is np.ndarray and values.dtype == np.float64
 
 
 def as_vector(values: Any, name: str) -> FloatArray:
-    """A vector of real numbers as float64. Raises DataTypeError, DataError."""
+    """Return a vector of real numbers as float64. Raises DataTypeError, DataError."""
     if not is_ready(values):
         if values is None or isinstance(values, (str, bytes)) or sp.issparse(values):
-            raise DataTypeError(f"{name} must be a vector of numbers, got {shown(values)}")
+            raise DataTypeError(f"{name} must be a vector of numbers, got {format_value(values)}")
         values = as_real_vector(values, name)
     vector: FloatArray = values
     if vector.ndim != 1:
@@ -269,7 +269,7 @@ def as_vector(values: Any, name: str) -> FloatArray:
 
 
 def as_coefficients(matrix: Any, name: str) -> Matrix:
-    """A matrix of real numbers as float64: dense, or sparse in compressed columns or rows, without duplicates.
+    """Return a matrix of real numbers as float64: dense, or sparse in compressed columns or rows, without duplicates.
 
     Raises DataTypeError, DataError.
     """
@@ -277,7 +277,7 @@ def as_coefficients(matrix: Any, name: str) -> Matrix:
         values = matrix
     elif not sp.issparse(matrix):
         if matrix is None or isinstance(matrix, (str, bytes)):
-            raise DataTypeError(f"{name} must be a matrix of numbers, got {shown(matrix)}")
+            raise DataTypeError(f"{name} must be a matrix of numbers, got {format_value(matrix)}")
         values = as_real_vector(matrix, name)
     elif matrix.dtype.kind not in "biuf":
         raise DataTypeError(f"{name} must hold real numbers, got {matrix.dtype}")
@@ -289,7 +289,7 @@ def as_coefficients(matrix: Any, name: str) -> Matrix:
     if not sp.issparse(values):
         return values
     if not isinstance(values, (sp.csc_array, sp.csr_array)) or values.dtype != np.float64:
-        refuse_rounded(matrix, values, name)
+        check_not_rounded(matrix, values, name)
         values = sp.csc_array(values, dtype=np.float64)
     if values.dtype.byteorder != "=":  # "little" of a MATLAB file is an order that is spelt out: CVXOPT refuses it
         values = type(values)((values.data.astype(np.float64), values.indices, values.indptr), shape=values.shape)
@@ -345,16 +345,16 @@ class Dense(Operator):
         return self.matrix[np.ix_(rows, columns)]
 
     def diagonal(self) -> FloatArray:
-        """Diagonal entries: (n,)."""
+        """Return the diagonal entries: (n,)."""
         return self.matrix.diagonal().copy()
 
     def dense(self) -> FloatArray:
-        """The matrix itself: (n, n)."""
+        """Return the matrix itself: (n, n)."""
         return self.matrix
 
     def congruence(self, s: FloatArray) -> Operator:
-        """The matrix diag(s) P diag(s)."""
-        return Dense(two_sided(self.matrix, s))
+        """Return the matrix diag(s) P diag(s)."""
+        return Dense(scale_both_sides(self.matrix, s))
 
     def describe(self) -> str:
         """Say that it is dense."""
@@ -409,7 +409,7 @@ class Diagonal(Operator):
         return np.where(rows[:, None] == columns, self.d[rows][:, None], 0.0)
 
     def diagonal(self) -> FloatArray:
-        """A copy of d: (n,)."""
+        """Return a copy of d: (n,)."""
         return self.d.copy()
 
     def dense(self) -> FloatArray:
@@ -418,7 +418,7 @@ class Diagonal(Operator):
         return np.diag(self.d)
 
     def congruence(self, s: FloatArray) -> Operator:
-        """The matrix diag(s²d)."""
+        """Return the matrix diag(s²d)."""
         return Diagonal(self.d * s * s)
 
     def describe(self) -> str:
@@ -431,5 +431,5 @@ class Diagonal(Operator):
         return self.d.nbytes
 
     def factor(self) -> tuple[Matrix, FloatArray] | None:
-        """An empty Z (n, 0), and d."""
+        """Return an empty Z (n, 0), and d."""
         return np.zeros((len(self.d), 0)), self.d

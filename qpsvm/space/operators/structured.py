@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import times
+from qpsvm.base.arrays.frozen import multiply
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS, check_memory
-from qpsvm.data.rows import RowSource, Tiled, as_row_source
-from qpsvm.space.operators.base import Dense, Operator, as_coefficients, as_vector, rowwise
+from qpsvm.data.rows import RowSource, TiledRows, as_row_source
+from qpsvm.space.operators.base import Dense, Operator, as_coefficients, as_vector, scale_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -87,15 +87,15 @@ class LowRank(Operator):
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
         x = np.asarray(x)
-        scaled = x if self.scale is None else rowwise(self.scale, x)
+        scaled = x if self.scale is None else scale_rows(self.scale, x)
         product = self.source.margins(self.source.weights(scaled))
         if self.scale is not None:
-            product = rowwise(self.scale, product)
-        return product if self.d is None else product + rowwise(self.d, x)
+            product = scale_rows(self.scale, product)
+        return product if self.d is None else product + scale_rows(self.d, x)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         """P[rows][:, columns]: (r, c)."""
-        out = self.source.inner(rows, columns)
+        out = self.source.compute_inner_products(rows, columns)
         if self.scale is not None:
             out *= self.scale[rows][:, None]
             out *= self.scale[columns]
@@ -104,14 +104,14 @@ class LowRank(Operator):
         return out
 
     def diagonal(self) -> FloatArray:
-        """Diagonal entries scale_i²‖z_i‖² + d_i: (n,)."""
+        """Return the diagonal entries scale_i²‖z_i‖² + d_i: (n,)."""
         diagonal = self.source.squared_norms()
         if self.scale is not None:
             diagonal = diagonal * self.scale**2
         return diagonal if self.d is None else diagonal + self.d
 
     def mean_diagonal(self) -> float:
-        """The mean of the diagonal, where nothing is scaled or added by one pass over Z."""
+        """Return the mean of the diagonal, where nothing is scaled or added by one pass over Z."""
         n = self.source.n
         if self.scale is None and self.d is None:
             return self.source.sum_of_squares() / n
@@ -128,7 +128,9 @@ class LowRank(Operator):
     def congruence(self, s: FloatArray) -> Operator:
         """Return the operator with the same factor and other row scales."""
         return LowRank(
-            self.source, None if self.d is None else self.d * s * s, s if self.scale is None else times(s, self.scale)
+            self.source,
+            None if self.d is None else self.d * s * s,
+            s if self.scale is None else multiply(s, self.scale),
         )
 
     def describe(self) -> str:
@@ -150,7 +152,7 @@ class LowRank(Operator):
         return Z, np.zeros(self.shape[0]) if self.d is None else self.d
 
 
-def gathered(operator: Operator, rows: IntArray | None) -> Operator:
+def take_rows(operator: Operator, rows: IntArray | None) -> Operator:
     """B[rows][:, rows] of an operator B (n, n), for any rows, repeated ones too: (m, m); B itself for None."""
     if rows is None:
         return operator
@@ -160,12 +162,14 @@ def gathered(operator: Operator, rows: IntArray | None) -> Operator:
         times = len(rows) // n if n else 0
         tiled = len(rows) == times * n and bool((rows == np.tile(np.arange(n), times)).all())
         if tiled:
-            return LowRank(Tiled(operator.source, times), None, scale)
+            return LowRank(TiledRows(operator.source, times), None, scale)
         return LowRank(operator.source.take(rows), None, scale)
-    return Mixed(operator, sp.csr_array((np.ones(len(rows)), rows, np.arange(len(rows) + 1)), shape=(len(rows), n)))
+    return CombinedRows(
+        operator, sp.csr_array((np.ones(len(rows)), rows, np.arange(len(rows) + 1)), shape=(len(rows), n))
+    )
 
 
-def mixed(operator: Operator, mix: sp.csr_array | None) -> Operator:
+def combine_rows(operator: Operator, mix: sp.csr_array | None) -> Operator:
     """A B Aᵀ of an operator B (n, n), for rows A (m, n) that are combinations of its own: (m, m); B itself for None."""
     if mix is None:
         return operator
@@ -173,15 +177,15 @@ def mixed(operator: Operator, mix: sp.csr_array | None) -> Operator:
         A = mix if operator.scale is None else sp.csr_array(mix * operator.scale)
         product = A @ operator.Z
         return LowRank(sp.csr_array(product) if sp.issparse(product) else product)
-    base = operator.base if isinstance(operator, Repeated) else None
+    base = operator.base if isinstance(operator, RepeatedOperator) else None
     if isinstance(base, LowRank) and base.d is None and base.scale is None:
         k = operator.shape[0] // base.shape[0]
         if 2 * k * base.source.d < mix.shape[0]:
             return LowRank(sp.csr_array(mix @ sp.kron(sp.eye_array(k), sp.csr_array(base.Z), format="csr")))
-    return Mixed(operator, mix)
+    return CombinedRows(operator, mix)
 
 
-def shifted(operator: Operator, d: FloatArray | None) -> Operator:
+def add_diagonal(operator: Operator, d: FloatArray | None) -> Operator:
     """B + diag(d) with the structure of B, for d (n,); B itself for None."""
     if d is None:
         return operator
@@ -190,11 +194,11 @@ def shifted(operator: Operator, d: FloatArray | None) -> Operator:
         return LowRank(factor, d if operator.d is None else operator.d + d, operator.scale)
     if isinstance(operator, Dense):
         return Dense(operator.matrix + np.diag(d))
-    return Shifted(operator, d)
+    return ShiftedOperator(operator, d)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mixed(Operator):
+class CombinedRows(Operator):
     """A B Aᵀ: each variable has a combination of rows of B, which is kept once.
 
     base (n, n)
@@ -222,12 +226,12 @@ class Mixed(Operator):
     def diagonal(self) -> FloatArray:
         if (np.diff(self.mix.indptr) == 1).all():
             return np.asarray(self.base.diagonal()[self.mix.indices] * self.mix.data**2)
-        if isinstance(self.base, Repeated):  # a row is of different copies
+        if isinstance(self.base, RepeatedOperator):  # a row is of different copies
             return np.asarray(self.mix.multiply(self.mix) @ self.base.diagonal())
         each, step = np.arange(self.shape[0]), max(BLOCK_NUMBERS // self.mix.shape[1], 1)
-        return np.concatenate([self._own(each[i : i + step]) for i in range(0, len(each), step)])
+        return np.concatenate([self._compute_diagonal(each[i : i + step]) for i in range(0, len(each), step)])
 
-    def _own(self, rows: IntArray) -> FloatArray:
+    def _compute_diagonal(self, rows: IntArray) -> FloatArray:
         """a_kᵀ B a_k of some rows: (r,)."""
         part = self.mix[rows]
         used = np.unique(part.indices)
@@ -241,7 +245,7 @@ class Mixed(Operator):
         return out
 
     def congruence(self, s: FloatArray) -> Operator:
-        return Mixed(self.base, sp.csr_array(sp.diags_array(s) @ self.mix))
+        return CombinedRows(self.base, sp.csr_array(sp.diags_array(s) @ self.mix))
 
     def describe(self) -> str:
         return f"{self.shape[0]} combinations of {self.base.shape[0]} rows: {self.base.describe()}"
@@ -252,7 +256,7 @@ class Mixed(Operator):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Shifted(Operator):
+class ShiftedOperator(Operator):
     """B + diag(d).
 
     base (n, n)
@@ -268,7 +272,7 @@ class Shifted(Operator):
         return self.base.shape
 
     def __matmul__(self, x: FloatArray) -> FloatArray:
-        return (self.base @ x) + rowwise(self.d, x)
+        return (self.base @ x) + scale_rows(self.d, x)
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         return self.base.block(rows, columns) + np.where(rows[:, None] == columns, self.d[rows][:, None], 0.0)
@@ -282,7 +286,7 @@ class Shifted(Operator):
         return out
 
     def congruence(self, s: FloatArray) -> Operator:
-        return Shifted(self.base.congruence(s), self.d * s * s)
+        return ShiftedOperator(self.base.congruence(s), self.d * s * s)
 
     def describe(self) -> str:
         return f"{self.base.describe()} + diagonal"
@@ -292,25 +296,27 @@ class Shifted(Operator):
         return self.base.nbytes + self.d.nbytes
 
     def factor(self) -> tuple[Matrix, FloatArray] | None:
-        """The factor of B, with d on the diagonal."""
+        """Return the factor of B, with d on the diagonal."""
         found = self.base.factor()
         return None if found is None else (found[0], found[1] + self.d)
 
 
-def coupled(base: Operator, sample: IntArray, first: IntArray, second: IntArray, k: int) -> Operator:
+def couple_classes(base: Operator, sample: IntArray, first: IntArray, second: IntArray, k: int) -> Operator:
     """P_vv′ = B_ii′ (e_p − e_q)ᵀ(e_p′ − e_q′) over variables v = (i, p, q): of low rank where B is, and that is lower.
 
     Shapes: base (n, n), sample, first, second (m,).
     """
-    return mixed(Repeated(base, k), directions(base.shape[0], sample, first, second, k))
+    return combine_rows(RepeatedOperator(base, k), build_directions(base.shape[0], sample, first, second, k))
 
 
-def coupled_rows(Z: sp.csr_array, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
-    """Rows z_i ⊗ (e_p − e_q), a block of columns for each class: (m, k d), for Z (n, d)."""
-    return sp.csr_array(directions(Z.shape[0], sample, first, second, k) @ sp.kron(sp.eye_array(k), Z, format="csr"))
+def couple_class_rows(Z: sp.csr_array, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
+    """Build rows z_i ⊗ (e_p − e_q), one block of columns per class: (m, k d), for Z (n, d)."""
+    return sp.csr_array(
+        build_directions(Z.shape[0], sample, first, second, k) @ sp.kron(sp.eye_array(k), Z, format="csr")
+    )
 
 
-def directions(n: int, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
+def build_directions(n: int, sample: IntArray, first: IntArray, second: IntArray, k: int) -> sp.csr_array:
     """e_p ⊗ e_i − e_q ⊗ e_i: (m, k n)."""
     m = len(sample)
     places = np.tile(np.arange(m), 2), np.concatenate([first, second]) * n + np.tile(sample, 2)
@@ -318,7 +324,7 @@ def directions(n: int, sample: IntArray, first: IntArray, second: IntArray, k: i
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Repeated(Operator):
+class RepeatedOperator(Operator):
     """I ⊗ B: a matrix (n, n) once for each of k classes, (k n, k n)."""
 
     base: Operator
@@ -350,7 +356,7 @@ class Repeated(Operator):
         return np.asarray(np.kron(np.eye(self.k), self.base.dense()), dtype=np.float64)
 
     def congruence(self, s: FloatArray) -> Operator:
-        return Mixed(self, sp.csr_array(sp.diags_array(s)))
+        return CombinedRows(self, sp.csr_array(sp.diags_array(s)))
 
     def describe(self) -> str:
         return f"{self.k} classes of {self.base.shape[0]} samples: {self.base.describe()}"

@@ -13,7 +13,7 @@ from sklearn.datasets import load_breast_cancer
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
-from qpsvm.base.arrays.checks import column_order, feature_names
+from qpsvm.base.arrays.checks import find_column_order, find_feature_names
 
 RNG = np.random.default_rng(5)
 NAMES = ("age", "weight", "mean radius", "größe")
@@ -56,8 +56,8 @@ def test_names_are_remembered_where_they_are_different_texts(name: str, variant:
 
 def test_an_array_has_no_names() -> None:
     assert CSVM(X, Y).feature_names is None
-    assert feature_names(X) is None
-    assert feature_names(None) is None
+    assert find_feature_names(X) is None
+    assert find_feature_names(None) is None
 
 
 def test_names_are_saved(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_other_columns_are_named(name: str) -> None:
 def test_a_message_about_thousands_of_columns_is_short() -> None:
     known, given = [f"feature {i}" for i in range(3000)], [f"Feature {i} {'x' * 200}" for i in range(3000)]
     with pytest.raises(qpsvm.DataError) as caught:
-        column_order(Frame(np.zeros((1, 3000)), given), known)
+        find_column_order(Frame(np.zeros((1, 3000)), given), known)
     assert len(str(caught.value)) < 1000
 
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.base.arrays.frozen import common_value, repeated
+from qpsvm.base.arrays.frozen import find_common_value, repeat_value
 
 
 @pytest.mark.parametrize("first", [0.0, -0.0])
 def test_a_vector_of_zeros_keeps_their_sign(first):
     for value in (first, -first):
-        vector = repeated(value, 37)
+        vector = repeat_value(value, 37)
         assert vector.strides == (0,)
-        assert struct.pack("d", common_value(vector)) == struct.pack("d", value)
-    assert repeated(first, 37) is repeated(first, 37)
+        assert struct.pack("d", find_common_value(vector)) == struct.pack("d", value)
+    assert repeat_value(first, 37) is repeat_value(first, 37)
 
 
 def test_bounds_are_finite_after_a_regression_without_a_tube():

@@ -16,11 +16,11 @@ from sklearn.datasets import make_classification
 
 from qpsvm import CSVM, RBF, InaccurateWarning, core, solve
 from qpsvm.base.resources import progress
-from qpsvm.base.resources.child_process import Forked
+from qpsvm.base.resources.child_process import ForkedProcess
 from qpsvm.bounds.rounding_bound import Counting
-from qpsvm.solve.choice import HURRIED
+from qpsvm.solve.choice import INTERRUPTED_CERTIFICATE_SECONDS
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.libsvm import libsvm_loop
+from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
 from qpsvm.solvers.shared import stopping as sliced
 from qpsvm.solvers.shared.stopping import Clock
 
@@ -60,27 +60,27 @@ def test_an_interrupted_solve_returns_its_best_certified_point(backend, problem)
     assert result.gap < np.inf
     assert "start=result" in result.summary()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert not progress.noted()
+    assert not progress.is_interrupted()
 
 
 def test_the_key_pressed_twice_raises():
     def twice() -> None:
-        with progress.held():
+        with progress.defer_interrupt():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
-            assert progress.noted()
+            assert progress.is_interrupted()
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
         twice()
-    assert not progress.noted()
+    assert not progress.is_interrupted()
 
 
 def test_other_handlers_and_threads_are_left_alone():
     mine = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with progress.held():
+        with progress.defer_interrupt():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, mine)
@@ -111,14 +111,14 @@ APART = [backend for backend in ENDLESS if backend == "libsvm" or core.compiled 
 def apart(monkeypatch):
     """Set when the loop has been running in a child for a moment."""
     running = threading.Event()
-    true = Forked.ready
+    true = ForkedProcess.is_ready
 
     def ready(self, seconds):
         answer = true(self, seconds)
         running.set()
         return answer
 
-    monkeypatch.setattr(Forked, "ready", ready)
+    monkeypatch.setattr(ForkedProcess, "is_ready", ready)
     return running
 
 
@@ -129,7 +129,7 @@ def pressed(running: threading.Event, times: int) -> None:
         assert running.wait(100)
         for _ in range(times):
             os.kill(os.getpid(), signal.SIGINT)
-            while not progress._Key.pressed:  # two at once would be one
+            while not progress._InterruptKey.was_pressed:  # two at once would be one
                 time.sleep(0.001)
 
     threading.Thread(target=press, daemon=True).start()
@@ -151,14 +151,14 @@ def test_one_press_ends_the_compiled_loop_with_a_certified_point(backend, apart)
 @pytest.mark.parametrize("backend", APART)
 def test_two_presses_end_everything(backend, apart, monkeypatch):
     monkeypatch.setattr(sliced, "GRACE", 100.0)  # the second press does not wait for that
-    monkeypatch.setattr(Forked, "hurry", lambda _: None)
+    monkeypatch.setattr(ForkedProcess, "request_stop", lambda _: None)
     before = children()
     pressed(apart, 2)
     with pytest.raises(KeyboardInterrupt):
         ENDLESS[backend]()
     assert children() <= before
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert not progress.noted()
+    assert not progress.is_interrupted()
 
 
 @pytest.mark.slow
@@ -172,7 +172,7 @@ def test_what_the_loop_has_found_is_not_lost(kind, monkeypatch):
     Z, t = np.tile(X, (2, 1)) + SPREAD[: 2 * len(X)], np.tile(Y, 2)
     n = len(t)
     problem = {
-        "hinge": KernelDual.of_hinges(np.where(t > 0, 1.0, -1.0), np.full(n, 1e3)),
+        "hinge": KernelDual.from_hinges(np.where(t > 0, 1.0, -1.0), np.full(n, 1e3)),
         "tube": KernelDual(np.full(n, 1e3), t + SPREAD[:n, 0], np.full(n, -1e3), 1e-3),
     }[kind]
     monkeypatch.setattr(sliced, "GRACE", 100.0)
@@ -186,8 +186,8 @@ def test_what_the_loop_has_found_is_not_lost(kind, monkeypatch):
             return "interrupted" if seconds_of(children() - others) > self.after else None
 
     for _ in range(9):
-        result = libsvm_loop(problem, Z, clock=Late(), gamma=0.05, tol=1e-12)
-        assert not result.finished
+        result = run_libsvm_loop(problem, Z, clock=Late(), gamma=0.05, tol=1e-12)
+        assert not result.converged
         if np.count_nonzero(result.beta) > 1:
             break
         Late.after *= 2.0
@@ -202,12 +202,12 @@ def test_the_key_belongs_to_the_main_thread():
     seen = []
 
     def elsewhere() -> None:
-        seen.append(progress.noted())
+        seen.append(progress.is_interrupted())
         seen.append(solve(CSVM(X, Y)).status)
 
-    with progress.held():
+    with progress.defer_interrupt():
         os.kill(os.getpid(), signal.SIGINT)
-        while not progress.noted():
+        while not progress.is_interrupted():
             time.sleep(0.001)
         worker = threading.Thread(target=elsewhere)
         worker.start()
@@ -217,16 +217,16 @@ def test_the_key_belongs_to_the_main_thread():
 
 def test_a_press_between_the_lines_of_leaving_is_not_lost():
     def leave() -> None:
-        with progress.held():
-            progress._Key.held = False  # as far as leaving has come
+        with progress.defer_interrupt():
+            progress._InterruptKey.is_deferred = False  # as far as leaving has come
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
         leave()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with progress.held():
-        assert not progress.noted()
+    with progress.defer_interrupt():
+        assert not progress.is_interrupted()
 
 
 # --- filters of warnings belong to the process ------------------------------------------------------------------------
@@ -266,12 +266,14 @@ def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch)
     problem = CSVM(np.tile(X, (5, 1)), np.tile(Y, 5), 1e4, RBF(0.05))
     result = interrupted(lambda: solve(problem, tol=1e-12, check=False))
     assert result.status == "interrupted"
-    assert allowed == [HURRIED]
+    assert allowed == [INTERRUPTED_CERTIFICATE_SECONDS]
     assert not any(patience)
 
 
 def test_a_point_that_nobody_has_time_for_is_not_sharpened(monkeypatch):
-    monkeypatch.setattr(Counting, "_sharpened", lambda *_: pytest.fail("it takes longer than a certificate"))
+    monkeypatch.setattr(Counting, "_refine_rows", lambda *_: pytest.fail("it takes longer than a certificate"))
     problem = CSVM([[0.3], [1.7e4]], [-1, 1], 1e4)
-    counted = problem.judge.counting.with_rounding_bound(problem.judge.certify(np.full(2, 1e-9)), 0.0, lambda: False)
+    counted = problem._certifier.gap_bounder.with_rounding_bound(
+        problem._certifier.certify(np.full(2, 1e-9)), 0.0, lambda: False
+    )
     assert counted.gap > 0

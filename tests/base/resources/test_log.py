@@ -10,7 +10,7 @@ import time
 import pytest
 
 import qpsvm
-from qpsvm.base.resources.progress import Pulse, say, say_step
+from qpsvm.base.resources.progress import Pulse, log_message, log_step
 
 PROBLEM = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
 
@@ -85,10 +85,10 @@ def test_a_verbose_thread_makes_no_other_talk(capfd):
     began, may_end = threading.Event(), threading.Event()
 
     def talk():
-        say("the verbose thread", True)
+        log_message("the verbose thread", True)
         began.set()
         may_end.wait(300)
-        say_step("a step of the verbose thread", True)
+        log_step("a step of the verbose thread", True)
 
     thread = threading.Thread(target=talk)
     thread.start()
@@ -100,7 +100,7 @@ def test_a_verbose_thread_makes_no_other_talk(capfd):
 
 
 def test_the_pulse_beats_for_whoever_listens(logged, capsys, monkeypatch):
-    monkeypatch.setattr("qpsvm.base.resources.progress.EVERY", 0.01)
+    monkeypatch.setattr("qpsvm.base.resources.progress.PULSE_SECONDS", 0.01)
 
     def beat(verbose):
         threads = threading.active_count()

@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 import qpsvm
 from qpsvm.backends.external.libsvm_ import LibsvmCompiled
 from qpsvm.base.resources import limits as threads
-from qpsvm.base.resources.limits import one_thread
+from qpsvm.base.resources.limits import limit_blas_threads
 
 X, Y = make_classification(60, 4, random_state=0)
 #: A number of threads that a user might have set; more than there are cores is allowed.
@@ -48,9 +48,9 @@ def _a_user_with_threads():
 
 
 def test_one_inside_and_what_there_was_outside():
-    with one_thread():
+    with limit_blas_threads():
         assert counts() == {1}
-        with one_thread():
+        with limit_blas_threads():
             assert counts() == {1}
         assert counts() == {1}
     assert counts() == {USUAL}
@@ -58,7 +58,7 @@ def test_one_inside_and_what_there_was_outside():
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_restored_after_an_error(error):
-    with pytest.raises(error), one_thread():
+    with pytest.raises(error), limit_blas_threads():
         raise error
     assert counts() == {USUAL}
 
@@ -67,8 +67,8 @@ def test_restored_where_the_key_is_pressed_on_the_way_in(monkeypatch):
     def pressed():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(threads, "_loaded", pressed)
-    with pytest.raises(KeyboardInterrupt), one_thread():
+    monkeypatch.setattr(threads, "_find_blas_pools", pressed)
+    with pytest.raises(KeyboardInterrupt), limit_blas_threads():
         pass
     assert not threads._pools.inside
 
@@ -77,7 +77,7 @@ def test_restored_where_the_key_is_pressed_on_the_way_in(monkeypatch):
 def test_a_block_that_was_never_left_counts_until_it_is_collected():
     gc.disable()  # so that it stays among the youngest: to collect all that the tests have made takes seconds
     try:
-        lost = one_thread()
+        lost = limit_blas_threads()
         lost.__enter__()
         assert counts() == {1}
         del lost
@@ -92,14 +92,14 @@ def test_the_last_of_overlapping_threads_restores():
     seen = []
 
     def first():
-        with one_thread():
+        with limit_blas_threads():
             first_in.set()
             second_in.wait(300)
         first_out.set()
 
     def second():
         first_in.wait(300)
-        with one_thread():
+        with limit_blas_threads():
             second_in.set()
             first_out.wait(300)
             seen.append(counts())
@@ -115,7 +115,7 @@ def test_the_last_of_overlapping_threads_restores():
 
 def test_what_the_user_limits_in_a_block_stays_as_the_user_wants_it():
     with threadpool_limits(2, user_api="blas"):
-        with one_thread():
+        with limit_blas_threads():
             assert counts() == {1}
         assert counts() == {2}
     assert counts() == {USUAL}
@@ -123,7 +123,7 @@ def test_what_the_user_limits_in_a_block_stays_as_the_user_wants_it():
 
 def test_a_block_of_another_thread_under_the_users_limit():
     def inside():
-        with one_thread():
+        with limit_blas_threads():
             pass
 
     with threadpool_limits(2, user_api="blas"):
@@ -160,10 +160,10 @@ def test_restored_after_a_solve_that_fails():
 @pytest.mark.slow
 def test_a_library_that_is_loaded_later_is_limited_from_the_next_block_on():
     code = (
-        "from qpsvm.base.resources.limits import one_thread\n"
-        "with one_thread():\n"
+        "from qpsvm.base.resources.limits import limit_blas_threads\n"
+        "with limit_blas_threads():\n"
         "    import scipy.linalg\n"
-        "    with one_thread():\n"
+        "    with limit_blas_threads():\n"
         "        from threadpoolctl import threadpool_info\n"
         "        print(*(pool['num_threads'] for pool in threadpool_info() if 'scipy_openblas' in pool['prefix']))\n"
     )
@@ -180,7 +180,7 @@ def test_a_fork_while_another_thread_solves_neither_waits_for_it_nor_counts_it()
     inside, over = threading.Event(), threading.Event()
 
     def solve():
-        with one_thread(), threads._lock:
+        with limit_blas_threads(), threads._lock:
             inside.set()
             over.wait(300)
 
@@ -190,8 +190,8 @@ def test_a_fork_while_another_thread_solves_neither_waits_for_it_nor_counts_it()
     child = os.fork()
     if not child:
         signal.alarm(20)  # ends a child that waits for ever
-        with one_thread():
-            shared = threads.spare_threads()
+        with limit_blas_threads():
+            shared = threads.count_spare_threads()
         os._exit(0 if shared == USUAL - 1 and counts() == {USUAL} and not threads._pools.inside else 1)
     over.set()
     other.join()

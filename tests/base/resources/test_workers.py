@@ -12,10 +12,10 @@ from sklearn.datasets import make_classification
 import qpsvm
 from qpsvm.base.resources import limits as threads
 from qpsvm.base.resources import workers
-from qpsvm.base.resources.limits import one_thread, spare_threads
-from qpsvm.base.resources.progress import Clock, held, noted
-from qpsvm.base.resources.workers import in_tiles, parts_of, strips
-from qpsvm.data.rows import Centred, WithOnes, as_row_source
+from qpsvm.base.resources.limits import count_spare_threads, limit_blas_threads
+from qpsvm.base.resources.progress import Clock, defer_interrupt, is_interrupted
+from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
+from qpsvm.data.rows import CentredRows, RowsWithOnes, as_row_source
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 #: Seconds of work that no machine has less time for: threads always pay.
@@ -32,9 +32,9 @@ def together(monkeypatch):
     """Makes every piece of work large enough for so many threads, which it returns the number of."""
 
     def have(count):
-        monkeypatch.setattr(workers, "spare_threads", lambda: count - 1)
-        monkeypatch.setattr(workers, "cores", lambda: count)
-        monkeypatch.setattr(workers, "WORTH", 1e-12)
+        monkeypatch.setattr(workers, "count_spare_threads", lambda: count - 1)
+        monkeypatch.setattr(workers, "count_cores", lambda: count)
+        monkeypatch.setattr(workers, "MIN_THREADED_SECONDS", 1e-12)
         return count
 
     return have
@@ -50,16 +50,20 @@ def kernel_values():
     for rough in (False, True):
         yield blocks.product(some, weights, np.arange(1500), rough)
         yield blocks.product(some, weights, rest[:7], rough)
-        yield blocks.block(some, rest, rough)
-        yield blocks.grown(blocks.symmetric(some), some, rest, rough)
-    yield from (blocks.symmetric(some), blocks.symmetric(some, rough=True), filled)
+        yield blocks.compute_block(some, rest, rough)
+        yield blocks.grow_symmetric(blocks.compute_symmetric(some), some, rest, rough)
+    yield from (blocks.compute_symmetric(some), blocks.compute_symmetric(some, rough=True), filled)
     yield polynomial.product(some, weights, rest)
 
 
 def row_sums():
     rows, a = np.arange(0, len(WIDE), 2), np.linspace(0.0, 1.0, len(WIDE))
     for array in (WIDE, np.asfortranarray(WIDE)):
-        for source in (as_row_source(array), WithOnes(as_row_source(array)), Centred(as_row_source(array), WIDE[0])):
+        for source in (
+            as_row_source(array),
+            RowsWithOnes(as_row_source(array)),
+            CentredRows(as_row_source(array), WIDE[0]),
+        ):
             w = np.linspace(-1.0, 1.0, source.d)
             yield from (source.margins(w), source.weights(a), source.weights(a[rows], rows), *source.moments(rows))
             yield source.scan(w, lambda block, m: a[block.start : block.stop] * (m > 0))
@@ -77,7 +81,7 @@ def solutions():
 
 @pytest.mark.parametrize("values", [kernel_values, row_sums])
 def test_the_same_bits_with_one_thread_with_two_and_with_three(together, values):
-    with one_thread(), np.errstate(all="ignore"):
+    with limit_blas_threads(), np.errstate(all="ignore"):
         together(1)
         alone = list(values())
         for count in (2, 3):
@@ -106,7 +110,7 @@ def test_every_tile_once_and_in_several_threads(together):
         seen.add(threading.get_ident())
         done.append(k)
 
-    in_tiles(task, range(50), LONG)
+    run_tiles(task, range(50), LONG)
     assert sorted(done) == list(range(50))
     assert len(seen) == 3
     assert threading.get_ident() in seen
@@ -114,8 +118,8 @@ def test_every_tile_once_and_in_several_threads(together):
 
 def test_small_work_stays_with_the_caller():
     seen = set()
-    with one_thread():
-        in_tiles(lambda _: seen.add(threading.get_ident()), range(50), 1e-5)
+    with limit_blas_threads():
+        run_tiles(lambda _: seen.add(threading.get_ident()), range(50), 1e-5)
     assert seen == {threading.get_ident()}
 
 
@@ -127,9 +131,9 @@ def test_a_task_that_asks_for_threads_itself_works_alone(together):
         done.append((*k, threading.get_ident()))
 
     def outer(k):
-        in_tiles(inner, [(k, j) for j in range(20)], LONG)
+        run_tiles(inner, [(k, j) for j in range(20)], LONG)
 
-    in_tiles(outer, range(20), LONG)
+    run_tiles(outer, range(20), LONG)
     assert sorted(pair[:2] for pair in done) == [(k, j) for k in range(20) for j in range(20)]
     assert all(len({one for k, _, one in done if k == outer}) == 1 for outer in range(20))
 
@@ -154,10 +158,10 @@ def test_an_error_comes_back_when_nobody_works_any_more(together, error, by_call
                 running[0] -= 1
 
     with pytest.raises(error, match="from a tile"):
-        in_tiles(task, range(10_000), LONG)
+        run_tiles(task, range(10_000), LONG)
     assert running == [0]
     done = []
-    in_tiles(done.append, range(50), LONG)
+    run_tiles(done.append, range(50), LONG)
     assert sorted(done) == list(range(50))
 
 
@@ -165,8 +169,8 @@ def test_an_error_comes_back_when_nobody_works_any_more(together, error, by_call
 def test_the_key_ends_the_work_or_is_noted(together, by_caller, monkeypatch):
     together(2)
     caller, done, meet, waits = threading.get_ident(), [], threading.Barrier(2), threading.Event()
-    ended = workers._ended
-    monkeypatch.setattr(workers, "_ended", lambda asked: (waits.set(), ended(asked))[1])
+    ended = workers._wait_for_helpers
+    monkeypatch.setattr(workers, "_wait_for_helpers", lambda asked: (waits.set(), ended(asked))[1])
 
     def task(k):
         mine = threading.get_ident() == caller
@@ -175,7 +179,7 @@ def test_the_key_ends_the_work_or_is_noted(together, by_caller, monkeypatch):
             if mine == by_caller:
                 os.kill(os.getpid(), signal.SIGINT)
             until = time.monotonic() + PATIENCE
-            while mine and not noted() and time.monotonic() < until:
+            while mine and not is_interrupted() and time.monotonic() < until:
                 time.sleep(0.001)
             if not mine:
                 waits.wait(PATIENCE)
@@ -183,14 +187,14 @@ def test_the_key_ends_the_work_or_is_noted(together, by_caller, monkeypatch):
         done.append(k)
 
     with pytest.raises(KeyboardInterrupt):
-        in_tiles(task, range(2), LONG)
+        run_tiles(task, range(2), LONG)
     assert len(done) == 1, "that of the other one, which was waited for"
     done.clear()
     meet.reset()
     waits.clear()
-    with held():
-        in_tiles(task, range(40), LONG)
-        assert noted()
+    with defer_interrupt():
+        run_tiles(task, range(40), LONG)
+        assert is_interrupted()
     assert sorted(done) == list(range(40))
 
 
@@ -203,7 +207,7 @@ def test_the_silence_of_the_caller_is_kept(together):
         kept.append(np.geterr())
 
     with np.errstate(over="ignore", invalid="raise"):
-        in_tiles(task, range(3), LONG)
+        run_tiles(task, range(3), LONG)
         assert kept == [np.geterr()] * 3
 
 
@@ -211,7 +215,7 @@ def test_the_silence_of_the_caller_is_kept(together):
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_fork_has_threads_of_its_own(together):
     together(3)
-    in_tiles(lambda _: None, range(9), LONG)
+    run_tiles(lambda _: None, range(9), LONG)
     reads, writes = os.pipe()
     child = os.fork()
     if child == 0:
@@ -222,7 +226,7 @@ def test_a_fork_has_threads_of_its_own(together):
                 meet.wait(PATIENCE)
                 seen.add(threading.get_ident())
 
-            in_tiles(task, range(3), LONG)
+            run_tiles(task, range(3), LONG)
             os.write(writes, bytes([len(seen)]))
         finally:
             os._exit(0)
@@ -242,7 +246,7 @@ def test_where_no_thread_can_be_had_the_caller_does_it_all(together, monkeypatch
     monkeypatch.setattr(workers._Pool, "threads", Full())
     monkeypatch.setattr(workers._Pool, "refused", False)
     done = []
-    in_tiles(done.append, range(50), LONG)
+    run_tiles(done.append, range(50), LONG)
     assert done == list(range(50))
     assert workers._Pool.refused
 
@@ -258,33 +262,33 @@ def test_as_many_helpers_as_blas_had_threads_less_one_for_each_solve(monkeypatch
             self.count = count
 
     pools = (Pool(), Pool())
-    monkeypatch.setattr(threads, "_loaded", lambda: pools)
-    assert spare_threads() == 0
-    with one_thread():
+    monkeypatch.setattr(threads, "_find_blas_pools", lambda: pools)
+    assert count_spare_threads() == 0
+    with limit_blas_threads():
         assert [pool.count for pool in pools] == [1, 1]
-        assert spare_threads() == 3
-        with one_thread():
-            assert spare_threads() == 3
+        assert count_spare_threads() == 3
+        with limit_blas_threads():
+            assert count_spare_threads() == 3
             seen = []
 
             def another():
-                with one_thread():
-                    seen.append(spare_threads())
+                with limit_blas_threads():
+                    seen.append(count_spare_threads())
 
             worker = threading.Thread(target=another)
             worker.start()
             worker.join(20)
             assert seen == [2]
-        assert spare_threads() == 3
+        assert count_spare_threads() == 3
     assert [pool.count for pool in pools] == [4, 4]
     pools[0].count = pools[1].count = 1
-    with one_thread():
-        assert spare_threads() == 0
+    with limit_blas_threads():
+        assert count_spare_threads() == 0
 
 
 def test_parts_and_strips_cover_everything_once():
     for n in (0, 1, 7, 64, 1000):
-        for cut in (parts_of(n), parts_of(n, 10), parts_of(n, 1, 3), strips(n, 16)):
+        for cut in (split_range(n), split_range(n, 10), split_range(n, 1, 3), split_strips(n, 16)):
             assert np.concatenate([np.arange(n)[part] for part in cut] or [[]]).tolist() == list(range(n))
-    assert len(parts_of(1000, 10)) == workers.PARTS
-    assert len(parts_of(1000, 400)) == 2
+    assert len(split_range(1000, 10)) == workers.PARTS
+    assert len(split_range(1000, 400)) == 2

@@ -111,4 +111,4 @@ def test_a_pickled_result_needs_its_problem():
 def test_a_result_keeps_no_gram_matrix():
     X, y = table(30)
     result = qpsvm.solve(qpsvm.CSVM(X, y))
-    assert not {"space", "svm", "outlined"} & set(vars(result.problem))
+    assert not {"space", "svm", "_dual_structure"} & set(vars(result.problem))

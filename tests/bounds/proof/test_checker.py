@@ -25,7 +25,7 @@ from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof.file import digest
 from qpsvm.data.rows import as_row_source
-from qpsvm.faces.cli.terminal import SPELT
+from qpsvm.faces.cli.terminal import SPELLINGS
 
 RNG = np.random.default_rng(0)
 N = 14
@@ -92,7 +92,7 @@ def written(folder: Path, data: Any, kind: str = "csv") -> str:
 def test_proofs_of_every_machine_are_confirmed(tmp_path, name):
     data, machine = CASES[name]
     proof = qpsvm.solve(machine, check=False).verify()
-    assert {letter for letter in str(proof) if not letter.isascii()} <= SPELT.keys()  # on any terminal
+    assert {letter for letter in str(proof) if not letter.isascii()} <= SPELLINGS.keys()  # on any terminal
     path = tmp_path / "proof.json"
     if data[0] is None:  # features, or a kernel matrix
         data = proof.record["stated"]().X.take(np.arange(N)), data[1]

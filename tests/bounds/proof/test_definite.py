@@ -8,10 +8,10 @@ import pytest
 import qpsvm
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels import definite
-from qpsvm.bounds.proof.kernels.definite import definiteness, lacking
+from qpsvm.bounds.proof.kernels.definite import definiteness, find_psd_shift
 from qpsvm.bounds.proof.kernels.points import matrix_space
-from qpsvm.bounds.proof.prove import Asked, prove
-from qpsvm.machines.problem.exact import stated
+from qpsvm.bounds.proof.prove import ProofRequest, prove
+from qpsvm.machines.problem.exact import build_registered_program
 
 
 def is_positive_semidefinite(K):
@@ -53,21 +53,21 @@ def test_what_is_claimed_is_true_and_no_indefinite_matrix_passes(monkeypatch):
     monkeypatch.setattr(definite, "ROWS", 4)
     passed = 0
     for K in matrices():
-        sigma = lacking(K)
+        sigma = find_psd_shift(K)
         assert sigma == np.inf or is_positive_semidefinite(exactly(K, sigma))
         smallest, largest = np.linalg.eigvalsh(K)[[0, -1]]
         passed += sigma == 0.0
         assert sigma == 0.0 or smallest < 1e-13 * largest  # whatever is clearly definite is proven to be so
         assert sigma <= max(-20.0 * smallest, 0.0) + 1e-13 * largest
     assert passed > 5
-    assert lacking(np.diag([1.0, -1.0])) == np.inf
-    assert lacking(np.array([[0.0, 1.0], [1.0, 0.0]])) == np.inf
-    assert lacking(np.array([[1.0, np.nan], [np.nan, 1.0]])) == np.inf
+    assert find_psd_shift(np.diag([1.0, -1.0])) == np.inf
+    assert find_psd_shift(np.array([[0.0, 1.0], [1.0, 0.0]])) == np.inf
+    assert find_psd_shift(np.array([[1.0, np.nan], [np.nan, 1.0]])) == np.inf
 
 
 def test_a_matrix_that_is_known_up_to_a_radius():
-    assert lacking(np.eye(3), 0.5) == 0.0
-    assert lacking(np.eye(3), 2.0) >= 1.0
+    assert find_psd_shift(np.eye(3), 0.5) == 0.0
+    assert find_psd_shift(np.eye(3), 2.0) >= 1.0
 
 
 def test_on_the_hyperplane_of_a_free_intercept():
@@ -112,9 +112,9 @@ def test_a_saddle_of_an_indefinite_matrix_is_not_proven_to_be_optimal():
     """α = (½, ½) keeps every condition with a gap of 0, and is the worst of all: (1, 0) is better by ε/4."""
     lack = 2.0**-23
     K = np.array([[1.0, 1.0 + lack], [1.0 + lack, 1.0]])
-    program = stated(qpsvm.OneClass(np.ones((2, 2)), nu=0.5, kernel="precomputed"))
+    program = build_registered_program(qpsvm.OneClass(np.ones((2, 2)), nu=0.5, kernel="precomputed"))
     held = Primal(None, np.array([0.5, 0.5]), {"b": -1 - Fraction(lack) / 2})
-    proof = prove(Asked(program, matrix_space(K), held, np.array([0.5, 0.5])))
+    proof = prove(ProofRequest(program, matrix_space(K), held, np.array([0.5, 0.5])))
     assert proof.dual == pytest.approx(-0.5 - lack / 4, abs=1e-12)
     assert lack / 4 <= proof.difference <= lack
     assert proof.dual < -0.5 <= proof.primal  # the optimal value is between

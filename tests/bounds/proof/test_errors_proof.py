@@ -11,9 +11,9 @@ import scipy.sparse as sp
 
 import qpsvm
 from qpsvm.bounds.proof import infeasible
-from qpsvm.bounds.proof.infeasible import enclosed
+from qpsvm.bounds.proof.infeasible import find_enclosure
 from qpsvm.estimators import NuSVC
-from qpsvm.machines.problem.evidence import with_hulls
+from qpsvm.machines.problem.evidence import attach_hulls
 
 INSEPARABLE = [[0.0], [1.0], [2.0]], [0, 1, 0]
 
@@ -122,7 +122,7 @@ def test_hulls_that_nearly_meet_are_not_said_to_meet(seed):
     X[:, 0] = np.where(y == 1, width, 0.0) * rng.choice([1.0, 2.0], 12)
     problem = qpsvm.HardMargin(X, y)
     hulls = problem.hulls()
-    proof = with_hulls(qpsvm.NotSeparableError(hulls.u, hulls.v, hulls.distance), problem).verify()
+    proof = attach_hulls(qpsvm.NotSeparableError(hulls.u, hulls.v, hulls.distance), problem).verify()
     assert verdicts(proof) == {"convex": "proven", "hulls": "open", "separable": "open"}
     assert any(difference(proof, features(X), y == 1))
 
@@ -138,7 +138,7 @@ def test_what_rounding_decides_is_not_guessed():
         hulls = problem.hulls()
         if not hulls.meet:
             continue
-        proof = with_hulls(qpsvm.NotSeparableError(hulls.u, hulls.v, hulls.distance), problem).verify()
+        proof = attach_hulls(qpsvm.NotSeparableError(hulls.u, hulls.v, hulls.distance), problem).verify()
         seen.add(verdicts(proof)["separable"])
         if proof:
             assert not any(difference(proof, features(X), y == 1))
@@ -180,10 +180,10 @@ def cancelling_of(error, X, y):
 
 
 def test_an_enclosure_does_not_enclose_what_is_not_there():
-    assert enclosed(np.array([[1, 2, 1]], dtype=object), np.array([0.3, 0.3, 0.4])) is None
-    assert enclosed(np.array([[1, -1], [1, -1]], dtype=object), np.array([0.5, 0.5])) is None
-    assert enclosed(np.array([[1, -1, 1]], dtype=object), np.array([0.5, 0.5, 1e-300])) is not None
-    assert enclosed(np.array([[1 << 60, -(1 << 60) - 1]], dtype=object), np.array([0.5, 0.5])) is None
+    assert find_enclosure(np.array([[1, 2, 1]], dtype=object), np.array([0.3, 0.3, 0.4])) is None
+    assert find_enclosure(np.array([[1, -1], [1, -1]], dtype=object), np.array([0.5, 0.5])) is None
+    assert find_enclosure(np.array([[1, -1, 1]], dtype=object), np.array([0.5, 0.5, 1e-300])) is not None
+    assert find_enclosure(np.array([[1 << 60, -(1 << 60) - 1]], dtype=object), np.array([0.5, 0.5])) is None
 
 
 # --- rows of a user's ---
@@ -269,7 +269,7 @@ def test_rows_without_exact_weights_are_left_open(monkeypatch):
     error = raised(lambda: qpsvm.CSVM(*INSEPARABLE, constraints=rows).svm, qpsvm.InfeasibleConstraintsError)
     error._evidence.args[-1]["row 1"] += 2.0**-30
     monkeypatch.setattr(infeasible, "PIVOTED", 0)
-    monkeypatch.setattr(infeasible, "enclosed", lambda *_: None)
+    monkeypatch.setattr(infeasible, "find_enclosure", lambda *_: None)
     proof = error.verify()
     assert not proof
     assert verdicts(proof) == {"weights": "open", "feasible": "open"}

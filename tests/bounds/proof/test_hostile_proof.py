@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from textbook_gap import CLASSES, TUBES, Machine, values
 
 import qpsvm
-from qpsvm.base.arrays.exactly import constant, floats, inverses
+from qpsvm.base.arrays.rationals import divide_exactly, from_constant, from_floats
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof import prove as proving
 from qpsvm.bounds.proof.terms import GapBounds
@@ -168,7 +168,7 @@ def test_bounds_of_rationals_whatever_their_size(size):
     """A factor that is denormal, or overflows, loses its digits as a float."""
     s = np.array([1.0, 1e-5, 3e140, 1.0 / 3.0])
     for factor in (Fraction(size) / 3, 1 / (Fraction(size) * 7), Fraction(size) ** 2):
-        for numbers in (floats(s, factor), inverses(floats(s), factor), constant(factor, 3)):
+        for numbers in (from_floats(s, factor), divide_exactly(from_floats(s), factor), from_constant(factor, 3)):
             low, high = numbers.bounds
             for k in range(len(numbers)):
                 assert low[k] == -math.inf or Fraction(float(low[k])) <= numbers[k]
@@ -212,6 +212,6 @@ def test_what_a_kernel_may_lack_widens_what_is_proven():
 def test_the_checker_counts_a_w_that_is_not_of_its_alpha():
     """P = ½ and D = 0 of w = 1 and α = 0 at the one sample x = 1."""
     one, zero = Fraction(1), Fraction(0)
-    program = checker.Program([checker.Row([(0, one)], one, one, one, zero, {})], {}, {}, one, one)
-    looked = checker.Looked([[one, one]], [one, one], [zero, zero], [one, one])
-    assert checker.both(program, looked, [zero], {}) == ([one / 2] * 2, [zero] * 2, [one / 2] * 2)
+    program = checker.DualProgram([checker.DualRow([(0, one)], one, one, one, zero, {})], {}, {}, one, one)
+    looked = checker.PlaneValues([[one, one]], [one, one], [zero, zero], [one, one])
+    assert checker.bound_objectives(program, looked, [zero], {}) == ([one / 2] * 2, [zero] * 2, [one / 2] * 2)

@@ -21,10 +21,10 @@ from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof import prove as proving
 from qpsvm.bounds.proof.classes import feasible_of_classes
-from qpsvm.machines.problem.exact import stated_of_classes
+from qpsvm.machines.problem.exact import build_all_in_one_program
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
-NOTHING = checker.Looked([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))
+NOTHING = checker.PlaneValues([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))
 INTERCEPTS = ("free", "penalised", None)
 
 
@@ -54,7 +54,7 @@ def hostile(seed: int):
 
 def judged(problem, result, proof) -> tuple[Fraction, Fraction]:
     """P of the numbers of a result and D of the α of a proof; that α is feasible is asserted on the way."""
-    rows = problem.samples.rows
+    rows = problem.samples.active_rows
     prices = [
         Fraction(C) * Fraction(s)
         for C, s in zip(problem.C[rows].tolist(), problem.sample_weight[rows].tolist(), strict=True)
@@ -87,7 +87,7 @@ def test_bounds_hold_in_fractions(monkeypatch):
             assert proof.gap >= gap >= proof.least_gap, seed
             assert proof.remains <= proof.gap, seed
             assert proof.gap <= 3.0 * gap + (1e-6 if enough == math.inf else 1e-12), seed
-            near = problem.samples.taking_part(result.alpha)
+            near = problem.samples.select_active(result.alpha)
             assert np.abs(proof.alpha - near).max() <= 1e-14 * near.max(initial=0.0), seed
             claimed = next(claim for claim in proof.claims if claim.kind == "optimal")
             assert claimed.verdict != ("proven" if gap > Fraction(1e-6) else "refuted"), seed
@@ -100,7 +100,11 @@ def test_kernels_too(kernel):
         if seed % 5 in (1, 4):  # raw scales are no matter of kernels
             continue
         problem = MACHINES[seed // 2 % 2](
-            problem.X[:12], problem.label[:12], C=0.5 if seed < 6 else 1e4, intercept=problem.intercept, kernel=kernel
+            problem.X[:12],
+            problem.class_index[:12],
+            C=0.5 if seed < 6 else 1e4,
+            intercept=problem.intercept,
+            kernel=kernel,
         )
         result = qpsvm.solve(problem, max_iter=200, check=False)
         if seed % 4 == 0:
@@ -128,7 +132,7 @@ def test_a_matrix_that_need_not_be_positive_semidefinite_is_told_of():
 def test_what_is_not_feasible_is_made_so_or_nothing_is_proven(monkeypatch):
     """Whoever repairs α is not believed: what is not feasible in integers is no α of a proof."""
     problem = qpsvm.CrammerSinger(np.arange(12.0).reshape(6, 2), [0, 0, 1, 1, 2, 2], C=0.1, sample_weight=[0.3] * 6)
-    program = stated_of_classes(problem)
+    program = build_all_in_one_program(problem)
     assert program.upper[0] == Fraction(0.1) * Fraction(0.3) != Fraction(0.1 * 0.3)
     for wrong in (np.full((6, 3), -1.0), np.full((6, 3), np.nan), np.full((6, 3), 1e300), np.full((6, 3), 1.0)):
         found = feasible_of_classes(program, wrong.ravel())
@@ -246,7 +250,7 @@ def test_the_checker_knows_the_box_of_several_classes(name, most):
 
     def dual(alpha):
         alpha, zeros = [Fraction(a) for a in alpha], [Fraction(0)] * 3
-        return checker.several(machine, [Fraction(2)], [0], alpha, zeros, lambda _c, _beta: NOTHING)[1]
+        return checker.bound_class_objectives(machine, [Fraction(2)], [0], alpha, zeros, lambda _c, _beta: NOTHING)[1]
 
     assert dual(most) == [sum(most)] * 2
     for wrong in ([0, 1, Fraction(21, 10)], [1, 0, 0], [0, -1, 1]):

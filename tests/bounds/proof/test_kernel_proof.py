@@ -76,8 +76,8 @@ def test_radii_hold_in_floats_in_two_doubles_and_in_rational_numbers():
                 return sum((left[i] * right[j] * K[i][j] for i, j in pairs), mpmath.mpf(0))
 
             u = [sum((coef[j] * K[i][j] for j in range(N)), mpmath.mpf(0)) for i in range(N)]
-            found = space.measured(held, beta, np.zeros(N))
-            sharp = space.sharpened(held, np.arange(N))
+            found = space.measure(held, beta, np.zeros(N))
+            sharp = space.refine_values(held, np.arange(N))
             for values in (found.values, sharp) if sharp is not None else (found.values,):
                 for i in np.flatnonzero(np.isfinite(values.radius)).tolist():
                     near = mpmath.mpf(float(values.high[i])) + mpmath.mpf(float(values.low[i]))
@@ -91,18 +91,18 @@ def test_radii_hold_in_floats_in_two_doubles_and_in_rational_numbers():
             assert 2 * mpmath.mpf(found.half_apart_low) <= apart
             for pair, value in ((found.half_square, coef), (found.own_half, own)):
                 assert pair[0] <= form(value, value) / 2 <= pair[1]
-            sharp_apart = space.sharpened_apart(held, beta, np.zeros(N))
+            sharp_apart = space.refine_distance(held, beta, np.zeros(N))
             assert sharp_apart is None or apart <= mpmath.mpf(sharp_apart) ** 2
 
 
 @pytest.mark.parametrize("kernel", [qpsvm.RBF(0.3), qpsvm.Polynomial(2, 0.3, 1.0), qpsvm.Sigmoid(0.3, 0.5)])
 def test_radii_are_a_few_roundings(kernel):
     X, c = samples(1.0), np.r_[1.0, np.zeros(N - 1)]
-    values = kernel_space(kernel, X).measured(Primal(None, c), c, np.zeros(N)).values
+    values = kernel_space(kernel, X).measure(Primal(None, c), c, np.zeros(N)).values
     size = max(1.0, np.abs(values.high).max())
     assert (values.radius <= 60.0 * UNIT * size).all()
-    assert matrix_space(np.eye(N)).measured(Primal(None, c), c, np.zeros(N)).values.radius.max() < 20.0 * UNIT
-    sharp = kernel_space(kernel, X).sharpened(Primal(None, c), np.arange(N))
+    assert matrix_space(np.eye(N)).measure(Primal(None, c), c, np.zeros(N)).values.radius.max() < 20.0 * UNIT
+    sharp = kernel_space(kernel, X).refine_values(Primal(None, c), np.arange(N))
     assert sharp is None or (sharp.radius < 1e-26 * size).all()
 
 
@@ -123,7 +123,7 @@ def test_blocks_and_sparse_samples_give_the_same(monkeypatch):
                 monkeypatch.setattr(kernel_values, name, width)
                 monkeypatch.setattr("qpsvm.bounds.proof.kernels.points." + name, width)
             space = kernel_space(kernel, sp.csr_array(X))
-            values = space.measured(Primal(None, c), c, np.zeros(40)).values
+            values = space.measure(Primal(None, c), c, np.zeros(40)).values
             for high, radius, (low, up) in zip(values.high.tolist(), values.radius.tolist(), exact, strict=True):
                 assert low - Fraction(radius) <= Fraction(high) <= up + Fraction(radius)
             assert values.radius.max() < 1e-11
@@ -133,9 +133,9 @@ def test_numbers_beyond_all_floats_prove_nothing():
     X = samples(1e150)
     c = np.ones(N)
     for kernel in (qpsvm.Polynomial(3, 1.0, 1.0), qpsvm.RBF(1e290)):
-        values = kernel_space(kernel, X).measured(Primal(None, c), c, np.zeros(N)).values
+        values = kernel_space(kernel, X).measure(Primal(None, c), c, np.zeros(N)).values
         assert np.isfinite(values.high[values.radius < np.inf]).all()
-    assert np.isinf(kernel_space(qpsvm.Polynomial(3, 1.0), X).measured(Primal(None, c), c, c).apart)
+    assert np.isinf(kernel_space(qpsvm.Polynomial(3, 1.0), X).measure(Primal(None, c), c, c).apart)
 
 
 @pytest.mark.parametrize("exactly", [True, False])

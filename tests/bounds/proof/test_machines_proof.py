@@ -10,8 +10,8 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.bounds.proof import prove as proving
-from qpsvm.data.rows import Stacked, as_row_source, standardised
-from qpsvm.machines.problem.exact import stated
+from qpsvm.data.rows import StackedRows, as_row_source, standardise_rows
+from qpsvm.machines.problem.exact import build_registered_program
 
 rng = np.random.default_rng(5)
 N, D = 16, 3
@@ -272,7 +272,7 @@ def test_what_is_proven_of_a_machine_is_true(way, name, rows):
     worse = replace(result, b=result.b + moved, model=replace(result.model, w=1.001 * result.w))
     judged(problem, worse, worse.verify())
     if not own and name not in ("hard", "ball"):
-        far = problem.at(np.random.default_rng(0).uniform(0.0, 0.5, problem.alphas))
+        far = problem.at(np.random.default_rng(0).uniform(0.0, 0.5, problem._n_dual_variables))
         judged(problem, far, far.verify())
 
 
@@ -295,17 +295,22 @@ def test_what_is_proven_of_a_kernel_machine_is_true(name, rows):
 @pytest.mark.parametrize("name", MACHINES)
 def test_exact_numbers_are_next_to_those_of_the_dual(name):
     problem = MACHINES[name](constraints=ROWS[:1]) if name != "one class" else MACHINES[name]()
-    exact, svm = stated(problem), problem._extended(problem.outlined.gram, problem.intercept)
-    svm = problem._dual(problem.space.gram, problem.intercept) if name == "one class" else svm
-    own = svm.m if svm.users is None else svm.users.own.m
-    level = [v / 2 for v in (np.square(problem.X[problem.rows]).sum(axis=1))] if name == "ball" else svm.level[:own]
+    exact, svm = (
+        build_registered_program(problem),
+        problem._build_full_dual(problem._dual_structure.gram, problem.intercept),
+    )
+    svm = problem._build_dual(problem.space.gram, problem.intercept) if name == "one class" else svm
+    own = svm.m if svm.linear_constraints is None else svm.linear_constraints.unconstrained_dual.m
+    level = (
+        [v / 2 for v in (np.square(problem.X[problem.active_rows]).sum(axis=1))] if name == "ball" else svm.level[:own]
+    )
     assert exact.m == svm.m
     assert np.array_equal(exact.sign, svm.sign)
     for found, known in ((exact.level, level), (exact.upper, svm.upper), (exact.curvature, svm.curvature)):
         low, high = found.bounds
         for k in range(own):
-            assert found.infinite[k] == np.isinf(known[k])
-            if not found.infinite[k]:
+            assert found.infinite_mask[k] == np.isinf(known[k])
+            if not found.infinite_mask[k]:
                 assert low[k] <= found[k] <= high[k]
                 assert float(found[k]) == pytest.approx(known[k], rel=1e-15, abs=1e-16)
     for group, other in zip(exact.groups, svm.groups, strict=True):
@@ -385,7 +390,7 @@ def test_numbers_of_another_machine_prove_nothing():
 
 def chunks(*parts):
     """Several arrays as one source."""
-    return Stacked([as_row_source(part) for part in parts])
+    return StackedRows([as_row_source(part) for part in parts])
 
 
 def sources(folder):
@@ -396,7 +401,7 @@ def sources(folder):
     (folder / "X.svm").write_text("\n".join(lines))
     return {
         "float32": qpsvm.open_rows(folder / "X.npy"), "text": qpsvm.open_rows(folder / "X.svm"), "chunks":
-        chunks(X[:5], X[5:]), "standardised": standardised(as_row_source(3.0 * X + 1.0)),
+        chunks(X[:5], X[5:]), "standardised": standardise_rows(as_row_source(3.0 * X + 1.0)),
         "sparse": sp.csr_array(X * (np.abs(X) > 0.5)), "map": np.load(folder / "X.npy", mmap_mode="r"),
     }  # fmt: skip
 

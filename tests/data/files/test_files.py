@@ -30,7 +30,7 @@ from qpsvm.base.errors import (
     TooLargeError,
     UnknownOptionError,
 )
-from qpsvm.data.files import MISSING, Column, Encoding, StandardInput, read_like, read_table
+from qpsvm.data.files import MISSING, Column, Encoding, StandardInput, read_table, read_with_encoding
 
 DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 Save = Callable[..., Path]
@@ -177,8 +177,8 @@ def test_a_column_that_identifies_rows(save: Save) -> None:
     rows = [f"name{i},{i},{i % 2}" for i in range(40)]
     path = save("\n".join(["patient,x,y", *rows]))
     table = read_table(path, target="y")
-    assert (table.names, table.taken[0].kind) == (("x",), "identifier")
-    assert "--keep patient" in table.taken[0].made
+    assert (table.names, table.column_summaries[0].kind) == (("x",), "identifier")
+    assert "--keep patient" in table.column_summaries[0].outcome
     assert read_table(path, target="y", keep="patient").X.shape == (40, 41)
     assert read_table(path, target="y", drop=["patient"]).X.shape == (40, 1)
 
@@ -302,7 +302,7 @@ def test_an_unnamed_column_that_counts_rows_is_an_index(save: Save, first: int, 
     assert len(table.notes) == 1
     assert f"counts the rows from {first}" in table.notes[0]
     assert read_table(save(PETS), target="label").notes == ()
-    further = read_like(save("\n".join([numbered[0], numbered[2]]).replace(",", mark)), table.encoding)
+    further = read_with_encoding(save("\n".join([numbered[0], numbered[2]]).replace(",", mark)), table.encoding)
     np.testing.assert_array_equal(further.X, table.X[1:2])
 
 
@@ -518,7 +518,7 @@ def test_libsvm_from_index_zero_keeps_its_columns(save: Save) -> None:
     table = read_table(save(buffer.getvalue()))
     np.testing.assert_array_equal(table.X.toarray(), X)
     assert table.names == ("x0", "x1")
-    further = read_like(save("0 1:5\n"), table.encoding)  # has no index 0, and still counts from 0
+    further = read_with_encoding(save("0 1:5\n"), table.encoding)  # has no index 0, and still counts from 0
     np.testing.assert_array_equal(further.X.toarray(), [[0, 5]])
 
 
@@ -609,7 +609,7 @@ def test_libsvm_values_that_are_no_numbers(save: Save) -> None:
 
 def test_libsvm_without_features(save: Save) -> None:
     encoding = read_table(save("1 2:1\n")).encoding
-    assert read_like(save("1\n-1\n"), encoding).X.toarray().tolist() == [[0, 0], [0, 0]]
+    assert read_with_encoding(save("1\n-1\n"), encoding).X.toarray().tolist() == [[0, 0], [0, 0]]
     with pytest.raises(DataError, match="no feature in any row"):
         read_table(save("1 qid:3\n-1 qid:4\n"))
 
@@ -638,7 +638,7 @@ def test_values_at_the_end_of_the_range(save: Save) -> None:
     assert read_table(path, target="y").X.tolist() == [[1e308], [-1e308]]
     encoding = read_table(save("x,y\n0.1,0\n0.2,1\n", "small"), target="y", standardise=True).encoding
     with pytest.raises(DataError, match="feature 'x' has values too large to be standardised"):
-        read_like(path, encoding)
+        read_with_encoding(path, encoding)
 
 
 def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -646,12 +646,12 @@ def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch
     table = read_table(path, standardise=True)
     assert isinstance(table.X, np.ndarray)
     np.testing.assert_allclose(table.X.std(axis=0), [1, 1, 0, 1])
-    np.testing.assert_array_equal(read_like(path, table.encoding).X, table.X)
+    np.testing.assert_array_equal(read_with_encoding(path, table.encoding).X, table.X)
     monkeypatch.setattr("qpsvm.data.files.encoding.DENSE_LIMIT", 11)
     with pytest.raises(ParameterError, match=r"3 rows × 4 features cannot be standardised: .* leave out standardise"):
         read_table(path, standardise=True)
     with pytest.raises(ParameterError, match="cannot be standardised"):
-        read_like(path, table.encoding)
+        read_with_encoding(path, table.encoding)
 
 
 def test_many_categories_in_many_rows_stay_sparse(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -668,13 +668,13 @@ def test_many_categories_in_many_rows_stay_sparse(save: Save, monkeypatch: pytes
 
 def test_a_further_csv_file_is_encoded_in_the_same_way(save: Save) -> None:
     first = read_table(save(PETS), target="label", standardise=True)
-    again = read_like(save(PETS), first.encoding)
+    again = read_with_encoding(save(PETS), first.encoding)
     np.testing.assert_array_equal(again.X, first.X)
     assert again.names == first.names
     assert again.y is not None
     assert again.y.tolist() == ["yes", "no", "yes"]
     # Another order, another delimiter, a column more, no labels, and one of the categories only.
-    other = read_like(save("kind;note;site;weight\ndog;;2;30\n"), first.encoding)
+    other = read_with_encoding(save("kind;note;site;weight\ndog;;2;30\n"), first.encoding)
     np.testing.assert_array_equal(other.X, first.X[1:2])
     assert other.y is None
 
@@ -693,13 +693,13 @@ def test_a_further_csv_file_is_encoded_in_the_same_way(save: Save) -> None:
 def test_a_further_csv_file_that_does_not_fit(save: Save, content: str, expected: str) -> None:
     encoding = read_table(save(PETS), target="label").encoding
     with pytest.raises(DataError) as caught:
-        read_like(save(content), encoding)
+        read_with_encoding(save(content), encoding)
     assert expected in str(caught.value)
 
 
 def test_categories_that_did_not_train_are_counted_and_have_zeros(save: Save) -> None:
     encoding = read_table(save(PETS), target="label").encoding
-    table = read_like(save("kind,site,weight\ncat,1,2\n\nfish,1,2\nfish,1,3\n"), encoding)
+    table = read_with_encoding(save("kind,site,weight\ncat,1,2\n\nfish,1,2\nfish,1,3\n"), encoding)
     assert table.unseen == {"kind": {"fish": 2}}
     np.testing.assert_array_equal(table.X, [[2, 1, 0, 1], [2, 0, 0, 1], [3, 0, 0, 1]])
 
@@ -707,7 +707,7 @@ def test_categories_that_did_not_train_are_counted_and_have_zeros(save: Save) ->
 def test_missing_values_in_a_further_file(save: Save) -> None:
     encoding = read_table(save(PETS), target="label").encoding
     path = save("kind,site,weight,label\ncat,1,2,\n,1,2,\ncat,2,2,\n")
-    table = read_like(path, encoding, drop_missing=True)
+    table = read_with_encoding(path, encoding, drop_missing=True)
     assert table.y is None  # no label at all: the file waits for its predictions
     assert table.dropped == 1
     assert table.X.shape == (2, 4)
@@ -715,22 +715,22 @@ def test_missing_values_in_a_further_file(save: Save) -> None:
 
 def test_labels_keep_their_type_in_a_further_file(save: Save) -> None:
     text = read_table(save("x,y\n1,1\n2,b\n"), target="y").encoding
-    assert read_like(save("x,y\n1,1\n"), text).y.tolist() == ["1"]  # type: ignore[union-attr]
+    assert read_with_encoding(save("x,y\n1,1\n"), text).y.tolist() == ["1"]  # type: ignore[union-attr]
     number = read_table(save("x,y\n1,1\n2,2\n"), target="y").encoding
     with pytest.raises(DataError, match="line 2, column 'y': 'b' is not a finite number"):
-        read_like(save("x,y\n1,b\n"), number)
+        read_with_encoding(save("x,y\n1,b\n"), number)
 
 
 def test_a_further_libsvm_file(save: Save) -> None:
     encoding = read_table(save("1 1:1 4:2\n-1 2:1\n")).encoding
-    table = read_like(save("1 1:3\n"), encoding)
+    table = read_with_encoding(save("1 1:3\n"), encoding)
     np.testing.assert_array_equal(table.X.toarray(), [[3, 0, 0, 0]])
     with pytest.raises(DataError, match="line 3: feature index 5 is unknown to the model, whose features are 1 to 4"):
-        read_like(save("1 1:3\n# c\n1 2:1 5:1\n"), encoding)
+        read_with_encoding(save("1 1:3\n# c\n1 2:1 5:1\n"), encoding)
     with pytest.raises(DataError, match="line 1: feature index 0 is unknown"):
-        read_like(save("1 0:3\n"), encoding)
+        read_with_encoding(save("1 0:3\n"), encoding)
     with pytest.raises(FileFormatError, match="is a csv file, but the model was trained on a libsvm file"):
-        read_like(save(PETS), encoding)
+        read_with_encoding(save(PETS), encoding)
 
 
 @pytest.mark.parametrize("content", [PETS, "1 0:1 4:2\n-1 2:0.1\n", "x;y;z\n0.1;a;1\n0.3;b;0\n"])
@@ -742,7 +742,7 @@ def test_an_encoding_survives_json(save: Save, content: str, standardise: bool) 
     assert again.to_json() == table.encoding.to_json()
     assert again.columns == table.encoding.columns
     assert again.names == table.names
-    np.testing.assert_array_equal(dense(read_like(save(content), again).X), dense(table.X))
+    np.testing.assert_array_equal(dense(read_with_encoding(save(content), again).X), dense(table.X))
 
 
 def test_json_that_is_no_encoding(save: Save) -> None:
@@ -793,16 +793,16 @@ def test_libsvm_sets(name: str, shape: tuple[int, int], nnz: int | None, positiv
     assert table.y is not None
     assert np.unique(table.y).tolist() == [-1, 1]
     assert (table.y == 1).sum() == positive
-    assert read_like(real(name), table.encoding).X.shape == shape
+    assert read_with_encoding(real(name), table.encoding).X.shape == shape
 
 
 @pytest.mark.slow
 def test_narrow_and_wide_parts_of_one_set() -> None:
     wide = read_table(real("a9a.xz"))
-    assert read_like(real("a9a.t.xz"), wide.encoding).X.shape == (16281, 123)
+    assert read_with_encoding(real("a9a.t.xz"), wide.encoding).X.shape == (16281, 123)
     narrow = read_table(real("a1a"))
     with pytest.raises(DataError, match="whose features are 1 to 119"):
-        read_like(real("a9a.t.xz"), narrow.encoding)
+        read_with_encoding(real("a9a.t.xz"), narrow.encoding)
 
 
 def test_every_file_is_told_apart() -> None:
@@ -810,7 +810,7 @@ def test_every_file_is_told_apart() -> None:
     for path in DATA.iterdir():
         if path.suffix != ".md" and path.stat().st_size < 100_000:
             content = files.read_bytes(path)
-            assert files.format_of(content) == ("csv" if path.suffix == ".csv" else "libsvm"), path
+            assert files.detect_format(content) == ("csv" if path.suffix == ".csv" else "libsvm"), path
 
 
 @pytest.mark.slow

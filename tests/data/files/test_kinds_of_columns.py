@@ -16,17 +16,17 @@ from sklearn.preprocessing import OneHotEncoder
 
 import qpsvm
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError, UnknownOptionError
-from qpsvm.data.files import Column, Encoding, explained, frame_of, read_like, read_table
-from qpsvm.data.files.dates import ORDERS, day_of, orders_of, parts_of
+from qpsvm.data.files import Column, Encoding, as_frame, describe_columns, read_table, read_with_encoding
+from qpsvm.data.files.dates import DATE_ORDERS, find_date_orders, parse_day, split_dates
 from qpsvm.estimators import SVC, LinearSVC, RankingSVM
 
 
 def kinds(table: Any) -> dict[str, str]:
-    return {each.name: each.kind for each in table.taken}
+    return {each.name: each.kind for each in table.column_summaries}
 
 
 def test_what_each_column_is_taken_for_and_said_to_be() -> None:
-    table = read_table(frame_of(customers()), target="churned", missing="median")
+    table = read_table(as_frame(customers()), target="churned", missing="median")
     assert kinds(table) == {
         "customer_id": "identifier", "signup": "date", "age": "number", "visits": "number", "city": "category of 52",
         "plan": "category of 3", "active": "category of 2", "comment": "text", "nothing": "nothing",
@@ -34,13 +34,13 @@ def test_what_each_column_is_taken_for_and_said_to_be() -> None:
     }  # fmt: skip
     used = {column.name for column in table.encoding.columns}
     assert used == {"age", "visits", "city", "plan", "active"}
-    said = {line.split()[0]: line for line in explained(table.taken)}
+    said = {line.split()[0]: line for line in describe_columns(table.column_summaries)}
     assert "left out: --keep customer_id keeps it" in said["customer_id"]
     assert "left out: --date signup makes year, month, weekday, days of it" in said["signup"]
     assert "missing: median" in said["age"]
     assert table.names == tuple(name for column in table.encoding.columns for name in column.names)
     wide = {f"x{j}": [1.0, 2.0] for j in range(40)} | {"y": [0, 1]}
-    lines = explained(read_table(frame_of(wide), target="y").taken)
+    lines = describe_columns(read_table(as_frame(wide), target="y").column_summaries)
     assert len(lines) == 3
     assert "1 feature each, of 40 columns" in lines[-1]
 
@@ -66,22 +66,22 @@ def test_what_each_column_is_taken_for_and_said_to_be() -> None:
     ],
 )
 def test_kinds(name: str, values: Any, kind: str) -> None:
-    table = read_table(frame_of({name: list(values), "x": [0.5] * 40, "y": [0, 1] * 20}), target="y")
+    table = read_table(as_frame({name: list(values), "x": [0.5] * 40, "y": [0, 1] * 20}), target="y")
     assert kinds(table)[name] == kind
-    kept = read_table(frame_of({name: list(values), "x": [0.5] * 40, "y": [0, 1] * 20}), target="y", keep=name)
+    kept = read_table(as_frame({name: list(values), "x": [0.5] * 40, "y": [0, 1] * 20}), target="y", keep=name)
     assert kept.encoding.columns[0].name == name
 
 
 def test_a_few_misprints_make_no_text_of_numbers() -> None:
     rows = {"x": [*range(50), "5o"], "y": [0, 1, 0] * 17}
     with pytest.raises(DataError, match=r"row 50, column 'x': '5o' is not a number.*most of them numbers.*--keep 'x'"):
-        read_table(frame_of(rows), target="y")
-    assert len(read_table(frame_of(rows), target="y", keep=["x"]).names) == 51
+        read_table(as_frame(rows), target="y")
+    assert len(read_table(as_frame(rows), target="y", keep=["x"]).names) == 51
 
 
 def test_rare_categories_and_fills_are_those_of_scikit_learn() -> None:
     rows = customers()
-    table = read_table(frame_of(rows), target="churned", missing="median")
+    table = read_table(as_frame(rows), target="churned", missing="median")
     found = {column.name: column for column in table.encoding.columns}
     cities = np.array(rows["city"], dtype=object)[:, None]
     encoder = OneHotEncoder(min_frequency=0.01, sparse_output=False).fit(cities)
@@ -91,7 +91,7 @@ def test_rare_categories_and_fills_are_those_of_scikit_learn() -> None:
     age = np.array(rows["age"], dtype=float)[:, None]
     expected = SimpleImputer(strategy="median", add_indicator=True).fit_transform(age)
     np.testing.assert_array_equal(table.X[:, [table.names.index("age"), table.names.index("age=(missing)")]], expected)
-    frequent = read_table(frame_of(rows), target="churned", missing="most-frequent")
+    frequent = read_table(as_frame(rows), target="churned", missing="most-frequent")
     expected = SimpleImputer(strategy="most_frequent").fit_transform(age)
     np.testing.assert_array_equal(frequent.X[:, [frequent.names.index("age")]], expected)
 
@@ -99,12 +99,12 @@ def test_rare_categories_and_fills_are_those_of_scikit_learn() -> None:
 def test_what_is_filled_in_and_what_is_left_out() -> None:
     rows = customers()
     complete = [a is not None and p is not None for a, p in zip(rows["age"], rows["plan"], strict=True)]
-    dropped = read_table(frame_of(rows), target="churned", missing="drop")
+    dropped = read_table(as_frame(rows), target="churned", missing="drop")
     assert (dropped.X.shape[0], dropped.dropped) == (sum(complete), N - sum(complete))
     with pytest.raises(DataError, match=r"is missing.*--missing median.*--drop-missing"):
-        read_table(frame_of(rows), target="churned")
+        read_table(as_frame(rows), target="churned")
     rows["churned"][5] = None
-    filled = read_table(frame_of(rows), target="churned", missing="median")
+    filled = read_table(as_frame(rows), target="churned", missing="median")
     assert (filled.X.shape[0], filled.dropped) == (N - 1, 1)  # a target is not filled in
     assert len(filled.y) == N - 1  # type: ignore[arg-type]
 
@@ -112,34 +112,36 @@ def test_what_is_filled_in_and_what_is_left_out() -> None:
 # Dates
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", DATE_ORDERS)
 @pytest.mark.parametrize("mark", "-/.")
 def test_dates_are_those_of_python(order: str, mark: str) -> None:
     for day in map(date.fromordinal, (1, 700_000, 737_484, 738_000, 3_652_059)):
         parts = {"y": f"{day.year:04}", "m": str(day.month), "d": f"{day.day:02}"}
         text = mark.join(parts[letter] for letter in order)
         known = None if mark == "." and order == "mdy" else day.toordinal()
-        assert day_of(text, order) == known
-        assert day_of(f"{text}T10:30:59.5+01:00", order) == known
-        assert day_of(f"{text} 9:30 PM", order) == known
-        assert day_of(f"{text} or so", order) is None
+        assert parse_day(text, order) == known
+        assert parse_day(f"{text}T10:30:59.5+01:00", order) == known
+        assert parse_day(f"{text} 9:30 PM", order) == known
+        assert parse_day(f"{text} or so", order) is None
     days = np.array([738_000.0, 737_484.0, 738_000.0])
     days_of = [date.fromordinal(int(day)) for day in days]
     expected = [(each.year, each.month, each.weekday(), each.toordinal() - 737_000) for each in days_of]
-    np.testing.assert_array_equal(parts_of(days, 737_000), expected)
+    np.testing.assert_array_equal(split_dates(days, 737_000), expected)
 
 
 def test_the_order_of_day_and_month_is_not_guessed() -> None:
-    assert orders_of(["2020-01-02"]) == ("ymd",)
-    assert orders_of(["1/2/2020", "13/2/2020"]) == ("dmy",)
-    assert orders_of(["1/2/2020", "2/13/2020"]) == ("mdy",)
-    assert orders_of(["1.2.2020"]) == ("dmy",)
-    assert orders_of(["1/2/2020"]) == ("dmy", "mdy")
-    assert orders_of(["13/1/2020", "1/13/2020"]) == orders_of([]) == orders_of(["2021-02-29"]) == ()
+    assert find_date_orders(["2020-01-02"]) == ("ymd",)
+    assert find_date_orders(["1/2/2020", "13/2/2020"]) == ("dmy",)
+    assert find_date_orders(["1/2/2020", "2/13/2020"]) == ("mdy",)
+    assert find_date_orders(["1.2.2020"]) == ("dmy",)
+    assert find_date_orders(["1/2/2020"]) == ("dmy", "mdy")
+    assert (
+        find_date_orders(["13/1/2020", "1/13/2020"]) == find_date_orders([]) == find_date_orders(["2021-02-29"]) == ()
+    )
     rows = {"d": ["1/2/2020", "3/4/2020"], "x": [1, 2], "y": [0, 1]}
-    assert kinds(read_table(frame_of(rows), target="y"))["d"] == "date"
+    assert kinds(read_table(as_frame(rows), target="y"))["d"] == "date"
     with pytest.raises(DataError, match=r"row 0, column 'd'.*day or month may be first"):
-        read_table(frame_of(rows), target="y", date=["d"])
+        read_table(as_frame(rows), target="y", date=["d"])
 
 
 # Tables in Python
@@ -247,10 +249,10 @@ def test_what_is_no_table(rows: Any, how: dict[str, Any], kind: type[QPSVMError]
 
 
 def test_encodings_survive_json_and_those_of_earlier_versions_are_read() -> None:
-    table = read_table(frame_of(customers()), target="churned", missing="median", date=["signup"])
+    table = read_table(as_frame(customers()), target="churned", missing="median", date=["signup"])
     again = Encoding.from_json(table.encoding.to_json())
     assert again.columns == table.encoding.columns
-    np.testing.assert_array_equal(read_like(frame_of(customers()), again).X, table.X)
+    np.testing.assert_array_equal(read_with_encoding(as_frame(customers()), again).X, table.X)
     record = json.loads(table.encoding.to_json())
     columns = [{"name": "x", "categories": None}, {"name": "k", "categories": ["a", "b"]}]
     old = Encoding.from_json(json.dumps({**record, "columns": columns, "n_features": 3}))
@@ -261,13 +263,13 @@ def test_encodings_survive_json_and_those_of_earlier_versions_are_read() -> None
 
 
 def test_rows_that_are_not_complete_stand_beside_the_others() -> None:
-    table = read_table(frame_of({"x": [1.0, 2], "d": ["2020-01-01"] * 2, "y": ["a", "b"]}), target="y", date=["d"])
+    table = read_table(as_frame({"x": [1.0, 2], "d": ["2020-01-01"] * 2, "y": ["a", "b"]}), target="y", date=["d"])
     rows = {"x": [None, 3.0, 4.0], "d": [datetime(2020, 1, 2), datetime(2020, 1, 3, 12), None], "y": ["a", None, "b"]}
-    found = read_like(frame_of({**rows, "no": [7, 8, 9]}), table.encoding, keep_rows=True, name_rows="no")
+    found = read_with_encoding(as_frame({**rows, "no": [7, 8, 9]}), table.encoding, keep_rows=True, name_rows="no")
     assert found.places.tolist() == [1]  # type: ignore[union-attr]
     assert (found.n, found.ids, found.X.tolist()) == (3, ("7", "8", "9"), [[3.0, 2020, 1, 4, 2]])
     assert found.labelled.tolist() == [False]  # type: ignore[union-attr]
     with pytest.raises(DataError, match="row 0, column 'x' is missing"):
-        read_like(frame_of(rows), table.encoding)
-    nobody = read_like(frame_of({"x": [None], "d": [None]}), table.encoding, keep_rows=True)
+        read_with_encoding(as_frame(rows), table.encoding)
+    nobody = read_with_encoding(as_frame({"x": [None], "d": [None]}), table.encoding, keep_rows=True)
     assert (nobody.X.shape, nobody.n) == ((0, 5), 1)

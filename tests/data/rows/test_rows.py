@@ -9,14 +9,14 @@ import scipy.sparse as sp
 from each import for_each
 
 import qpsvm
-from qpsvm.base.arrays.frozen import parts_of_array
+from qpsvm.base.arrays.frozen import list_arrays
 from qpsvm.base.errors import TooLargeError
-from qpsvm.data.rows import ArrayRows, Block, Centred, RowSource, SomeRows, WithOnes, as_block, as_row_source
+from qpsvm.data.rows import ArrayRows, Block, CentredRows, RowSource, RowsWithOnes, SomeRows, as_block, as_row_source
 from qpsvm.data.rows import blocks as blocks_module
 from qpsvm.data.rows import blocks as tiles
 from qpsvm.solvers.linear import working_set
+from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows, build_label_scaled_rows
 from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.linear.signed_rows import SignedRows, signed_rows
 from qpsvm.solvers.linear.solve import solve_linear
 from qpsvm.space.kernels.space import FeatureSpace
 from qpsvm.space.operators import LowRank
@@ -95,14 +95,14 @@ STORED = {
 MADE = {
     "in memory": lambda stored, X: (as_row_source(stored), X),
     "in blocks": lambda stored, X: (Blocked(stored.tocsr() if sp.issparse(stored) else stored), X),
-    "centred": lambda stored, X: (Centred(as_row_source(stored), X.mean(axis=0)), X - X.mean(axis=0)),
-    "with ones": lambda stored, X: (WithOnes(as_row_source(stored)), np.column_stack([X, np.ones(len(X))])),
+    "centred": lambda stored, X: (CentredRows(as_row_source(stored), X.mean(axis=0)), X - X.mean(axis=0)),
+    "with ones": lambda stored, X: (RowsWithOnes(as_row_source(stored)), np.column_stack([X, np.ones(len(X))])),
     "some rows": lambda stored, X: (SomeRows(as_row_source(stored), np.arange(0, len(X), 2)), X[::2]),
     "some rows of blocks": lambda stored, X: (
         SomeRows(Blocked(stored.tocsr() if sp.issparse(stored) else stored), np.arange(len(X))[-3:]), X[-3:]
     ),
     "centred, with ones, in blocks": lambda stored, X: (
-        WithOnes(Centred(Blocked(stored.tocsr() if sp.issparse(stored) else stored), X.mean(axis=0))),
+        RowsWithOnes(CentredRows(Blocked(stored.tocsr() if sp.issparse(stored) else stored), X.mean(axis=0))),
         np.column_stack([X - X.mean(axis=0), np.ones(len(X))]),
     ),
 }  # fmt: skip
@@ -113,7 +113,7 @@ CASES = [(stored, made) for stored in STORED for made in MADE]
 def pieces(monkeypatch):
     """Several of what is small."""
     monkeypatch.setattr(tiles, "CACHED_NUMBERS", 30)
-    monkeypatch.setattr(tiles, "LEAST_ROWS", 3)
+    monkeypatch.setattr(tiles, "MIN_ROWS", 3)
     monkeypatch.setattr(blocks_module, "TILED_NUMBERS", 60)
 
 
@@ -143,7 +143,7 @@ def test_blocks_are_the_rows_in_order_again_and_again(stored, made):
         for block in source.blocks():
             assert block.rows == slice(end, end + block.n)
             parts.append(block.matrix.toarray() if sp.issparse(block.matrix) else block.matrix)
-            pieces = list(block.pieces())
+            pieces = list(block.iter_tiles())
             assert [piece.rows.start for piece in pieces] == list(np.cumsum([end, *(p.n for p in pieces)])[:-1])
             end = block.rows.stop
         close(np.concatenate(parts), X)
@@ -184,8 +184,8 @@ def test_some_rows_are_those_of_the_array(stored, made):
     close(source.take(J), X[J])
     close(source.take(slice(1, len(X) // 2)), X[1 : len(X) // 2])
     close(source.weights(beta, J), X[J].T @ beta)
-    close(source.inner(J, L), X[J] @ X[L].T)
-    close(source.inner(J, J), X[J] @ X[J].T)
+    close(source.compute_inner_products(J, L), X[J] @ X[L].T)
+    close(source.compute_inner_products(J, J), X[J] @ X[J].T)
     for rows, scale in ((J, None), (J, D)):
         S, s = source.moments(rows, scale)
         scaled = X[rows] if scale is None else scale[:, None] * X[rows]
@@ -216,7 +216,7 @@ def test_a_scan_is_two_products_in_one_pass(stored, made):
 
     pulled = source.scan(w, visit)
     close(seen, X @ w)
-    first = next(piece for block in source.blocks() for piece in block.pieces())
+    first = next(piece for block in source.blocks() for piece in block.iter_tiles())
     close(pulled, X[first.n :].T @ beta[first.n :])
 
 
@@ -234,8 +234,8 @@ def test_the_array_is_kept_by_reference(stored):
     store, X = STORED[stored]
     given = store(X)
     source = as_row_source(given)
-    assert source.matrix() is source.whole
-    for kept, own in zip(parts_of_array(source.whole), parts_of_array(given), strict=True):
+    assert source.matrix() is source.memory_matrix
+    for kept, own in zip(list_arrays(source.memory_matrix), list_arrays(given), strict=True):
         assert np.shares_memory(kept, own) or not own.size
         assert own.flags.writeable
         assert not kept.flags.writeable
@@ -243,10 +243,10 @@ def test_the_array_is_kept_by_reference(stored):
         given.data.nbytes + given.indices.nbytes + given.indptr.nbytes if sp.issparse(given) else given.nbytes
     )
     assert as_row_source(source) is source
-    assert LowRank(source).Z is source.whole
+    assert LowRank(source).Z is source.memory_matrix
     ones = np.column_stack([X, np.ones(len(X))])
-    for virtual, expected in ((WithOnes(source), ones), (Centred(source, X[0]), X - X[0])):
-        assert virtual.whole is None
+    for virtual, expected in ((RowsWithOnes(source), ones), (CentredRows(source, X[0]), X - X[0])):
+        assert virtual.memory_matrix is None
         assert virtual.nbytes <= source.nbytes + 8 * X.shape[1]
         close(virtual.matrix(), expected)
 
@@ -265,7 +265,7 @@ def test_centring_keeps_the_digits_that_an_offset_costs():
     w = RNG.standard_normal(4)
     mean = X.mean(axis=0)
     exact = (X.astype(np.longdouble) - mean) @ w
-    assert np.abs(Centred(ArrayRows(X), mean).margins(w) - exact).max() < 1e-13
+    assert np.abs(CentredRows(ArrayRows(X), mean).margins(w) - exact).max() < 1e-13
     assert np.abs(X @ w - mean @ w - exact).max() > 1e-10
 
 
@@ -400,8 +400,8 @@ def test_the_linear_solver_takes_a_source(intercept):
 @pytest.mark.parametrize("offset", [0.0, 10.0, 1e7])
 def test_signed_rows_are_products_with_z(offset):
     X, y = two_classes(40, 5, offset)
-    rows, mean = signed_rows(Blocked(X), y, 1.0, True)
-    assert isinstance(rows, SignedRows)
+    rows, mean = build_label_scaled_rows(Blocked(X), y, 1.0, True)
+    assert isinstance(rows, LabelScaledRows)
     Z = y[:, None] * np.column_stack([X - mean, np.ones(40)])
     J, L, W, a = np.array([30, 1, 5]), np.array([2, 39]), RNG.standard_normal(6), RNG.random(40)
     np.testing.assert_allclose(rows.margins(W), Z @ W, atol=1e-12)
@@ -410,4 +410,4 @@ def test_signed_rows_are_products_with_z(offset):
     np.testing.assert_allclose(rows.gram(J), Z[J].T @ Z[J], atol=1e-11)
     np.testing.assert_allclose(rows.kernel(J, L), Z[J] @ Z[L].T, atol=1e-11)
     np.testing.assert_allclose(rows.select(J).margins(W), Z[J] @ W, atol=1e-11)
-    np.testing.assert_allclose(rows.column_squares(), (Z * Z).sum(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(rows.compute_column_squares(), (Z * Z).sum(axis=0), rtol=1e-9)

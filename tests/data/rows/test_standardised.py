@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from qpsvm.data.rows import as_row_source, standardised
+from qpsvm.data.rows import as_row_source, standardise_rows
 from qpsvm.data.sources import open_rows
 
 RNG = np.random.default_rng(0)
@@ -41,7 +41,7 @@ def test_standardised_rows_are_those_of_a_copy(store):
     everything = slice(0, N)
     stored = {"array": X, "blocks": X.copy(), "columns first": np.asfortranarray(X)}[store]
     source = as_row_source(stored) if store == "array" else open_rows(stored, block_rows=31)
-    rows = standardised(source)
+    rows = standardise_rows(source)
     check(rows, everything)
     np.testing.assert_allclose(rows.moments(some)[0], Z[some].T @ Z[some], atol=1e-7)
     assert (rows.mean[3], rows.scale[3], rows.mean[4], rows.scale[4]) == (0.1, 1.0, 0.0, 1.0)
@@ -52,7 +52,7 @@ def test_sparse_rows_stay_sparse():
     dense[:, 4] = 3.0
     A = sp.csr_array(dense)
     for source in (as_row_source(A), open_rows(dense, sparse=True, block_rows=20)):
-        rows = standardised(source)
+        rows = standardise_rows(source)
         assert rows.is_sparse
         assert not rows.mean.any()
         scale = np.where(np.arange(9) == 4, 1.0, dense.std(axis=0))

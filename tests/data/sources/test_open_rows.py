@@ -190,7 +190,7 @@ def test_what_is_computed_is_that_of_the_array(store, tmp_path):
 def test_a_block_of_float64_is_no_copy(tmp_path):
     rows = open_rows(npy(tmp_path, "X.npy", X), block_rows=50)
     assert all(np.shares_memory(block.matrix, rows.parts[0]) for block in rows.blocks())
-    assert rows.whole is None
+    assert rows.memory_matrix is None
     assert rows.nbytes == 0
     assert not open_rows(table(X), target="label", columns=["a", "b"]).nbytes  # the scratch file is mapped
 
@@ -414,8 +414,8 @@ def test_a_file_that_changes_while_it_is_decoded_is_noticed(store, tmp_path, mon
     path = data / "part-0.parquet" if store == "Parquet" else data
     again = open_rows(data, **options, scratch=False)
     content = path.read_bytes()
-    add = spool.Scratch.add
-    monkeypatch.setattr(spool.Scratch, "add", lambda *some: (changed(path, content), add(*some))[1])
+    add = spool.ScratchFile.add
+    monkeypatch.setattr(spool.ScratchFile, "add", lambda *some: (changed(path, content), add(*some))[1])
     with pytest.raises(DataError, match="changed while it was read"):
         open_rows(data, **options)
     with pytest.raises(DataError, match="changed while it was read"):
@@ -429,12 +429,12 @@ def test_a_scratch_file_that_does_not_fit(tmp_path, monkeypatch):
     room = os.stat(tmp_path)
     with monkeypatch.context() as patch:
         usage = spool.shutil.disk_usage(tmp_path)
-        patch.setattr(spool.shutil, "disk_usage", lambda _: usage._replace(free=spool.LEFT_BYTES + 100))
+        patch.setattr(spool.shutil, "disk_usage", lambda _: usage._replace(free=spool.RESERVED_BYTES + 100))
         for data in (table(X), text(tmp_path, "t.csv", csv(X))):
             with pytest.raises(TooLargeError, match=r"needs .* of scratch in .* are free.*scratch=False"):
                 open_rows(data, **BESIDE, scratch=tmp_path)
         assert open_rows(data, **BESIDE, scratch=False).n == N
-    add, seen = spool.Scratch.add, []
+    add, seen = spool.ScratchFile.add, []
 
     class Full(io.BytesIO):
         def write(self, _):
@@ -447,7 +447,7 @@ def test_a_scratch_file_that_does_not_fit(tmp_path, monkeypatch):
             scratch._file = Full()
         add(scratch, values, what)
 
-    monkeypatch.setattr(spool.Scratch, "add", full)
+    monkeypatch.setattr(spool.ScratchFile, "add", full)
     folder = tmp_path / "scratch"
     folder.mkdir()
     with pytest.raises(TooLargeError, match=r"became full while .*t\.csv was decoded.*scratch="):

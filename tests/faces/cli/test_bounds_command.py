@@ -53,13 +53,13 @@ def test_a_regression_has_bounds_of_its_predictions(capsys, table, tmp_path):
 def test_a_record_has_every_digit_of_the_bounds(tmp_path):
     path = tmp_path / "model.npz"
     result = qpsvm.solve(qpsvm.CSVM(X, Y, kernel=qpsvm.RBF(0.5)))
-    replace(result.model, metadata={"near": result.near_function().record()}).save(path)
+    replace(result.model, metadata={"near": result.build_near_function().record()}).save(path)
     new = np.random.default_rng(1).normal(size=(9, 2))
     np.testing.assert_array_equal(qpsvm.load(path).decision_bounds(new), result.decision_bounds(new))
     with pytest.raises(qpsvm.AbsentError, match="solve --bounds"):
         result.model.decision_bounds(new)
     for damage in ({}, {"radius": -1.0}, {"origin": [1.0]}, {"low": "x"}):
-        record = {**result.near_function().record(), **damage} if damage else {}
+        record = {**result.build_near_function().record(), **damage} if damage else {}
         broken = replace(result.model, metadata={"near": record})
         with pytest.raises(qpsvm.FileFormatError, match="bounds"):
             broken.decision_bounds(new)

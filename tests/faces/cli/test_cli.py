@@ -26,7 +26,7 @@ from qpsvm import backends
 from qpsvm.base.errors import DataError, SolverError, TooLargeError
 from qpsvm.data.files import read_table
 from qpsvm.faces.cli import main
-from qpsvm.faces.cli.terminal import SPELT, readable, require_writable
+from qpsvm.faces.cli.terminal import SPELLINGS, require_writable, spell_unencodable
 from qpsvm.program.solution import Status
 from qpsvm.solve.call import solve
 
@@ -316,7 +316,7 @@ def test_an_index_is_noted(capsys, tmp_path):
 def encoded(encoding, text):
     """What a stream of that encoding is given for a text."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
-    with readable(stream):
+    with spell_unencodable(stream):
         print(text, end="", file=stream, flush=True)
     assert stream.errors == "strict"
     return stream.buffer.getvalue().decode(encoding)
@@ -347,11 +347,11 @@ def test_every_letter_that_the_library_prints_is_spelt():
         docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
         for node in nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
-                assert {c for c in node.value if ord(c) > 127} <= set(SPELT), (path, node.value)
+                assert {c for c in node.value if ord(c) > 127} <= set(SPELLINGS), (path, node.value)
         if path.parent.name == "machines":  # whose equations a derivation prints
             for text in (node for node in docstrings if isinstance(node, ast.Constant)):
                 lines = "".join(re.findall(r"^ +\([A-Z]+\.\d+\)  .*$", getattr(text, "value", ""), flags=re.MULTILINE))
-                assert {c for c in lines if ord(c) > 127} <= set(SPELT), path
+                assert {c for c in lines if ord(c) > 127} <= set(SPELLINGS), path
 
 
 def raising(error):

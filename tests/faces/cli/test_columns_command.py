@@ -17,11 +17,11 @@ from sklearn.metrics import accuracy_score
 
 import qpsvm
 from qpsvm.bounds.proof import checker
-from qpsvm.data.files import frame_of, read_table
-from qpsvm.data.files.dates import ORDERS, day_of
+from qpsvm.data.files import as_frame, read_table
+from qpsvm.data.files.dates import DATE_ORDERS, parse_day
 from qpsvm.faces.cli import main
-from qpsvm.faces.cli.data import Sample, held_out, parts
-from qpsvm.faces.cli.lists import written_out
+from qpsvm.faces.cli.data import Dataset, draw_held_out, split_dataset
+from qpsvm.faces.cli.lists import expand_lists
 from qpsvm.faces.cli.parser import make_parser
 
 pandas = pytest.importorskip("pandas")
@@ -146,11 +146,11 @@ def test_what_is_learnt_is_learnt_of_the_rows_that_train():
     rows = customers()
     rows["age"] = [None if age is None else age * 100.0 if row % 4 == 0 else age for row, age in enumerate(rows["age"])]
     how = {"target": "churned", "missing": "median", "date": ["signup"]}
-    table = read_table(frame_of(rows), raw=True, **how)
-    sample = Sample(table, table.y)
-    split = held_out(sample, 0.25, 0)
+    table = read_table(as_frame(rows), raw=True, **how)
+    sample = Dataset(table, table.y)
+    split = draw_held_out(sample, 0.25, 0)
     options = make_parser().parse_args(["solve", "x.csv", "--target", "churned", "--standardise"])
-    train, test = parts(sample, split, options)
+    train, test = split_dataset(sample, split, options)
     alone = {name: [values[row] for row in split.train] for name, values in rows.items()}
     expected = qpsvm.Table(alone, standardise=True, **how)
     assert train.table.encoding.to_json() == expected.encoding.to_json()
@@ -167,8 +167,8 @@ def test_held_out_scores_are_those_of_a_machine_that_never_saw_the_rows(capsys):
     assert code == 0
     rows = customers()
     how = {"target": "churned", "missing": "median", "date": "signup", "standardise": True}
-    whole = read_table(frame_of(rows), target="churned", missing="median")
-    split = held_out(Sample(whole, whole.y), 0.25, 0)
+    whole = read_table(as_frame(rows), target="churned", missing="median")
+    split = draw_held_out(Dataset(whole, whole.y), 0.25, 0)
     train, test = ({k: [v[i] for i in some] for k, v in rows.items()} for some in (split.train, split.test))
     table = qpsvm.Table(train, **how)
     result = qpsvm.solve(qpsvm.CSVM(table, C=10.0, kernel="rbf"))
@@ -181,8 +181,8 @@ def test_how_a_column_is_read_is_told_by_the_whole_table():
     """Not by the rows that train, in which an order of day and month may be open, or a text look like numbers."""
     dates = ["13/2/2020", *(f"{k % 9 + 1}/{k % 7 + 1}/2021" for k in range(39))]
     rows = {"d": dates, "code": ["x", *("12"[k % 2] for k in range(39))], "v": [0.5] * 40, "y": [0, 1] * 20}
-    table = read_table(frame_of(rows), target="y", date=["d"], raw=True)
-    train, test = table.learnt_of(np.arange(1, 40), np.array([0]))
+    table = read_table(as_frame(rows), target="y", date=["d"], raw=True)
+    train, test = table.encode_split(np.arange(1, 40), np.array([0]))
     made = {column.name: column for column in train.encoding.columns}
     assert (made["d"].date, made["code"].categories) == ("dmy", ("1", "2"))
     assert test.X[0, :3].tolist() == [2020, 2, 3]
@@ -261,8 +261,8 @@ def test_the_checker_reads_dates_as_the_library_does():
     for text in ("2020-02-29", "2021-02-29", "1.2.2021", "1/2/2021 10:00", "13-02-2021", "2-13-2021T9:00 PM",
                  "0000-1-1", "9999/12/31 23:59:59,5Z", "2020-1/2", "20200101", " 2020-01-01", "2020-01-01 ",
                  "\u0662\u0660\u0662\u0660-01-01"):  # fmt: skip
-        for order in ORDERS:
-            assert checker.day_of(text, order) == day_of(text, order), (text, order)
+        for order in DATE_ORDERS:
+            assert checker.day_of(text, order) == parse_day(text, order), (text, order)
 
 
 # Lists
@@ -285,7 +285,7 @@ def test_the_checker_reads_dates_as_the_library_does():
     ],
 )
 def test_lists_are_written_out(given, joined):
-    assert written_out(given, ["--drop", "--keep", "--class-weight"], {"--C": 1}, 1) == joined
+    assert expand_lists(given, ["--drop", "--keep", "--class-weight"], {"--C": 1}, 1) == joined
 
 
 @pytest.mark.usefixtures("folder")

@@ -18,7 +18,7 @@ from qpsvm.many import comparison
 
 ROOT = Path(__file__).resolve().parents[3]
 #: What is there to be studied, and is at its limit before it is at the optimum.
-STUDY = [backend.name for backend in backends.everyone() if backend.abilities.study]
+STUDY = [backend.name for backend in backends.iter_backends() if backend.abilities.is_educational]
 
 
 @pytest.fixture(scope="module")

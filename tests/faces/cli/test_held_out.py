@@ -13,8 +13,8 @@ from sklearn import metrics
 
 import qpsvm
 from qpsvm.data.files import read_table
-from qpsvm.faces.cli.data import Sample, folds, held_out
-from qpsvm.faces.cli.scores import figures
+from qpsvm.faces.cli.data import Dataset, draw_dataset_folds, draw_held_out
+from qpsvm.faces.cli.scores import compute_scores
 
 N = 80
 WEIGHTLESS = 20
@@ -41,9 +41,9 @@ PRICE = ["--target", "price", "--drop", "street", "--drop", "bought", "--drop", 
 RANKING = ["--variant", "ranking", "--target", "price", "--groups", "street", "--drop", "bought", "--drop", "counts"]
 
 
-def sample_of(path: Path, learnt: str = "labels", **how: object) -> Sample:
+def sample_of(path: Path, learnt: str = "labels", **how: object) -> Dataset:
     table = read_table(path, wanted="labels" if learnt == "labels" else "numbers", **how)
-    return Sample(table, table.y, learnt=learnt)
+    return Dataset(table, table.y, target_kind=learnt)
 
 
 def test_a_model_that_says_no_to_everybody_is_called_that(capsys, table):
@@ -65,7 +65,7 @@ def test_the_score_is_that_of_a_machine_trained_on_the_other_rows(capsys, table,
     code, out, _ = run(capsys, *arguments, "--test-size", "0.3", "--seed", "7", "--save", model_file)
     assert code == 0
     whole = sample_of(table, target="bought", drop=["street", "price", "counts"])
-    split = held_out(whole, 0.3, 7)
+    split = draw_held_out(whole, 0.3, 7)
     assert sorted([*split.train, *split.test]) == list(range(N))
     X, y = whole.table.X, whole.y
     mean, scale = X[split.train].mean(axis=0), X[split.train].std(axis=0)
@@ -99,9 +99,9 @@ def test_folds_are_scored_and_certified(capsys, table):
 def test_rows_of_weight_0_neither_train_nor_are_tested(capsys, table):
     whole = sample_of(table, target="bought", drop=["street", "price"], weights="counts")
     taking = set(range(N - WEIGHTLESS))
-    split = held_out(whole, 0.25, 0)
+    split = draw_held_out(whole, 0.25, 0)
     assert {*split.train, *split.test} == taking
-    assert sorted(row for fold in folds(whole, 3, 0) for row in fold.test) == sorted(taking)
+    assert sorted(row for fold in draw_dataset_folds(whole, 3, 0) for row in fold.test) == sorted(taking)
     out = run(capsys, "solve", table, *FEATURES[:-1], "price", "--weights", "counts", "--test-size", "0.25")[1]
     assert "on 15 of 80 rows that did not train" in out
 
@@ -123,7 +123,7 @@ def test_each_kind_of_machine_has_its_scores(capsys, table, variant, options, wo
 
 def test_groups_of_a_ranking_stay_together(table):
     whole = sample_of(table, "ranks", target="price", drop=["bought"], groups="street")
-    for split in (held_out(whole, 0.3, 0), *folds(whole, 4, 0)):
+    for split in (draw_held_out(whole, 0.3, 0), *draw_dataset_folds(whole, 4, 0)):
         assert not {*whole.table.groups[split.train]} & {*whole.table.groups[split.test]}
 
 
@@ -131,14 +131,14 @@ def test_the_figures_are_those_of_scikit_learn(table):
     rng = np.random.default_rng(1)
     numbers = sample_of(table, "numbers", target="price", drop=["bought", "street"])
     f = numbers.y + rng.normal(size=N)
-    assert figures(numbers, f) == {
+    assert compute_scores(numbers, f) == {
         "R²": metrics.r2_score(numbers.y, f), "mean absolute error": metrics.mean_absolute_error(numbers.y, f),
     }  # fmt: skip
-    loss = figures(numbers, f, 0.9)["mean pinball loss"]
+    loss = compute_scores(numbers, f, 0.9)["mean pinball loss"]
     assert loss == metrics.mean_pinball_loss(numbers.y, f, alpha=0.9)
-    sides = Sample(numbers.table, np.where(np.arange(N) % 4, 1, -1), learnt="none")
+    sides = Dataset(numbers.table, np.where(np.arange(N) % 4, 1, -1), target_kind="none")
     predicted = np.where(np.arange(N) % 3, 1, -1)
-    found = figures(sides, predicted)
+    found = compute_scores(sides, predicted)
     assert found["share outside"] == (predicted < 0).mean()
     assert found["balanced accuracy"] == metrics.balanced_accuracy_score(sides.y, predicted)
 

@@ -14,8 +14,8 @@ from sklearn.inspection import permutation_importance
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.estimators import SVC, SVR
-from qpsvm.faces.cli.commands.importance import columns_of, shuffling, weights_of
-from qpsvm.faces.cli.data import Sample
+from qpsvm.faces.cli.commands.importance import build_shuffled_estimator, compute_scaled_weights, map_columns
+from qpsvm.faces.cli.data import Dataset
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +82,11 @@ def test_held_out_rows_and_weights(capsys, table, tmp_path):
 
 def test_the_features_of_a_category_are_shuffled_together(table):
     file = read_table(table, target="kind", drop=["size"])
-    sample = Sample(file, file.y)
-    columns = columns_of(sample)
+    sample = Dataset(file, file.y)
+    columns = map_columns(sample)
     assert [len(features) for features in columns.values()] == [1, 1, 3]
     model = qpsvm.solve(qpsvm.CSVM(file.X, file.y)).model
-    shuffled = shuffling(model, file.X, list(columns.values()))
+    shuffled = build_shuffled_estimator(model, file.X, list(columns.values()))
     places = shuffled.places.copy()
     np.testing.assert_array_equal(shuffled.predict(places), model.predict(file.X))
     order = np.random.default_rng(0).permutation(len(file.X))
@@ -94,7 +94,7 @@ def test_the_features_of_a_category_are_shuffled_together(table):
     expected = file.X.copy()
     expected[:, 2:] = file.X[order, 2:]
     np.testing.assert_allclose(shuffled.decision_function(places), model.decision_function(expected))
-    weights = weights_of(model, file.X)["f"]
+    weights = compute_scaled_weights(model, file.X)["f"]
     np.testing.assert_allclose(weights, model.w * file.X.std(axis=0))
 
 

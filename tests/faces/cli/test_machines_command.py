@@ -14,7 +14,7 @@ from sklearn.metrics import mean_absolute_error, mean_pinball_loss, r2_score
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.faces.cli.options import VARIANTS
-from qpsvm.faces.cli.scores import in_words
+from qpsvm.faces.cli.scores import describe_predictions
 
 N = 40
 
@@ -61,7 +61,7 @@ PRINTED = {"labels": "accuracy", "numbers": "mean absolute error", "none": "insi
 @for_each("variant", OPTIONS)
 def test_every_machine_solves_saves_and_predicts(capsys, table, tmp_path, variant):
     model, written = tmp_path / "model.npz", tmp_path / "out.csv"
-    learnt = VARIANTS[variant].learns
+    learnt = VARIANTS[variant]._target_kind
     said = "mean pinball loss" if variant == "quantile-svr" else PRINTED[learnt]
     arguments = [table, "--variant", variant, *READ[learnt], *OPTIONS[variant]]
     code, out, _ = run(capsys, "solve", *arguments, "--save", model)
@@ -145,7 +145,7 @@ def test_a_table_without_target_has_no_labels(table):
 @pytest.mark.slow
 @for_each("variant", ["epsilon-svr", "svdd", "ranking"])
 def test_derive_measures_every_step(capsys, table, variant):
-    out = succeed(capsys, "derive", variant, "--data", table, *READ[VARIANTS[variant].learns])
+    out = succeed(capsys, "derive", variant, "--data", table, *READ[VARIANTS[variant]._target_kind])
     residuals = [float(value) for value in re.findall(r"  residual (\d\S*)$", out, re.MULTILINE)]
     assert len(residuals) >= 8
     assert max(residuals) <= 1e-8
@@ -182,16 +182,18 @@ def test_a_target_that_is_no_number_or_missing_is_shown_with_its_line(capsys, tm
 def test_measures_are_those_of_scikit_learn_and_of_pairs_within_groups(monkeypatch):
     rng = np.random.default_rng(1)
     t, f = rng.standard_normal(30), rng.standard_normal(30)
-    assert in_words("numbers", f, t) == (
+    assert describe_predictions("numbers", f, t) == (
         f"R² {r2_score(t, f):.4f}, mean absolute error {mean_absolute_error(t, f):.4g}"
     )
-    assert f"{mean_pinball_loss(t, f, alpha=0.8):.4g}," in in_words("numbers", f, t, quantile=0.8)
-    assert in_words("numbers", np.zeros(3), np.ones(3)) == "mean absolute error 1"  # no spread, no share of it
+    assert f"{mean_pinball_loss(t, f, alpha=0.8):.4g}," in describe_predictions("numbers", f, t, quantile=0.8)
+    assert (
+        describe_predictions("numbers", np.zeros(3), np.ones(3)) == "mean absolute error 1"
+    )  # no spread, no share of it
     y, f = np.array([1.0, 2.0, 3.0, 1.0]), np.array([0.0, 1.0, 0.5, 9.0])
-    assert in_words("ranks", f, y, np.array(["a", "a", "a", "b"])) == "2 of 3 pairs in order (0.6667)"
+    assert describe_predictions("ranks", f, y, np.array(["a", "a", "a", "b"])) == "2 of 3 pairs in order (0.6667)"
     monkeypatch.setattr("qpsvm.many.grid.scoring.BLOCK_NUMBERS", 5)
-    assert in_words("ranks", f, y, None) == "2 of 5 pairs in order (0.4000)"
-    assert in_words("ranks", f[:2], np.ones(2)) == "no pair to compare"
+    assert describe_predictions("ranks", f, y, None) == "2 of 5 pairs in order (0.4000)"
+    assert describe_predictions("ranks", f[:2], np.ones(2)) == "no pair to compare"
 
 
 @for_each(

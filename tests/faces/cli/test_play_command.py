@@ -124,8 +124,8 @@ def test_an_axis_that_is_not_there_is_named(served, table, capsys):
 
 
 def test_a_port_in_use_is_a_sentence(capsys):
-    from qpsvm.faces.play.server import listening
+    from qpsvm.faces.play.server import open_socket
 
-    with listening(0) as bound:
+    with open_socket(0) as bound:
         assert run("--no-browser", "--port", bound.getsockname()[1]) == 2
     assert "is in use; choose another with --port" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 import qpsvm
 from qpsvm.data.files import read_table
 from qpsvm.estimators import SVC, NuSVC
-from qpsvm.faces.cli.data import Sample, held_out
+from qpsvm.faces.cli.data import Dataset, draw_held_out
 
 DATA = load_iris()
 X, Y = DATA.data, DATA.target_names[DATA.target]
@@ -75,7 +75,7 @@ def test_held_out_rows_have_a_confusion_matrix_and_the_scores_of_each_class(caps
     held = out.split("held out")[1].split("saved")[0]
     loaded = qpsvm.load(model)
     table = read_table(iris, target="species")
-    rows = held_out(Sample(table, table.y), 0.4, 0).test
+    rows = draw_held_out(Dataset(table, table.y), 0.4, 0).test
     predicted = loaded.predict(X[rows])
     assert f"accuracy {metrics.accuracy_score(Y[rows], predicted):.4f}" in held
     scores = metrics.precision_recall_fscore_support(Y[rows], predicted, labels=DATA.target_names)

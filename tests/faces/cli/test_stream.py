@@ -12,7 +12,7 @@ from command_line import run
 from sklearn.datasets import dump_svmlight_file
 
 import qpsvm
-from qpsvm.base.resources.progress import say_progress
+from qpsvm.base.resources.progress import log_progress
 from qpsvm.faces.cli import terminal as ticker
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -197,7 +197,7 @@ def test_a_line_says_how_far_it_is_on_a_terminal_only(monkeypatch, terminal):
     monkeypatch.setattr(ticker.sys, "stderr", shown)
     monkeypatch.setattr(ticker, "REDRAWN", 0.0)
     with ticker.Ticker("solving") as line:
-        say_progress("band", 3e-4, 7, 1_000_000)
+        log_progress("band", 3e-4, 7, 1_000_000)
         while terminal and "gap 3.0e-04" not in shown.getvalue():
             assert line is not None
     if not terminal:

@@ -16,13 +16,13 @@ from qpsvm.derivation.registry import STEPS
 from qpsvm.faces.play import catalogue
 from qpsvm.faces.play import parts as runs
 from qpsvm.faces.play.answers import SECONDS, TOL, reply
-from qpsvm.faces.play.explanations import gap_in_words
+from qpsvm.faces.play.explanations import format_gap
 from qpsvm.faces.play.request import read_state
 from qpsvm.faces.play.start import SCENES
 
 
 def solved(held: dict) -> qpsvm.SVMResult:
-    return qpsvm.solve(read_state(held).problem(), check=False, tol=TOL, time_limit=SECONDS)
+    return qpsvm.solve(read_state(held).build_problem(), check=False, tol=TOL, time_limit=SECONDS)
 
 
 @pytest.mark.parametrize(("machine", "kernel"), PAIRS)
@@ -66,7 +66,7 @@ def free_of(machine: str) -> list[dict[str, Any]]:
 
 def feasible(held: dict[str, Any], rng: np.random.Generator) -> np.ndarray:
     """An α that the page leaves as it is."""
-    problem = read_state(held).problem()
+    problem = read_state(held).build_problem()
     return problem.at(rng.uniform(0.0, 1.0, problem.svm.m) * rng.integers(0, 2, problem.svm.m)).alpha
 
 
@@ -139,8 +139,8 @@ def test_at_any_alpha_the_samples_shares_add_up_to_the_gap(machine, kernel):
         assert answer["rest"] <= 0.5 * answer["gap"] + 1e-9
         products = np.array(table["margin_product"]) + np.array(table["slack_product"])
         size = max(abs(answer["primal"]), abs(answer["dual"]))
-        problem = read_state(held).problem()
-        unit = problem.svm.unit / problem.size_of_f
+        problem = read_state(held).build_problem()
+        unit = problem.svm.unit / problem._f_scale
         assert unit * products / size == pytest.approx(table["gap"], rel=1e-6, abs=1e-12)
         assert answer["gap"] >= 0.0
         if noise == 0.0:
@@ -212,11 +212,11 @@ def test_the_steps_do_not_hang_on_the_samples():
 
 @pytest.mark.parametrize("machine", catalogue.MACHINES)
 def test_a_small_qp_is_shown_in_numbers(machine):
-    n = 12 // catalogue.MACHINES[machine].kind.sides
+    n = 12 // catalogue.MACHINES[machine].kind._variables_per_sample
     held = state(machine, **samples(n, apart=4.0 if machine == "hard" else 1.2))
-    answer, qp = ask("solve", held, show=["qp"]), read_state(held).problem().qp("dual")
+    answer, qp = ask("solve", held, show=["qp"]), read_state(held).build_problem().qp("dual")
     shown, alpha = answer["qp"], np.array(answer["alpha"])
-    assert shown["primal"] == str(read_state(held).problem().qp("primal"))
+    assert shown["primal"] == str(read_state(held).build_problem().qp("primal"))
     assert shown["n"] == 12
     assert shown["heat"] is None
     assert np.array(shown["P"]) == pytest.approx(qp.P.dense())
@@ -236,7 +236,7 @@ def test_a_small_qp_is_shown_in_numbers(machine):
 
 def test_a_large_qp_is_a_map_of_means():
     held = state("c", **samples(50))
-    shown, P = ask("solve", held, show=["qp"])["qp"], read_state(held).problem().qp("dual").P.dense()
+    shown, P = ask("solve", held, show=["qp"])["qp"], read_state(held).build_problem().qp("dual").P.dense()
     assert shown["P"] is None
     assert shown["heat"]["n"] == 48
     cells = np.array(shown["heat"]["values"]).reshape(48, 48)
@@ -323,9 +323,9 @@ def test_a_class_without_points_is_named(labels):
 # --- runs and programs ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", catalogue.solvers())
+@pytest.mark.parametrize("solver", catalogue.list_solvers())
 def test_a_run_comes_closer_to_the_optimum(solver, monkeypatch):
-    monkeypatch.setattr(runs, "LAST", 100)
+    monkeypatch.setattr(runs, "MAX_RUN_ITERATIONS", 100)
     monkeypatch.setattr(runs, "RUN_SECONDS", 60.0)  # of a busy machine
     held = state("c", **samples(14))
     answer = ask("run", held, solver=solver)
@@ -417,7 +417,7 @@ def test_no_gap_is_told_below_one_rounding():
     told = [ask("solve", state(machine, "linear"))["sentence"] for machine in catalogue.MACHINES]
     for found in re.findall(r"better by more than (\S+) of", " ".join(told)):
         assert float(found) >= 1e-16
-    assert [gap_in_words(gap) for gap in (4.9e-29, 0.0, 3e-16)] == ["< 1e-16", "< 1e-16", "3e-16"]
+    assert [format_gap(gap) for gap in (4.9e-29, 0.0, 3e-16)] == ["< 1e-16", "< 1e-16", "3e-16"]
 
 
 # --- what is said is what was judged ----------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ def test_every_machine_and_kernel_of_the_command_line_is_there():
     assert {machine.kind for machine in catalogue.MACHINES.values()} <= set(STEPS)
     for name, machine in catalogue.MACHINES.items():
         assert machine.kind is VARIANTS[name]
-        assert machine.learnt == VARIANTS[name].learns
+        assert machine.learnt == VARIANTS[name]._target_kind
 
 
 @pytest.mark.parametrize("name", catalogue.MACHINES)
@@ -53,16 +53,16 @@ def test_defaults_are_within_what_a_control_shows_and_that_within_what_is_accept
                 assert parameter.default in parameter.choices
                 continue
             assert parameter.accepts[0] <= parameter.low <= parameter.default <= parameter.high <= parameter.accepts[1]
-            assert parameter.checked(parameter.default, "state") == parameter.default
+            assert parameter.check_value(parameter.default, "state") == parameter.default
             with pytest.raises(RequestError, match=parameter.name):
-                parameter.checked(2 * parameter.accepts[1] + 1, "state")
+                parameter.check_value(2 * parameter.accepts[1] + 1, "state")
 
 
 def test_the_solvers_are_backends_that_end_after_so_many_iterations():
     listed = ask("catalogue")["solvers"]
     assert {"dual_ascent", "osqp", "interior_point", "subgradient"} <= {solver["name"] for solver in listed}
     for solver in listed:
-        assert backends.get(solver["name"]).abilities.grants("max_iter")
+        assert backends.get(solver["name"]).abilities.supports("max_iter")
         assert solver["machines"]
         assert solver["about"]
     assert "hard" not in next(s["machines"] for s in listed if s["name"] == "subgradient")

@@ -25,11 +25,11 @@ def test_the_machine_without_a_sample_is_that_of_the_others(machine, i):
     held, box = state(machine, "linear"), [-3.0, 5.0, -2.0, 4.0]
     answer = ask("without", held, sample=i, grid=9, box=box)
     assert answer["status"] == "optimal", answer
-    alone = qpsvm.solve(read_state(left(held, i)).problem(), tol=1e-10)
+    alone = qpsvm.solve(read_state(left(held, i)).build_problem(), tol=1e-10)
     points = np.array(held["points"])
     X = points[:, :-1] if machine in LEARNT["numbers"] else points
     assert answer["after"] == pytest.approx(alone.decision_function(X[[i]])[0], abs=1e-5)
-    whole = qpsvm.solve(read_state(held).problem(), tol=1e-10)
+    whole = qpsvm.solve(read_state(held).build_problem(), tol=1e-10)
     apart = np.abs(alone.decision_function(X) - whole.decision_function(X)).max()
     assert answer["most"] == pytest.approx(apart, abs=1e-5)
     assert answer["idle"] == (whole.coef[i] == 0.0)
@@ -45,7 +45,7 @@ def test_every_multiplier_on_the_path_is_that_of_a_solve(machine):
     if machine in CURVED:
         assert "no exact path" in answer["error"]["sentence"]
         return
-    problem = read_state(held).problem()
+    problem = read_state(held).build_problem()
     shares = np.array(answer["shares"])
     assert shares.shape == (len(held["points"]), len(answer["values"]))
     for k in (0, len(answer["values"]) // 2, -1):

@@ -12,7 +12,7 @@ import qpsvm
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.request import read_state
-from qpsvm.faces.play.start import start_of
+from qpsvm.faces.play.start import build_start
 
 REGRESSIONS = [*LEARNT["numbers"], "squared"]
 OTHERS = [*REGRESSIONS, *LEARNT["none"], "squared-hinge", "huber-hinge"]
@@ -29,7 +29,7 @@ def of(machine: str, kernel: str = "linear") -> dict:
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_the_curve_is_the_prediction_and_the_tube_is_epsilon(machine, kernel):
     held, box = of(machine, kernel), [-3.0, 5.0, -2.0, 4.0]
-    answer, problem = ask("solve", held, box=box), read_state(held).problem()
+    answer, problem = ask("solve", held, box=box), read_state(held).build_problem()
     result = qpsvm.solve(problem)
     x = np.linspace(-3.0, 5.0, len(answer["plane"]["curve"]))
     assert answer["plane"]["curve"] == pytest.approx(result.predict(x[:, None]), abs=1e-5)
@@ -127,9 +127,9 @@ def test_labels_are_not_needed_and_no_sample_is_an_error_in_words(machine):
 
 @pytest.mark.parametrize("machine", OTHERS)
 def test_a_problem_of_python_is_shown_as_it_is(machine):
-    problem = read_state(of(machine, "rbf")).problem()
-    start = start_of(problem)
-    again = start.state.problem()
+    problem = read_state(of(machine, "rbf")).build_problem()
+    start = build_start(problem)
+    again = start.state.build_problem()
     assert type(again) is type(problem)
     assert again.title == problem.title
     assert np.array_equal(again.X, problem.X)
@@ -138,17 +138,17 @@ def test_a_problem_of_python_is_shown_as_it_is(machine):
 
 def test_one_feature_is_enough_for_a_regression_only():
     X = [[0.0], [1.0], [2.0]]
-    assert start_of(qpsvm.EpsilonSVR(X, [0.0, 1.0, 4.0])).state.axes == (0, 1)
+    assert build_start(qpsvm.EpsilonSVR(X, [0.0, 1.0, 4.0])).state.axes == (0, 1)
     with pytest.raises(UnsupportedError, match="one feature"):
-        start_of(qpsvm.OneClass(X))
+        build_start(qpsvm.OneClass(X))
     with pytest.raises(UnsupportedError, match="Ranking"):
-        start_of(qpsvm.Ranking([[0.0, 1.0], [1.0, 2.0]], [1, 2]))
+        build_start(qpsvm.Ranking([[0.0, 1.0], [1.0, 2.0]], [1, 2]))
 
 
 def test_what_the_page_does_not_know_is_not_dropped_in_silence():
     rows = qpsvm.Constraints([[1.0, 0.0]], [0.5])
     with pytest.raises(UnsupportedError, match="constraints"):
-        start_of(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], [0, 1], constraints=rows))
+        build_start(qpsvm.CSVM([[0.0, 0.0], [2.0, 2.0]], [0, 1], constraints=rows))
 
 
 @pytest.mark.parametrize("machine", ["epsilon-svr", "nu-svr", "one-class", "squared-hinge"])
@@ -164,4 +164,4 @@ def test_an_iterate_of_a_solver_can_be_held(machine):
 def test_curved_machines_say_why_there_are_no_hulls():
     assert "curved" in ask("solve", of("huber-hinge"))["plane"]["missing"]
     squared = catalogue.MACHINES["squared-hinge"]
-    assert squared.kinds[2] == squared.kind.kinds.curved
+    assert squared.kinds[2] == squared.kind._kind_labels.curved_description

@@ -23,8 +23,15 @@ from asking import check, samples, state
 import qpsvm
 from qpsvm.base.errors import MissingExtraError, ParameterError
 from qpsvm.faces.play import server
-from qpsvm.faces.play.server import LONGEST, MOST_WAITING, Waiting, answer, parse, refuse
-from qpsvm.faces.play.start import default_start, start_of
+from qpsvm.faces.play.server import (
+    MAX_MESSAGE_BYTES,
+    MOST_WAITING,
+    MessageQueue,
+    answer_message,
+    explain_refusal,
+    parse_message,
+)
+from qpsvm.faces.play.start import build_start, choose_default_start
 
 #: Seconds after which a test gives up.
 PATIENCE = 60
@@ -34,9 +41,9 @@ PATIENCE = 60
 def port() -> Iterator[int]:
     """A server in a thread, which begins with a problem of its own."""
     held = samples(20)
-    start = start_of(qpsvm.CSVM(held["points"], held["labels"], C=2.0))
-    with server.listening(0) as bound:
-        running = server.server_of(start, bound)
+    start = build_start(qpsvm.CSVM(held["points"], held["labels"], C=2.0))
+    with server.open_socket(0) as bound:
+        running = server.build_server(start, bound)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
         yield bound.getsockname()[1]
@@ -117,7 +124,7 @@ def test_the_page_may_load_nothing_from_elsewhere(port):
 
 
 def test_it_listens_on_this_computer_only():
-    with server.listening(0) as bound:
+    with server.open_socket(0) as bound:
         assert bound.getsockname()[0] == "127.0.0.1"
 
 
@@ -151,10 +158,10 @@ def test_both_names_of_this_computer_are_its_own(port):
 
 
 def test_two_hosts_are_none():
-    assert refuse("http", {"host": ["127.0.0.1:5", "evil.example"]}, 5)
-    assert refuse("http", {}, 5)
-    assert not refuse("http", {"host": ["127.0.0.1:5"]}, 5)
-    assert not refuse("http", {"host": ["127.0.0.1"]}, 80)
+    assert explain_refusal("http", {"host": ["127.0.0.1:5", "evil.example"]}, 5)
+    assert explain_refusal("http", {}, 5)
+    assert not explain_refusal("http", {"host": ["127.0.0.1:5"]}, 5)
+    assert not explain_refusal("http", {"host": ["127.0.0.1"]}, 80)
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------
@@ -170,7 +177,7 @@ def test_messages_are_answered_with_the_problem_that_it_began_with(port):
 
 
 def test_what_is_no_message_gets_a_sentence_and_the_next_one_its_answer(port):
-    wrong = ["nonsense", b"\x00\x01", "[" * 100_000, "9" * 10_000, "[NaN]", " " * (LONGEST + 1), "{}"]
+    wrong = ["nonsense", b"\x00\x01", "[" * 100_000, "9" * 10_000, "[NaN]", " " * (MAX_MESSAGE_BYTES + 1), "{}"]
     answers = converse(port, *wrong, {"id": 9, "ask": "catalogue"})
     assert sorted(found["id"] is None for found in answers) == [False] + [True] * len(wrong)
     for found in answers:
@@ -185,22 +192,22 @@ def test_a_message_beyond_all_sizes_ends_the_connection(port):
 
 
 def test_coalescing_keeps_the_newest_solve_and_everything_else():
-    waiting = Waiting()
+    waiting = MessageQueue()
     for k in range(5):
-        assert waiting.put({"id": k, "ask": "solve"})
-        assert waiting.put({"id": 10 + k, "ask": "program"})
-    taken = [waiting.take()["id"] for _ in range(len(waiting))]
+        assert waiting.add({"id": k, "ask": "solve"})
+        assert waiting.add({"id": 10 + k, "ask": "program"})
+    taken = [waiting.pop_oldest()["id"] for _ in range(len(waiting))]
     assert taken == [10, 11, 12, 13, 4, 14]
     for k in range(MOST_WAITING):
-        assert waiting.put({"id": k, "ask": "run"})
-    assert not waiting.put({"id": 99, "ask": "run"})
-    assert waiting.put({"id": 100, "ask": "solve"})
+        assert waiting.add({"id": k, "ask": "run"})
+    assert not waiting.add({"id": 99, "ask": "run"})
+    assert waiting.add({"id": 100, "ask": "solve"})
 
 
 def test_the_loop_stays_responsive_and_drops_what_is_out_of_date(port, monkeypatch):
     """While the first solve runs, fifty more arrive, and the next answer is that of the last of them."""
     began, go_on = threading.Event(), threading.Event()
-    real = server.answer
+    real = server.answer_message
 
     def slow(message: Any, start: Any) -> str:
         if isinstance(message, dict) and message.get("id") == 0:
@@ -208,7 +215,7 @@ def test_the_loop_stays_responsive_and_drops_what_is_out_of_date(port, monkeypat
             assert go_on.wait(PATIENCE)
         return real(message, start)
 
-    monkeypatch.setattr(server, "answer", slow)
+    monkeypatch.setattr(server, "answer_message", slow)
 
     async def talk() -> list[int]:
         origin = f"http://127.0.0.1:{port}"
@@ -236,7 +243,7 @@ def test_a_page_that_leaves_while_it_is_answered_leaves_no_trace(port, monkeypat
         done.set()
         return "{}"
 
-    monkeypatch.setattr(server, "answer", slow)
+    monkeypatch.setattr(server, "answer_message", slow)
 
     async def leave() -> None:
         origin = f"http://127.0.0.1:{port}"
@@ -269,33 +276,33 @@ def test_two_pages_at_once(port):
 
 def test_an_answer_that_json_cannot_hold_is_a_fault(monkeypatch):
     monkeypatch.setattr("qpsvm.faces.play.server.reply", lambda *_: {"id": 4, "gap": float("nan")})
-    found = json.loads(answer({"id": 4}))
+    found = json.loads(answer_message({"id": 4}))
     assert found["id"] == 4
     assert found["error"]["kind"] == "Fault"
 
 
 def test_a_text_is_read_as_json():
-    assert parse('{"id": 1.0}') == {"id": 1.0}
+    assert parse_message('{"id": 1.0}') == {"id": 1.0}
     with pytest.raises(ParameterError, match=r"^the message has a number of too many digits$"):
-        parse(f'{{"id": {"9" * 5000}}}')
+        parse_message(f'{{"id": {"9" * 5000}}}')
 
 
 # --- its beginning and its end ----------------------------------------------------------------------------------------
 
 
 def test_a_port_in_use_is_a_sentence():
-    with server.listening(0) as bound:
+    with server.open_socket(0) as bound:
         port = bound.getsockname()[1]
         with pytest.raises(ParameterError, match=f"port {port} is in use; choose another with --port"):
-            server.listening(port)
+            server.open_socket(port)
     with pytest.raises(ParameterError, match="from 0 to 65535"):
-        server.listening(65536)
+        server.open_socket(65536)
 
 
 def test_a_missing_extra_names_its_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with server.listening(0) as bound, pytest.raises(MissingExtraError, match=r'uvicorn.*pip install "\.\[play\]"'):
-        server.server_of(default_start(), bound)
+    with server.open_socket(0) as bound, pytest.raises(MissingExtraError, match=r'uvicorn.*pip install "\.\[play\]"'):
+        server.build_server(choose_default_start(), bound)
 
 
 @pytest.mark.parametrize("opens", [True, False, webbrowser.Error])

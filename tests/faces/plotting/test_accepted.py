@@ -15,7 +15,7 @@ from matplotlib import pyplot
 
 import qpsvm
 from qpsvm import plotting
-from qpsvm.faces.plotting.accepted import GROUPS, PICTURES, accepts, as_markdown, group_of
+from qpsvm.faces.plotting.accepted import GROUPS, PICTURES, accepts, as_markdown, find_group
 from qpsvm.machines import registry
 
 mpl.use("Agg")
@@ -66,7 +66,7 @@ def solved(name: str, samples: str = "2", weighted: bool = False) -> tuple[Any, 
 def draw(picture: str, problem: Any, result: Any) -> Any:
     """A picture of a problem and its result, by the arguments that it takes."""
     if picture == "regions":
-        labels = result.predict(problem.X, diagonal=problem._own_values(slice(None)))
+        labels = result.predict(problem.X, diagonal=problem._take_kernel_diagonal(slice(None)))
         return plotting.regions(result, problem.X, labels, resolution=20)
     if picture in ("boundary", "novelty"):
         return getattr(plotting, picture)(problem, result, resolution=20)
@@ -75,7 +75,7 @@ def draw(picture: str, problem: Any, result: Any) -> Any:
     if picture == "path":
         return plotting.path(problem, [0.3, 0.5], check=False)
     if picture == "influence":
-        kind = group_of(problem) in PICTURES["influence"].groups
+        kind = find_group(problem) in PICTURES["influence"].groups
         found = qpsvm.influence(problem, result) if kind else None
         return plotting.influence(problem, result, found, resolution=20)
     return getattr(plotting, picture)(problem, result)
@@ -116,7 +116,7 @@ def test_a_picture_is_drawn_or_the_refusal_names_one_that_is(name, samples):
     for picture in PICTURES:
         drawn, error = outcome_of(picture, name, samples)
         if drawn:
-            assert group_of(problem) in PICTURES[picture].groups
+            assert find_group(problem) in PICTURES[picture].groups
             continue
         said, infinite = str(error), not np.isfinite(result.primal)
         assert infinite or not accepts(picture, problem), said
@@ -134,7 +134,7 @@ def test_the_table_is_that_of_the_guide_and_names_every_machine_in_its_group():
     assert set(named) == {kind for _, kind in (*registry.FILES.values(), *registry.ALL_IN_ONE.values())}
     for name in MAKE:
         problem = solved(name)[0]
-        assert group_of(problem) == named[type(problem).__name__]
+        assert find_group(problem) == named[type(problem).__name__]
 
 
 def distances(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
@@ -154,7 +154,7 @@ def test_every_certified_optimum_lies_on_the_path_of_complementarity(name, weigh
     ax = plotting.complementarity(problem, result)
     (path,) = [line for line in ax.lines if line.get_label() == "optimal"]
     points = np.vstack([each.get_offsets() for each in ax.collections])
-    own = problem.in_dual if name == "Ranking" else problem.sample_weight > 0
+    own = problem._active_variables if name == "Ranking" else problem.sample_weight > 0
     rivals = len(result.classes) - 1 if name == "WestonWatkins" else 1
     assert len(points) == own.sum() * rivals
     upper = result.upper[result.upper > 0]
@@ -192,7 +192,7 @@ def test_the_norm_in_feature_space_is_that_of_the_coefficients(name):
 
 def test_boundary_of_several_classes_is_that_of_regions():
     problem, result = solved("CrammerSinger", weighted=True)
-    rows = problem.rows
+    rows = problem.active_rows
     rings = np.isin(rows, result.support)
     one = plotting.boundary(problem, result, resolution=20)
     other = plotting.regions(result, problem.X[rows], THREE[rows], support=rings, resolution=20)

@@ -36,8 +36,8 @@ def test_areas_are_influences(which):
     ax.figure.canvas.draw()
     drawn = [each for each in ax.collections if len(each.get_offsets()) > 1 and len(each.get_sizes()) > 1]
     areas = np.concatenate([each.get_sizes() for each in drawn])
-    assert len(areas) == len(problem.rows)
-    moved = np.sort(found.mean[problem.rows])
+    assert len(areas) == len(problem.active_rows)
+    moved = np.sort(found.mean[problem.active_rows])
     np.testing.assert_allclose((np.sort(areas) - LEAST) / MOST, moved / moved[-1], atol=1e-9)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert any(f"row {found.order[0]}" in label for label in labels) or which in ("slice", "novelty", "surface")

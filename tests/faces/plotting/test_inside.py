@@ -26,7 +26,7 @@ def test_samples_are_drawn_by_kind_and_counted(problem):
     counts = np.bincount(result.kind, minlength=3)
     drawn = [len(part.get_offsets()) for part in ax.collections if len(part.get_offsets()) > 1]
     assert sorted(drawn) == sorted(counts[counts > 1])
-    for word, count in zip(problem.kinds.words, counts, strict=True):
+    for word, count in zip(problem._kind_labels.descriptions, counts, strict=True):
         assert f"{word} ({count})" in words(ax)
     assert "f < 0, outside: predicts -1" in words(ax)
 

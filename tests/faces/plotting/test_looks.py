@@ -12,7 +12,7 @@ from test_plotting import FLAT, FOUR, HISTORY, IRIS, NEAR, PICTURES, PROBLEMS, S
 
 from qpsvm import CSVM, RBF, NuSVM, path, solve
 from qpsvm.faces import plotting
-from qpsvm.faces.plotting.style import CLASSES, DISTORTED, KINDS, SIDES, SLIVER, look_of
+from qpsvm.faces.plotting.style import CLASSES, DISTORTED, KINDS, SIDES, SLIVER, choose_look
 
 mpl.use("Agg")
 LONG = ("the height of the plant above the ground in metres", "the width of its widest leaf at noon, $measured$ twice")
@@ -148,7 +148,7 @@ def test_classes_differ_in_hue(name):
 
 def test_kinds_differ_in_grey_print_and_from_the_classes():
     for color in CLASSES:
-        (_, pale), (black, full), (orange, same) = (look_of(kind, color) for kind in range(len(KINDS)))
+        (_, pale), (black, full), (orange, same) = (choose_look(kind, color) for kind in range(len(KINDS)))
         assert full == same == color
         assert grey(pale) - grey(full) > 0.25
         assert grey(orange) - grey(black) > 0.25

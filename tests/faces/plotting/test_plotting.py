@@ -16,8 +16,8 @@ from sklearn.datasets import load_iris, make_moons
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, Precomputed, PrimalHinge, solve
 from qpsvm.faces import plotting
-from qpsvm.faces.plotting.hulls import furthest, reduced_hull
-from qpsvm.faces.plotting.over_parameters import norm
+from qpsvm.faces.plotting.hulls import compute_reduced_hull, find_furthest_points
+from qpsvm.faces.plotting.over_parameters import compute_weight_norm
 from qpsvm.faces.plotting.style import KINDS
 
 mpl.use("Agg")
@@ -166,7 +166,7 @@ def test_rings_are_the_support_vectors_and_fills_the_kinds(name):
     rings = labelled(ax.collections, "support vectors")
     assert rows_of(rings.get_offsets()) == rows_of(problem.X[result.support])
     for kind, points in enumerate(drawn_by_kind(ax)):
-        rows = problem.rows[result.kind[problem.rows] == kind]
+        rows = problem.active_rows[result.kind[problem.active_rows] == kind]
         assert rows_of(points) == rows_of(problem.X[rows])
 
 
@@ -230,11 +230,11 @@ def test_heights_are_alpha(name, sort):
     ax = plotting.multipliers(problem, result, sort=sort)
     points = np.vstack(drawn_by_kind(ax))
     points = points[np.argsort(points[:, 0])]
-    alpha = result.alpha[problem.rows]
+    alpha = result.alpha[problem.active_rows]
     if sort:
         assert points[:, 1] == pytest.approx(np.sort(alpha)[::-1], abs=0)
     else:
-        assert points[:, 0] == pytest.approx(problem.rows, abs=0)
+        assert points[:, 0] == pytest.approx(problem.active_rows, abs=0)
         assert points[:, 1] == pytest.approx(alpha, abs=0)
 
 
@@ -246,7 +246,7 @@ def test_bounds_are_drawn_where_there_are_any():
         assert len(lines) == 1 + drawn
         if drawn:
             heights = [segment[0][1] for segment in lines[1].get_segments()]
-            assert heights == pytest.approx(result.upper[problem.rows])
+            assert heights == pytest.approx(result.upper[problem.active_rows])
 
 
 @pytest.mark.slow
@@ -256,7 +256,7 @@ def test_samples_lie_on_the_path_of_complementarity(name):
     kinds = drawn_by_kind(plotting.complementarity(problem, result))
     rho = result.rho
     for kind, points in enumerate(kinds):
-        rows = problem.rows[result.kind[problem.rows] == kind]
+        rows = problem.active_rows[result.kind[problem.active_rows] == kind]
         share = result.alpha[rows] / (result.alpha.max() if name == "hard" else result.upper[rows])
         assert rows_of(points) == rows_of(np.column_stack([share, result.yf[rows]]))
     assert (kinds[0][:, 0] <= 1e-6).all()
@@ -274,17 +274,17 @@ def test_samples_lie_on_the_path_of_complementarity(name):
 def test_the_reduced_hull_reaches_as_far_as_a_linear_program_says(cap):
     rng = np.random.default_rng(1)
     points, caps = rng.normal(size=(12, 2)), np.full(12, cap)
-    vertices = reduced_hull(points, caps)
+    vertices = compute_reduced_hull(points, caps)
     for angle in np.linspace(0, 2 * np.pi, 60):
         direction = np.array([np.cos(angle), np.sin(angle)])
         program = linprog(-(points @ direction), A_eq=np.ones((1, 12)), b_eq=[1.0], bounds=(0, cap * (1 + 1e-12)))
         assert (vertices @ direction).max() == pytest.approx(-program.fun, abs=1e-9)
-        assert furthest(points, caps, direction) @ direction == pytest.approx(-program.fun, abs=1e-9)
+        assert find_furthest_points(points, caps, direction) @ direction == pytest.approx(-program.fun, abs=1e-9)
 
 
 def test_without_caps_it_is_the_convex_hull_counterclockwise():
     points = np.random.default_rng(2).normal(size=(60, 2))
-    vertices = reduced_hull(points, np.ones(60))
+    vertices = compute_reduced_hull(points, np.ones(60))
     known = points[ConvexHull(points).vertices]
     assert rows_of(vertices.round(12)) == rows_of(known.round(12))
     x, y = vertices.T
@@ -293,7 +293,7 @@ def test_without_caps_it_is_the_convex_hull_counterclockwise():
 
 @pytest.mark.parametrize("points", [np.zeros((1, 2)), np.ones((4, 2)), np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0]])])
 def test_hulls_of_points_and_lines(points):
-    vertices = reduced_hull(points, np.ones(len(points)))
+    vertices = compute_reduced_hull(points, np.ones(len(points)))
     assert rows_of(vertices) == rows_of(np.unique([points.min(axis=0), points.max(axis=0)], axis=0))
 
 
@@ -400,7 +400,7 @@ def test_hulls_say_why_there_is_no_picture(problem, message):
     ],
 )  # fmt: skip
 def test_a_path_is_what_single_solves_give(problem, values, make):
-    results = qpsvm.path(problem, **{problem.own[0]: values})
+    results = qpsvm.path(problem, **{problem._hyperparameters[0]: values})
     alone = [solve(make(value)) for value in values]
     assert [r.primal for r in results] == pytest.approx([r.primal for r in alone], rel=2e-6)
     assert (results[0].classes == problem.classes).all()
@@ -429,7 +429,9 @@ def test_what_a_path_shows():
 def test_the_norm_in_feature_space():
     problem, result = SOLVED["rbf"]
     beta = result.alpha * problem.y
-    assert norm(problem, result) == pytest.approx(np.sqrt(beta @ problem.kernel(problem.X, problem.X) @ beta), rel=1e-6)
+    assert compute_weight_norm(problem, result) == pytest.approx(
+        np.sqrt(beta @ problem.kernel(problem.X, problem.X) @ beta), rel=1e-6
+    )
 
 
 def test_what_a_path_cannot_do():

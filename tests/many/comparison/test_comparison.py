@@ -139,7 +139,7 @@ def test_each_backend_starts_from_nothing():
     problem = qpsvm.CSVM(X, Y, kernel="rbf")
     qpsvm.compare(problem, ["kernel_newton", "libsvm"], "dual")
     assert "svm" not in vars(problem)
-    assert getattr(problem.space.gram, "kept", None) is None
+    assert getattr(problem.space.gram, "cached_matrix", None) is None
 
 
 def test_machines_of_every_target():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.machines.problem.replaced import restricted
+from qpsvm.machines.problem.derived_problems import restrict_to_rows
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(16, 2)) + 2.0
@@ -38,7 +38,7 @@ def test_distances_are_those_of_solves(name):
     K = None if full.model.w is not None else np.asarray(problem.svm.gram.dense())
     for i in range(0, problem.n, 3):
         kept = np.delete(np.arange(problem.n), i)
-        own = qpsvm.solve(restricted(problem, kept), tol=1e-12, check=False)
+        own = qpsvm.solve(restrict_to_rows(problem, kept), tol=1e-12, check=False)
         if K is None:
             distance = np.linalg.norm(full.model.w - own.model.w)
         else:

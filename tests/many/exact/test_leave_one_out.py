@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.machines.problem.replaced import restricted
+from qpsvm.machines.problem.derived_problems import restrict_to_rows
 
 
 def machine(which: int, rounded: bool) -> qpsvm.Problem:
@@ -36,7 +36,7 @@ def test_decisions_are_those_of_the_others(which, rounded):
     found = qpsvm.leave_one_out(problem)
     assert found.status == "optimal"
     for i in range(0, problem.n, 3):
-        own = qpsvm.solve(restricted(problem, np.delete(np.arange(problem.n), i)), tol=1e-12, check=False)
+        own = qpsvm.solve(restrict_to_rows(problem, np.delete(np.arange(problem.n), i)), tol=1e-12, check=False)
         width = own.b_interval[1] - own.b_interval[0]
         assert found.gap[i] <= 1e-6
         assert abs(found.decision[i] - own.decision_function(problem.X[[i]])[0]) <= 1e-5 + 1.001 * width
@@ -47,7 +47,7 @@ def test_groups_are_left_out_together():
     groups = np.arange(24) % 4
     found = qpsvm.leave_one_out(problem, groups=groups)
     for group in range(4):
-        own = qpsvm.solve(restricted(problem, np.flatnonzero(groups != group)), tol=1e-12, check=False)
+        own = qpsvm.solve(restrict_to_rows(problem, np.flatnonzero(groups != group)), tol=1e-12, check=False)
         np.testing.assert_allclose(found.decision[groups == group], own.decision_function(problem.X[groups == group]),
                                    atol=1e-6)  # fmt: skip
 

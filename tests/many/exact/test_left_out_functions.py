@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.machines.problem.replaced import restricted
+from qpsvm.machines.problem.derived_problems import restrict_to_rows
 
 
 def machine(which: str, n: int = 20) -> qpsvm.Problem:
@@ -39,11 +39,11 @@ def test_functions_are_those_of_the_others(which):
     new = problem.X[:7] if which == "precomputed" else np.random.default_rng(1).normal(size=(7, 2)) + 3.0
     values = found.decision_function(new)
     assert values.shape == (7, problem.n)
-    for place, i in enumerate(problem.rows[:8]):
-        others = np.delete(np.arange(len(problem.rows)), place)
-        own = qpsvm.solve(restricted(problem, others), tol=1e-12, check=False)
+    for place, i in enumerate(problem.active_rows[:8]):
+        others = np.delete(np.arange(len(problem.active_rows)), place)
+        own = qpsvm.solve(restrict_to_rows(problem, others), tol=1e-12, check=False)
         width = own.b_interval[1] - own.b_interval[0]
-        seen = new[:, problem.rows[others]] if which == "precomputed" else new
+        seen = new[:, problem.active_rows[others]] if which == "precomputed" else new
         np.testing.assert_allclose(values[:, i], own.decision_function(seen), atol=1e-5 + 1.001 * width)
     own = found.decision_function(problem.X).diagonal()
     np.testing.assert_allclose(own, found.decision, atol=1e-9)

@@ -7,9 +7,9 @@ import pytest
 
 import qpsvm
 from qpsvm.base.resources.progress import Clock
-from qpsvm.machines.problem.replaced import restricted
+from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.exact.leave_one_out import groups_of
-from qpsvm.many.exact.left_out import LeftOut
+from qpsvm.many.exact.left_out import LeaveOutSolver
 
 
 def machine(which: str, seed: int = 0, rounded: bool = False, n: int = 22) -> qpsvm.Problem:
@@ -47,9 +47,9 @@ KINDS = ["plain", "weights", "bounded", "linear", "penalised", "none", "lam", "n
 def test_points_of_the_tableau_are_optima(which, rounded):
     """g = 0 on rows inside, ≥ 0 at lo, ≤ 0 at hi, and Eᵀv = e: without what a certificate says."""
     problem = machine(which, rounded=rounded)
-    out = LeftOut(problem, None, 1e-6, Clock(None))
+    out = LeaveOutSolver(problem, None, 1e-6, Clock(None))
     changes = [change for rows in groups_of(problem, None) if (change := out._change(rows)) is not None]
-    led = out.removals.to([(change.pinned, change.goal) for change in changes])
+    led = out.removals.find_optima([(change.pinned, change.goal) for change in changes])
     assert sum(point is not None for point in led) >= 0.5 * len(changes)
     rows = out.rows
     for change, point in zip(changes, led, strict=True):
@@ -73,7 +73,7 @@ def test_b_is_the_one_that_a_solve_takes(which, rounded):
     problem = machine(which, 1, rounded)
     found = qpsvm.leave_one_out(problem)
     for i in range(0, problem.n, 2):
-        own = qpsvm.solve(restricted(problem, np.delete(np.arange(problem.n), i)), tol=1e-12, check=False)
+        own = qpsvm.solve(restrict_to_rows(problem, np.delete(np.arange(problem.n), i)), tol=1e-12, check=False)
         assert abs(found.decision[i] - own.decision_function(problem.X[[i]])[0]) <= 1e-6
         assert found.gap[i] <= 1e-6
 
@@ -84,7 +84,7 @@ def test_groups_of_equal_and_other_samples(which):
     groups = np.arange(problem.n) % 5
     found = qpsvm.leave_one_out(problem, groups=groups)
     for group in range(5):
-        own = qpsvm.solve(restricted(problem, np.flatnonzero(groups != group)), tol=1e-12, check=False)
+        own = qpsvm.solve(restrict_to_rows(problem, np.flatnonzero(groups != group)), tol=1e-12, check=False)
         at = problem.X[groups == group]
         np.testing.assert_allclose(found.decision[groups == group], own.decision_function(at), atol=1e-6)
 
@@ -100,15 +100,15 @@ def test_two_samples_and_three():
 def test_a_stop_keeps_what_was_found(monkeypatch):
     """What the tableau has led to is there, and `moved` counts nothing else."""
     problem = machine("plain")
-    monkeypatch.setattr(LeftOut, "without", lambda *_: pytest.fail("stopped"))
-    whole = LeftOut.at_once
+    monkeypatch.setattr(LeaveOutSolver, "evaluate_without", lambda *_: pytest.fail("stopped"))
+    whole = LeaveOutSolver.find_in_batch
 
-    def stopped(self: LeftOut, sets: list) -> list:
+    def stopped(self: LeaveOutSolver, sets: list) -> list:
         found = whole(self, sets)
-        self.clock.stopped = lambda: "time_limit"
+        self.clock.find_stop_reason = lambda: "time_limit"
         return found
 
-    monkeypatch.setattr(LeftOut, "at_once", stopped)
+    monkeypatch.setattr(LeaveOutSolver, "find_in_batch", stopped)
     found = qpsvm.leave_one_out(problem)
     assert found.status == "time_limit"
     assert found.moved == np.isfinite(found.decision).sum() > 0

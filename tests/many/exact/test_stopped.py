@@ -71,7 +71,7 @@ def test_a_path_whose_time_is_over_keeps_its_pieces(monkeypatch):
     def slow(self, *given, **named):
         judged.append(real(self, *given, **named))
         if len(judged) == 2:
-            monkeypatch.setattr(progress.Clock, "stopped", lambda *_: "time_limit")
+            monkeypatch.setattr(progress.Clock, "find_stop_reason", lambda *_: "time_limit")
         return judged[-1]
 
     monkeypatch.setattr(PieceJudge, "gaps", slow)
@@ -100,7 +100,7 @@ def one_by_one(monkeypatch):
 @pytest.mark.usefixtures("one_by_one")
 def test_machines_that_were_reached_are_kept(pressed):
     whole = qpsvm.leave_one_out(PROBLEM)
-    pressed(left_out.LeftOut, "without", 30)
+    pressed(left_out.LeaveOutSolver, "evaluate_without", 30)
     found = qpsvm.leave_one_out(PROBLEM)
     assert found.status == "interrupted"
     known = np.isfinite(found.decision)
@@ -117,7 +117,7 @@ def test_the_key_while_a_machine_is_solved_anew_keeps_the_others(pressed, monkey
         raise active_set.Stuck("for this test")
 
     monkeypatch.setattr(left_out, "lead", stuck)
-    pressed(left_out, "restricted", 5)
+    pressed(left_out, "restrict_to_rows", 5)
     found = qpsvm.leave_one_out(PROBLEM)
     assert found.status == "interrupted"
     assert np.isfinite(found.decision).sum() >= 4

@@ -149,9 +149,9 @@ def test_kernels_that_are_indefinite():
 ])  # fmt: skip
 def test_a_kernel_matrix_that_does_not_fit_is_refused_before_it_is_made(make):
     with pytest.MonkeyPatch.context() as there:
-        there.setattr(limits, "LITTLE", 1000.0)
-        there.setattr(limits, "total_memory", lambda: 1e4)
-        there.setattr(limits, "available_memory", lambda: 1e4)
+        there.setattr(limits, "SMALL_BYTES", 1000.0)
+        there.setattr(limits, "find_total_memory", lambda: 1e4)
+        there.setattr(limits, "find_available_memory", lambda: 1e4)
 
         def never(*_):
             raise AssertionError("it was made")

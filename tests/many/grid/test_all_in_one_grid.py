@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.machines.problem.replaced import restricted
+from qpsvm.machines.problem.derived_problems import restrict_to_rows
 
 LABELS = np.array(["a", "b", "c"])[np.arange(24) % 3]
 X = np.random.default_rng(0).normal(size=(24, 2)) + 1.5 * np.eye(3, 2)[np.arange(24) % 3]
@@ -46,4 +46,4 @@ def test_a_part_of_the_samples_is_the_same_machine():
     problem = qpsvm.CrammerSinger(X, LABELS, C=np.linspace(0.5, 1.5, 24), kernel=qpsvm.RBF(0.5))
     rows = np.arange(0, 24, 2)
     alone = qpsvm.CrammerSinger(X[rows], LABELS[rows], C=np.linspace(0.5, 1.5, 24)[rows], kernel=qpsvm.RBF(0.5))
-    assert qpsvm.solve(restricted(problem, rows)).primal == pytest.approx(qpsvm.solve(alone).primal, rel=1e-6)
+    assert qpsvm.solve(restrict_to_rows(problem, rows)).primal == pytest.approx(qpsvm.solve(alone).primal, rel=1e-6)

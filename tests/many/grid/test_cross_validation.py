@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 import qpsvm
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.screening import row_radii
-from qpsvm.machines.problem.replaced import restricted
+from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.grid import scoring as folds_module
 
 X, Y = make_moons(90, noise=0.3, random_state=0)
@@ -39,7 +39,7 @@ def by_hand(problem, scoring, folds, **point):
     for train, test in folds:
         kernel = problem.replace(**point).kernel
         weight = problem.sample_weight[train]
-        own = {name: point.get(name, getattr(problem, name)) for name in problem.own}
+        own = {name: point.get(name, getattr(problem, name)) for name in problem._hyperparameters}
         alone = type(problem)(problem.X[train], LABELS[train], kernel=kernel, sample_weight=weight, **own)
         result = qpsvm.solve(alone, tol=1e-9)
         values = result.decision_function(problem.X[test])
@@ -96,7 +96,9 @@ def test_neither_training_nor_testing_evaluates_a_kernel_value_twice(monkeypatch
     calls = []
     kernel = qpsvm.RBF(1.0)
     monkeypatch.setattr(qpsvm.Model, "decision_function", lambda *_: calls.append(1))
-    monkeypatch.setattr(folds_module.KernelGram, "_make", lambda gram: calls.append(2) or kernel(gram.X, gram.X))
+    monkeypatch.setattr(
+        folds_module.KernelGram, "_compute_matrix", lambda gram: calls.append(2) or kernel(gram.X, gram.X)
+    )
     qpsvm.cross_validate(qpsvm.CSVM(X, LABELS, kernel=kernel), C=C)
     assert calls == [2]
 
@@ -271,8 +273,8 @@ def test_a_fold_knows_how_exact_its_part_of_the_gram_matrix_is(scale):
     rows = np.concatenate([near, rng.standard_normal((20, 2)) + scale])
     problem = qpsvm.CSVM(rows, np.tile(labels, 2), 1e5, kernel=qpsvm.RBF(1.0))
     folds_module.share_gram(problem)
-    part = restricted(problem, np.arange(20))
-    assert part.space.gram.kept is not None
+    part = restrict_to_rows(problem, np.arange(20))
+    assert part.space.gram.cached_matrix is not None
     far = near.astype(np.longdouble)
     K, true = part.space.gram.dense(), np.exp(-((far[:, None] - far[None]) ** 2).sum(axis=2))
     off = np.abs(K - true).astype(float)
@@ -287,6 +289,6 @@ def test_a_fold_knows_what_made_its_part_of_a_given_matrix_symmetric():
     K = np.eye(6) + 1e3 * np.outer([0, 0, 0, 0, 1, 1], [0, 0, 0, 0, 1, 1])
     K[0, 1] = 1e-6
     problem = qpsvm.CSVM(K, [0, 1, 0, 1, 0, 1], kernel="precomputed")
-    part = restricted(problem, np.arange(4))
+    part = restrict_to_rows(problem, np.arange(4))
     space = Accuracy(part.space)
     assert space.epsilon * space.largest**2 >= 0.5e-6

@@ -11,10 +11,10 @@ from judge import judge_dual, judge_plane
 
 import qpsvm
 from qpsvm.many.multiclass import bulk
-from qpsvm.many.multiclass.gap_bounds import gaps, refined
+from qpsvm.many.multiclass.gap_bounds import gaps, refine_radii
 from qpsvm.many.multiclass.split import split
 from qpsvm.many.multiclass.squared_hinge import newton_points
-from qpsvm.many.multiclass.stack import GramValues, LinearValues, stacked, with_shares, with_squares
+from qpsvm.many.multiclass.stack import GramValues, LinearValues, stack_machines, with_shares, with_squares
 
 
 def drawn(rng: np.random.Generator):
@@ -38,7 +38,7 @@ def feasible(stack, rng):
     """Any α with yᵀα = 0 but for rounding, and rows at both ends."""
     alpha = rng.uniform(size=len(stack.upper)) * rng.choice([0.0, 0.1, 1.0], len(stack.upper)) * stack.upper
     for p in range(stack.machines):
-        y, own = stack.sign[stack.part(p)], alpha[stack.part(p)]
+        y, own = stack.sign[stack.row_slice(p)], alpha[stack.row_slice(p)]
         sums = [own[y > 0].sum(), own[y < 0].sum()]
         own[y > 0] *= min(sums) / (sums[0] or 1.0)
         own[y < 0] *= min(sums) / (sums[1] or 1.0)
@@ -56,14 +56,14 @@ def test_no_gap_is_below_the_true_one(rest):
             sample_weight=weight, psd="raise", intercept="free", constraints=None,
         )  # fmt: skip
         space = machines.own_space
-        stack = stacked(machines, C * machines.weight[machines.order])
+        stack = stack_machines(machines, C * machines.weight[machines.order])
         linear = machines.kernel_is_linear
-        data = space.rows.matrix() if linear else space.centred.dense()
+        data = space.rows.matrix() if linear else space.centred_gram.dense()
         found = rough(stack, data, LinearValues if linear else GramValues, feasible(stack, rng))
         b, points = bulk.points_of(space, stack, found)
         claimed = [gaps(stack, points)]
         if not linear:
-            claimed.append(gaps(stack, refined(space, stack, points, np.arange(stack.machines))))
+            claimed.append(gaps(stack, refine_radii(space, stack, points, np.arange(stack.machines))))
         for p in range(stack.machines):
             true = true_gap(machines, stack, p, found.alpha, b, found.W, C)
             for gap in claimed:
@@ -76,14 +76,14 @@ def rough(stack, data, kind, alpha):
     """The points of some α, as they are."""
     u, b, W = np.empty(len(alpha)), np.empty(stack.machines), np.zeros((stack.machines, data.shape[1]))
     for p in range(stack.machines):
-        part, values = stack.part(p), kind(data, stack.slices(p))
-        u[part], b[p] = bulk.as_it_is(values, stack.sign[part], stack.upper[part], alpha[part])
+        part, values = stack.row_slice(p), kind(data, stack.slices(p))
+        u[part], b[p] = bulk.evaluate_point(values, stack.sign[part], stack.upper[part], alpha[part])
         W[p] = getattr(values, "w", 0.0)
     return bulk.Found(alpha, u, b, np.ones(len(b)), W if kind is LinearValues else None)
 
 
 def true_gap(machines, stack, p, alpha, b, W, C, rho=1.0):
-    part = stack.part(p)
+    part = stack.row_slice(p)
     rows, y, a = machines.order[stack.places[part]], stack.sign[part], alpha[part]
     common = {"kernel": machines.kernel, "sample_weight": machines.weight[rows]}
     if stack.nu is None:
@@ -112,10 +112,14 @@ def test_optimal_is_the_truth(machine):
         together = qpsvm.many.multiclass.solve_pairs(X, codes, np.arange(codes.max() + 1), **given)
         machines = together.results._make.split
         weights = machines.weight[machines.order]
-        stack = stacked(machines, C * weights) if machine == "CSVM" else with_shares(stacked(machines, weights), nu)
+        stack = (
+            stack_machines(machines, C * weights)
+            if machine == "CSVM"
+            else with_shares(stack_machines(machines, weights), nu)
+        )
         alone, dense = set(together.results._known), np.abs(together.coef.toarray())
         alpha = np.concatenate([
-            dense[p, machines.order[stack.places[stack.part(p)]]] for p in range(stack.machines)
+            dense[p, machines.order[stack.places[stack.row_slice(p)]]] for p in range(stack.machines)
         ])  # fmt: skip
         for p in set(range(stack.machines)) - alone:
             assert together.gap[p] <= 1e-6
@@ -135,21 +139,23 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
             X, codes, np.arange(codes.max() + 1), bool(rng.integers(2)), machine="SquaredHinge", parameters={"C": C},
             kernel=qpsvm.Linear(), sample_weight=weight, psd="raise", intercept=intercept, constraints=None,
         )  # fmt: skip
-        stack, space = with_squares(stacked(machines, C * machines.weight[machines.order])), machines.own_space
+        stack, space = with_squares(stack_machines(machines, C * machines.weight[machines.order])), machines.own_space
         found, _ = newton_points(machines, stack, space.rows.matrix())
         found.alpha[:] *= 1.0 + rng.choice([0.0, 1e-9, 1e-2]) * rng.normal(size=len(found.alpha))
         found.alpha[:] = np.maximum(found.alpha, 0.0)
         for p in range(stack.machines):  # w is that of α in any case
-            part = stack.part(p)
+            part = stack.row_slice(p)
             rows = space.rows.matrix()[stack.places[part]]
             found.W[p] = (found.alpha[part] * stack.sign[part]) @ rows
             found.u[part] = rows @ found.W[p]
         b, points = bulk.points_of(space, stack, found)
         gap = gaps(stack, points, intercept)
         for p in np.flatnonzero(np.isfinite(gap)):
-            part = stack.part(p)
+            part = stack.row_slice(p)
             point = SimpleNamespace(alpha=found.alpha[part], w=found.W[p], b=float(b[p]))
-            true = judge_dual(machines.bare(p).outlined, X[machines.order[stack.places[part]]], point)
+            true = judge_dual(
+                machines.build_separate_problem(p)._dual_structure, X[machines.order[stack.places[part]]], point
+            )
             assert true.in_box
             assert true.gap <= Fraction(float(gap[p])), (C, p)
             finite += 1

@@ -39,11 +39,11 @@ def test_no_gap_is_below_the_true_one(machine, intercept):
                               constraints=None, **how)  # fmt: skip
         together = descent.solve_by_descent(replace(split, sorted=False), 1e-6)
         for p in sorted(set(range(len(together.b))) - set(together.results._known)):
-            problem = split.bare(p)
+            problem = split.build_separate_problem(p)
             places, signs = split.places(p)
             alpha = together.coef[[p]].toarray()[0][split.order[places]] * signs
             point = SimpleNamespace(alpha=alpha, w=together.w[p], b=float(together.b[p]))
-            true = judge_dual(problem.outlined, X[split.order[places]], point)
+            true = judge_dual(problem._dual_structure, X[split.order[places]], point)
             assert true.in_box
             assert true.gap <= Fraction(float(together.gap[p])), (C, p)
             assert together.gap[p] <= 1e-6
@@ -75,7 +75,7 @@ def test_they_are_the_machines_alone(machine, intercept, classes):
 def test_what_descent_gives_up_goes_another_way(monkeypatch):
     random = np.random.default_rng(1)
     X, codes = sp.csr_array(random.normal(size=(120, 5))), random.integers(0, 3, 120)
-    monkeypatch.setattr(descent.Rows, "rival", lambda *_: 0.0)
+    monkeypatch.setattr(descent.DescentRows, "estimate_newton_seconds", lambda *_: 0.0)
     together = machines_of(X, codes, "CSVM", "penalised", parameters={"C": 1e4})
     assert together.optimal
     assert len(together.results._known) > 0

@@ -42,7 +42,9 @@ def test_the_gap_is_no_smaller_than_the_exact_one(loss, intercept, sparse):
         beta = found.coef.toarray()[0]
         alpha = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
         rows = X.toarray() if sparse else X
-        true = judge_dual(problem.outlined, rows, SimpleNamespace(alpha=alpha, w=found.w[0], b=float(found.b[0])))
+        true = judge_dual(
+            problem._dual_structure, rows, SimpleNamespace(alpha=alpha, w=found.w[0], b=float(found.b[0]))
+        )
         assert true.in_box
         assert true.gap <= Fraction(float(found.gap[0])), seed
         assert found.gap[0] <= 1e-6

@@ -193,7 +193,7 @@ def test_what_is_wrong_is_named():
 
 def test_a_machine_that_nobody_has_used_yet_is_found_by_its_name(monkeypatch):
     """Machines of ours are imported late: a name is no reason to say that there is none."""
-    monkeypatch.delitem(qpsvm.Problem.machines, "SquaredHinge", raising=False)
+    monkeypatch.delitem(qpsvm.Problem._registered_machines, "SquaredHinge", raising=False)
     assert solve_rest(X, codes, labels, machine="SquaredHinge", parameters={"C": 1.0}, kernel=qpsvm.Linear()).optimal
     for name in ("Problem", "CrammerSinger", "Constraints"):
         with pytest.raises(ParameterError, match=f"no machine '{name}'.*HardMargin"):

@@ -25,7 +25,7 @@ from damage import N, X, Y, contents, fuzz, models, samples
 
 import qpsvm
 from qpsvm import CSVM, RBF, Linear, Model
-from qpsvm.base.writing import UNFINISHED, replacing, write_text
+from qpsvm.base.atomic_files import UNFINISHED, open_replacement, write_text
 from qpsvm.result.saving.archive import RATIO, SMALL, SMALL_TEXT
 
 MODELS = models()
@@ -375,11 +375,11 @@ def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path: Path, monkeypa
 def test_whatever_ends_the_writing_nothing_is_left(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt), replacing(path) as file:
+    with pytest.raises(KeyboardInterrupt), open_replacement(path) as file:
         raise KeyboardInterrupt(file.write(b"new"))
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a"]
-    with replacing(path) as file:
+    with open_replacement(path) as file:
         file.write(b"new")
     assert path.read_bytes() == b"new"
 

@@ -60,7 +60,7 @@ def made(name, rows, there=False):
 def left_there(monkeypatch):
     """No table is small enough to come here, and few rows of it are."""
     monkeypatch.setattr(module, "SMALL_TABLE", 0.0)
-    monkeypatch.setattr(transformed, "BROUGHT", 40_000.0)
+    monkeypatch.setattr(transformed, "MAX_FETCHED_BYTES", 40_000.0)
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ def test_a_worker_killed_in_the_middle_of_a_solve_changes_no_digit(whole, monkey
 @cluster
 @pytest.mark.slow
 def test_where_all_workers_are_gone_it_is_said(bare, monkeypatch, left_there):  # noqa: ARG001
-    monkeypatch.setattr(module, "PATIENCE", 2.0)
+    monkeypatch.setattr(module, "WORKER_TIMEOUT", 2.0)
     problem = made("C", da.from_array(X, chunks=900))
     for pid in bare.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)

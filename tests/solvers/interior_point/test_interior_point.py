@@ -11,12 +11,12 @@ from each import for_each
 from pairwise import cover_pairs
 
 import qpsvm
-from qpsvm.backends.external.cvxopt_ import Structured, solve_structured
+from qpsvm.backends.external.cvxopt_ import StructuredKKT, solve_structured
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import dual_residual, duality_gap, primal_residual
-from qpsvm.solvers.interior_point.mehrotra import InteriorPoint, Iterate, mehrotra
-from qpsvm.solvers.interior_point.rows import soft_rows
-from qpsvm.solvers.interior_point.systems import DenseColumns, SparseColumns, as_columns, row_pairs
+from qpsvm.program.solution import compute_dual_residual, compute_duality_gap, compute_primal_residual
+from qpsvm.solvers.interior_point.mehrotra import InteriorPointSolution, Iterate, solve_mehrotra
+from qpsvm.solvers.interior_point.rows import recognise_soft_rows
+from qpsvm.solvers.interior_point.systems import DenseColumns, SparseColumns, as_columns, compute_row_pairs
 from qpsvm.space.operators import Dense, Diagonal, LowRank
 
 #: Of KKT residuals, relative to the size of the terms.
@@ -24,21 +24,21 @@ ACCURACY = 1e-7
 CVXOPT_OPTIONS = {"show_progress": False, "abstol": 1e-30, "reltol": 1e-9, "feastol": 1e-9}
 
 
-def solved(qp: QP, **options) -> InteriorPoint:
-    return mehrotra(qp.P, qp.q, qp.A, qp.b, qp.lb, qp.ub, **{"tol": 1e-9, **options})
+def solved(qp: QP, **options) -> InteriorPointSolution:
+    return solve_mehrotra(qp.P, qp.q, qp.A, qp.b, qp.lb, qp.ub, **{"tol": 1e-9, **options})
 
 
-def assert_optimal(qp: QP, found: InteriorPoint, accuracy: float = ACCURACY) -> None:
+def assert_optimal(qp: QP, found: InteriorPointSolution, accuracy: float = ACCURACY) -> None:
     """By the residuals of `kkt`, relative to the sizes of gradient, point and objective."""
     assert found.reason == "converged"
     x, y, z_box = found.x, found.y, found.z_box
     gradient = max(1e-300, *(np.abs(part).max(initial=0.0) for part in (qp.q, qp.P @ x, z_box)))
     size = max(1e-300, np.abs(x).max(), *(np.abs(part).max(initial=0.0) for part in (qp.b,) if part is not None))
     nothing = np.zeros(0)
-    assert dual_residual(qp, x, y, nothing, z_box) <= accuracy * gradient
-    assert primal_residual(qp, x) <= accuracy * size * np.sqrt(len(x))
+    assert compute_dual_residual(qp, x, y, nothing, z_box) <= accuracy * gradient
+    assert compute_primal_residual(qp, x) <= accuracy * size * np.sqrt(len(x))
     value = max(abs(qp.objective(x)), 1e-3 * gradient * size)
-    assert duality_gap(qp, x, y, nothing, z_box) <= accuracy * value
+    assert compute_duality_gap(qp, x, y, nothing, z_box) <= accuracy * value
     assert found.objective == pytest.approx(qp.objective(x), rel=1e-6, abs=1e-6 * value)
     assert (x >= qp.bounds[0]).all()
     assert (x <= qp.bounds[1]).all()
@@ -178,7 +178,7 @@ def test_limits_and_refusals(capsys):
     with pytest.raises(qpsvm.ParameterError, match="max_iter"):
         solved(qp, max_iter=0)
     with pytest.raises(qpsvm.ParameterError, match="entry 1"):
-        mehrotra(qp.P, qp.q, lb=np.eye(200)[1], ub=np.zeros(200))
+        solve_mehrotra(qp.P, qp.q, lb=np.eye(200)[1], ub=np.zeros(200))
 
 
 #: Matrices Z (n, k) and weights D (n,), and how Z is kept.
@@ -199,12 +199,12 @@ def test_products_are_those_of_the_matrix(name):
     columns = as_columns(Z if density < 1.0 else Z.toarray(), A, np.zeros((2, shape[1])))
     assert isinstance(columns, kept)
     (x, rho), u = rng.standard_normal((2, shape[0])), rng.standard_normal(B.shape[1])
-    M, Bx, BDrho = columns.normal(D, x, rho)
+    M, Bx, BDrho = columns.build_normal_matrix(D, x, rho)
     assert np.allclose(M, B.T @ (D[:, None] * B))
     assert np.allclose(Bx, B.T @ x)
     assert np.allclose(BDrho, B.T @ (D * rho))
-    assert np.allclose(columns.times(u), B @ u)
-    assert row_pairs(sp.csr_array((4, 3))).shape == (6, 4)
+    assert np.allclose(columns.multiply(u), B @ u)
+    assert compute_row_pairs(sp.csr_array((4, 3))).shape == (6, 4)
 
 
 @for_each("kind", ["box", "fixed"])
@@ -263,24 +263,24 @@ def test_primal_rows(variant):
         qp = qp.scaled(
             {name: by for name, by in (("xi", 3.0), ("zeta", 0.2), ("w", 0.5)) if name in qp.variables}, {}, 7.0
         )
-    rows = soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, *qp.bounds)
+    rows = recognise_soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, *qp.bounds)
     assert rows is not None
     found = rows.solve(tol=1e-12 if "huber" in variant else 1e-9)  # a row at the kink has α of √tol
     assert found.reason == "converged"
     assert found.objective == pytest.approx(by_cvxopt(qp), rel=1e-6)
     assert found.objective == pytest.approx(qp.objective(found.x), rel=1e-12)
-    assert primal_residual(qp, found.x) <= 1e-14
-    assert dual_residual(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-6
-    assert duality_gap(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-6 * abs(found.objective)
+    assert compute_primal_residual(qp, found.x) <= 1e-14
+    assert compute_dual_residual(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-6
+    assert compute_duality_gap(qp, found.x, np.zeros(0), found.z, found.z_box) <= 1e-6 * abs(found.objective)
 
 
 def test_other_forms_are_not_recognised():
     G, h, inf = np.array([[1.0, -1.0]]), np.ones(1), np.inf
     d, q = np.array([1.0, 0.0]), np.ones(2)
-    assert soft_rows(d, q, G, h, np.array([-inf, 0.0]), np.full(2, inf)) is not None
-    assert soft_rows(d, q, -G, h, np.array([-inf, 0.0]), np.full(2, inf)) is None
-    assert soft_rows(d, q, G, h, np.zeros(2), np.full(2, inf)) is None
-    assert soft_rows(d, q, G, h, np.array([-inf, 0.0]), np.array([inf, 1.0])) is None
+    assert recognise_soft_rows(d, q, G, h, np.array([-inf, 0.0]), np.full(2, inf)) is not None
+    assert recognise_soft_rows(d, q, -G, h, np.array([-inf, 0.0]), np.full(2, inf)) is None
+    assert recognise_soft_rows(d, q, G, h, np.zeros(2), np.full(2, inf)) is None
+    assert recognise_soft_rows(d, q, G, h, np.array([-inf, 0.0]), np.array([inf, 1.0])) is None
 
 
 def test_a_row_has_one_slack_of_each_kind():
@@ -288,14 +288,14 @@ def test_a_row_has_one_slack_of_each_kind():
     G, h = np.array([[1.0, -1.0, -1.0]]), -np.ones(1)
     lb, ub = np.array([-np.inf, 0.0, 0.0]), np.full(3, np.inf)
     one, two, both = np.array([1.0, 2.0, 0.0]), np.array([1.0, 0.0, 0.0]), np.array([1.0, 2.0, 3.0])
-    rows = soft_rows(one, np.array([0.0, 0.0, 0.5]), G, h, lb, ub)
+    rows = recognise_soft_rows(one, np.array([0.0, 0.0, 0.5]), G, h, lb, ub)
     assert rows is not None
     found = rows.solve(tol=1e-10)  # ½w² + ξ² + ½ζ over w + 1 ≤ ξ + ζ: the price of the row is ½
     np.testing.assert_allclose(found.x, [-0.5, 0.25, 0.25], atol=1e-8)
     np.testing.assert_allclose(found.z, [0.5], atol=1e-8)
     assert found.objective == pytest.approx(0.3125)
-    assert soft_rows(two, np.array([0.0, 1.0, 0.5]), G, h, lb, ub) is None
-    assert soft_rows(both, np.zeros(3), G, h, lb, ub) is None
+    assert recognise_soft_rows(two, np.array([0.0, 1.0, 0.5]), G, h, lb, ub) is None
+    assert recognise_soft_rows(both, np.zeros(3), G, h, lb, ub) is None
 
 
 def structured(X, y, C, options=CVXOPT_OPTIONS):
@@ -341,7 +341,7 @@ def test_kkt_systems_over_a_wide_range_of_scalings(p, sparse):
     low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
     G = np.vstack([-np.eye(n)[low], np.eye(n)[high]])
     w = 10.0 ** rng.uniform(-4, 4, len(G))
-    kktsolver = Structured(sp.csr_array(Z) if sparse else Z, d, lb, ub, A).factor
+    kktsolver = StructuredKKT(sp.csr_array(Z) if sparse else Z, d, lb, ub, A).factor
     right = [rng.standard_normal(size) for size in (n, p, len(G))]
     x, y, z = (matrix(part, (len(part), 1)) for part in right)
     kktsolver({"d": matrix(w), "di": matrix(1 / w)})(x, y, z)

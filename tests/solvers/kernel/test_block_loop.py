@@ -11,7 +11,7 @@ from qpsvm.solvers.kernel import block_loop
 from qpsvm.solvers.kernel.block_loop import BlockLoop
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.engines import Engines
+from qpsvm.solvers.kernel.engines import EngineSearch
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF
 
@@ -25,7 +25,7 @@ def problems(n: int, C: float) -> list[tuple[KernelBlocks, KernelDual]]:
     f = np.sin(X[:, 0]) + 0.3 * generator.normal(size=n)
     blocks, ends = KernelBlocks(RBF(0.5), X), np.full(n, C)
     svr = KernelDual(ends, f, -ends, 0.1 + 0.1 * generator.random(n))
-    return [(blocks, KernelDual.of_hinges(np.where(f > 0.0, 1.0, -1.0), ends)), (blocks, svr)]
+    return [(blocks, KernelDual.from_hinges(np.where(f > 0.0, 1.0, -1.0), ends)), (blocks, svr)]
 
 
 @for_each("C", [0.01, 1.0, 100.0])
@@ -35,32 +35,32 @@ def test_no_pair_violates_by_more_than_the_tolerance(which: int, C: float) -> No
     loop, zero = BlockLoop(blocks, problem, Effort()), np.zeros(problem.n)
     found = loop.run(1e-2, zero, zero)
     again = loop.run(1e-3, found.beta, found.u if found.u is not None else zero)
-    assert found.finished
-    assert again.finished
+    assert found.converged
+    assert again.converged
     assert again.u is not None
     assert abs(again.beta.sum()) <= 1e-12 * C * problem.n
     assert ((again.beta >= problem.low) & (again.beta <= problem.high)).all()
     exact = blocks.product(np.arange(problem.n), again.beta, np.arange(problem.n))
     np.testing.assert_allclose(again.u, exact, rtol=0.0, atol=1e-7 * float(np.abs(again.beta).sum()))
-    assert problem.point(again.beta, exact).gap <= 1e-3
+    assert problem.build_point(again.beta, exact).gap <= 1e-3
 
 
 def test_blocks_are_given_up_where_too_many_rows_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(block_loop, "SETTINGS", block_loop.Settings(rows=100, most=150, share=0.0))
+    monkeypatch.setattr(block_loop, "SETTINGS", block_loop.BlockLoopSettings(rows=100, most=150, share=0.0))
     blocks, problem = problems(2500, 100.0)[1]
     loop, zero = BlockLoop(blocks, problem, Effort()), np.zeros(problem.n)
     found = loop.run(1e-3, zero, zero)
-    assert not found.finished
-    assert not loop.able
-    engines = Engines(blocks, problem, 1e-6, Effort())
+    assert not found.converged
+    assert not loop.can_continue
+    engines = EngineSearch(blocks, problem, 1e-6, Effort())
     engines.run("auto", None)
-    assert engines.best.gap <= 1e-6
+    assert engines.best_point.gap <= 1e-6
 
 
 def test_an_interrupted_loop_leaves_a_feasible_point() -> None:
     blocks, problem = problems(2500, 1.0)[0]
     loop, zero = BlockLoop(blocks, problem, Effort(loop_iterations=50)), np.zeros(problem.n)
     found = loop.run(1e-3, zero, zero)
-    assert not found.finished
+    assert not found.converged
     assert found.beta.any()
     assert abs(found.beta.sum()) <= 1e-9

@@ -10,11 +10,11 @@ from each import for_each
 
 import qpsvm
 from qpsvm import CSVM, RBF
-from qpsvm.base.arrays.frozen import repeated
+from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.bounds.repair import feasible
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.newton_step import EXACT_FREE, bordered_point
+from qpsvm.solvers.kernel.newton_step import EXACT_FREE, solve_bordered
 
 
 def clouds(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -28,11 +28,11 @@ def clouds(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 def test_one_system_gives_the_last_digits_of_what_the_loop_began(kernel, weighted):
     X, y = clouds(90, 4)
     X = X - X.mean(axis=0)
-    upper = np.linspace(0.5, 1.5, 90) if weighted else repeated(1.0, 90)
-    K, problem = kernel(X, X), KernelDual.of_hinges(y, upper)
-    beta = Effort().loop(problem, K, 1e-3).beta
-    before = problem.point(beta, K @ beta)
-    point = bordered_point(K, problem, beta)
+    upper = np.linspace(0.5, 1.5, 90) if weighted else repeat_value(1.0, 90)
+    K, problem = kernel(X, X), KernelDual.from_hinges(y, upper)
+    beta = Effort().run_loop(problem, K, 1e-3).beta
+    before = problem.build_point(beta, K @ beta)
+    point = solve_bordered(K, problem, beta)
     assert point is not None
     assert point.gap < 1e-12 < before.gap
     assert ((point.beta >= problem.low) & (point.beta <= problem.high)).all()
@@ -42,20 +42,20 @@ def test_one_system_gives_the_last_digits_of_what_the_loop_began(kernel, weighte
 def test_of_more_free_rows_than_the_system_has_solutions_for_nothing_good_is_claimed():
     """A singular system solves to anything: the point's own gap says what it is worth."""
     X, y = clouds(60, 2)
-    K, problem = X @ X.T, KernelDual.of_hinges(y, repeated(1.0, 60))
-    beta = problem.balanced(0.3 * y)  # every row free: K has rank 2
-    point = bordered_point(K, problem, beta)
+    K, problem = X @ X.T, KernelDual.from_hinges(y, repeat_value(1.0, 60))
+    beta = problem.make_feasible(0.3 * y)  # every row free: K has rank 2
+    point = solve_bordered(K, problem, beta)
     if point is not None:
         u = K @ point.beta
-        assert problem.point(point.beta, u).gap == pytest.approx(point.gap)
+        assert problem.build_point(point.beta, u).gap == pytest.approx(point.gap)
 
 
 def test_nothing_free_and_too_much_free_is_left_to_others():
     n = EXACT_FREE + 50
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
-    K, problem = np.eye(n), KernelDual.of_hinges(y, repeated(1.0, n))
-    assert bordered_point(K, problem, np.zeros(n)) is None
-    assert bordered_point(K, problem, 0.5 * y) is None
+    K, problem = np.eye(n), KernelDual.from_hinges(y, repeat_value(1.0, n))
+    assert solve_bordered(K, problem, np.zeros(n)) is None
+    assert solve_bordered(K, problem, 0.5 * y) is None
 
 
 @for_each("seed", range(5))

@@ -11,7 +11,7 @@ from pairwise import cover_pairs
 import qpsvm
 from qpsvm import RBF, HardMargin, Linear, NuSVM, Polynomial
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.hard import active_set, hard_gap, solve_kernel_hard
+from qpsvm.solvers.kernel.hard import compute_hard_gap, solve_active_set, solve_kernel_hard
 from qpsvm.solvers.kernel.portfolio import solve_kernel
 from qpsvm.space.kernels.blocks import KernelBlocks
 
@@ -45,7 +45,7 @@ def test_the_conditions_of_the_hard_margin_hold(n, kernel, apart, engine):
     assert abs(found.beta.sum()) <= 1e-12 * alpha.sum()
     assert f.min() >= 1 - 1e-6
     np.testing.assert_allclose(f[alpha > 0], 1.0, atol=1e-6)
-    assert hard_gap(y, found.beta, K @ found.beta) <= 1e-8
+    assert compute_hard_gap(y, found.beta, K @ found.beta) <= 1e-8
 
 
 def test_equal_rows_of_a_label_are_one():
@@ -84,8 +84,8 @@ def test_the_active_set_says_where_the_hulls_meet():
     square = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
     y = np.array([1.0, 1.0, -1.0, -1.0])
     K = square @ square.T
-    found = active_set(lambda j: K[j], K.diagonal(), y, (0, 2))
-    assert found.meet
+    found = solve_active_set(lambda j: K[j], K.diagonal(), y, (0, 2))
+    assert found.hulls_meet
     assert not found.found
 
 

@@ -12,13 +12,13 @@ from pairwise import cover_pairs
 
 import qpsvm
 from qpsvm import core
-from qpsvm.solve.choice import choices
+from qpsvm.solve.choice import rank_backends
 from qpsvm.solvers.kernel import libsvm
-from qpsvm.solvers.kernel.box_step import box_step
+from qpsvm.solvers.kernel.box_step import compute_box_step
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.libsvm import libsvm_loop
-from qpsvm.solvers.kernel.portfolio import solve_kernel, tube_start
+from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
+from qpsvm.solvers.kernel.portfolio import find_tube_start, solve_kernel
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial
 
@@ -39,7 +39,7 @@ def stated(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float
     weight = rng.choice([0.5, 1.0, 2.0], n) if seed else np.ones(n)
     zero = np.zeros(n)
     if kind == "hinge":
-        return KernelDual.of_hinges(np.where(np.arange(n) % 2, 1.0, -1.0), C * weight)
+        return KernelDual.from_hinges(np.where(np.arange(n) % 2, 1.0, -1.0), C * weight)
     if kind in ("tube", "no tube"):
         return KernelDual(C * weight, t, -C * weight, np.full(n, 0.1 if kind == "tube" else 0.0))
     if kind == "nu":
@@ -95,8 +95,8 @@ def test_the_gap_of_a_point_is_primal_minus_dual(kind, seed):
     """The share of every row is right also where β is far from a solution."""
     X, t = table(40, seed)
     problem, rng, K = stated(kind, t, seed), np.random.default_rng(seed), RBF(0.4)(X, X)
-    beta = problem.balanced(rng.uniform(problem.low, problem.high) * rng.integers(0, 2, 40))
-    point = problem.point(beta, K @ beta)
+    beta = problem.make_feasible(rng.uniform(problem.low, problem.high) * rng.integers(0, 2, 40))
+    point = problem.build_point(beta, K @ beta)
     assert point.gap == pytest.approx(gap(K, problem, beta), rel=1e-9)
 
 
@@ -106,7 +106,7 @@ def test_a_balanced_point_is_feasible(kind, seed):
     _, t = table(30, seed)
     problem, rng = stated(kind, t, seed), np.random.default_rng(seed)
     for beta in (np.zeros(30), problem.high, problem.low, rng.normal(size=30) * 3, np.abs(rng.normal(size=30))):
-        found = problem.balanced(beta.copy())
+        found = problem.make_feasible(beta.copy())
         assert ((found >= problem.low) & (found <= problem.high)).all()
         assert found.sum() == pytest.approx(problem.total, abs=1e-9 * problem.total_penalty)
         if problem.mass is not None:
@@ -118,10 +118,10 @@ def test_a_row_that_rests_reaches_as_far_as_its_pull(kind):
     X, t = table(40, 3)
     problem, K = stated(kind, t, 3), RBF(0.4)(X, X)
     rng = np.random.default_rng(3)
-    ends = np.stack([problem.low, problem.high, 0.0 * t if problem.kinked else problem.low])
+    ends = np.stack([problem.low, problem.high, 0.0 * t if problem.has_kink else problem.low])
     beta = ends[rng.integers(0, 3, 40), np.arange(40)]
-    point = problem.point(beta, K @ beta)
-    reach = problem.violation(beta, point.u, point.edges, slice(None))
+    point = problem.build_point(beta, K @ beta)
+    reach = problem.compute_violation(beta, point.u, point.edges, slice(None))
     assert np.allclose(reach, np.where(beta <= point.low, point.gradient, -point.gradient))
 
 
@@ -134,8 +134,8 @@ def test_a_step_is_best_within_its_box_and_keeps_the_sum_of_each_side(m):
     border = np.zeros((m, 2))
     border[:half, 0] = border[half:, 1] = 1.0
     for sides, d in (
-        ([np.arange(m)], box_step(A, 1e-9, r, low, high)),
-        ([np.arange(half), np.arange(half, m)], box_step(A, 1e-9, r, low, high, border)),
+        ([np.arange(m)], compute_box_step(A, 1e-9, r, low, high)),
+        ([np.arange(half), np.arange(half, m)], compute_box_step(A, 1e-9, r, low, high, border)),
     ):
         assert ((low <= d) & (d <= high)).all()
         gradient = r - A @ d  # within a side, whatever can rise is pulled no more than what can fall
@@ -152,14 +152,14 @@ def test_a_step_is_best_within_its_box_and_keeps_the_sum_of_each_side(m):
 def test_the_loop_solves_every_kind(kind, seed, monkeypatch):
     X, t = table(60, seed)
     problem, K = stated(kind, t, seed), RBF(0.4)(X, X)
-    assert libsvm.compiled_loop() is not None
-    compiled = libsvm_loop(problem, K, tol=1e-7)
+    assert libsvm.find_compiled_loop() is not None
+    compiled = run_libsvm_loop(problem, K, tol=1e-7)
     with monkeypatch.context() as patch:
-        patch.setattr(libsvm, "compiled_loop", lambda _: None)
-        public = libsvm_loop(problem, K, tol=1e-7)
+        patch.setattr(libsvm, "find_compiled_loop", lambda _: None)
+        public = run_libsvm_loop(problem, K, tol=1e-7)
     np.testing.assert_allclose(compiled.beta, public.beta, atol=1e-10)
     for found in (compiled, public):
-        assert found.finished
+        assert found.converged
         assert gap(K, problem, found.beta) < 1e-5
 
 
@@ -189,7 +189,7 @@ def test_parts_of_many_rows_are_as_good_as_the_whole(kind):
     X, t = table(2050, 4)
     blocks = KernelBlocks(RBF(0.1), X)
     assert_solved(blocks, stated(kind, t, 0, C=1.0))
-    assert blocks.whole is None or (core.compiled is None and kind in ("quantile", "levels"))
+    assert blocks.full_matrix is None or (core.compiled is None and kind in ("quantile", "levels"))
 
 
 def test_few_rows_outside_are_found():
@@ -281,7 +281,7 @@ def test_machines_are_certified(backend, name, kernel):
 
 def test_auto_begins_with_kernel_newton():
     for name, machine in MACHINES.items():
-        assert next(iter(choices(machine(kernel="rbf")))).backend == "kernel_newton", name
+        assert next(iter(rank_backends(machine(kernel="rbf")))).backend == "kernel_newton", name
 
 
 def test_a_start_may_be_the_result_of_another_tube():
@@ -303,12 +303,12 @@ def test_the_search_for_a_tube_ends_near_the_solution(C, share):
     """It used to go on in steps of no length where free rows lie on the edges, and to close in from one side only."""
     X, t = table(400, 9)
     problem, blocks = stated("nu", t, 0, C, share), KernelBlocks(RBF(1.0), X)
-    found = tube_start(blocks, problem, Effort())
+    found = find_tube_start(blocks, problem, Effort())
     assert found is not None
     size = np.abs(found[0]).sum()
     if size >= problem.mass * (1.0 - 1e-9):
-        beta = problem.balanced(found[0])
+        beta = problem.make_feasible(found[0])
         assert gap(blocks.all(), problem, beta) < 0.02
     else:  # no tube is needed
         flat = problem.with_tube(Edges(0.0))
-        assert gap(blocks.all(), flat, flat.balanced(found[0])) < 1e-3
+        assert gap(blocks.all(), flat, flat.make_feasible(found[0])) < 1e-3

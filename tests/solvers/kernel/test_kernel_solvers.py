@@ -9,13 +9,13 @@ from pairwise import cover_pairs
 from sklearn.datasets import make_moons
 
 import qpsvm
-from qpsvm.base.arrays.frozen import repeated
+from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.solvers.kernel import libsvm as kernel_libsvm
 from qpsvm.solvers.kernel import newton_step
 from qpsvm.solvers.kernel.dual import KernelDual, spread_residue
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet
-from qpsvm.solvers.kernel.newton_step import newton_polish
+from qpsvm.solvers.kernel.newton_step import polish_by_newton
 from qpsvm.solvers.kernel.portfolio import ENGINES, KernelSolution
 from qpsvm.solvers.kernel.portfolio import solve_kernel as solve_dual
 from qpsvm.solvers.kernel.working_set import WorkingSet
@@ -28,7 +28,7 @@ TOL = 1e-6
 def solve_kernel(kernel, X, y, C, *, gram=None, start=None, **settings) -> KernelSolution:
     """The C-SVM by the kernel engines, from an α if one is given."""
     blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
-    problem = KernelDual.of_hinges(y, np.broadcast_to(np.asarray(C, dtype=float), y.shape))
+    problem = KernelDual.from_hinges(y, np.broadcast_to(np.asarray(C, dtype=float), y.shape))
     return solve_dual(blocks, problem, start=None if start is None else y * start, **settings)
 
 
@@ -132,14 +132,14 @@ def test_limits_are_said() -> None:
 
 def test_polish_never_lets_the_dual_fall() -> None:
     X, y = samples(200, 3, "plain", 9)
-    problem, K = KernelDual.of_hinges(y, np.full(200, 10.0)), RBF(0.2)(X, X)
-    beta = kernel_libsvm.libsvm_loop(problem, K, tol=1e-1).beta
+    problem, K = KernelDual.from_hinges(y, np.full(200, 10.0)), RBF(0.2)(X, X)
+    beta = kernel_libsvm.run_libsvm_loop(problem, K, tol=1e-1).beta
     values = []
     for steps in range(6):
-        point = newton_polish(K, problem, beta, 0.0, steps).point
+        point = polish_by_newton(K, problem, beta, 0.0, steps).point
         values.append(float(y @ point.beta - 0.5 * point.beta @ K @ point.beta))
     assert (np.diff(values) >= -1e-9 * abs(values[-1])).all()
-    assert newton_polish(K, problem, beta, 1e-9, 40).point.gap <= 1e-9
+    assert polish_by_newton(K, problem, beta, 1e-9, 40).point.gap <= 1e-9
 
 
 def test_residue_goes_where_there_is_room() -> None:
@@ -150,9 +150,9 @@ def test_residue_goes_where_there_is_room() -> None:
 
 def test_one_newton_step_with_the_right_split_ends_at_rounding() -> None:
     X, y = samples(300, 3, "plain", 10)
-    problem, K = KernelDual.of_hinges(y, np.full(300, 2.0)), RBF(0.3)(X, X)
-    beta = kernel_libsvm.libsvm_loop(problem, K, tol=1e-4).beta
-    polished = newton_polish(K, problem, beta, 1e-6, 1)
+    problem, K = KernelDual.from_hinges(y, np.full(300, 2.0)), RBF(0.3)(X, X)
+    beta = kernel_libsvm.run_libsvm_loop(problem, K, tol=1e-4).beta
+    polished = polish_by_newton(K, problem, beta, 1e-6, 1)
     assert polished.steps == 1
     assert polished.point.gap <= 1e-12
 
@@ -166,7 +166,7 @@ def test_few_support_vectors_need_no_gram_matrix(C: float) -> None:
     blocks = KernelBlocks(RBF(0.5), X)
     solution = solve_kernel(RBF(0.5), X, y, C, gram=blocks)
     assert solution.engine == "libsvm"
-    assert blocks.whole is None
+    assert blocks.full_matrix is None
     assert certified(solution, X, y, C, RBF(0.5)) <= TOL
     everything = np.arange(len(y))
     assert np.abs(blocks.product(everything, solution.beta, everything) - solution.u).max() <= 1e-2
@@ -174,16 +174,16 @@ def test_few_support_vectors_need_no_gram_matrix(C: float) -> None:
 
 def test_a_stuck_newton_step_widens_its_free_set() -> None:
     X, y = samples(60, 3, "duplicates", 60)
-    problem, K = KernelDual.of_hinges(y, np.full(60, 0.1)), RBF(1e-3)(X, X)
-    beta = kernel_libsvm.libsvm_loop(problem, K, tol=3e-3).beta
-    assert newton_polish(K, problem, beta, 1e-6).point.gap <= 1e-6
+    problem, K = KernelDual.from_hinges(y, np.full(60, 0.1)), RBF(1e-3)(X, X)
+    beta = kernel_libsvm.run_libsvm_loop(problem, K, tol=3e-3).beta
+    assert polish_by_newton(K, problem, beta, 1e-6).point.gap <= 1e-6
 
 
 def test_a_newton_step_that_does_not_descend_is_made_stiffer() -> None:
     X, labels = make_moons(300, noise=0.2, random_state=3)
-    problem, K = KernelDual.of_hinges(np.where(labels > 0, 1.0, -1.0), np.full(300, 1e4)), RBF(1.0)(X, X)
-    beta = kernel_libsvm.libsvm_loop(problem, K, 650, tol=1e-3).beta
-    assert newton_polish(K, problem, beta, 1e-6).point.gap <= 1e-6
+    problem, K = KernelDual.from_hinges(np.where(labels > 0, 1.0, -1.0), np.full(300, 1e4)), RBF(1.0)(X, X)
+    beta = kernel_libsvm.run_libsvm_loop(problem, K, 650, tol=1e-3).beta
+    assert polish_by_newton(K, problem, beta, 1e-6).point.gap <= 1e-6
 
 
 @pytest.mark.slow
@@ -208,12 +208,12 @@ def test_nearly_all_rows_free() -> None:
 
 def test_one_number_for_all_is_seen_to_be_one() -> None:
     X, y = samples(300, 3, "plain", 14)
-    one = KernelDual.of_hinges(y, repeated(2.0, len(y)))
-    many = KernelDual.of_hinges(y, np.full(len(y), 2.0))
+    one = KernelDual.from_hinges(y, repeat_value(2.0, len(y)))
+    many = KernelDual.from_hinges(y, np.full(len(y), 2.0))
     rows = np.arange(0, len(y), 3)
-    assert one.common == one.of(rows).common == many.common == 2.0
-    unlike = KernelDual.of_hinges(y, np.where(rows[0] == np.arange(len(y)), 1.0, 2.0))
-    assert unlike.common is None
+    assert one.common_weight == one.restrict_rows(rows).common_weight == many.common_weight == 2.0
+    unlike = KernelDual.from_hinges(y, np.where(rows[0] == np.arange(len(y)), 1.0, 2.0))
+    assert unlike.common_weight is None
     u = RBF(0.3)(X, X) @ y
     assert one.intercept(u) == pytest.approx(many.intercept(u))
     assert one.total_penalty == pytest.approx(many.total_penalty)
@@ -222,10 +222,10 @@ def test_one_number_for_all_is_seen_to_be_one() -> None:
 def test_newton_steps_on_any_working_set_grow_it_to_what_is_needed() -> None:
     X, y = samples(300, 3, "plain", 16)
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.5, 1.0, -1.0)
-    problem, zero = KernelDual.of_hinges(y, repeated(100.0, len(y))), np.zeros(len(y))
+    problem, zero = KernelDual.from_hinges(y, repeat_value(100.0, len(y))), np.zeros(len(y))
     for rows in (np.arange(7, 300, 17), np.arange(299, 100, -1), np.array([int(y.argmax()), int(y.argmin())])):
         first = InitialSet(rows, zero, zero, True)
-        point = WorkingSet(KernelBlocks(RBF(50.0), X), problem, first, Effort()).sharpen(TOL)
+        point = WorkingSet(KernelBlocks(RBF(50.0), X), problem, first, Effort()).refine(TOL)
         assert (np.abs(point.beta) <= 100.0).all()
         assert abs(point.beta.sum()) <= 1e-9
         assert qpsvm.CSVM(X, y, 100.0, RBF(50.0)).certify(y * point.beta).gap <= 1.01 * point.gap + TOL
@@ -256,9 +256,9 @@ def test_steps_give_up_where_a_larger_proximal_term_does_not_help(monkeypatch):
     def short(*given):
         problem, rows, sigma = given[1], given[3], given[4]
         made.append(sigma)
-        return newton_step._Step(rows, np.zeros(len(rows)), np.zeros(problem.n), newton_step.SHORT_STEP / 2, 1.0)
+        return newton_step._NewtonStep(rows, np.zeros(len(rows)), np.zeros(problem.n), newton_step.SHORT_STEP / 2, 1.0)
 
-    monkeypatch.setattr(newton_step, "_step", short)
-    problem = KernelDual.of_hinges(np.array([1.0, -1.0] * 4), np.ones(8))
-    newton_polish(np.eye(8), problem, np.zeros(8), 1e-6, 1)
+    monkeypatch.setattr(newton_step, "_compute_step", short)
+    problem = KernelDual.from_hinges(np.array([1.0, -1.0] * 4), np.ones(8))
+    polish_by_newton(np.eye(8), problem, np.zeros(8), 1e-6, 1)
     assert len(made) == newton_step.STIFFENINGS + 1

@@ -16,7 +16,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.bounds import points
 from qpsvm.bounds.points import Span
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.pivoted_cholesky import pivoted_factor
+from qpsvm.space.kernels.pivoted_cholesky import factorise_pivoted
 from qpsvm.space.kernels.space import FeatureSpace
 
 EPS = float(np.finfo(float).eps)
@@ -37,9 +37,9 @@ def test_the_factor_leaves_a_rest_that_is_positive_semidefinite(kernel: Any) -> 
     X = hardly_told(250)[0]
     blocks = KernelBlocks(kernel, X)
     K = blocks.all().copy()
-    found = pivoted_factor(KernelBlocks(kernel, X), np.arange(250), np.ones(250), 1e-8, 250)
+    found = factorise_pivoted(KernelBlocks(kernel, X), np.arange(250), np.ones(250), 1e-8, 250)
     assert found is not None
-    assert found.reached
+    assert found.is_reached
     left, largest = K - found.L @ found.L.T, float(K.diagonal().max())
     assert np.abs(left.diagonal() - found.rest).max() <= 1e-13 * largest
     assert np.linalg.eigvalsh(left).min() >= -1e-12 * largest
@@ -50,30 +50,30 @@ def test_the_factor_leaves_a_rest_that_is_positive_semidefinite(kernel: Any) -> 
 
 def test_a_polynomial_of_few_features_has_the_rank_of_its_monomials() -> None:
     X = hardly_told(400)[0]
-    found = pivoted_factor(
+    found = factorise_pivoted(
         KernelBlocks(Polynomial(degree=2, gamma=1.0, coef0=1.0), X), np.arange(400), np.ones(400), 1e-13, 400
     )
     assert found is not None
-    assert found.reached
+    assert found.is_reached
     assert found.rank == 6  # 1, x, z, x², xz, z²
 
 
 def test_equal_rows_are_one_pivot() -> None:
     X = np.repeat([[0.0], [1.0], [5.0]], 40, axis=0)
-    found = pivoted_factor(KernelBlocks(RBF(1.0), X), np.arange(120), np.ones(120), 1e-12, 120)
+    found = factorise_pivoted(KernelBlocks(RBF(1.0), X), np.arange(120), np.ones(120), 1e-12, 120)
     assert found is not None
-    assert found.reached
+    assert found.is_reached
     assert found.rank == 3
 
 
 def test_a_rank_that_is_too_high_is_given_up_and_a_late_factor_is_none() -> None:
     X = hardly_told(600, d=6)[0]
     rows, ones, blocks = np.arange(600), np.ones(600), KernelBlocks(RBF(2.0), X)
-    found = pivoted_factor(blocks, rows, ones, 1e-10, 150)
+    found = factorise_pivoted(blocks, rows, ones, 1e-10, 150)
     assert found is not None
-    assert not found.reached
+    assert not found.is_reached
     assert found.rank <= 150
-    assert pivoted_factor(blocks, rows, ones, 1e-10, 150, late=lambda: True) is None
+    assert factorise_pivoted(blocks, rows, ones, 1e-10, 150, late=lambda: True) is None
 
 
 # --- the distance, exactly --------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def test_coefficients_over_few_samples_are_certified(monkeypatch: pytest.MonkeyP
     X, y = hardly_told(900)
     problem = CSVM(X, y, kernel=RBF(0.5))
     result = qpsvm.solve(problem, "kernel_newton")
-    factor = pivoted_factor(KernelBlocks(RBF(0.5), X), np.arange(900), np.ones(900), 1e-13, 900)
+    factor = factorise_pivoted(KernelBlocks(RBF(0.5), X), np.arange(900), np.ones(900), 1e-13, 900)
     assert factor is not None
     coef = np.zeros(900)
     coef[factor.pivots] = Span(FeatureSpace(RBF(0.5), X, "free", "raise"), y * result.alpha, factor.pivots).nearest

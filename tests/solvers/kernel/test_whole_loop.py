@@ -9,11 +9,11 @@ from pairwise import cover_pairs
 
 from qpsvm import RBF
 from qpsvm.solvers.kernel import box_step as kernel_box
-from qpsvm.solvers.kernel.baseline import WholeLoop
+from qpsvm.solvers.kernel.baseline import BaselineLoop
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.engines import Engines
-from qpsvm.solvers.kernel.streamed import Streamed
+from qpsvm.solvers.kernel.engines import EngineSearch
+from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.space.kernels.blocks import KernelBlocks
 
 
@@ -29,16 +29,16 @@ def noisy(n: int, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
 @for_each("C", [0.01, 1.0, 300.0])
 def test_the_loop_and_newton_steps_solve(C: float) -> None:
     X, y = noisy(700)
-    engines = Engines(KernelBlocks(RBF(0.3), X), KernelDual.of_hinges(y, np.full(len(y), C)), 1e-6, Effort())
-    WholeLoop(engines).run()
-    assert engines.best.gap <= 1e-6
+    engines = EngineSearch(KernelBlocks(RBF(0.3), X), KernelDual.from_hinges(y, np.full(len(y), C)), 1e-6, Effort())
+    BaselineLoop(engines).run()
+    assert engines.best_point.gap <= 1e-6
 
 
 def test_newton_steps_that_get_nowhere_leave_it_to_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = noisy(500)
-    engines = Engines(KernelBlocks(RBF(0.3), X), KernelDual.of_hinges(y, np.full(len(y), 1.0)), 1e-3, Effort())
-    loop = WholeLoop(engines)
-    monkeypatch.setattr(loop, "_newton", lambda: False)
+    engines = EngineSearch(KernelBlocks(RBF(0.3), X), KernelDual.from_hinges(y, np.full(len(y), 1.0)), 1e-3, Effort())
+    loop = BaselineLoop(engines)
+    monkeypatch.setattr(loop, "_run_newton", lambda: False)
     loop.run()
     assert loop.point is not None
     assert loop.point.gap <= 1e-3
@@ -46,10 +46,10 @@ def test_newton_steps_that_get_nowhere_leave_it_to_the_loop(monkeypatch: pytest.
 
 def test_nothing_is_kept_of_what_newton_steps_read() -> None:
     X, _ = noisy(90)
-    streamed, K = Streamed(KernelBlocks(RBF(0.3), X)), RBF(0.3)(X, X)
+    streamed, K = StreamedGram(KernelBlocks(RBF(0.3), X)), RBF(0.3)(X, X)
     for some in (np.array([5]), np.arange(40, 3, -1), np.array([5, 60]), np.arange(90)):
-        np.testing.assert_allclose(streamed.square(some), K[np.ix_(some, some)], rtol=1e-12)
-        np.testing.assert_allclose(streamed.product(some, some + 1.0), (some + 1.0) @ K[some], atol=1e-5 * some.sum())
+        np.testing.assert_allclose(streamed.compute_block(some), K[np.ix_(some, some)], rtol=1e-12)
+        np.testing.assert_allclose(streamed.multiply(some, some + 1.0), (some + 1.0) @ K[some], atol=1e-5 * some.sum())
     assert len(streamed) == streamed.trace() == 90
 
 
@@ -67,7 +67,7 @@ def test_many_held_entries_are_taken_out(monkeypatch: pytest.MonkeyPatch, width:
     values = []
     for many in (2.0, 0.1):
         monkeypatch.setattr(kernel_box, "MANY_HELD", many)
-        d = kernel_box.box_step(A, 1e-3, r, low, high, border)
+        d = kernel_box.compute_box_step(A, 1e-3, r, low, high, border)
         assert ((d >= low) & (d <= high)).all()
         assert np.abs(d.sum() if border is None else border.T @ d).max() <= 1e-12 * m * width
         values.append(0.5 * d @ A @ d - r @ d)

@@ -12,8 +12,8 @@ import qpsvm
 from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.data.rows import as_row_source
 from qpsvm.solvers.linear import working_set
-from qpsvm.solvers.linear.signed_rows import SignedRows
-from qpsvm.solvers.linear.solve import reduced, solve_linear
+from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows
+from qpsvm.solvers.linear.solve import reduce_wide, solve_linear
 from qpsvm.solvers.shared.line_search import SLOPE_SHARE, Slope, find_step
 
 INTERCEPTS = ("free", "penalised", None)
@@ -180,7 +180,7 @@ def test_the_interrupt_key_ends_a_run_between_steps(shape, monkeypatch):
     for patience in (0, 1, 5, 20):
         looks = iter([False] * patience)
         with monkeypatch.context() as patch:
-            patch.setattr("qpsvm.base.resources.progress.noted", lambda looks=looks: next(looks, True))
+            patch.setattr("qpsvm.base.resources.progress.is_interrupted", lambda looks=looks: next(looks, True))
             solution = solve_linear(X, y, 100.0)
         assert solution.reason in ("interrupted", "converged")
         assert patience or solution.reason == "interrupted"
@@ -226,11 +226,11 @@ def test_a_start_from_a_neighbouring_penalty_saves_steps(shape, factor, intercep
 def test_more_columns_than_rows_are_reduced(intercept, offset, monkeypatch):
     X, y = blobs(60, 400)
     X = X * 10.0 ** np.linspace(-2, 2, 400) + offset * (intercept == "free")
-    assert reduced(X, True) is not None
+    assert reduce_wide(X, True) is not None
     short = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
     with monkeypatch.context() as patch:
         patch.setattr("qpsvm.solvers.linear.solve.MOST_ROWS", 0)
-        assert reduced(X, True) is None
+        assert reduce_wide(X, True) is None
         full = solve_linear(X, y, 1.0, intercept=intercept, tol=1e-9)
     np.testing.assert_allclose(short.w, full.w, atol=1e-5 * np.abs(full.w).max())
     assert certified_gap(X, y, 1.0, intercept, short) <= CERTIFIED
@@ -270,7 +270,7 @@ def test_rows_are_products_with_z(kind, unit):
     mean = X.mean(axis=0) if kind == "centred" else None
     Z = y[:, None] * np.column_stack([X - (0.0 if mean is None else mean), np.full(30, unit)])
     stored = {"sparse": sp.csr_array(X), "fortran": np.asfortranarray(X)}.get(kind, X)
-    rows = SignedRows(as_row_source(stored), y, unit, mean)
+    rows = LabelScaledRows(as_row_source(stored), y, unit, mean)
     J, L = np.array([1, 4, 5, 20]), np.array([0, 5])
     a = np.linspace(0, 1, 30)
     np.testing.assert_allclose(rows.margins(Z[3]), Z @ Z[3], atol=1e-12)
@@ -288,7 +288,7 @@ def test_rows_are_products_with_z(kind, unit):
     np.testing.assert_allclose(rows.scan(Z[3], visit), Z.T @ a, atol=1e-12)
     np.testing.assert_allclose(seen, Z @ Z[3], atol=1e-12)
     assert not rows.scan(Z[3], lambda _block, _m: None).any()
-    np.testing.assert_allclose(rows.column_squares(), (Z * Z).sum(axis=0), atol=1e-10)
+    np.testing.assert_allclose(rows.compute_column_squares(), (Z * Z).sum(axis=0), atol=1e-10)
 
 
 @for_each("scale, upper", [(1e-6, 1.0), (1.0, 1.0), (1e12, 1.0), (1.0, 1e8), (1e12, 1e8)])

@@ -12,10 +12,10 @@ from pairwise import cover_pairs
 
 import qpsvm
 from qpsvm import core
-from qpsvm.base.arrays.quantiles import crossing
+from qpsvm.base.arrays.quantiles import find_crossing
 from qpsvm.solvers.linear import liblinear
-from qpsvm.solvers.linear.descent import Descent
-from qpsvm.solvers.linear.liblinear import compiled_train, descend, lengthened, passes
+from qpsvm.solvers.linear.descent import DescentResult
+from qpsvm.solvers.linear.liblinear import append_diagonal, find_compiled_train, run_liblinear, run_passes
 from qpsvm.solvers.linear.row_problem import RowLosses
 from qpsvm.solvers.linear.solve import solve_linear
 from qpsvm.solvers.shared.stopping import Clock
@@ -116,9 +116,9 @@ def test_a_wrong_answer_is_found_out(monkeypatch, wrong):
         n, d = X.shape
         alpha = np.random.default_rng(0).random(n) * losses.high if wrong == "noise" else np.zeros(n)
         w = np.full(d, np.nan if wrong == "not a number" else 1.0)
-        return Descent(w, 0.0, alpha, 0 if wrong == "nothing done" else 7, True)
+        return DescentResult(w, 0.0, alpha, 0 if wrong == "nothing done" else 7, True)
 
-    monkeypatch.setattr(liblinear, "passes", lying)
+    monkeypatch.setattr(liblinear, "run_passes", lying)
     for intercept in INTERCEPTS:
         result = qpsvm.solve(problem_of(X, Y, 1.0, intercept), "augmented_lagrangian", engine="coordinate")
         assert result.status == "optimal"
@@ -141,14 +141,14 @@ def test_a_compiled_function_that_answers_wrongly_is_not_used(monkeypatch, wrong
         raw, made = before(*arguments)
         return (-raw, made) if wrong == "sign" else (raw[:, :-1], made)
 
-    compiled_train.cache_clear()
+    find_compiled_train.cache_clear()
     monkeypatch.setattr(_liblinear, "train_wrap", other)
     try:
-        assert compiled_train() is None
+        assert find_compiled_train() is None
     finally:
-        compiled_train.cache_clear()
+        find_compiled_train.cache_clear()
     monkeypatch.undo()
-    assert compiled_train() is before
+    assert find_compiled_train() is before
 
 
 # --- limits -----------------------------------------------------------------------------------------------------------
@@ -156,11 +156,11 @@ def test_a_compiled_function_that_answers_wrongly_is_not_used(monkeypatch, wrong
 
 def test_a_long_run_is_made_apart_and_ends_as_it_would_here(monkeypatch, capfd):
     C = np.full(len(Y), 2.0)
-    here = descend(X, Y, RowLosses(C), True, eps=1e-8, most=500)
+    here = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, most=500)
     monkeypatch.setattr(liblinear, "NUMBER_SECONDS", 1.0)
-    apart = descend(X, Y, RowLosses(C), True, eps=1e-8, most=500)
+    apart = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, most=500)
     np.testing.assert_array_equal(here.alpha, apart.alpha)
-    none = descend(X, Y, RowLosses(C), True, eps=1e-8, most=500, clock=Clock(0.0))
+    none = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, most=500, clock=Clock(0.0))
     assert none.iterations == 0
     assert not none.alpha.any()
     said = capfd.readouterr()
@@ -187,10 +187,10 @@ def test_under_a_time_limit_what_surely_ends_is_made_here(monkeypatch):
 
     def counted(*arguments):
         made.append(arguments[-1])
-        return passes(*arguments)
+        return run_passes(*arguments)
 
-    monkeypatch.setattr(liblinear, "passes", counted)
-    found = descend(X, Y, RowLosses(C), True, eps=0.1, most=5000, clock=Clock(100.0))
+    monkeypatch.setattr(liblinear, "run_passes", counted)
+    found = run_liblinear(X, Y, RowLosses(C), True, eps=0.1, most=5000, clock=Clock(100.0))
     assert found.iterations > 0
     assert len(made) == 1
     assert 5 <= made[0] < 5000
@@ -202,7 +202,7 @@ def test_who_limits_the_steps_gets_newton_steps():
 
 
 def test_more_than_liblinear_can_count_is_refused(monkeypatch):
-    monkeypatch.setattr(liblinear, "MOST_ITERATIONS", 50)
+    monkeypatch.setattr(liblinear, "MAX_ITERATIONS", 50)
     with pytest.raises(qpsvm.UnsupportedError, match="32 bits"):
         qpsvm.solve(problem_of(X, Y, 1.0, "penalised"), "liblinear")
 
@@ -232,7 +232,7 @@ def test_with_a_start_there_are_newton_steps_only():
 
 def test_lengthened_rows():
     for samples in (X, X.toarray()):
-        Z = lengthened(samples, 0.5)
+        Z = append_diagonal(samples, 0.5)
         np.testing.assert_array_equal(Z.toarray(), np.hstack([X.toarray(), 0.5 * np.eye(40)]))
         assert Z.indices.dtype == Z.indptr.dtype == np.int32
 
@@ -244,10 +244,10 @@ def test_a_penalised_intercept_of_many_rows_is_that_of_sorting_them(monkeypatch,
     points = random.standard_t(2.0, 30_000).round(3)
     mass = np.ones(30_000) if weights == "one" else random.exponential(size=30_000)
     for level in (1.0, 7_000.0, 29_000.0):
-        found = crossing(points, mass, level, ridge=ridge)
+        found = find_crossing(points, mass, level, ridge=ridge)
         with monkeypatch.context() as patch:
             patch.setattr("qpsvm.base.arrays.quantiles.SAMPLE", 10**9)
-            assert found == pytest.approx(crossing(points, mass, level, ridge=ridge), rel=1e-9, abs=1e-9)
+            assert found == pytest.approx(find_crossing(points, mass, level, ridge=ridge), rel=1e-9, abs=1e-9)
         below = float(mass[points < found].sum())
         assert ridge * found + below <= level * (1 + 1e-9) + 1e-6
         assert ridge * found + below + float(mass[points == found].sum()) >= level * (1 - 1e-9) - 1e-6

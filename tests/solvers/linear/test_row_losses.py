@@ -14,20 +14,20 @@ from pairwise import cover_pairs
 from stated_machines import Stated
 
 import qpsvm
-from qpsvm.backends.abilities import size_of, traits_of
+from qpsvm.backends.abilities import find_dual_traits, measure_size
 from qpsvm.backends.own.augmented_lagrangian_ import AugmentedLagrangianBackend
-from qpsvm.backends.own.views import linear_rows
-from qpsvm.base.arrays.frozen import repeated
+from qpsvm.backends.own.linear_rows import build_linear_rows
+from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.data.rows import as_row_source
-from qpsvm.program.losses import per_row
-from qpsvm.solve.choice import choices
+from qpsvm.program.losses import compress_constant
+from qpsvm.solve.choice import rank_backends
 from qpsvm.solvers.linear import liblinear, working_set
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
-from qpsvm.solvers.linear.liblinear import SQUARED_HINGE_DUAL, descend, passes, task_of
+from qpsvm.solvers.linear.label_scaled_rows import build_label_scaled_rows
+from qpsvm.solvers.linear.liblinear import SQUARED_HINGE_DUAL, find_solver_type, run_liblinear, run_passes
 from qpsvm.solvers.linear.newton_step import CholeskyNewton, WideNewton
-from qpsvm.solvers.linear.row_problem import Response, RowLosses, balanced
+from qpsvm.solvers.linear.row_problem import MultiplierResponse, RowLosses, balance_alpha
 from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.linear.signed_rows import signed_rows
 from qpsvm.solvers.linear.solve import solve_linear
 
 INTERCEPTS = ("free", "penalised", None)
@@ -78,68 +78,70 @@ def searched(kind: RowLosses, r: np.ndarray, a: np.ndarray, sigma: float) -> tup
 @for_each("name", LOSSES)
 def test_the_answer_is_that_of_a_search(name):
     kind, g = LOSSES[name], np.random.default_rng(1)
-    r, a = g.standard_normal(ROWS), kind.clipped(g.standard_normal(ROWS))
+    r, a = g.standard_normal(ROWS), kind.clip_to_box(g.standard_normal(ROWS))
     for sigma in (0.1, 1.0, 10.0):
-        response = Response(kind, sigma)
-        t = response.arguments(a, r)
+        response = MultiplierResponse(kind, sigma)
+        t = response.compute_arguments(a, r)
         np.testing.assert_allclose(response.alpha(t), searched(kind, r, a, sigma)[0], atol=2e-3)
         step = 1e-7  # the slope of a free row is d, that of another 0
         slope = (response.alpha(t + step) - response.alpha(t)) / step
-        np.testing.assert_allclose(slope, response.free(t).astype(float), atol=1e-6)
+        np.testing.assert_allclose(slope, response.find_free(t).astype(float), atol=1e-6)
     alpha, loss = searched(kind, r, np.zeros(ROWS), np.inf)
-    np.testing.assert_allclose(kind.answer(r), alpha, atol=2e-3)
-    assert kind.loss(r) == pytest.approx(loss.sum(), abs=1e-4)
+    np.testing.assert_allclose(kind.compute_optimal_dual(r), alpha, atol=2e-3)
+    assert kind.sum_losses(r) == pytest.approx(loss.sum(), abs=1e-4)
 
 
 @for_each("name", LOSSES)
 def test_a_share_of_the_gap_is_never_negative_and_vanishes_at_the_answer(name):
     kind, g = LOSSES[name], np.random.default_rng(2)
     r = g.standard_normal(ROWS)
-    assert kind.mismatch(kind.answer(r), r) == pytest.approx(0.0, abs=1e-12)
+    assert kind.compute_gap(kind.compute_optimal_dual(r), r) == pytest.approx(0.0, abs=1e-12)
     for _ in range(20):
-        a = kind.clipped(2.0 * g.standard_normal(ROWS))
-        parts = [kind.of(np.array([i])).mismatch(a[[i]], r[[i]]) for i in range(ROWS)]
+        a = kind.clip_to_box(2.0 * g.standard_normal(ROWS))
+        parts = [kind.restrict_rows(np.array([i])).compute_gap(a[[i]], r[[i]]) for i in range(ROWS)]
         assert min(parts) >= -1e-14
-        assert sum(parts) == pytest.approx(kind.mismatch(a, r))
+        assert sum(parts) == pytest.approx(kind.compute_gap(a, r))
         level = np.broadcast_to(kind.level, ROWS)
-        assert kind.worth(a) == pytest.approx(float(level @ a) - kind.conjugate(a))
+        assert kind.compute_dual_value(a) == pytest.approx(float(level @ a) - kind.sum_conjugates(a))
 
 
 @for_each("name", LOSSES)
 def test_no_kink_is_nearer_than_the_distance(name):
     kind, r = LOSSES[name], np.random.default_rng(3).standard_normal(ROWS)
-    distance, answer = kind.distance(r), kind.answer(r)
+    distance, answer = kind.distance_to_kink(r), kind.compute_optimal_dual(r)
     for share in (-0.999, 0.999):
-        np.testing.assert_array_equal(kind.answer(r + share * distance), answer)
-        assert not kind.moved(answer, r + share * distance).any()
+        np.testing.assert_array_equal(kind.compute_optimal_dual(r + share * distance), answer)
+        assert not kind.find_changed(answer, r + share * distance).any()
 
 
 @for_each("name", LOSSES)
 def test_a_row_with_a_factor_is_as_many_rows(name):
     kind, r = LOSSES[name], np.random.default_rng(4).standard_normal(ROWS)
-    assert kind.times(3.0).loss(r) == pytest.approx(3.0 * kind.loss(r))
+    assert kind.scale_by(3.0).sum_losses(r) == pytest.approx(3.0 * kind.sum_losses(r))
     each = np.random.default_rng(5).integers(1, 4, ROWS)
     several = np.repeat(np.arange(ROWS), each)
-    assert kind.times(each.astype(float)).loss(r) == pytest.approx(kind.of(several).loss(r[several]))
+    assert kind.scale_by(each.astype(float)).sum_losses(r) == pytest.approx(
+        kind.restrict_rows(several).sum_losses(r[several])
+    )
 
 
 @for_each("name", LOSSES)
 def test_balanced_multipliers_stay_in_the_box_and_at_their_kinks(name):
     kind, g = LOSSES[name], np.random.default_rng(6)
     y = np.where(g.random(ROWS) < 0.5, 1.0, -1.0)
-    alpha = kind.clipped(np.where(g.random(ROWS) < 0.6, g.uniform(-1.0, 1.0, ROWS), 0.0))
-    result = balanced(alpha, y, kind)
+    alpha = kind.clip_to_box(np.where(g.random(ROWS) < 0.6, g.uniform(-1.0, 1.0, ROWS), 0.0))
+    result = balance_alpha(alpha, y, kind)
     assert y @ result == pytest.approx(0.0, abs=1e-12)
-    np.testing.assert_array_equal(result, kind.clipped(result))
+    np.testing.assert_array_equal(result, kind.clip_to_box(result))
     resting = (alpha == kind.low) | (alpha == kind.high)
-    if kind.one_sided or not np.all(kind.tube == 0.0):
+    if kind.is_one_sided or not np.all(kind.tube == 0.0):
         resting |= alpha == 0.0
     np.testing.assert_array_equal(result[resting], alpha[resting])
 
 
 def test_equal_numbers_are_one():
-    assert per_row(2) == per_row(np.full(3, 2.0)) == per_row(repeated(2.0, 3)) == 2.0
-    assert isinstance(per_row(np.array([1.0, 2.0])), np.ndarray)
+    assert compress_constant(2) == compress_constant(np.full(3, 2.0)) == compress_constant(repeat_value(2.0, 3)) == 2.0
+    assert isinstance(compress_constant(np.array([1.0, 2.0])), np.ndarray)
 
 
 @for_each("sigma", [1e-3, 1.0, 1e4])
@@ -147,7 +149,7 @@ def test_equal_numbers_are_one():
 def test_all_newton_systems_take_a_weight_a_row(free_intercept, sigma, monkeypatch):
     g = np.random.default_rng(0)
     X, y = g.standard_normal((40, 8)), np.where(np.arange(40) % 2, 1.0, -1.0)
-    rows, mean = signed_rows(as_row_source(X), y, 1.0, free_intercept)
+    rows, mean = build_label_scaled_rows(as_row_source(X), y, 1.0, free_intercept)
     ridge, q = np.append(np.ones(8), 0.0 if free_intercept else 1.0), g.standard_normal(9)
     D = sigma * g.uniform(0.5, 5.0, 40)
     Z = y[:, None] * np.column_stack([X - (0.0 if mean is None else mean), np.ones(40)])
@@ -335,7 +337,7 @@ def test_a_neighbour_is_a_start(name, rows):
 def test_any_start_will_do(rows):
     X, y, t = table(rows)
     for name, problem in machines(X, y, t).items():
-        start = 1e3 * np.random.default_rng(0).standard_normal(problem.alphas)
+        start = 1e3 * np.random.default_rng(0).standard_normal(problem._n_dual_variables)
         assert solved(problem, start=start).status == "optimal", name
 
 
@@ -349,7 +351,7 @@ def test_limits_return_the_best_point(name, monkeypatch):
         assert few.status == "iteration_limit"
         assert np.isfinite(few.gap)
         with monkeypatch.context() as patch:
-            patch.setattr("qpsvm.base.resources.progress.noted", lambda: True)
+            patch.setattr("qpsvm.base.resources.progress.is_interrupted", lambda: True)
             answer = solve_linear(problem.X, np.ones(rows), RowLosses(1.0, table(rows)[2], -1.0, 0.1))
         assert answer.reason == "interrupted"
         assert np.isfinite(answer.w).all()
@@ -364,14 +366,14 @@ def test_limits_return_the_best_point(name, monkeypatch):
 def test_two_rows_of_a_sample_are_one():
     X, _, t = table(50)
     problem = qpsvm.EpsilonSVR(X, 1e6 + t, C=2.0, epsilon=0.1)
-    rows = linear_rows(problem.svm)
-    assert rows.folded
+    rows = build_linear_rows(problem.svm)
+    assert rows.is_folded
     assert rows.source is problem.svm.gram.source, "X is not doubled"
     assert rows.losses.tube == pytest.approx(0.1, abs=1e-9), "one number, though levels of a million are rounded"
     assert (rows.losses.high, rows.losses.low) == (2.0, -2.0)
-    alpha = rows.alpha(np.linspace(-1.0, 1.0, 50))
+    alpha = rows.to_alpha(np.linspace(-1.0, 1.0, 50))
     assert (np.minimum(alpha[:50], alpha[50:]) == 0.0).all()
-    np.testing.assert_array_equal(rows.multipliers(alpha), np.linspace(-1.0, 1.0, 50))
+    np.testing.assert_array_equal(rows.from_alpha(alpha), np.linspace(-1.0, 1.0, 50))
 
 
 def test_sides_that_bend_unequally_are_taken_row_by_row():
@@ -379,8 +381,8 @@ def test_sides_that_bend_unequally_are_taken_row_by_row():
     problem = qpsvm.EpsilonSVR(X, t, loss="squared")
     bend = np.where(np.arange(100) < 50, 0.5, 2.0)
     svm = replace(problem.svm, curvature=bend)
-    rows = linear_rows(svm)
-    assert not rows.folded
+    rows = build_linear_rows(svm)
+    assert not rows.is_folded
     answer = solve_linear(rows.source, rows.sign, rows.losses, intercept="free", tol=1e-9, engine="newton")
     Z = rows.source.matrix()
     short = svm.level - svm.sign * (Z @ answer.w + answer.b)
@@ -395,7 +397,7 @@ def test_rows_that_nothing_may_fall_short_of_are_left_to_others():
     hard = np.where(np.arange(12) % 2, np.inf, 1.0)
     for upper, curvature in ((np.inf, 0.0), (hard, 0.0), (np.inf, np.where(np.isinf(hard), 0.0, 1.0))):
         svm = Stated(X, y, 1.0, upper, curvature).svm
-        assert backend.refuse(traits_of(svm, True), svm.m, "dual") is not None
+        assert backend.explain_refusal(find_dual_traits(svm, True), svm.m, "dual") is not None
     with pytest.raises(qpsvm.UnsupportedError, match="nu"):
         qpsvm.solve(qpsvm.NuSVM(X, y, nu=0.5), "augmented_lagrangian")
 
@@ -404,9 +406,9 @@ def test_auto_takes_it_first_where_rows_are_many():
     X, y, t = table(4000, 10)
     novelty = [qpsvm.OneClass(X, kernel="linear"), qpsvm.SVDD(X, kernel="linear")]
     pairs = qpsvm.Ranking(X[:200], t[:200])
-    assert size_of(pairs).rows == len(pairs.pairs) == 19_900
+    assert measure_size(pairs).rows == len(pairs.pairs) == 19_900
     for problem in (*machines(X, y, t).values(), *novelty, pairs):
-        assert next(choices(problem)).backend == "augmented_lagrangian"
+        assert next(rank_backends(problem)).backend == "augmented_lagrangian"
 
 
 # --- coordinate descent -----------------------------------------------------------------------------------------------
@@ -434,16 +436,16 @@ def test_its_multipliers_are_those_that_w_is_made_of(name, sparse, intercept, mo
     """By the compiled function and by the public class of scikit-learn."""
     X, y = words()
     X = X if sparse else X.toarray()
-    kind, y = PEERS[name], y if PEERS[name].one_sided else np.ones(60)
-    found = passes(X, y, kind, intercept, 1e-8, None, 1000)
-    assert found.finished
-    np.testing.assert_array_equal(found.alpha, kind.clipped(found.alpha))
+    kind, y = PEERS[name], y if PEERS[name].is_one_sided else np.ones(60)
+    found = run_passes(X, y, kind, intercept, 1e-8, None, 1000)
+    assert found.converged
+    np.testing.assert_array_equal(found.alpha, kind.clip_to_box(found.alpha))
     np.testing.assert_allclose(found.w, X.T @ (y * found.alpha), atol=1e-12)
     assert found.b == pytest.approx(float(y @ found.alpha) if intercept else 0.0, abs=1e-12)
-    assert kind.mismatch(found.alpha, kind.residuals(y * (X @ found.w + found.b))) < 1e-5
+    assert kind.compute_gap(found.alpha, kind.compute_residuals(y * (X @ found.w + found.b))) < 1e-5
     with monkeypatch.context() as patch:
-        patch.setattr(liblinear, "compiled_train", lambda: None)
-        public = passes(X, y, kind, intercept, 1e-8, None, 1000)
+        patch.setattr(liblinear, "find_compiled_train", lambda: None)
+        public = run_passes(X, y, kind, intercept, 1e-8, None, 1000)
     for mine, its in ((found.w, public.w), (found.alpha, public.alpha), (found.b, public.b)):
         np.testing.assert_allclose(mine, its, atol=1e-5)
 
@@ -451,20 +453,20 @@ def test_its_multipliers_are_those_that_w_is_made_of(name, sparse, intercept, mo
 def test_rows_of_one_sign_are_turned():
     X, y = words()
     kind = RowLosses(1.0)
-    turned = descend(sp.csr_array(y[:, None] * X.toarray()), np.ones(60), kind, False, eps=1e-9, most=1000)
-    plain = descend(X, y, kind, False, eps=1e-9, most=1000)
+    turned = run_liblinear(sp.csr_array(y[:, None] * X.toarray()), np.ones(60), kind, False, eps=1e-9, most=1000)
+    plain = run_liblinear(X, y, kind, False, eps=1e-9, most=1000)
     np.testing.assert_allclose(turned.w, plain.w, atol=1e-6)
     np.testing.assert_allclose(turned.alpha, plain.alpha, atol=1e-5)
 
 
 def test_what_it_does_not_have():
     y, one = words()[1], np.ones(60)
-    assert task_of(PEERS["squared hinge"], y, True) == SQUARED_HINGE_DUAL
-    assert task_of(RowLosses(1.0, curvature=0.1), y, True) is None
-    assert task_of(RowLosses(1.0, level=2.0), y, True) is None
-    assert task_of(RowLosses(1.0), one, True) is None
-    assert task_of(RowLosses(0.9, 0.0, -0.1), one, True) is None
-    assert task_of(RowLosses(1.0, 0.0, -1.0, np.linspace(0.1, 0.2, 60)), one, True) is None
+    assert find_solver_type(PEERS["squared hinge"], y, True) == SQUARED_HINGE_DUAL
+    assert find_solver_type(RowLosses(1.0, curvature=0.1), y, True) is None
+    assert find_solver_type(RowLosses(1.0, level=2.0), y, True) is None
+    assert find_solver_type(RowLosses(1.0), one, True) is None
+    assert find_solver_type(RowLosses(0.9, 0.0, -0.1), one, True) is None
+    assert find_solver_type(RowLosses(1.0, 0.0, -1.0, np.linspace(0.1, 0.2, 60)), one, True) is None
     X, _, t = table()
     with pytest.raises(qpsvm.UnsupportedError, match="cost the same on both sides"):
         qpsvm.solve(qpsvm.QuantileSVR(X, t, quantile=0.8, intercept="penalised"), "liblinear")
@@ -505,7 +507,7 @@ def test_a_sum_of_the_rows_own_column():
     X = np.random.default_rng(0).standard_normal((30, 3)) + 1.0
     plain = qpsvm.OneClass(X, nu=0.1, kernel="linear").svm
     group = replace(plain.groups[0], column=-2.0 * plain.sign, total=-6.0)
-    rows = linear_rows(replace(plain, groups=(group,)))
+    rows = build_linear_rows(replace(plain, groups=(group,)))
     assert (rows.total, rows.factor) == (3.0, -2.0)
     answer = solve_linear(rows.source, rows.sign, rows.losses, total=rows.total)
     assert answer.reason == "converged"

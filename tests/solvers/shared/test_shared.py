@@ -9,9 +9,9 @@ from pairwise import cover_pairs
 
 import qpsvm
 from qpsvm import backends
-from qpsvm.base.arrays.rounding import relative_gap
+from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.base.errors import ParameterError
-from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble, factored, ridged
+from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble, factorise, factorise_with_ridge
 from qpsvm.solvers.shared.stopping import Budget
 
 RNG = np.random.default_rng(0)
@@ -23,23 +23,23 @@ RNG = np.random.default_rng(0)
 def test_a_budget_without_limits_is_never_spent():
     budget = Budget()
     budget.steps = 10**9
-    assert budget.spent() is None
+    assert budget.find_stop_reason() is None
 
 
 def test_a_budget_counts_steps_and_looks_ahead():
     budget = Budget(2, 1000.0)
-    assert budget.spent() is None
-    assert budget.spent(coming=2000.0) == "time_limit"
+    assert budget.find_stop_reason() is None
+    assert budget.find_stop_reason(coming=2000.0) == "time_limit"
     budget.steps = 2
-    assert budget.spent() == "iteration_limit"
-    assert Budget(time_limit=0.0).spent(coming=1e-3) == "time_limit"
+    assert budget.find_stop_reason() == "iteration_limit"
+    assert Budget(time_limit=0.0).find_stop_reason(coming=1e-3) == "time_limit"
 
 
 def test_the_key_comes_before_all_limits(monkeypatch):
     budget = Budget(1, 0.0)
     budget.steps = 1
-    monkeypatch.setattr("qpsvm.base.resources.progress.noted", lambda: True)
-    assert budget.spent() == "interrupted"
+    monkeypatch.setattr("qpsvm.base.resources.progress.is_interrupted", lambda: True)
+    assert budget.find_stop_reason() == "interrupted"
 
 
 @for_each("limits", [{"most": 0}, {"time_limit": -1.0}, {"time_limit": np.nan}])
@@ -110,17 +110,17 @@ def test_what_is_not_a_number_is_refused_or_seen(single):
 
 def test_the_ladder_begins_where_it_is_told_and_ends():
     M = positive(6, 1.0)
-    factor, ridge = ridged(M, 1e-3)
+    factor, ridge = factorise_with_ridge(M, 1e-3)
     L = np.tril(factor)
     assert ridge == 1e-3
     np.testing.assert_allclose(L @ L.T, M + 1e-3 * np.diag(M.diagonal()), rtol=1e-12)
-    factor, ridge = ridged(-np.eye(3), 0.0, 1.0, largest=1e4)
+    factor, ridge = factorise_with_ridge(-np.eye(3), 0.0, 1.0, largest=1e4)
     assert 1.0 < ridge <= 1e4
     np.testing.assert_allclose(np.tril(factor)[0, 0] ** 2, ridge - 1.0)
     with pytest.raises(NumericalTrouble):
-        ridged(-np.eye(3), 0.0, 1.0)
-    assert factored(-np.eye(2)) is None
-    assert factored(-np.eye(2), 2.0) is not None
+        factorise_with_ridge(-np.eye(3), 0.0, 1.0)
+    assert factorise(-np.eye(2)) is None
+    assert factorise(-np.eye(2), 2.0) is not None
 
 
 # --- answers ----------------------------------------------------------------------------------------------------------
@@ -133,11 +133,11 @@ def test_what_is_not_finite_is_no_point(part, value):
     compiled = backends.get("interior_point").compile(qpsvm.CSVM(X, np.sign(X[:, 0])).qp("dual"))
     parts = {"x": np.zeros(20), "z": np.zeros(0), "v": np.zeros(3)}
     run = SimpleNamespace(reason="time_limit", iterations=7)
-    whole = compiled._told(run, **parts)
+    whole = compiled._build_run_solution(run, **parts)
     assert np.shares_memory(whole.x, parts["x"])
     assert np.shares_memory(whole.v, parts["v"])
     parts[part] = np.append(parts[part], value)
-    none = compiled._measurable(compiled._told(run, **parts))
+    none = compiled._drop_non_finite(compiled._build_run_solution(run, **parts))
     assert none.x is None
     assert none.reported == whole.reported == "time_limit"
     assert none.iterations == 7
@@ -149,4 +149,4 @@ def test_what_is_not_finite_is_no_point(part, value):
     (np.nan, 1.0, 1.0, np.inf), (1.0, 0.0, 0.0, np.inf),
 ])  # fmt: skip
 def test_the_relative_gap(difference, primal, dual, expected):
-    assert relative_gap(difference, primal, dual) == expected
+    assert compute_relative_gap(difference, primal, dual) == expected

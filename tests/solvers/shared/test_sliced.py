@@ -17,7 +17,7 @@ N = 10
 @dataclass
 class Run:
     iterations: int
-    finished: bool
+    converged: bool
 
 
 def loop(speed: float, most: int) -> Run:
@@ -35,13 +35,13 @@ def nothing() -> Run:
 def apart(monkeypatch):
     """The numbers of iterations that were asked for in a child."""
     asked = []
-    true = sliced.run_apart
+    true = sliced.run_in_child
 
     def run(function, arguments, *rest):
         asked.append(arguments[-1])
         return true(function, arguments, *rest)
 
-    monkeypatch.setattr(sliced, "run_apart", run)
+    monkeypatch.setattr(sliced, "run_in_child", run)
     return asked
 
 
@@ -68,7 +68,7 @@ def test_a_slice_that_is_worth_it_is_tried_here_first(apart):
 @pytest.mark.slow
 def test_under_a_time_limit_the_longest_slice_that_ended_is_the_answer(apart):
     answer = run(10**6, 20.0, limit=5.0, speed=80.0)
-    assert not answer.finished
+    assert not answer.converged
     assert 0 < answer.iterations < NEEDED
     assert apart[0] <= 30
     assert answer.iterations in apart
@@ -83,7 +83,7 @@ def test_without_a_child_the_loop_runs_here(monkeypatch):
     def none(*_):
         raise OSError("no more processes")
 
-    monkeypatch.setattr(sliced, "run_apart", none)
+    monkeypatch.setattr(sliced, "run_in_child", none)
     assert run(10**6, 1.0) == Run(NEEDED, True)
 
 
@@ -96,6 +96,6 @@ def test_signs_of_life(monkeypatch, capsys):
 @for_each("hurries, grace", [(True, sliced.GRACE), (False, 0.0)])
 def test_only_a_loop_that_can_be_hurried_is_waited_for(monkeypatch, hurries, grace):
     given = []
-    monkeypatch.setattr(sliced, "run_apart", lambda *call: given.append(call[-1]))
+    monkeypatch.setattr(sliced, "run_in_child", lambda *call: given.append(call[-1]))
     run_sliced(loop, (1e9,), N, 10**6, lambda _: 0, nothing, Clock(), hurries=hurries)
     assert given == [grace]

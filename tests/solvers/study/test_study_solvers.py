@@ -13,8 +13,13 @@ from each import for_each
 
 from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.solvers.study import dual_ascent
-from qpsvm.solvers.study.dual_ascent import BoxAndRows, disjoint_combination, knapsack_multiplier, projected_gradient
-from qpsvm.solvers.study.slsqp import slsqp
+from qpsvm.solvers.study.dual_ascent import (
+    BoxAndRows,
+    find_disjoint_combination,
+    find_knapsack_multiplier,
+    projected_gradient,
+)
+from qpsvm.solvers.study.slsqp import solve_slsqp
 from qpsvm.solvers.study.subgradient import hinge_subgradient
 
 INF = np.inf
@@ -118,7 +123,7 @@ def gradient_run(p, **options):
 
 
 def slsqp_run(p, **options):
-    return slsqp(p.P, p.q, p.G, p.h, p.A, p.b, p.lb, p.ub, **options)
+    return solve_slsqp(p.P, p.q, p.G, p.h, p.A, p.b, p.lb, p.ub, **options)
 
 
 # Projection
@@ -140,7 +145,7 @@ def test_projection_is_the_nearest_point(rows, seed):
     rng = np.random.default_rng(seed)
     A, b, lb, ub, inside = random_set(rng, 30, rows)
     feasible = BoxAndRows(A, b, lb, ub)
-    assert not feasible.empty()
+    assert not feasible.is_empty()
     v = np.round(rng.normal(size=30) * 3, 1)  # ties among the breakpoints
     x, y = feasible.project(v)
     np.testing.assert_allclose(A @ x, b, atol=1e-12)
@@ -155,18 +160,18 @@ def test_projection_at_the_ends_of_the_range():
     for beta, corner in [(0.0, lb), (6.0, ub)]:
         x, _ = BoxAndRows(a, [beta], lb, ub).project(np.array([5.0, -1.0, 0.3, 9.0]))
         np.testing.assert_allclose(x, corner, atol=1e-15)
-    assert not BoxAndRows(a, [6.0 * (1 + 1e-13)], lb, ub).empty()
-    assert BoxAndRows(a, [6.1], lb, ub).empty()
-    assert BoxAndRows(a, [-0.1], lb, ub).empty()
-    assert BoxAndRows(0 * a, [1.0], lb, ub).empty()
-    assert BoxAndRows(None, None, ub, lb).empty()
-    assert knapsack_multiplier(np.zeros(2), np.ones(2), 3.0, np.full(2, -INF), np.full(2, INF)) == -1.5
+    assert not BoxAndRows(a, [6.0 * (1 + 1e-13)], lb, ub).is_empty()
+    assert BoxAndRows(a, [6.1], lb, ub).is_empty()
+    assert BoxAndRows(a, [-0.1], lb, ub).is_empty()
+    assert BoxAndRows(0 * a, [1.0], lb, ub).is_empty()
+    assert BoxAndRows(None, None, ub, lb).is_empty()
+    assert find_knapsack_multiplier(np.zeros(2), np.ones(2), 3.0, np.full(2, -INF), np.full(2, INF)) == -1.5
 
 
 def test_two_rows_combine_to_one_sum_per_class():
     y = np.array([1.0, -1.0, 1.0, -1.0, -1.0])
     for rows in (np.stack([y, np.ones(5)]), np.stack([1e-6 * y, 1e6 * np.ones(5)]), np.stack([y, 2 * y])):
-        T = disjoint_combination(rows)
+        T = find_disjoint_combination(rows)
         combined = T @ rows
         assert np.linalg.matrix_rank(T / np.abs(T).max(axis=0)) == 2
         assert np.abs(combined[0] * combined[1]).max() < 1e-12 * np.abs(combined).max() ** 2
@@ -215,7 +220,7 @@ def test_a_step_that_is_too_long_is_found_by_curvature(accelerated, monkeypatch)
     """Power iterations end below the largest eigenvalue; descent must not depend on how far below."""
     p = dual("c rbf", n=40)
     largest = np.linalg.eigvalsh(p.P)[-1]
-    monkeypatch.setattr(dual_ascent, "_largest_eigenvalue", lambda P, n: largest / 1000)  # noqa: ARG005
+    monkeypatch.setattr(dual_ascent, "_estimate_largest_eigenvalue", lambda P, n: largest / 1000)  # noqa: ARG005
     r = gradient_run(p, accelerated=accelerated)
     assert r.trace.reason == "converged"
     assert r.objective == pytest.approx(p.optimum(), rel=1e-5)
@@ -381,10 +386,10 @@ def test_slsqp_on_primals(kind):
 
 def test_slsqp_takes_none_for_rows():
     p = dual("penalised", n=30)
-    r = slsqp(p.P, p.q, None, None, None, None, p.lb, p.ub)
+    r = solve_slsqp(p.P, p.q, None, None, None, None, p.lb, p.ub)
     assert (r.trace.reason, len(r.y), len(r.z)) == ("converged", 0, 0)
     with pytest.raises(ParameterError, match="lb must not exceed ub"):
-        slsqp(p.P, p.q, None, None, None, None, p.ub, p.lb)
+        solve_slsqp(p.P, p.q, None, None, None, None, p.ub, p.lb)
 
 
 def test_how_slsqp_ends_is_said_in_its_own_words():

@@ -10,7 +10,7 @@ from sklearn.metrics import pairwise
 
 import qpsvm
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.functions import LOWEST_EXPONENT, gamma_of
+from qpsvm.space.kernels.functions import LOWEST_EXPONENT, resolve_gamma
 from qpsvm.space.kernels.gram import KernelGram
 from qpsvm.space.kernels.space import pivoted_cholesky
 
@@ -61,19 +61,19 @@ def test_fractional_degrees():
 @pytest.mark.parametrize("X", [KX * 3 + 1, sp.csr_array(np.where(KX > 0, KX, 0.0))], ids=["dense", "sparse"])
 def test_gamma_rules(X):
     full = X.toarray() if sp.issparse(X) else X
-    assert gamma_of("scale", X) == pytest.approx(1 / (4 * full.var()), rel=1e-12)
-    assert gamma_of("auto", X) == 0.25
-    assert gamma_of(0.3, X) == 0.3
+    assert resolve_gamma("scale", X) == pytest.approx(1 / (4 * full.var()), rel=1e-12)
+    assert resolve_gamma("auto", X) == 0.25
+    assert resolve_gamma(0.3, X) == 0.3
     for kind in (qpsvm.RBF, qpsvm.Sigmoid, qpsvm.Polynomial):
-        assert kind(gamma="scale").resolve(X).gamma == gamma_of("scale", X)
+        assert kind(gamma="scale").resolve(X).gamma == resolve_gamma("scale", X)
         with pytest.raises(qpsvm.ParameterError, match="before the kernel has seen data"):
             kind(gamma="scale")(X, X)
 
 
 def test_gamma_scale_of_constant_data():
     with pytest.raises(qpsvm.ParameterError, match="var"):
-        gamma_of("scale", np.ones((3, 2)))
-    assert gamma_of("scale", np.ones((1, 2))) == 1.0
+        resolve_gamma("scale", np.ones((3, 2)))
+    assert resolve_gamma("scale", np.ones((1, 2))) == 1.0
     with pytest.raises(qpsvm.UnknownOptionError, match="'scale' or 'auto'"):
         qpsvm.RBF("scael")
     with pytest.raises(qpsvm.ParameterError, match="positive"):
@@ -180,11 +180,11 @@ def test_a_kernel_class_of_a_users_own_has_to_be_symmetric():
 ROADS = {
     "kernel": lambda kernel, X, rows: kernel(X, X)[rows],
     "sparse": lambda kernel, X, rows: kernel(*[sp.csr_array(X)] * 2)[rows],
-    "block": lambda kernel, X, rows: KernelBlocks(kernel, X).block(rows, np.arange(len(X))),
-    "rough block": lambda kernel, X, rows: KernelBlocks(kernel, X).block(rows, np.arange(len(X)), rough=True),
-    "symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).symmetric(None)[rows],
-    "rough symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).symmetric(None, rough=True)[rows],
-    "differences": lambda kernel, X, rows: KernelBlocks.by_differences(kernel, X).all()[rows],
+    "block": lambda kernel, X, rows: KernelBlocks(kernel, X).compute_block(rows, np.arange(len(X))),
+    "rough block": lambda kernel, X, rows: KernelBlocks(kernel, X).compute_block(rows, np.arange(len(X)), rough=True),
+    "symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).compute_symmetric(None)[rows],
+    "rough symmetric": lambda kernel, X, rows: KernelBlocks(kernel, X).compute_symmetric(None, rough=True)[rows],
+    "differences": lambda kernel, X, rows: KernelBlocks.from_differences(kernel, X).all()[rows],
     "product": lambda kernel, X, rows: (
         np.array([KernelBlocks(kernel, X).product(np.array([j]), np.ones(1), rows) for j in range(len(X))]).T
     ),
@@ -212,5 +212,5 @@ def test_rbf_values_are_never_denormal(road, gamma):
 
 
 def test_rbf_exponents_are_compared_only_where_some_may_be_low():
-    assert not KernelBlocks(qpsvm.RBF(0.01), KX).floored
-    assert KernelBlocks(qpsvm.RBF(100.0), KX).floored
+    assert not KernelBlocks(qpsvm.RBF(0.01), KX).needs_floor
+    assert KernelBlocks(qpsvm.RBF(100.0), KX).needs_floor

@@ -42,7 +42,7 @@ def test_the_distance_between_both_points_is_bounded(seed, rank):
     with mp.workdps(60):
         d = mp.matrix(beta.tolist()) - mp.matrix(coef.tolist())
         true = float(mp.sqrt(abs((d.T * positive_part(mp.matrix(K.tolist())) * d)[0])))
-    bound = part.apart(coef, beta)
+    bound = part.bound_distance(coef, beta)
     assert true <= bound <= 6e-7 * float(np.linalg.norm(beta))
 
 
@@ -72,9 +72,9 @@ def test_several_classes_at_once_count_it_too(machine, seed):
     K, y = np.triu(K) + np.triu(K, 1).T, [0, 0, 1, 1, 2, 2]
     problem = machine(K, y, C=C, kernel=qpsvm.Precomputed(), psd="clip", intercept=None)
     result = qpsvm.solve(problem, check=False)
-    level = problem.joint.level
+    level = problem._all_in_one_dual.level
     with mp.workdps(50):
-        M = positive_part(mp.matrix(K.tolist())) if problem.space.clipped else mp.matrix(K.tolist())
+        M = positive_part(mp.matrix(K.tolist())) if problem.space.is_clipped else mp.matrix(K.tolist())
         coef, beta = mp.matrix(result.coef.tolist()), -mp.matrix(result.alpha.tolist())
         for i, own in enumerate(y):
             beta[i, own] = mp.fsum(float(a) for a in result.alpha[i])

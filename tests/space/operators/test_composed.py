@@ -9,16 +9,16 @@ import pytest
 import scipy.sparse as sp
 
 from qpsvm.space.operators import (
+    CombinedRows,
     Dense,
     Diagonal,
     LowRank,
-    Mixed,
     Operator,
-    Repeated,
-    Shifted,
-    coupled,
-    gathered,
-    shifted,
+    RepeatedOperator,
+    ShiftedOperator,
+    add_diagonal,
+    couple_classes,
+    take_rows,
 )
 
 RNG = np.random.default_rng(8)
@@ -73,10 +73,10 @@ def with_congruence(operator: Operator, matrix: Any) -> None:
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)
 def test_rows_may_be_shared_by_several_variables(base: Operator, rows: Any) -> None:
     matrix = base.dense()[np.ix_(rows, rows)]
-    with_congruence(gathered(base, rows), matrix)
-    with_congruence(Mixed(base, sp.csr_array(np.eye(7)[rows])), matrix)
+    with_congruence(take_rows(base, rows), matrix)
+    with_congruence(CombinedRows(base, sp.csr_array(np.eye(7)[rows])), matrix)
     d = np.arange(len(rows)) / 4.0
-    with_congruence(shifted(gathered(base, rows), d), matrix + np.diag(d))
+    with_congruence(add_diagonal(take_rows(base, rows), d), matrix + np.diag(d))
 
 
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)
@@ -84,27 +84,29 @@ def test_a_variable_may_couple_two_classes_through_one_sample(base: Operator) ->
     sample, first, second = np.repeat(np.arange(7), 4), np.tile([0, 1, 2, 0], 7), np.tile([1, 2, 0, 2], 7)
     E = np.eye(3)[first] - np.eye(3)[second]
     matrix = base.dense()[np.ix_(sample, sample)] * (E @ E.T)
-    with_congruence(coupled(base, sample, first, second, 3), matrix)
-    with_congruence(Mixed(base, sp.csr_array(np.eye(7)[sample] - 0.5 * np.eye(7)[first])), np.asarray(
+    with_congruence(couple_classes(base, sample, first, second, 3), matrix)
+    with_congruence(CombinedRows(base, sp.csr_array(np.eye(7)[sample] - 0.5 * np.eye(7)[first])), np.asarray(
         (np.eye(7)[sample] - 0.5 * np.eye(7)[first]) @ base.dense() @ (np.eye(7)[sample] - 0.5 * np.eye(7)[first]).T
     ))  # fmt: skip
-    with_congruence(Repeated(base, 3), np.kron(np.eye(3), base.dense()))
+    with_congruence(RepeatedOperator(base, 3), np.kron(np.eye(3), base.dense()))
 
 
 @pytest.mark.parametrize("base", BASES.values(), ids=BASES)
 def test_a_diagonal_may_be_added(base: Operator) -> None:
     d = RNG.random(7)
-    with_congruence(shifted(base, d), base.dense() + np.diag(d))
-    with_congruence(Shifted(base, d), base.dense() + np.diag(d))
-    with_congruence(gathered(shifted(base, d), ROWS["some"]), (base.dense() + np.diag(d))[np.ix_(*2 * [ROWS["some"]])])
+    with_congruence(add_diagonal(base, d), base.dense() + np.diag(d))
+    with_congruence(ShiftedOperator(base, d), base.dense() + np.diag(d))
+    with_congruence(
+        take_rows(add_diagonal(base, d), ROWS["some"]), (base.dense() + np.diag(d))[np.ix_(*2 * [ROWS["some"]])]
+    )
 
 
 def test_nothing_to_do_is_the_operator_itself() -> None:
     base = BASES["dense"]
-    assert gathered(base, None) is base
-    assert shifted(base, None) is base
+    assert take_rows(base, None) is base
+    assert add_diagonal(base, None) is base
 
 
 def test_a_row_that_several_variables_share_is_kept_once() -> None:
     base = BASES["dense"]
-    assert gathered(base, ROWS["twice"]).nbytes < 2 * base.nbytes
+    assert take_rows(base, ROWS["twice"]).nbytes < 2 * base.nbytes

@@ -57,7 +57,7 @@ def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Def
     if not len(K) or (radius == 0.0 and K[0, 0] >= 0.0 and bool((K[0, 0] == K).all())):  # (DEF.6)
         return Definiteness(0.0)
     with np.errstate(all="ignore"):
-        sigma = lacking(K, radius)
+        sigma = find_psd_shift(K, radius)
         if not plane or sigma <= ROUNDED * UNIT * float(np.abs(K.diagonal()).sum()):
             return Definiteness(sigma)
         a = _offset(K)
@@ -65,7 +65,7 @@ def definiteness(K: FloatArray, radius: float = 0.0, plane: bool = False) -> Def
         off = UNIT * _norm(moved)
         moved += K
         off += UNIT * _norm(moved)
-        there = lacking(moved, radius + off * (1.0 + gamma(8)))
+        there = find_psd_shift(moved, radius + off * (1.0 + gamma(8)))
     return Definiteness(there, a) if there < sigma else Definiteness(sigma)
 
 
@@ -77,26 +77,26 @@ def _offset(K: FloatArray) -> FloatArray:
     return a
 
 
-def lacking(K: FloatArray, radius: float = 0.0) -> float:
-    """σ ≥ 0 such that K + σI is positive semidefinite, or infinity, by (DEF.1): K (n, n), known to `radius`."""
+def find_psd_shift(K: FloatArray, radius: float = 0.0) -> float:
+    """Return σ ≥ 0 such that K + σI is positive semidefinite, or infinity, by (DEF.1): K (n, n), known to `radius`."""
     largest = float(np.abs(K).max(initial=0.0))
     if not 0.0 < largest < math.inf:
         return radius if largest == 0.0 else math.inf
     power = math.frexp(largest)[1]
     scaled = np.ldexp(K, -power)  # exact, but for what underflows
     lost = math.ldexp(radius, -power) * (1.0 + gamma(1)) + len(K) * UNDERFLOW
-    return math.ldexp(_lacking(scaled, lost), power) * (1.0 + gamma(1))
+    return math.ldexp(_find_scaled_shift(scaled, lost), power) * (1.0 + gamma(1))
 
 
-def _lacking(K: FloatArray, radius: float) -> float:
-    """The same of numbers up to 1."""
+def _find_scaled_shift(K: FloatArray, radius: float) -> float:
+    """Return `lacking` of a matrix with entries up to 1."""
     n, mean = len(K), float(np.abs(K.diagonal()).mean())
     size = UNIT * n * mean
     if not size > 0.0:
         return math.inf
     taken = (2.0 * min(n, ROWS) + n / 8.0) * size + 1.01 * radius
     for _ in range(2):  # of a matrix that is positive definite by more than rounding
-        left = _left(K, -taken)
+        left = _bound_residual(K, -taken)
         if left is None:
             break
         if left + radius <= taken:
@@ -104,15 +104,15 @@ def _lacking(K: FloatArray, radius: float) -> float:
         taken = 2.0 * left + 1.01 * radius
     added = size
     while added <= MOST_ADDED * mean:
-        left = _left(K, added)
+        left = _bound_residual(K, added)
         if left is not None:
             return (added + left + radius) * (1.0 + gamma(8))
         added *= GROWTH
     return math.inf
 
 
-def _left(K: FloatArray, added: float) -> float | None:
-    """b of (DEF.1) and (DEF.2) for c = −added; None where there is no factor."""
+def _bound_residual(K: FloatArray, added: float) -> float | None:
+    """Return b of (DEF.1) and (DEF.2) for c = −added; None if there is no factor."""
     n = len(K)
     diagonal = K.diagonal() + added
     shifted = K.copy()

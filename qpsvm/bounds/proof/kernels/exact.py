@@ -29,13 +29,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from qpsvm.base.arrays.exactly import as_integers, common
-from qpsvm.base.arrays.rounding import FEW, IN_CACHE, UNDERFLOW, UNIT, dots_in_two, gamma, two_product, two_sum
+from qpsvm.base.arrays.rationals import as_integers, to_common_denominator
+from qpsvm.base.arrays.rounding import FEW, IN_CACHE, UNDERFLOW, UNIT, gamma, multiply_to_pairs, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.accuracy import AFFORDABLE
 from qpsvm.bounds.proof.kernels.exponential import BITS, LOWEST_IN_TWO, RELATIVE_IN_TWO, exp_fixed, exp_in_two
 from qpsvm.bounds.proof.kernels.values import KernelValues, MatrixValues, ProductValues, RBFValues
-from qpsvm.bounds.proof.spaces import Between, ExactValues, Values
+from qpsvm.bounds.proof.spaces import Between, ExactValues, PointValues
 from qpsvm.space.kernels.functions import Sigmoid
 
 #: Multiplications that an exponential, or the square roots of a power, count as.
@@ -65,13 +65,13 @@ def exact_values(values: KernelValues, coef: FloatArray, beta: Sequence[Fraction
         for i in range(values.n):
             table[i, j] = table[j, i] if (j, i) in table else entry(i, j)
     c, c_exponent = as_integers(coef)
-    b, denominator = common(beta)
+    b, denominator = to_common_denominator(beta)
     unit = Fraction(2) ** (exponent + c_exponent)
     support = [j for j in columns if c[j]]
-    u = [_combined([(c[j], table[i, j]) for j in support]) for i in range(values.n)]
-    square = _combined([(c[j], u[j]) for j in support])
-    v = [_combined([(b[j], table[i, j]) for j in own]) for i in own]
-    own_square = _combined([(b[i], pair) for i, pair in zip(own, v, strict=True)])
+    u = [_combine_intervals([(c[j], table[i, j]) for j in support]) for i in range(values.n)]
+    square = _combine_intervals([(c[j], u[j]) for j in support])
+    v = [_combine_intervals([(b[j], table[i, j]) for j in own]) for i in own]
+    own_square = _combine_intervals([(b[i], pair) for i, pair in zip(own, v, strict=True)])
     return ExactValues(
         [_scaled(pair, unit) for pair in u],
         _scaled(square, unit * Fraction(2) ** c_exponent),
@@ -90,8 +90,8 @@ def _cost(values: KernelValues) -> float:
     return d + FUNCTION
 
 
-def _combined(parts: Sequence[tuple[int, tuple[int, int]]]) -> tuple[int, int]:
-    """Σ c [low, high]."""
+def _combine_intervals(parts: Sequence[tuple[int, tuple[int, int]]]) -> tuple[int, int]:
+    """Return Σ c [low, high]."""
     low = sum(c * (pair[0] if c > 0 else pair[1]) for c, pair in parts)
     high = sum(c * (pair[1] if c > 0 else pair[0]) for c, pair in parts)
     return low, high
@@ -137,7 +137,7 @@ def _entries(values: KernelValues) -> tuple[Entry, int] | None:
         return lambda i, j: _tanh(base(i, j), exponent), -BITS
     if any(base(i, j) < 0 for i in range(n) for j in range(i + 1)):
         return None
-    return lambda i, j: _rooted(base(i, j), exponent, values.degree), -BITS
+    return lambda i, j: _raise_to_power(base(i, j), exponent, values.degree), -BITS
 
 
 def _exponentials(gamma: float, rows: Sequence[list[int]], exponent: int) -> Entry:
@@ -147,28 +147,28 @@ def _exponentials(gamma: float, rows: Sequence[list[int]], exponent: int) -> Ent
 
     def entry(i: int, j: int) -> tuple[int, int]:
         x = -factor * sum((a - c) ** 2 for a, c in zip(rows[i], rows[j], strict=True))
-        return exp_fixed(_shifted(x, shift)) if x else (ONE, ONE)
+        return exp_fixed(_shift_bits(x, shift)) if x else (ONE, ONE)
 
     return entry
 
 
-def _shifted(x: int, bits: int) -> int:
-    """x·2^bits, rounded down."""
+def _shift_bits(x: int, bits: int) -> int:
+    """Return x·2^bits, rounded down."""
     return x << bits if bits >= 0 else x >> -bits
 
 
 def _tanh(b: int, exponent: int) -> tuple[int, int]:
     """(KRAT.3)."""
-    q_low, q_high = exp_fixed(_shifted(-2 * abs(b), exponent + BITS)) if b else (ONE, ONE)
+    q_low, q_high = exp_fixed(_shift_bits(-2 * abs(b), exponent + BITS)) if b else (ONE, ONE)
     low = ((ONE - q_high) << BITS) // (ONE + q_high)
     high = ((ONE - q_low) << BITS) // (ONE + q_low) + 1 if b else 0
     low = max(low, 0)
     return (low, high) if b >= 0 else (-high, -low)
 
 
-def _rooted(b: int, exponent: int, p: float) -> tuple[int, int]:
-    """bᵖ for b ≥ 0 and p > 0, (KRAT.3)."""
-    low = _shifted(b, exponent + BITS)
+def _raise_to_power(b: int, exponent: int, p: float) -> tuple[int, int]:
+    """Return bᵖ for b ≥ 0 and p > 0, (KRAT.3)."""
+    low = _shift_bits(b, exponent + BITS)
     high = low + 1
     found, rest = [ONE, ONE], Fraction(p) - int(p)
     for _ in range(int(p)):
@@ -187,7 +187,7 @@ FAR = 2.0**20
 NOTHING_IN_TWO = 2.0**-860
 
 
-def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weights: FloatArray) -> Values | None:
+def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weights: FloatArray) -> PointValues | None:
     """Σ_j weights_j K_ij over some columns, (s,), at some points, (r,), by (KTWO.4)."""
     r, s = len(points), len(columns)
     width = 1 if isinstance(values, MatrixValues) else values.X.shape[1] if isinstance(values, WITH_SAMPLES) else 0
@@ -202,10 +202,10 @@ def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weight
         for start in range(0, r, step):
             some = slice(start, start + step)
             parts, radii = _block(values, points[some], columns)
-            high[some], low[some], off = dots_in_two(np.hstack(parts), np.concatenate([weights] * len(parts)))
+            high[some], low[some], off = multiply_to_pairs(np.hstack(parts), np.concatenate([weights] * len(parts)))
             radius[some] = (off + (radii @ sizes) * (1.0 + gamma(s + 2))) * FEW
     radius += s * UNDERFLOW
-    return Values(high, low, np.where(np.isfinite(high + low + radius), radius, np.inf))
+    return PointValues(high, low, np.where(np.isfinite(high + low + radius), radius, np.inf))
 
 
 def _block(values: KernelValues, rows: IntArray, columns: IntArray) -> tuple[list[FloatArray], FloatArray]:

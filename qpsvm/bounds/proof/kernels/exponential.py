@@ -95,8 +95,8 @@ def tables() -> Tables:
     rest = [value - int(Fraction(h) * one) for value, h in zip(values, high.tolist(), strict=True)]
     low = np.array([part / one for part in rest])
     step = Fraction(ln2(bits), one * size)
-    first = _leading(step)
-    second = _leading(step - first)
+    first = _round_to_bits(step)
+    second = _round_to_bits(step - first)
     offsets = np.arange(size, dtype=np.int64) << (52 - TABLE_BITS)
     return Tables(
         high.view(np.int64) - offsets, high, low, float(1 / step), (float(first), float(step - first)),
@@ -104,8 +104,8 @@ def tables() -> Tables:
     )  # fmt: skip
 
 
-def _leading(value: Fraction, digits: int = 32) -> Fraction:
-    """The number with so many bits that is nearest."""
+def _round_to_bits(value: Fraction, digits: int = 32) -> Fraction:
+    """Round a number to the nearest one with this many bits."""
     unit = Fraction(2) ** (math.frexp(float(value))[1] - digits)
     return round(value / unit) * unit
 

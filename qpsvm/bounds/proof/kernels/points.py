@@ -1,6 +1,6 @@
 """Points of a kernel machine: ⟨w, φ(x_i)⟩ = Σ_j c_j K_ij with radii, in blocks that stay in the cache.
 
-    (KSUM.1)  û_i = Σ_j c_j K̂_ij, a sum of at most `WIDTH` terms a block, the blocks one after the other:  off by
+    (KSUM.1)  û_i = Σ_j c_j K̂_ij, a sum of at most `MAX_WIDTH` terms a block, the blocks one after the other:  off by
               γ_k Σ|c_j||K̂_ij| for k = WIDTH + blocks + 1, and by Σ_j |c_j| times the radii of the values
     (KSUM.2)  these are sums with K̂ once more: Σ|c_j||K̂_ij|(c + e_i + e_j) + t_i Σ|c_j| t_j
     (KSUM.3)  |vᵀKw| ≤ N(v)N(w),  N(v) = Σ|v_j| sizes_j, whether K is positive semidefinite or not
@@ -18,14 +18,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, dot, gamma, two_sum
+from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, dot_with_bound, gamma, two_sum
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.exact_dual import Primal
 from qpsvm.bounds.proof.kernels.definite import MOST_ROWS, Definiteness, definiteness
 from qpsvm.bounds.proof.kernels.exact import exact_values, sharp_sums
 from qpsvm.bounds.proof.kernels.values import COLUMNS, ROWS, KernelValues, MatrixValues, ProductValues, RBFValues
-from qpsvm.bounds.proof.spaces import ExactValues, Measured, Space, Values
+from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial, Sigmoid
 
 #: Terms of one sum.
@@ -44,13 +44,13 @@ class KernelSpace(Space):
         self.kernel_values = values
         self.n = values.n
 
-    def measured(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+    def measure(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         """(KSUM.1) to (KSUM.5)."""
         assert held.coef is not None
         with np.errstate(all="ignore"):
-            return self._measured(held.coef, beta, beta_radius)
+            return self._measure_coef(held.coef, beta, beta_radius)
 
-    def _measured(self, coef: FloatArray, beta: FloatArray, beta_radius: FloatArray) -> Measured:
+    def _measure_coef(self, coef: FloatArray, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         values = self.kernel_values
         off = coef - beta  # δ
         lost = beta_radius + UNIT * np.abs(off)
@@ -72,12 +72,12 @@ class KernelSpace(Space):
         extra += UNDERFLOW if size or rest else 0.0
         far, low = max(far, 0.0) + extra, min(low, 0.0) - extra
         low = 0.0 if values.definite or not (size or rest) else low * FEW
-        half = _around(0.5 * square, 0.5 * spread)
-        own_half = _around(0.5 * square - cross, 0.5 * spread + cross_spread, (low * 0.5, far * 0.5))
+        half = _widen_interval(0.5 * square, 0.5 * spread)
+        own_half = _widen_interval(0.5 * square - cross, 0.5 * spread + cross_spread, (low * 0.5, far * 0.5))
         apart = math.sqrt(far) * FEW if far >= 0.0 else math.inf
         floor = 0.0 if values.definite else -math.inf
-        return Measured(
-            Values(u, np.zeros(self.n), radius), apart,
+        return SpaceMeasurement(
+            PointValues(u, np.zeros(self.n), radius), apart,
             (max(half[0], floor), half[1]), (max(own_half[0], floor), own_half[1]), 0.5 * low,
         )  # fmt: skip
 
@@ -85,21 +85,21 @@ class KernelSpace(Space):
         """N(v) of (KSUM.3) from above."""
         return float(np.abs(v) @ self.kernel_values.sizes) * (1.0 + gamma(self.n + 2))
 
-    def sharpened(self, held: Primal, points: IntArray) -> Values | None:
+    def refine_values(self, held: Primal, points: IntArray) -> PointValues | None:
         """By (KTWO.4)."""
         assert held.coef is not None
         support = np.flatnonzero(held.coef)
         return sharp_sums(self.kernel_values, points, support, held.coef[support])
 
-    def sharpened_apart(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
-        """(KSUM.5), measured in double-double."""
+    def refine_distance(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+        """Bound (KSUM.5), measured in double-double."""
         assert held.coef is not None
         off, low = two_sum(held.coef, -beta)
         support = np.flatnonzero(off)
         found = sharp_sums(self.kernel_values, support, support, off[support])
         if found is None:
             return None
-        square, spread = dot(np.tile(off[support], 2), np.concatenate([found.high, found.low]))
+        square, spread = dot_with_bound(np.tile(off[support], 2), np.concatenate([found.high, found.low]))
         spread += float(np.abs(off[support]) @ found.radius) * (1.0 + gamma(len(support) + 2))
         lost = self._norm(beta_radius + np.abs(low))
         far = max(square + spread * FEW, 0.0) * FEW + (2.0 * self._norm(off) + lost) * lost * FEW + UNDERFLOW
@@ -116,7 +116,7 @@ class KernelSpace(Space):
             return Definiteness(0.0, built=True)
         if self.n > MOST_ROWS:
             return Definiteness(math.inf)
-        return definiteness(*self.kernel_values.whole(), plane)
+        return definiteness(*self.kernel_values.full_matrix(), plane)
 
 
 def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:
@@ -139,7 +139,7 @@ def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple
     others = np.ones(n, dtype=bool)
     others[support] = False
     order = np.concatenate([support, np.flatnonzero(others)])
-    block, sizes = values.arranged(order, s), np.abs(weights)
+    block, sizes = values.make_block_function(order, s), np.abs(weights)
     absolute = np.hstack([sizes, values.exponent[support, None] * sizes])
     found, added, more = np.zeros((n, q)), np.zeros((n, 2 * q)), np.zeros((n, q))
 
@@ -172,13 +172,13 @@ def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple
 def _form(v: FloatArray, u: FloatArray, radius: FloatArray) -> tuple[float, float]:
     """Σ v_i u_i of u_i ± radius_i, and how far that may be off."""
     support = np.flatnonzero(v)
-    found, spread = dot(v[support], u[support])
+    found, spread = dot_with_bound(v[support], u[support])
     inherited = float(np.abs(v[support]) @ radius[support]) * (1.0 + gamma(len(support) + 2))
     return found, (spread + inherited) * FEW
 
 
-def _around(middle: float, spread: float, more: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:
-    """What is at most a spread, and something between two numbers, away from a float: from below and from above."""
+def _widen_interval(middle: float, spread: float, more: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:
+    """Enclose a number within a spread of a float, plus a term between two numbers: from below and above."""
     low, high = middle - spread + more[0], middle + spread + more[1]
     slack = 4.0 * UNIT * (abs(middle) + spread + abs(more[0]) + abs(more[1]))
     low, high = low - slack, high + slack

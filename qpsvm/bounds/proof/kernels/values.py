@@ -37,7 +37,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.rounding import FEW, TINY, UNDERFLOW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
-from qpsvm.space.kernels.blocks import DENSE_BYTES, EXPONENT_ERROR, exponent_error
+from qpsvm.space.kernels.blocks import DENSE_BYTES, EXPONENT_ERROR, bound_exponent_error
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.kernel import squared_norms
 
@@ -64,12 +64,12 @@ class KernelValues(ABC):
     definite: bool = False
 
     @abstractmethod
-    def arranged(self, order: IntArray, width: int) -> Block:
+    def make_block_function(self, order: IntArray, width: int) -> Block:
         """Blocks over the points in an order, (k,), whose columns are the first `width` of these."""
 
-    def whole(self) -> tuple[FloatArray, float]:
-        """K̂ over all points, symmetric, (n, n), and ‖K − K̂‖ from above."""
-        n, values = self.n, self.arranged(np.arange(self.n), self.n)
+    def full_matrix(self) -> tuple[FloatArray, float]:
+        """Return K̂ over all points, symmetric, (n, n), and an upper bound of ‖K − K̂‖."""
+        n, values = self.n, self.make_block_function(np.arange(self.n), self.n)
         K, squares = np.empty((n, n)), 0.0
         for top in range(0, n, ROWS):
             rows = slice(top, min(top + ROWS, n))
@@ -119,11 +119,11 @@ class MatrixValues(KernelValues):
         largest: FloatArray = np.abs(self.K).max(axis=0, initial=0.0)
         self.sizes = np.sqrt(largest) * FEW
 
-    def whole(self) -> tuple[FloatArray, float]:
+    def full_matrix(self) -> tuple[FloatArray, float]:
         """The matrix itself."""
         return self.K, 0.0
 
-    def arranged(self, order: IntArray, width: int) -> Block:
+    def make_block_function(self, order: IntArray, width: int) -> Block:
         """Parts of the matrix."""
         del width
         return lambda rows, columns: (self.K[order[rows, None], order[columns]], None)
@@ -171,7 +171,7 @@ class ProductValues(KernelValues):
         spread = gamma(self.degree * (d + 3)) if self.power_is_whole else 0.0
         self.floor = math.sqrt(spread) * FEW * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
 
-    def arranged(self, order: IntArray, width: int) -> Block:
+    def make_block_function(self, order: IntArray, width: int) -> Block:
         """By one product, and what is made of it."""
         products, m = Products(self.X[order], width), self.m[order]
         exp = Exponential(ROWS * COLUMNS) if isinstance(self.kernel, Sigmoid) else None
@@ -235,7 +235,7 @@ class RBFValues(KernelValues):
             centred = self.X if sp.issparse(self.X) or not self.n else self.X - self.X.mean(axis=0)
             self.left: Matrix = centred * math.sqrt(2.0 * self.gamma)
             self.half = half = 0.5 * squared_norms(self.left)
-            self.exponent = exponent_error(d) * 2.0 * half * (1.0 + gamma(d + 4) + SMALL) + TINY  # (KVAL.3)
+            self.exponent = bound_exponent_error(d) * 2.0 * half * (1.0 + gamma(d + 4) + SMALL) + TINY  # (KVAL.3)
             widest = 2.0 * float(self.exponent.max(initial=0.0))
             self.by_differences = not (widest <= EXPONENT_ERROR or (sp.issparse(self.X) and widest <= SMALL))
             self.floor = np.full(self.n, math.sqrt(NOTHING))
@@ -256,7 +256,7 @@ class RBFValues(KernelValues):
         else:
             self.floor = np.full(self.n, math.inf)
 
-    def arranged(self, order: IntArray, width: int) -> Block:
+    def make_block_function(self, order: IntArray, width: int) -> Block:
         """By one product, or by differences; where there are none, the floor is infinite, and says nothing of these."""
         left, half, exp = self.left[order], self.half[order], Exponential(ROWS * COLUMNS)
         products = Products(left, width)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from qpsvm.base.errors import ParameterError
 from qpsvm.derivation import Derivation, derive
 from qpsvm.derivation.written.page import require_extra
-from qpsvm.faces.cli.commands.solve import CODES
-from qpsvm.faces.cli.data import read
-from qpsvm.faces.cli.options import OF_FILES, VARIANTS, settings, settle
+from qpsvm.faces.cli.commands.solve import EXIT_CODES
+from qpsvm.faces.cli.data import read_dataset
+from qpsvm.faces.cli.options import FILE_OPTIONS, VARIANTS, apply_defaults, build_settings
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.machines import Problem, registry
 from qpsvm.program.solution import Status
@@ -18,10 +18,10 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
 #: With all rounding counted, hardly any result has a gap this small. Asking for it polishes to the last digit.
-TO_THE_LAST_DIGIT = 1e-15
+PRECISE_TOL = 1e-15
 
 #: Options that are about a file, or about a result on it.
-OF_DATA = (*OF_FILES, "proven", "form")
+DATA_OPTIONS = (*FILE_OPTIONS, "proven", "form")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
         require_writable(path)
     if options.html is not None:
         require_extra()
-    derivation, code = _measured(options) if options.file is not None else (_in_symbols(options), 0)
+    derivation, code = _derive_from_data(options) if options.file is not None else (_derive_symbolically(options), 0)
     print(derivation.to_text(options.verbose))
     if options.html is not None:
         derivation.to_html(options.html)
@@ -44,37 +44,37 @@ def run(options: argparse.Namespace) -> int:
     return code
 
 
-def _measured(options: argparse.Namespace) -> tuple[Derivation, int]:
+def _derive_from_data(options: argparse.Namespace) -> tuple[Derivation, int]:
     """The derivation on a file, and what the command ends with."""
-    settle(options)
-    problem = read(options).problem(options)
-    result = _solved_to_the_last_digit(problem, options)
+    apply_defaults(options)
+    problem = read_dataset(options).build_problem(options)
+    result = _solve_precisely(problem, options)
     found = derive(problem, result, proven=options.proven, steps=options.steps)
-    return found, CODES.get(result.status, 1)
+    return found, EXIT_CODES.get(result.status, 1)
 
 
-def _in_symbols(options: argparse.Namespace) -> Derivation:
+def _derive_symbolically(options: argparse.Namespace) -> Derivation:
     """The derivation of a machine without data. Raises ParameterError."""
-    for name in OF_DATA:
+    for name in DATA_OPTIONS:
         if getattr(options, name):
             raise ParameterError(f"--{name.replace('_', '-')} is about data, and there are none: give --data FILE")
-    known = ("kernel", *registry.options(VARIANTS[options.variant]))
+    known = ("kernel", *registry.list_options(VARIANTS[options.variant]))
     given = {name: getattr(options, name) for name in known if getattr(options, name) is not None}
-    settle(options)
+    apply_defaults(options)
     if given.get("intercept") == "none":
         given["intercept"] = None
     return derive(VARIANTS[options.variant], steps=options.steps, **given)
 
 
-def _solved_to_the_last_digit(problem: Problem, options: argparse.Namespace) -> SVMResult:
+def _solve_precisely(problem: Problem, options: argparse.Namespace) -> SVMResult:
     """The result as `solve` gives it, or a better one where another round of polishing finds it.
 
     The tolerance asked for decides on the status. But a derivation looks at equations, and an error in α, or in a
     slack, may be as large as the square root of the gap.
     """
-    asked = settings(options)
+    asked = build_settings(options)
     result = solve(problem, options.backend, options.form, **asked)
     if result.status is not Status.OPTIMAL or options.no_polish:
         return result
-    better = solve(problem, result.backend, result.form, **{**asked, "tol": TO_THE_LAST_DIGIT})  # type: ignore[arg-type]
+    better = solve(problem, result.backend, result.form, **{**asked, "tol": PRECISE_TOL})  # type: ignore[arg-type]
     return replace(better, status=Status.OPTIMAL) if better.gap < result.gap else result

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.atomic_files import open_output
 from qpsvm.base.errors import ParameterError, UnsupportedError
-from qpsvm.base.writing import written
 from qpsvm.faces.cli.commands import tables
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
-from qpsvm.faces.cli.data import read
-from qpsvm.faces.cli.options import VARIANTS, refuse_given, settle
+from qpsvm.faces.cli.data import read_dataset
+from qpsvm.faces.cli.options import VARIANTS, apply_defaults, refuse_options
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.faces.plotting import exact_path as picture
 from qpsvm.machines import registry
@@ -26,7 +26,7 @@ from qpsvm.many.grid.cross_validation import MOST_ROWS
 from qpsvm.many.grid.parameters import table
 
 #: What the error of samples left out is, by what a machine learns.
-ERRORS = {
+ERROR_NAMES = {
     "labels": "share on the wrong side",
     "numbers": "mean squared error",
     "none": "share that is new to the others",
@@ -36,13 +36,13 @@ ERRORS = {
 def run_path(options: argparse.Namespace) -> int:
     """The values asked for, or with `--exact` all between two. Raises ParameterError."""
     if not options.exact:
-        refuse_given(options, ("plot", "output"), "is about an exact path: add --exact, or leave it out")
+        refuse_options(options, ("plot", "output"), "is about an exact path: add --exact, or leave it out")
         return tables.run_path(options)
-    refuse_given(options, ("n_jobs",), "is for many points, and an exact path is one: leave it out")
+    refuse_options(options, ("n_jobs",), "is for many points, and an exact path is one: leave it out")
     require_picture(options.plot)
     require_writable(options.output)
-    _check_one(options, "an exact path", "leave --exact out")
-    problem, axes, _ = tables.asked(options)
+    _check_single_function(options, "an exact path", "leave --exact out")
+    problem, axes, _ = tables.read_parameter_grid(options)
     several = [name for name, values in axes.items() if len(values) > 1]
     if len(several) != 1 or len(axes[several[0]]) != 2:
         name = several[0] if several else next(iter(axes))
@@ -64,7 +64,7 @@ def run_path(options: argparse.Namespace) -> int:
         picked = {key: [column[i] for i in shown] for key, column in columns.items()}
         print(table(picked, {"from": "{:.6g}".format, "to": "{:.6g}".format, "gap": "{:.1e}".format}))
     if options.output is not None:
-        _write(options.output, columns)
+        _write_csv(options.output, columns)
     if options.plot is not None:
         write_picture(picture(found), options.plot)
         print(f"drawn {options.plot}")
@@ -74,22 +74,25 @@ def run_path(options: argparse.Namespace) -> int:
 def run_leave_one_out(options: argparse.Namespace) -> int:
     """Leave out each row in turn, and print the error. Raises DataError, UnsupportedError."""
     require_writable(options.output)
-    _check_one(options, "leave-one-out", "take cross-validate")
-    settle(options)
-    sample = read(options)
-    problem = sample.problem(options)
+    _check_single_function(options, "leave-one-out", "take cross-validate")
+    apply_defaults(options)
+    sample = read_dataset(options)
+    problem = sample.build_problem(options)
     with nullcontext() if options.verbose else Ticker("leaving rows out"):
         found = leave_one_out(problem, tol=options.tol, time_limit=options.time_limit, verbose=options.verbose)
-    print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: {len(problem.rows)} rows, each left out")
-    print(_said(found, VARIANTS[options.variant].learns))
+    print(
+        f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: {len(problem.active_rows)} rows, each left "
+        f"out"
+    )
+    print(_describe_errors(found, VARIANTS[options.variant]._target_kind))
     if options.output is not None:
         target = {} if sample.y is None else {"target": np.asarray(sample.labels).tolist()}
         columns = {"decision": found.decision.tolist(), "gap": found.gap.tolist()}
-        _write(options.output, {"row": range(len(found.decision)), **target, **columns})
+        _write_csv(options.output, {"row": range(len(found.decision)), **target, **columns})
     return 0 if found.status == "optimal" else 1
 
 
-def _check_one(options: argparse.Namespace, what: str, instead: str) -> None:
+def _check_single_function(options: argparse.Namespace, what: str, instead: str) -> None:
     """Refuse what has no active set that is followed. Raises UnsupportedError."""
     if options.variant in registry.ALL_IN_ONE:
         raise UnsupportedError(
@@ -98,23 +101,23 @@ def _check_one(options: argparse.Namespace, what: str, instead: str) -> None:
         )
 
 
-def _said(found: LeaveOneOut, learnt: str) -> str:
+def _describe_errors(found: LeaveOneOut, learnt: str) -> str:
     """The error, and how sure it is."""
     known = np.isfinite(found.decision)
     worst = f", gap at most {found.gap[known].max():.1e}" if known.any() else ""
     lines = [
-        f"{ERRORS[learnt]}: {found.error:.4f}, over {int(known.sum())} rows",
+        f"{ERROR_NAMES[learnt]}: {found.error:.4f}, over {int(known.sum())} rows",
         f"{found.moved} machines differ from that of all rows{worst}: {found.status}",
     ]
     return "\n".join([*lines, *([found.message] if found.message else [])])
 
 
-def _write(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
+def _write_csv(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
     """Columns as CSV, numbers in all their digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    with written(path) as file:
+    with open_output(path) as file:
         file.write(text.getvalue().encode())
     print(f"written {path}")

@@ -13,15 +13,15 @@ from datetime import date, timedelta
 from pathlib import Path
 from statistics import NormalDist
 
-from qpsvm.base.errors import FileFormatError, UnknownOptionError, nearest
-from qpsvm.base.writing import write_text
+from qpsvm.base.atomic_files import write_text
+from qpsvm.base.errors import FileFormatError, UnknownOptionError, describe_nearest
 from qpsvm.faces.cli.terminal import require_writable
 
 NORMAL = NormalDist()
 #: Rows: customers and those that are new, houses, races and their runners.
 CUSTOMERS, NEW, HOUSES, RACES, RUNNERS = 1000, 200, 300, 20, 8
 #: Share of empty cells in columns that have some.
-EMPTY = 0.03
+EMPTY_SHARE = 0.03
 #: The log-odds that an average customer buys.
 RARELY = -5.6
 #: A program of somebody's.
@@ -39,18 +39,18 @@ PROGRAM = (
 )
 
 
-class _Draws(random.Random):
+class _PortableRandom(random.Random):
     """Numbers from `random()` alone, whose sequence Python promises to keep."""
 
-    def normal(self, mean: float = 0.0, deviation: float = 1.0) -> float:
+    def draw_normal(self, mean: float = 0.0, deviation: float = 1.0) -> float:
         """A normal number."""
         return mean + deviation * NORMAL.inv_cdf(max(self.random(), 1e-12))
 
-    def one_of(self, words: tuple[str, ...]) -> str:
-        """One of some words."""
+    def draw_word(self, words: tuple[str, ...]) -> str:
+        """Draw one of some words."""
         return words[int(self.random() * len(words))]
 
-    def whole(self, mean: float) -> int:
+    def draw_count(self, mean: float) -> int:
         """A number of events."""
         left, count = math.exp(-mean), 0
         product = self.random()
@@ -59,16 +59,16 @@ class _Draws(random.Random):
         return count
 
 
-def _shop(seed: int, count: int, known: bool) -> Iterator[str]:
+def _iter_customers(seed: int, count: int, known: bool) -> Iterator[str]:
     """Customers as a shop has them: an identifier, a date, empty cells. Few buy; `known`: and whether they did."""
-    draw = _Draws(seed)
+    draw = _PortableRandom(seed)
     columns = ["customer_id", "signup", "age", "income", "visits", "region", "plan"]
     yield ",".join([*columns, *(["bought"] if known else [])])
     for i in range(count):
-        age, income, visits = draw.normal(42.0, 11.0), draw.normal(3.2, 0.9), draw.whole(2.5)
+        age, income, visits = draw.draw_normal(42.0, 11.0), draw.draw_normal(3.2, 0.9), draw.draw_count(2.5)
         region, plan = (
-            draw.one_of(("north", "east", "south", "west")),
-            draw.one_of(("basic", "plus", "basic", "family")),
+            draw.draw_word(("north", "east", "south", "west")),
+            draw.draw_word(("basic", "plus", "basic", "family")),
         )
         signup = date(2024, 1, 1) + timedelta(days=int(730 * draw.random()))
         odds = RARELY + 0.09 * (age - 42.0) + 1.3 * (income - 3.2) + 0.6 * (visits - 2.5) + 1.8 * (plan == "plus")
@@ -76,37 +76,43 @@ def _shop(seed: int, count: int, known: bool) -> Iterator[str]:
         cells = [f"{age:.1f}", f"{income:.2f}", str(visits), region, plan]
         holes = [draw.random() for _ in cells]
         cells = [
-            "" if j in (0, 3) and hole < EMPTY else cell
+            "" if j in (0, 3) and hole < EMPTY_SHARE else cell
             for j, (cell, hole) in enumerate(zip(cells, holes, strict=True))
         ]
         cells = [f"C{seed}{i:05d}", signup.isoformat(), *cells]
         yield ",".join([*cells, *(["Yes" if bought else "No"] if known else [])])
 
 
-def _houses() -> Iterator[str]:
+def _iter_houses() -> Iterator[str]:
     """Houses with their prices."""
-    draw = _Draws(3)
+    draw = _PortableRandom(3)
     yield "area,rooms,age,town,price"
     for _ in range(HOUSES):
-        area, age, town = draw.normal(95.0, 25.0), 60.0 * draw.random(), draw.one_of(("Aldbury", "Brook", "Cove"))
-        rooms = max(1, round(area / 28.0 + draw.normal(0.0, 0.7)))
-        price = 60.0 + 2.1 * area + 9.0 * rooms - 0.9 * age + 40.0 * (town == "Cove") + draw.normal(0.0, 18.0)
+        area, age, town = (
+            draw.draw_normal(95.0, 25.0),
+            60.0 * draw.random(),
+            draw.draw_word(("Aldbury", "Brook", "Cove")),
+        )
+        rooms = max(1, round(area / 28.0 + draw.draw_normal(0.0, 0.7)))
+        price = 60.0 + 2.1 * area + 9.0 * rooms - 0.9 * age + 40.0 * (town == "Cove") + draw.draw_normal(0.0, 18.0)
         yield f"{area:.1f},{rooms},{age:.0f},{town},{price:.1f}"
 
 
-def _races() -> Iterator[str]:
+def _iter_races() -> Iterator[str]:
     """Runners of some races, with the points that they won."""
-    draw = _Draws(4)
+    draw = _PortableRandom(4)
     yield "race,age,training,form,points"
     for race in range(1, RACES + 1):
-        runners = [(draw.normal(29.0, 5.0), draw.normal(9.0, 3.0), draw.normal()) for _ in range(RUNNERS)]
-        speed = [0.4 * hours + 1.5 * form - 0.1 * abs(age - 28.0) + draw.normal() for age, hours, form in runners]
+        runners = [
+            (draw.draw_normal(29.0, 5.0), draw.draw_normal(9.0, 3.0), draw.draw_normal()) for _ in range(RUNNERS)
+        ]
+        speed = [0.4 * hours + 1.5 * form - 0.1 * abs(age - 28.0) + draw.draw_normal() for age, hours, form in runners]
         for (age, hours, form), own in zip(runners, speed, strict=True):
             points = sum(own > other for other in speed)
             yield f"r{race},{age:.0f},{hours:.1f},{form:.2f},{points}"
 
 
-def _iris() -> Iterator[str]:
+def _iter_iris() -> Iterator[str]:
     """Fisher's iris, from scikit-learn: three classes."""
     from sklearn.datasets import load_iris
 
@@ -118,11 +124,14 @@ def _iris() -> Iterator[str]:
 
 #: What can be written, by name.
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
-    "customers.csv": ("two classes, of which one is rare: --target bought", lambda: _shop(1, CUSTOMERS, True)),
-    "new_customers.csv": ("the same columns without the target, to predict", lambda: _shop(2, NEW, False)),
-    "iris.csv": ("three classes: --target species", _iris),
-    "houses.csv": ("a number: --target price", _houses),
-    "results.csv": ("an order: --target points --groups race", _races),
+    "customers.csv": (
+        "two classes, of which one is rare: --target bought",
+        lambda: _iter_customers(1, CUSTOMERS, True),
+    ),
+    "new_customers.csv": ("the same columns without the target, to predict", lambda: _iter_customers(2, NEW, False)),
+    "iris.csv": ("three classes: --target species", _iter_iris),
+    "houses.csv": ("a number: --target price", _iter_houses),
+    "results.csv": ("an order: --target points --groups race", _iter_races),
     "train.py": ("a program that imports from sklearn.svm, for `patch`", lambda: iter(PROGRAM)),
 }
 
@@ -135,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
     texts = {}
     for path in map(Path, options.file):
         if path.name not in TABLES:
-            raise UnknownOptionError(f"no example {path.name!r}; {nearest(path.name, TABLES)}")
+            raise UnknownOptionError(f"no example {path.name!r}; {describe_nearest(path.name, TABLES)}")
         require_writable(str(path))
         texts[path] = "\n".join(TABLES[path.name][1]()) + "\n"
         if path.exists() and path.read_bytes() != texts[path].encode():

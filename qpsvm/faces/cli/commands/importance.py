@@ -15,48 +15,48 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.data.files.encoding import made_dense
+from qpsvm.data.files.encoding import to_dense
 from qpsvm.data.rows import RowSource
 from qpsvm.faces import plotting
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
-from qpsvm.faces.cli.commands.solve import CODES, solved
-from qpsvm.faces.cli.data import SEED, Sample, held_out, parts, read
-from qpsvm.faces.cli.options import VARIANTS, settle
-from qpsvm.faces.cli.scores import INDENT, notes
-from qpsvm.faces.cli.several import SeveralClasses, labels_of, stated
+from qpsvm.faces.cli.commands.solve import EXIT_CODES, solve_or_raise
+from qpsvm.faces.cli.data import SEED, Dataset, draw_held_out, read_dataset, split_dataset
+from qpsvm.faces.cli.options import VARIANTS, apply_defaults
+from qpsvm.faces.cli.scores import INDENT, format_notes
+from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, decode_labels
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.many.grid.parameters import table
 from qpsvm.many.grid.scoring import name_of, scorer_of
 
 #: The score of labels where none is asked for: a rare class counts as much as a common one.
-OF_LABELS = "balanced_accuracy"
+LABEL_SCORING = "balanced_accuracy"
 #: Columns that are printed, and classes of which weights are.
 SHOWN_COLUMNS, SHOWN_CLASSES = 40, 6
 
 
 def run(options: argparse.Namespace) -> int:
     """Train, shuffle column after column, and print what that costs. Raises ParameterError, UnsupportedError."""
-    settle(options)
-    _check(options)
+    apply_defaults(options)
+    _check_target(options)
     require_picture(options.plot)
     seed = SEED if options.seed is None else options.seed
-    sample = test = whole = read(options, raw=options.test_size is not None)
+    sample = test = whole = read_dataset(options, raw=options.test_size is not None)
     if options.test_size is not None:
-        sample, test = parts(whole, held_out(whole, options.test_size, seed), options)
+        sample, test = split_dataset(whole, draw_held_out(whole, options.test_size, seed), options)
     if isinstance(sample.table.X, RowSource):
         raise UnsupportedError("importance shuffles columns, which needs the rows in memory: take fewer of them")
-    problem = stated(sample, options)
-    judged: Any = problem.bare(0) if isinstance(problem, SeveralClasses) else problem
-    scoring = options.scoring or (OF_LABELS if sample.learnt == "labels" else None)
-    scorer, score = scorer_of(scoring, judged) or _accuracy, name_of(scoring, judged)
-    result = solved(problem, options)
-    model, columns = sample.model(result, problem), columns_of(sample)
+    problem = choose_problem(sample, options)
+    judged: Any = problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem
+    scoring = options.scoring or (LABEL_SCORING if sample.target_kind == "labels" else None)
+    scorer, score = scorer_of(scoring, judged) or _compute_accuracy, name_of(scoring, judged)
+    result = solve_or_raise(problem, options)
+    model, columns = sample.build_model(result, problem), map_columns(sample)
     weight, n = test.table.weights, test.table.X.shape[0]
     rows = np.arange(n) if weight is None else np.flatnonzero(weight > 0.0)
-    X, y = made_dense(test.table.X[rows], "the file"), np.asarray(test.labels)[rows]
-    shuffled = shuffling(model, X, list(columns.values()))
+    X, y = to_dense(test.table.X[rows], "the file"), np.asarray(test.labels)[rows]
+    shuffled = build_shuffled_estimator(model, X, list(columns.values()))
     with Ticker(f"shuffling {len(columns)} columns"):
-        lost = _lost(shuffled, y, scorer, options.repeats, seed)
+        lost = _compute_score_losses(shuffled, y, scorer, options.repeats, seed)
     print(result.summary(notes=False))
     where = f"{len(rows)} rows that did not train" if options.test_size is not None else f"all {len(rows)} rows"
     base = float(scorer(shuffled, shuffled.places, y))
@@ -65,42 +65,42 @@ def run(options: argparse.Namespace) -> int:
         f"  {called} {base:.4f} on {where}; it loses, where a column is shuffled {options.repeats} times (seed {seed}):"
     )
     order = np.argsort(-lost.mean(axis=1), kind="stable")
-    weights = weights_of(model, made_dense(sample.table.X, "the file"))
-    print("\n".join(f"{' ' * INDENT}{line}" for line in lines_of(sample, columns, order, lost, weights)))
+    weights = compute_scaled_weights(model, to_dense(sample.table.X, "the file"))
+    print("\n".join(f"{' ' * INDENT}{line}" for line in format_table(sample, columns, order, lost, weights)))
     if weights:
         print(f"{' ' * INDENT}f moves so far where a feature grows by its deviation: its weight times that")
     if options.plot is not None:
         names = [list(columns)[j] for j in order]
         write_picture(plotting.importance(names, lost[order], score=called), options.plot)
         print(f"  drawn       {options.plot}")
-    if last := notes(result.hints(sample.table.names)):
+    if last := format_notes(result.list_hints(sample.table.names)):
         print(last)
-    return CODES.get(result.status, 1)
+    return EXIT_CODES.get(result.status, 1)
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check_target(options: argparse.Namespace) -> None:
     """Refuse what has nothing to score. Raises UnsupportedError."""
-    if VARIANTS[options.variant].learns not in ("labels", "numbers"):
+    if VARIANTS[options.variant]._target_kind not in ("labels", "numbers"):
         raise UnsupportedError(
             f"importance scores labels or numbers, and --variant {options.variant} learns neither: take another variant"
         )
 
 
-def _accuracy(estimator: Any, X: Any, y: NDArray[Any]) -> float:
+def _compute_accuracy(estimator: Any, X: Any, y: NDArray[Any]) -> float:
     """The share of labels that are right."""
     return float(np.mean(estimator.predict(X) == y))
 
 
-def columns_of(sample: Sample) -> dict[str, IntArray]:
+def map_columns(dataset: Dataset) -> dict[str, IntArray]:
     """The features of each column of the file, by its name."""
-    encoding = sample.table.encoding
+    encoding = dataset.table.encoding
     if not encoding.columns:
-        return {name: np.array([j]) for j, name in enumerate(sample.table.names)}
+        return {name: np.array([j]) for j, name in enumerate(dataset.table.names)}
     ends = np.cumsum([0, *(len(column.names) for column in encoding.columns)])
     return {column.name: np.arange(ends[j], ends[j + 1]) for j, column in enumerate(encoding.columns)}
 
 
-def shuffling(model: Any, X: FloatArray, columns: Sequence[IntArray]) -> Any:
+def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArray]) -> Any:
     """A fitted estimator over the places of cells (m, c), one column for each of the file: `places` are as they stand.
 
     Shapes: X (m, d).
@@ -135,13 +135,13 @@ def shuffling(model: Any, X: FloatArray, columns: Sequence[IntArray]) -> Any:
         def predict(self, X: Any) -> NDArray[Any]:
             """Labels, or numbers."""
             found = values(X)
-            return np.asarray(found if model.classes is None else labels_of(model.classes, found))
+            return np.asarray(found if model.classes is None else decode_labels(model.classes, found))
 
     return Shuffled()
 
 
-def _lost(shuffled: Any, y: NDArray[Any], scorer: Any, repeats: int, seed: int) -> FloatArray:
-    """What the score loses, column by column and repeat by repeat: (c, repeats)."""
+def _compute_score_losses(shuffled: Any, y: NDArray[Any], scorer: Any, repeats: int, seed: int) -> FloatArray:
+    """Compute how much the score drops for each column and repeat: (c, repeats)."""
     from sklearn.inspection import permutation_importance
 
     found: Any = permutation_importance(
@@ -150,7 +150,7 @@ def _lost(shuffled: Any, y: NDArray[Any], scorer: Any, repeats: int, seed: int) 
     return np.asarray(found.importances)
 
 
-def weights_of(model: Any, X: FloatArray) -> dict[str, FloatArray]:
+def compute_scaled_weights(model: Any, X: FloatArray) -> dict[str, FloatArray]:
     """The weight of each feature times its deviation, (d,), by what f is of; empty where there are no weights."""
     if model.w is None or hasattr(model, "counts"):
         return {}
@@ -161,8 +161,8 @@ def weights_of(model: Any, X: FloatArray) -> dict[str, FloatArray]:
     return {name: row * deviation for name, row in zip(names, w, strict=True)}
 
 
-def lines_of(
-    sample: Sample,
+def format_table(
+    dataset: Dataset,
     columns: Mapping[str, IntArray],
     order: IntArray,
     lost: FloatArray,
@@ -181,7 +181,7 @@ def lines_of(
         one = len(features) == 1
         add(names[j], (f"{lost[j].mean():.4f}", f"{lost[j].std():.4f}"), int(features[0]) if one else None)
         for feature in features if weights and not one else ():
-            add(f"  {sample.table.names[feature].removeprefix(names[j])[1:] or names[j]}", ("", ""), int(feature))
+            add(f"  {dataset.table.names[feature].removeprefix(names[j])[1:] or names[j]}", ("", ""), int(feature))
     width = max(map(len, (*found["column"], "column")))
     found = {key.ljust(width) if key == "column" else key: cells for key, cells in found.items()}
     found["column".ljust(width)] = [name.ljust(width) for name in found["column".ljust(width)]]

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.base.errors import MissingExtraError, ParameterError, UnknownOptionError, install, nearest
-from qpsvm.base.writing import replacing
+from qpsvm.base.atomic_files import open_replacement
+from qpsvm.base.errors import MissingExtraError, ParameterError, UnknownOptionError, describe_install, describe_nearest
 from qpsvm.faces import plotting
-from qpsvm.faces.cli.several import SeveralClasses
+from qpsvm.faces.cli.several import MulticlassProblem
 from qpsvm.faces.cli.terminal import require_writable
-from qpsvm.machines import JointProblem, Ranking
+from qpsvm.machines import AllInOneProblem, Ranking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: What a picture's name may end in.
 ENDINGS = (".png", ".svg", ".pdf")
 #: Dots an inch of a PNG file.
-SHARPNESS = 150
+PICTURE_DPI = 150
 
 
 def require_picture(path: str | None) -> None:
@@ -37,50 +37,52 @@ def require_picture(path: str | None) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError(f"--plot needs Matplotlib, which is not installed; run: {install('plot')}") from error
+        raise MissingExtraError(
+            f"--plot needs Matplotlib, which is not installed; run: {describe_install('plot')}"
+        ) from error
 
 
-def picture_of(problem: Any, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[Any], Axes]:
-    """What draws a result of this problem: the plane of two features, or what there is of more."""
+def choose_picture(problem: Any, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[Any], Axes]:
+    """Choose the function that draws a result of this problem, by its number of features and classes."""
     d = problem.X.shape[1]
-    if isinstance(problem, (SeveralClasses, JointProblem)):
-        return _of_several(problem, names, axes)
+    if isinstance(problem, (MulticlassProblem, AllInOneProblem)):
+        return _choose_multiclass_picture(problem, names, axes)
     if isinstance(problem, Ranking):
         if axes is not None:
             raise ParameterError(
                 "--axes shows a plane of two features, and a ranking is drawn by its pairs: leave --axes out"
             )
         return lambda result: plotting.complementarity(problem, result)
-    if problem.shown_target is not None:
+    if problem._regression_target is not None:
         if axes is not None:
             raise ParameterError("--axes shows a plane of two features, and a regression is drawn over one feature, or "
                                  "over its predictions: leave --axes out")  # fmt: skip
         return lambda result: plotting.tube(problem, result, names=names)
     if axes is not None or d <= 2:
-        features = None if axes is None else _columns(names, axes)
+        features = None if axes is None else _find_axes(names, axes)
         return lambda result: plotting.boundary(problem, result, features=features, names=names)
     return lambda result: plotting.decisions(problem, result)
 
 
-def _of_several(problem: Any, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[Any], Axes]:
+def _choose_multiclass_picture(problem: Any, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[Any], Axes]:
     """The classes over the plane of two features; of more, which of them is taken for which."""
-    y = problem.y if isinstance(problem, SeveralClasses) else problem.classes[problem.label]
-    X, y = problem.X[problem.rows], y[problem.rows]
+    y = problem.y if isinstance(problem, MulticlassProblem) else problem.classes[problem.class_index]
+    X, y = problem.X[problem.active_rows], y[problem.active_rows]
     if axes is None and problem.X.shape[1] > 2:
         return lambda result: plotting.confusion(y, result.model.predict(X), title=f"{problem.title}: training rows")
-    features = None if axes is None else _columns(names, axes)
+    features = None if axes is None else _find_axes(names, axes)
 
     def draw(result: Any) -> Axes:
-        place = np.isin(problem.rows, result.support)
+        place = np.isin(problem.active_rows, result.support)
         return plotting.regions(result.model, X, y, features=features, names=names, support=place, title=problem.title)
 
     return draw
 
 
-def _columns(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:
+def _find_axes(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:
     for axis in axes:
         if axis not in names:
-            raise UnknownOptionError(f"no feature {axis!r} for --axes; {nearest(axis, names)}")
+            raise UnknownOptionError(f"no feature {axis!r} for --axes; {describe_nearest(axis, names)}")
     if len(set(axes)) < len(axes):
         raise ParameterError(f"--axes names {axes[0]} twice; a plane has two features")
     return tuple(list(names).index(axis) for axis in axes)
@@ -94,7 +96,7 @@ def write_picture(ax: Axes, path: str) -> None:
     figure = ax.get_figure(root=True)
     assert figure is not None
     # "tight": beside a long legend, constrained layout may leave a title of two lines no room
-    figure.savefig(content, format=Path(path).suffix[1:].lower(), dpi=SHARPNESS, bbox_inches="tight")
+    figure.savefig(content, format=Path(path).suffix[1:].lower(), dpi=PICTURE_DPI, bbox_inches="tight")
     pyplot.close(figure)
-    with replacing(path) as file:
+    with open_replacement(path) as file:
         file.write(content.getvalue())

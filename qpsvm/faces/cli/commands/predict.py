@@ -14,31 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
+from qpsvm.base.atomic_files import open_output
 from qpsvm.base.errors import DataError
-from qpsvm.base.writing import written
-from qpsvm.data.files import ROW, Encoding, Further, Table, read_like
-from qpsvm.faces.cli.data import is_label, source
-from qpsvm.faces.cli.data_files import FRAMES, as_stored, parts_of
-from qpsvm.faces.cli.options import Learnt, refuse_given
-from qpsvm.faces.cli.scores import in_words
-from qpsvm.faces.cli.several import labels_of
+from qpsvm.data.files import ROW, EncodedTable, Encoding, NewRows, read_with_encoding
+from qpsvm.faces.cli.data import match_label, parse_source
+from qpsvm.faces.cli.data_files import FRAMES, find_stored_files, iter_encoded_parts
+from qpsvm.faces.cli.options import LearningTarget, refuse_options
+from qpsvm.faces.cli.scores import describe_predictions
+from qpsvm.faces.cli.several import decode_labels
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.result.calibration import KEY
-from qpsvm.result.model import NEAR, load
+from qpsvm.result.model import NEAR_KEY, load
 
 #: What names the rows of a part, and the answers of all of them: columns of text by name.
-Answers = tuple[Sequence[str], dict[str, list[str]]]
+PredictionBatch = tuple[Sequence[str], dict[str, list[str]]]
 #: Of a part: answers of the rows that are complete; those of rows with a target, this target where the model knows it;
 #: groups of a ranking; and how many rows were answered by NA, or left out.
-Seen = tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None, NDArray[Any] | None, int]
+ScoredBatch = tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None, NDArray[Any] | None, int]
 #: The column of decision values beside labels.
 DECISION = "decision"
 #: What a row is answered by that lacks a value.
 NO_ANSWER = "NA"
 #: Unknown categories of a column that are named.
-NAMED = 3
+MAX_NAMED = 3
 #: The column of decision values that stand alone, by what was learnt.
-ALONE = {"numbers": "prediction", "ranks": "score"}
+COLUMN_NAMES = {"numbers": "prediction", "ranks": "score"}
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,14 +50,14 @@ def run(options: argparse.Namespace) -> int:
         raise DataError(f"{options.model} does not say how a file becomes features; use qpsvm.load(...) in Python")
     if options.probability and KEY not in model.metadata:
         raise DataError(f"{options.model} has no probabilities: `solve --probability` keeps them with a model")
-    if options.bounds and NEAR not in model.metadata:
+    if options.bounds and NEAR_KEY not in model.metadata:
         raise DataError(f"{options.model} has no bounds: `solve --bounds` keeps them with a model")
     learnt = model.metadata.get("learnt", "numbers" if model.classes is None else "labels")
-    parts = _parts(options, Encoding.from_json(model.metadata["encoding"]))
-    seen: list[Seen] = []
+    parts = _iter_parts(options, Encoding.from_json(model.metadata["encoding"]))
+    seen: list[ScoredBatch] = []
     unseen: dict[str, Counter[str]] = {}
     ticker = Ticker("predicting")
-    answers = _answers(model, parts, learnt, ticker, seen, unseen, options)
+    answers = _iter_predictions(model, parts, learnt, ticker, seen, unseen, options)
     named = options.id or (ROW if options.drop_missing else None)
     if options.output is None:
         for names, columns in answers:
@@ -68,38 +68,39 @@ def run(options: argparse.Namespace) -> int:
                 csv.writer(sys.stdout, lineterminator="\n").writerows(zip(names, *shown, strict=True))
     elif options.output == "-":  # the same bytes as in a file, whatever the encoding of the terminal
         sys.stdout.flush()
-        _write(answers, sys.stdout.buffer, named)
+        _write_csv(answers, sys.stdout.buffer, named)
     else:
-        with ticker, written(options.output) as file:
-            _write(answers, file, named)
-    print(_worth(model, learnt, seen, options.drop_missing), file=sys.stderr)
+        with ticker, open_output(options.output) as file:
+            _write_csv(answers, file, named)
+    print(_describe_scores(model, learnt, seen, options.drop_missing), file=sys.stderr)
     for name, counts in unseen.items():
-        words = ", ".join(repr(text) for text, _ in counts.most_common(NAMED)) + (
-            ", ..." if len(counts) > NAMED else ""
+        words = ", ".join(repr(text) for text, _ in counts.most_common(MAX_NAMED)) + (
+            ", ..." if len(counts) > MAX_NAMED else ""
         )
         rows = f"{counts.total()} row{'s' * (counts.total() > 1)}"
         print(f"note: column {name!r} has categories that did not train, in {rows}: {words}", file=sys.stderr)
     return 0
 
 
-def _parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[Further]:
+def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[NewRows]:
     """The rows of the files, as encoded as those of the model: all at once of a text, else in batches."""
-    given = source(options.file)
-    stored = as_stored(given, options.stream)
+    given = parse_source(options.file)
+    stored = find_stored_files(given, options.stream)
     if stored is None:
         assert not isinstance(given, tuple)  # several files are stored ones
         frames: Iterator[Any] = iter([given])
     elif not options.stream and (
-        (stored.form in FRAMES and encoding.format == "csv") or (stored.is_small_array and encoding.format == "npy")
+        (stored.file_format in FRAMES and encoding.format == "csv")
+        or (stored.is_small_array and encoding.format == "npy")
     ):
-        frames = stored.frames(stored.fits)
+        frames = stored.iter_frames(stored.fits_in_memory)
     else:
         why = f"needs columns in memory, and {stored.name} is read in blocks, or has no names of columns: leave it out"
-        refuse_given(options, [*([] if options.id == ROW else ["id"]), "drop_missing"], why)
-        yield from parts_of(stored, encoding)
+        refuse_options(options, [*([] if options.id == ROW else ["id"]), "drop_missing"], why)
+        yield from iter_encoded_parts(stored, encoding)
         return
     for frame in frames:
-        yield read_like(
+        yield read_with_encoding(
             frame,
             encoding,
             drop_missing=options.drop_missing,
@@ -108,60 +109,62 @@ def _parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[Further]
         )
 
 
-def _answers(
-    model: Any, parts: Iterable[Further], learnt: Learnt, ticker: Ticker, seen: list[Seen],
+def _iter_predictions(
+    model: Any, parts: Iterable[NewRows], learnt: LearningTarget, ticker: Ticker, seen: list[ScoredBatch],
     unseen: dict[str, Counter[str]], options: argparse.Namespace,
-) -> Iterator[Answers]:  # fmt: skip
+) -> Iterator[PredictionBatch]:  # fmt: skip
     """The answers for each part; what is to be known of them in the end is added to `seen` and `unseen`."""
     start = 0
     for table in parts:
         k, n = table.X.shape[0], table.X.shape[0] if table.n < 0 else table.n
-        values = model.decision_function(table.X) if k else _no_values(model)
-        labels = labels_of(model.classes, values)
+        values = model.decision_function(table.X) if k else _build_empty_values(model)
+        labels = decode_labels(model.classes, values)
         answered = values if labels is None else labels
         at = slice(None) if table.labelled is None else table.labelled
-        known = None if table.y is None else _known(table.y[at], model)
+        known = None if table.y is None else _match_target(table.y[at], model)
         groups = None if table.groups is None else table.groups[at]
         seen.append((answered, answered[at], known, groups, n - k))
         for name, counts in table.unseen.items():
             unseen.setdefault(name, Counter()).update(counts)
-        ticker.doing = f"{sum(len(each[0]) for each in seen)} rows predicted"
-        columns = _columns(model, table, values, labels, learnt, options)
+        ticker.activity = f"{sum(len(each[0]) for each in seen)} rows predicted"
+        columns = _build_columns(model, table, values, labels, learnt, options)
         names = [str(start + i) for i in range(n)] if table.ids is None else list(table.ids)
         start += n
         places = np.arange(k) if table.places is None else table.places
         if options.drop_missing:
             yield [names[i] for i in places], columns
         else:
-            yield names, {name: _spread(column, places, n) for name, column in columns.items()}
+            yield names, {name: _insert_missing(column, places, n) for name, column in columns.items()}
 
 
-def _columns(
-    model: Any, table: Table, values: FloatArray, labels: NDArray[Any] | None, learnt: Learnt,
+def _build_columns(
+    model: Any, table: EncodedTable, values: FloatArray, labels: NDArray[Any] | None, learnt: LearningTarget,
     options: argparse.Namespace,
 ) -> dict[str, list[str]]:  # fmt: skip
-    """What is answered of the rows of a table: labels, where there are any, values, and what else is asked for."""
+    """Build the output columns of a table: labels, decision values, and what else the options request."""
     columns: dict[str, list[str]] = {} if labels is None else {"label": list(map(str, labels))}
     several = values.ndim > 1
     if several:
-        columns |= _of_each(DECISION, model.classes, values)
+        columns |= _format_class_columns(DECISION, model.classes, values)
     else:
-        columns[ALONE.get(learnt, "prediction") if labels is None else DECISION] = list(map(_number, values))
+        columns[COLUMN_NAMES.get(learnt, "prediction") if labels is None else DECISION] = list(
+            map(_format_number, values)
+        )
     if options.probability:
         chances = model.predict_proba(table.X) if len(values) else np.zeros((0, len(model.classes)))
-        columns |= _of_each("probability", model.classes, chances) if several else {
-            "probability": list(map(_number, chances[:, 1]))
+        columns |= _format_class_columns("probability", model.classes, chances) if several else {
+            "probability": list(map(_format_number, chances[:, 1]))
         }  # fmt: skip
-    return columns | _bounded(model, table, values) if options.bounds else columns
+    return columns | _format_bounds(model, table, values) if options.bounds else columns
 
 
-def _no_values(model: Any) -> FloatArray:
+def _build_empty_values(model: Any) -> FloatArray:
     """The decision values of no rows: a column for each of more than two classes."""
     several = model.classes is not None and len(model.classes) > 2
     return np.zeros((0, len(model.classes)) if several else 0)
 
 
-def _spread(words: Sequence[str], places: IntArray, n: int) -> list[str]:
+def _insert_missing(words: Sequence[str], places: IntArray, n: int) -> list[str]:
     """The words of some rows among all n, the others having no answer."""
     found = [NO_ANSWER] * n
     for i, word in zip(places.tolist(), words, strict=True):
@@ -169,7 +172,7 @@ def _spread(words: Sequence[str], places: IntArray, n: int) -> list[str]:
     return found
 
 
-def _bounded(model: Any, table: Table, values: FloatArray) -> dict[str, list[str]]:
+def _format_bounds(model: Any, table: EncodedTable, values: FloatArray) -> dict[str, list[str]]:
     """Between what f of every exact optimum lies, in every digit; and whether its label is proven."""
     low, high = model.decision_bounds(table.X) if len(values) else (values, values)
     columns = {"lower": list(map(repr, low.tolist())), "upper": list(map(repr, high.tolist()))}
@@ -179,15 +182,15 @@ def _bounded(model: Any, table: Table, values: FloatArray) -> dict[str, list[str
     return {**columns, "proven": ["yes" if each else "no" for each in proven]}
 
 
-def _worth(model: Any, learnt: Learnt, seen: list[Seen], dropped: bool) -> str:
-    """How many predictions there were, and how good they are where the target is known."""
+def _describe_scores(model: Any, learnt: LearningTarget, seen: list[ScoredBatch], dropped: bool) -> str:
+    """Describe the number of predictions, and their scores where the target is known."""
     answers, compared, known, groups, absent = zip(*seen, strict=True)
     some = [k for k, each in enumerate(known) if each is not None and len(each)]
     target = np.concatenate([known[k] for k in some]) if some else None
     rated = [compared[k] for k in some] if some else list(answers)
     named = [groups[k] for k in some]
     members = np.concatenate(named) if named and all(each is not None for each in named) else None
-    worth = in_words(learnt, np.concatenate(rated), target, members, model.metadata.get("quantile"))
+    worth = describe_predictions(learnt, np.concatenate(rated), target, members, model.metadata.get("quantile"))
     rows, total = sum(map(len, rated)), sum(map(len, answers))
     worth += f" of the {rows} with a target" if worth and target is not None and rows < total else ""
     if sum(absent):
@@ -196,8 +199,8 @@ def _worth(model: Any, learnt: Learnt, seen: list[Seen], dropped: bool) -> str:
     return f"{total} predictions{worth and f', {worth}'}"
 
 
-def _write(answers: Iterable[Answers], file: IO[bytes], named: str | None) -> None:
-    """What names the rows, if anything, and the answers, as CSV under a header; a label with a comma is quoted."""
+def _write_csv(answers: Iterable[PredictionBatch], file: IO[bytes], named: str | None) -> None:
+    """Write row names, if any, and predictions as CSV under a header; a label with a comma is quoted."""
     for number, (names, columns) in enumerate(answers):
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -207,19 +210,21 @@ def _write(answers: Iterable[Answers], file: IO[bytes], named: str | None) -> No
         file.write(text.getvalue().encode())
 
 
-def _of_each(what: str, classes: NDArray[Any], values: FloatArray) -> dict[str, list[str]]:
+def _format_class_columns(what: str, classes: NDArray[Any], values: FloatArray) -> dict[str, list[str]]:
     """A column for each class of values (m, k)."""
-    return {f"{what} {label}": list(map(_number, column)) for label, column in zip(classes, values.T, strict=True)}
+    return {
+        f"{what} {label}": list(map(_format_number, column)) for label, column in zip(classes, values.T, strict=True)
+    }
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:.10g}"
 
 
-def _known(y: NDArray[Any], model: Any) -> NDArray[Any] | None:
+def _match_target(y: NDArray[Any], model: Any) -> NDArray[Any] | None:
     """The file's target (n,) as the model calls it, or None where it knows other labels."""
     if model.classes is None:
         return y if y.dtype.kind in "iuf" else None
     if "positive" in model.metadata:
-        return np.asarray(model.classes[is_label(y, model.metadata["positive"]).astype(int)])
+        return np.asarray(model.classes[match_label(y, model.metadata["positive"]).astype(int)])
     return y if np.isin(np.unique(y), model.classes).all() else None

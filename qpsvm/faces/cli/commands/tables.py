@@ -16,30 +16,30 @@ from typing import Any
 import numpy as np
 
 from qpsvm import backends
-from qpsvm.backends.abilities import machine_traits, size_of
+from qpsvm.backends.abilities import find_problem_traits, measure_size
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
-from qpsvm.faces.cli.data import Sample, read
-from qpsvm.faces.cli.options import OF_KERNELS, PARAMETERS, WORDS, settle
-from qpsvm.faces.cli.scores import notes
-from qpsvm.faces.cli.several import SeveralClasses, stated
+from qpsvm.faces.cli.data import Dataset, read_dataset
+from qpsvm.faces.cli.options import KERNEL_DEFAULTS, PARAMETERS, WORD_CHOICES, apply_defaults
+from qpsvm.faces.cli.scores import format_notes
+from qpsvm.faces.cli.several import MulticlassProblem, choose_problem
 from qpsvm.faces.cli.shell import find_command
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.faces.plotting import scores
 from qpsvm.machines import CSVM, Problem
+from qpsvm.machines.problem.derived_problems import get_parameters
 from qpsvm.machines.problem.parameters import Form
-from qpsvm.machines.problem.replaced import parameters
-from qpsvm.many.comparison import STUDY_SECONDS, Asked, compared
+from qpsvm.many.comparison import STUDY_SECONDS, CompareOptions, iter_comparison
 from qpsvm.many.comparison_table import HEADINGS, Comparison, ComparisonRow, line
 from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
 from qpsvm.many.grid.path import path
 from qpsvm.many.grid.scoring import ACCURACY
-from qpsvm.result.hints import Hint, of_samples
+from qpsvm.result.hints import Hint, find_sample_hints
 
 #: How the table may be written; the first as it grows, the others when it is there.
 FORMATS = ("text", "csv", "json", "latex")
 #: The commands to run after the first one.
-NEXT = (
+NEXT_COMMANDS = (
     "example customers.csv new_customers.csv",
     "solve customers.csv --target bought --missing median --test-size 0.25 --class-weight balanced --save bought.npz",
     "predict bought.npz new_customers.csv --id customer_id",
@@ -49,13 +49,13 @@ NEXT = (
 
 def run(options: argparse.Namespace) -> int:
     """Compare on a data file. Raises ParameterError."""
-    settle(options)
+    apply_defaults(options)
     as_text = options.format == "text"
     if options.verbose and not as_text:
         raise ParameterError(f"--verbose prints in the middle of the {options.format}: leave one of the two out")
-    problem = stated(read(options, sys.stdout if as_text else sys.stderr), options)
+    problem = choose_problem(read_dataset(options, sys.stdout if as_text else sys.stderr), options)
     chosen = [name for each in options.backend or [] for name in each] or None
-    asked = Asked(
+    asked = CompareOptions(
         options.tol, options.time_limit, options.max_iter, not options.no_polish, options.repeat, options.verbose
     )
     found = _compare(problem, chosen, options.form, asked, as_text)
@@ -75,30 +75,32 @@ def demonstrate(options: argparse.Namespace) -> int:
     print("breast_cancer (scikit-learn), standardised")
     problem = CSVM(X, y, C=1.0)
     if options.all:
-        _compare(problem, None, None, Asked(), True)
+        _compare(problem, None, None, CompareOptions(), True)
     else:
-        _compare(problem, _list_in_use(problem), "dual", Asked(), True)
+        _compare(problem, _list_in_use(problem), "dual", CompareOptions(), True)
     print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
     if not options.all:
         print(f"With --all: the primal forms too, and textbook methods, for {STUDY_SECONDS:g} s each at most.")
     print("Next, a table of customers to try, a model of it, and predictions:")
-    for arguments in NEXT:
+    for arguments in NEXT_COMMANDS:
         print(f"  {find_command(*arguments.split())}")
     return 0
 
 
 def _list_in_use(problem: Problem) -> list[str]:
     """Return the names of the backends in use that accept the dual of a problem."""
-    traits, rows = machine_traits(problem), size_of(problem).rows
-    return [backend.name for backend in backends.everyone() if backend.is_in_use(traits, rows, "dual")]
+    traits, rows = find_problem_traits(problem), measure_size(problem).rows
+    return [backend.name for backend in backends.iter_backends() if backend.is_usable(traits, rows, "dual")]
 
 
-def _compare(problem: Any, chosen: Sequence[str] | None, form: Form | None, asked: Asked, as_text: bool) -> Comparison:
+def _compare(
+    problem: Any, chosen: Sequence[str] | None, form: Form | None, asked: CompareOptions, as_text: bool
+) -> Comparison:
     """The comparison, printed as it grows where it is text."""
     n, d = problem.X.shape
     rows: list[ComparisonRow] = []
-    several = isinstance(problem, SeveralClasses)
-    coming = problem.compare(chosen, form, asked) if several else compared(problem, chosen, form, asked)
+    several = isinstance(problem, MulticlassProblem)
+    coming = problem.compare(chosen, form, asked) if several else iter_comparison(problem, chosen, form, asked)
     heading = Comparison(problem.title, n, d, asked.tol, (), asked.repeat).heading
     if as_text:
         print(f"{heading}\n\n{line(HEADINGS)}", flush=True)
@@ -115,18 +117,21 @@ def _compare(problem: Any, chosen: Sequence[str] | None, form: Form | None, aske
 def list_backends(options: argparse.Namespace) -> int:
     """Print a line for each backend."""
     del options
-    for backend in backends.everyone():
-        package, version = backend.abilities.package or ("outside" if backend.outside else "qpsvm"), backend.version()
+    for backend in backends.iter_backends():
+        package, version = (
+            backend.abilities.package or ("outside" if backend.is_external else "qpsvm"),
+            backend.version(),
+        )
         state = f"{package} {version}" if version else f"not installed: pip install {package}"
-        print(f"{backend.name:<21}{state:<28}{backend.abilities.in_words()}")
+        print(f"{backend.name:<21}{state:<28}{backend.abilities.describe()}")
     return 0
 
 
 #: An example of values of ν.
-SHARES = "0.1,0.2,0.5"
+EXAMPLE_SHARES = "0.1,0.2,0.5"
 
 
-def words(text: str) -> list[Any]:
+def parse_values(text: str) -> list[Any]:
     """Numbers or rules (scale, auto) with commas between them."""
     found: list[Any] = []
     for part in text.split(","):
@@ -139,9 +144,9 @@ def words(text: str) -> list[Any]:
 
 def run_path(options: argparse.Namespace) -> int:
     """Solve every point, and print the table."""
-    problem, axes, _ = asked(options)
+    problem, axes, _ = read_parameter_grid(options)
     with nullcontext() if options.verbose else Ticker("solving"):
-        found = path(problem, **axes, **_settings(options), check=False)
+        found = path(problem, **axes, **_build_settings(options), check=False)
     print(f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}\n{found}")
     return 0 if all(result.status == "optimal" for result in found) else 1
 
@@ -150,65 +155,71 @@ def run_cross_validate(options: argparse.Namespace) -> int:
     """Score every point on the folds, print the table, and keep the model of the best."""
     require_writable(options.save)
     require_picture(options.plot)
-    problem, axes, sample = asked(options, stated)
+    problem, axes, sample = read_parameter_grid(options, choose_problem)
     if options.plot is not None and len(axes) > 2:
         raise ParameterError(
             f"--plot shows scores over one parameter or two, and {', '.join(f'--{axis}' for axis in axes)} are "
             f"{len(axes)}: leave --plot out, or vary two"
         )
     folded = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
-    several = isinstance(problem, SeveralClasses)
+    several = isinstance(problem, MulticlassProblem)
     with nullcontext() if options.verbose else Ticker("cross-validating"):
         if several:
             found: Any = problem.cross_validate(axes, **folded, n_jobs=options.n_jobs, bar=options.verbose)
         else:
-            found = cross_validate(problem, **folded, **axes, **_settings(options), check=False)
+            found = cross_validate(problem, **folded, **axes, **_build_settings(options), check=False)
     best = ", ".join(f"{name} = {value:g}" for name, value in found.best.items())
-    title = problem.heading if several else f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
+    title = problem.short_title if several else f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}"
     print(f"{title}: {found}")
     print(f"best: {best}, {found.scoring} {found.best_score:.4f}")
     if options.plot is not None:
         write_picture(scores(found), options.plot)
         print(f"drawn {options.plot}")
     if options.save is not None:
-        best_of = problem.at(found.best) if several else found.best_problem
+        best_of = problem.replace_parameters(found.best) if several else found.best_problem
         result = best_of.solve() if several else found.refit(tol=options.tol, check=False)
-        sample.model(result, best_of).save(options.save)
+        sample.build_model(result, best_of).save(options.save)
         print(f"saved {options.save}: the machine with the best parameters, trained on all rows")
-    if last := notes(_hints(found, problem.at(found.best) if several else found.best_problem, sample)):
+    if last := format_notes(
+        _find_hints(found, problem.replace_parameters(found.best) if several else found.best_problem, sample)
+    ):
         print(last)
     return 0 if set(found.status.ravel()) <= {"optimal", "infeasible"} else 1
 
 
-def _hints(found: CrossValidation, best: Any, sample: Sample) -> list[Hint]:
-    """What a colleague would say of the scores, and of the samples."""
+def _find_hints(found: CrossValidation, best: Any, dataset: Dataset) -> list[Hint]:
+    """Find hints about the scores and the samples."""
     said = []
-    if found.scoring == ACCURACY and sample.learnt == "labels":
-        largest = float(np.unique(sample.labels[best.rows], return_counts=True)[1].max()) / len(best.rows)
-        if found.best_score <= largest + 1.0 / len(best.rows):
+    if found.scoring == ACCURACY and dataset.target_kind == "labels":
+        largest = float(np.unique(dataset.labels[best.active_rows], return_counts=True)[1].max()) / len(
+            best.active_rows
+        )
+        if found.best_score <= largest + 1.0 / len(best.active_rows):
             fact = f"no point is better than one answer for every row, whose accuracy is {largest:.4f}"
             said = [Hint("labels", fact, "--class-weight balanced with --scoring balanced_accuracy, or other values")]
-    return [*said, *of_samples(best.X, best.kernel, sample.table.names)]
+    return [*said, *find_sample_hints(best.X, best.kernel, dataset.table.names)]
 
 
-def asked(
-    options: argparse.Namespace, state: Callable[[Sample, argparse.Namespace], Any] = Sample.problem
-) -> tuple[Any, dict[str, Any], Sample]:
+def read_parameter_grid(
+    options: argparse.Namespace, state: Callable[[Dataset, argparse.Namespace], Any] = Dataset.build_problem
+) -> tuple[Any, dict[str, Any], Dataset]:
     """The problem, the values of each parameter, and the data. Raises ParameterError."""
-    given = {name: getattr(options, name) for name in (*PARAMETERS, *OF_KERNELS) if getattr(options, name) is not None}
+    given = {
+        name: getattr(options, name) for name in (*PARAMETERS, *KERNEL_DEFAULTS) if getattr(options, name) is not None
+    }
     one = copy.copy(options)
     for name, values in given.items():
         setattr(one, name, values[0])
-    settle(one)
-    sample = read(options)
+    apply_defaults(one)
+    sample = read_dataset(options)
     problem = state(sample, one)
     if not given:
-        known = parameters(problem.bare(0) if isinstance(problem, SeveralClasses) else problem)
-        example = next((name for name in known if name not in WORDS), "kernel rbf --gamma")
-        values = SHARES if example == "nu" else "0.1,1,10"
+        known = get_parameters(problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem)
+        example = next((name for name in known if name not in WORD_CHOICES), "kernel rbf --gamma")
+        values = EXAMPLE_SHARES if example == "nu" else "0.1,1,10"
         raise ParameterError(f"give the values of a parameter, with commas between them, such as --{example} {values}")
     return problem, given, sample
 
 
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
+def _build_settings(options: argparse.Namespace) -> dict[str, Any]:
     return {"tol": options.tol, "verbose": options.verbose, "n_jobs": options.n_jobs, "time_limit": options.time_limit}

@@ -13,13 +13,13 @@ from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof.file import save
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.files import Column, StandardInput
-from qpsvm.faces.cli.data import Sample, source
+from qpsvm.faces.cli.data import Dataset, parse_source
 from qpsvm.faces.cli.shell import find_command
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.result.svm_result import SVMResult
 
 #: Endings of files that the checker does not read.
-UNREAD = (".parquet", ".feather", ".arrow")
+UNREADABLE_ENDINGS = (".parquet", ".feather", ".arrow")
 
 #: How a user calls the formats of files that it reads.
 FORMS = {"csv": "CSV", "libsvm": "LIBSVM", "npy": ".npy"}
@@ -35,33 +35,33 @@ def check_options(options: argparse.Namespace) -> None:
         raise ParameterError("--proof is of rows that this process reads: leave --scheduler or it out")
 
 
-def proved(result: SVMResult, sample: Sample, options: argparse.Namespace) -> Proof:
+def prove_result(result: SVMResult, dataset: Dataset, options: argparse.Namespace) -> Proof:
     """Prove, print the sentences and write the file."""
-    with Ticker(f"proving it of {sample.table.X.shape[0]} rows", options.verbose):
+    with Ticker(f"proving it of {dataset.table.X.shape[0]} rows", options.verbose):
         proof = result.verify(tol=options.tol)
-    _write(proof, "the numbers of this ", sample, options)
+    _write_proof(proof, "the numbers of this ", dataset, options)
     return proof
 
 
 @contextmanager
-def told(sample: Sample, options: argparse.Namespace) -> Iterator[None]:
-    """Of an error that proves itself, its proof, where one is asked for."""
+def write_error_proof(dataset: Dataset, options: argparse.Namespace) -> Iterator[None]:
+    """Write the proof of an error that can prove itself, if a proof is requested."""
     try:
         yield
     except QPSVMError as error:
         verify = getattr(error, "verify", None)
         if options.proof is not None and verify is not None:
-            _write(verify(), "the error of this ", sample, options)
+            _write_proof(verify(), "the error of this ", dataset, options)
         raise
 
 
-def _write(proof: Proof, of: str, sample: Sample, options: argparse.Namespace) -> None:
+def _write_proof(proof: Proof, of: str, dataset: Dataset, options: argparse.Namespace) -> None:
     """Print a proof, and write its file."""
     first, *rest = str(proof).splitlines()
     print("\n".join([f"proof of {of}{first}", *rest]))
-    file = _only_file(options)
+    file = _find_data_file(options)
     try:
-        save(proof, options.proof, file, None, reading(sample, options))
+        save(proof, options.proof, file, None, describe_encoding(dataset, options))
     except UnsupportedError as error:
         print(f"  not written {error}", flush=True)
         return
@@ -69,41 +69,41 @@ def _write(proof: Proof, of: str, sample: Sample, options: argparse.Namespace) -
     note = (
         ""
         if file
-        else f", DATA being the same table as one {FORMS[sample.table.encoding.format]} file, all digits written"
+        else f", DATA being the same table as one {FORMS[dataset.table.encoding.format]} file, all digits written"
     )
     print(f"  written     {options.proof}; to check it: {how}{note}", flush=True)
 
 
-def _only_file(options: argparse.Namespace) -> str | None:
+def _find_data_file(options: argparse.Namespace) -> str | None:
     """The file of the data, where it is one that the checker reads."""
-    given = source(options.file)
-    if isinstance(given, (StandardInput, tuple)) or not Path(given).is_file() or given.endswith(UNREAD):
+    given = parse_source(options.file)
+    if isinstance(given, (StandardInput, tuple)) or not Path(given).is_file() or given.endswith(UNREADABLE_ENDINGS):
         return None
     return given
 
 
-def reading(sample: Sample, options: argparse.Namespace) -> dict[str, Any]:
-    """How the file became samples, in the words of the checker."""
-    encoding = sample.table.encoding
+def describe_encoding(dataset: Dataset, options: argparse.Namespace) -> dict[str, Any]:
+    """Describe how the file became samples, in the format of the checker."""
+    encoding = dataset.table.encoding
     found: dict[str, Any] = {"kind": encoding.format}
     if encoding.format == "libsvm":
         found["first_index"] = encoding.first_index
     else:
-        found["columns"] = [_column(column) for column in encoding.columns]
-        if sample.table.y is not None:
+        found["columns"] = [_describe_column(column) for column in encoding.columns]
+        if dataset.table.y is not None:
             found["target"] = encoding.target or options.target
-    if sample.table.dropped:
+    if dataset.table.dropped:
         own = {*(column.name for column in encoding.columns), found.get("target")}
-        found["drop_missing"] = [name for name in sample.table.needed if name not in own]
+        found["drop_missing"] = [name for name in dataset.table.required_columns if name not in own]
     if encoding.mean is not None and encoding.scale is not None:
         found["mean"], found["scale"] = encoding.mean.tolist(), encoding.scale.tolist()
-    if sample.classes is not None:
-        negative, positive = sample.classes.tolist()
-        found["labels"] = [None, sample.positive] if sample.against is not None else [negative, positive]
+    if dataset.classes is not None:
+        negative, positive = dataset.classes.tolist()
+        found["labels"] = [None, dataset.positive] if dataset.against is not None else [negative, positive]
     return found
 
 
-def _column(column: Column) -> list[Any]:
+def _describe_column(column: Column) -> list[Any]:
     """A column in the words of the checker."""
     more: dict[str, Any] = {"rare": list(column.rare)} if column.rare else {}
     if column.date is not None:

@@ -13,10 +13,10 @@ from processes import children
 
 from qpsvm.base.errors import SolverError
 from qpsvm.base.resources import child_process as apart
-from qpsvm.base.resources.child_process import Forked, Fresh, run_apart
+from qpsvm.base.resources.child_process import ForkedProcess, FreshInterpreter, run_in_child
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="forks are for Linux")
-KINDS = [pytest.param(Forked, marks=linux), Fresh]
+KINDS = [pytest.param(ForkedProcess, marks=linux), FreshInterpreter]
 
 
 def never() -> bool:
@@ -26,7 +26,7 @@ def never() -> bool:
 def patient(seconds: float) -> str:
     """A call that ends early when it is hurried."""
     ended = []
-    apart.when_hurried(lambda: ended.append(True))
+    apart.on_stop_request(lambda: ended.append(True))
     until = time.monotonic() + seconds
     while not ended and time.monotonic() < until:
         time.sleep(0.01)
@@ -36,31 +36,31 @@ def patient(seconds: float) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_call_returns_and_raises(kind):
-    large = run_apart(np.full, (300_000, 2.5), never, start=kind)
+    large = run_in_child(np.full, (300_000, 2.5), never, start=kind)
     assert large.shape == (300_000,)
     assert (large == 2.5).all()
     with pytest.raises(ValueError, match="domain"):
-        run_apart(math.sqrt, (-1.0,), never, start=kind)
+        run_in_child(math.sqrt, (-1.0,), never, start=kind)
     assert not apart.is_child()
 
 
 @linux
 def test_what_cannot_be_hurried_is_killed():
     began, others = time.monotonic(), children()  # of other tests: a browser, for one
-    assert run_apart(time.sleep, (600.0,), lambda: time.monotonic() - began > 0.1) is None
+    assert run_in_child(time.sleep, (600.0,), lambda: time.monotonic() - began > 0.1) is None
     assert children() <= others
 
 
 @linux
 def test_what_can_be_hurried_returns():
     began = time.monotonic()
-    assert run_apart(patient, (600.0,), lambda: time.monotonic() - began > 0.2, grace=60.0) == "hurried"
+    assert run_in_child(patient, (600.0,), lambda: time.monotonic() - began > 0.2, grace=60.0) == "hurried"
 
 
 @linux
 def test_a_child_that_dies_is_an_error():
     with pytest.raises(SolverError, match="memory"):
-        run_apart(os._exit, (3,), never)
+        run_in_child(os._exit, (3,), never)
 
 
 @linux
@@ -70,7 +70,7 @@ def test_a_press_in_the_meantime_leaves_no_child():
 
     before, others = set(os.listdir("/proc/self/fd")), children()
     with pytest.raises(KeyboardInterrupt):
-        run_apart(time.sleep, (600.0,), pressed)
+        run_in_child(time.sleep, (600.0,), pressed)
     assert children() <= others
     assert set(os.listdir("/proc/self/fd")) <= before
 
@@ -84,14 +84,14 @@ def late(seconds: float) -> str:
 
 @linux
 def test_a_hurry_that_comes_too_early_is_not_lost():
-    assert run_apart(late, (300.0,), lambda: True, grace=150.0) == "hurried"
+    assert run_in_child(late, (300.0,), lambda: True, grace=150.0) == "hurried"
 
 
 @linux
 def test_the_child_ends_with_its_parent():
     code = (
         "import os, time\n"
-        "from qpsvm.base.resources.child_process import run_apart\n"
+        "from qpsvm.base.resources.child_process import run_in_child\n"
         "read, write = os.pipe()\n"
         "def call():\n"
         "    os.write(write, str(os.getpid()).encode())\n"
@@ -99,7 +99,7 @@ def test_the_child_ends_with_its_parent():
         "def told():\n"
         "    print(os.read(read, 20).decode(), flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"
-        "run_apart(call, (), told)\n"
+        "run_in_child(call, (), told)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, timeout=300)
     assert done.returncode == -signal.SIGKILL

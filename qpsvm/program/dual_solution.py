@@ -1,4 +1,4 @@
-"""Hold the solution of a solver that takes a machine's dual, (DUAL.1), and not a QP (`DualAnswer`)."""
+"""Hold the solution of a solver that takes a machine's dual, (DUAL.1), and not a QP (`DualSolution`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qpsvm.program.solution import Solver, Status
 
 
 @dataclass(slots=True)
-class DualAnswer:
+class DualSolution:
     """A point of (DUAL.1), in the units of the machine.
 
     reported: What the solver claims: nothing here is certified.

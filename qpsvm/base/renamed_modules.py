@@ -1,8 +1,8 @@
-"""Import renamed modules by their former names, with a `DeprecationWarning` (`follow`).
+"""Import renamed modules by their former names, with a `DeprecationWarning` (`install_renamed_modules`).
 
 And names of a package that are imported when they are first used (PEP 562), so that who needs few pays for few. A
 package lists them twice: under `TYPE_CHECKING` as imports, for type checkers and editors, and otherwise as a table
-for `late_names`. A test holds the two against each other.
+for `build_lazy_attributes`. A test holds the two against each other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from qpsvm.base.other_names import explain_module_attribute
 
 #: Where the public packages went, and modules whose classes are in pickles.
-MOVED = {
+RENAMED_MODULES = {
     "qpsvm.cli": "qpsvm.faces.cli",
     "qpsvm.errors": "qpsvm.base.errors",
     "qpsvm.kernels": "qpsvm.space.kernels",
@@ -32,38 +32,40 @@ MOVED = {
     "qpsvm.space.kernels.sampled_maps": "qpsvm.space.kernels.feature_map",
 }
 #: Those that stay public under their short names; the others are warned of.
-SHORT = ("qpsvm.errors", "qpsvm.play", "qpsvm.plotting")
+SILENT_NAMES = ("qpsvm.errors", "qpsvm.play", "qpsvm.plotting")
 
 
-def _now(name: str) -> str | None:
+def _find_new_name(name: str) -> str | None:
     """Return the new name of a renamed module; None for any other name."""
-    return next((now + name[len(old) :] for old, now in MOVED.items() if f"{name}.".startswith(f"{old}.")), None)
+    return next(
+        (now + name[len(old) :] for old, now in RENAMED_MODULES.items() if f"{name}.".startswith(f"{old}.")), None
+    )
 
 
-class _Moved(MetaPathFinder, Loader):
+class _RenamedModuleFinder(MetaPathFinder, Loader):
     """Finder that puts a renamed module in the place of its former name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         del path, target
-        return ModuleSpec(fullname, self) if fullname.startswith("qpsvm.") and _now(fullname) else None
+        return ModuleSpec(fullname, self) if fullname.startswith("qpsvm.") and _find_new_name(fullname) else None
 
     def exec_module(self, module: ModuleType) -> None:
-        old, now = module.__name__, _now(module.__name__)
+        old, now = module.__name__, _find_new_name(module.__name__)
         assert now is not None
-        if not old.startswith(SHORT):
+        if not old.startswith(SILENT_NAMES):
             warnings.warn(f"{old} is called {now} now", DeprecationWarning, stacklevel=2)
         sys.modules[old] = import_module(now)
 
 
-def follow() -> None:
+def install_renamed_modules() -> None:
     """Let imports of the old names find the new modules."""
-    if not any(isinstance(finder, _Moved) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Moved())
+    if not any(isinstance(finder, _RenamedModuleFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _RenamedModuleFinder())
 
 
-def late_names(
+def build_lazy_attributes(
     package: str, groups: Mapping[str, tuple[str, ...]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the `__getattr__` and `__dir__` of a package that imports some names lazily."""

@@ -13,10 +13,10 @@ import numpy as np
 import scipy.sparse as sp
 
 #: Entries up to which a `repr` shows an array itself.
-MOST_SHOWN = 3
+MAX_DISPLAYED = 3
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Format a value as one short line of a message."""
     try:
         text = " ".join(repr(value).split())
@@ -25,17 +25,17 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def at_most(value: float, digits: int = 3) -> str:
+def format_upper_bound(value: float, digits: int = 3) -> str:
     """Format an upper bound as a decimal of that many digits, rounded up, so that the text is a bound too."""
-    return _decimal(value, digits, ROUND_CEILING)
+    return _format_decimal(value, digits, ROUND_CEILING)
 
 
-def at_least(value: float, digits: int = 3) -> str:
+def format_lower_bound(value: float, digits: int = 3) -> str:
     """Format a lower bound as a decimal of that many digits, rounded down."""
-    return _decimal(value, digits, ROUND_FLOOR)
+    return _format_decimal(value, digits, ROUND_FLOOR)
 
 
-def _decimal(value: float, digits: int, rounding: str) -> str:
+def _format_decimal(value: float, digits: int, rounding: str) -> str:
     if value == 0.0 or not math.isfinite(value):
         return f"{value:g}"
     text = f"{Context(prec=digits, rounding=rounding).create_decimal_from_float(value):g}"
@@ -43,33 +43,35 @@ def _decimal(value: float, digits: int, rounding: str) -> str:
     return f"{mantissa}e{int(exponent):+03d}" if e else mantissa
 
 
-def outline(kind: str, **parts: Any) -> str:
+def build_repr(kind: str, **parts: Any) -> str:
     """Build a `repr` on one line. Arrays are shown by their shape, and everything else as a short text."""
-    return f"{kind}({', '.join(f'{name}={_outlined(part)}' for name, part in parts.items())})"
+    return f"{kind}({', '.join(f'{name}={_format_part(part)}' for name, part in parts.items())})"
 
 
-def _outlined(part: Any) -> str:
-    if isinstance(part, np.ndarray) and part.size > MOST_SHOWN:
+def _format_part(part: Any) -> str:
+    if isinstance(part, np.ndarray) and part.size > MAX_DISPLAYED:
         return f"<array {' × '.join(map(str, part.shape)) or 'of no dimension'}>"
     if sp.issparse(part):
         return f"<sparse array {' × '.join(map(str, part.shape))}, {part.nnz} non-zeros>"
-    return shown(part)
+    return format_value(part)
 
 
-def install(extra: str) -> str:
+def describe_install(extra: str) -> str:
     """Return the command that installs an extra; from a clone, as long as there is no release."""
     return f'pip install ".[{extra}]" in a clone of the repository'
 
 
-def nearest(name: object, known: Iterable[object]) -> str:
+def describe_nearest(name: object, known: Iterable[object]) -> str:
     """Return the end of an error message that names the nearest known option."""
     options = list(known)
-    return " ".join([*did_you_mean(name, options), "known: " + ", ".join(sorted(map(str, options), key=_natural))])
+    return " ".join(
+        [*suggest_names(name, options), "known: " + ", ".join(sorted(map(str, options), key=_natural_sort_key))]
+    )
 
 
-def did_you_mean(name: object, known: Iterable[object]) -> list[str]:
+def suggest_names(name: object, known: Iterable[object]) -> list[str]:
     """Return the question alone, in a list that is empty if no option is near; options are quoted as passed."""
-    options = sorted(known, key=lambda option: _natural(str(option)))
+    options = sorted(known, key=lambda option: _natural_sort_key(str(option)))
     wanted = name[:80].lower() if isinstance(name, str) else ""
     lowered = {str(option).lower(): option for option in reversed(options)}
     close = difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.8)
@@ -78,6 +80,6 @@ def did_you_mean(name: object, known: Iterable[object]) -> list[str]:
     return [f"did you mean {lowered[close[0]]!r}?"] if close else []
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def _natural_sort_key(name: str) -> list[tuple[int, str]]:
     """Return a sort key in which numbers count as numbers: CSVM.2 comes before CSVM.10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -1,4 +1,4 @@
-"""Specify a machine in exact numbers, from which its dual, its primal and its proofs are built (`Record`).
+"""Specify a machine in exact numbers, from which its dual, its primal and its proofs are built (`Specification`).
 
     (RECORD.1)  of each row: whose it is, its sign s, level ℓ, upper bound U and curvature δ;  of each group: its
                 multiplier, its column E, its total e and its ridge R;  and a unit: (DUAL.1) without any rounding
@@ -23,24 +23,33 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.exactly import Exactly, above, as_floats, exactly, inverses, multiples, nearest_float, radii
-from qpsvm.base.arrays.frozen import repeated
+from qpsvm.base.arrays.frozen import repeat_value
+from qpsvm.base.arrays.rationals import (
+    RationalVector,
+    as_floats,
+    as_rationals,
+    bound_float_errors,
+    divide_exactly,
+    round_to_nearest,
+    round_up,
+    scale_exactly,
+)
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError
 from qpsvm.program.qp import QP, Rows
-from qpsvm.program.svm_dual import Group, SVMDual, intercept_group
+from qpsvm.program.svm_dual import DualGroup, SVMDual, build_intercept_groups
 from qpsvm.space.kernels.gram import Intercept
 from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.operators import Diagonal, Operator
 
 #: One number for all rows, floats of which each is exact, or exact numbers: (m,).
-Numbers = Exactly | FloatArray | Fraction | float
+Numbers = RationalVector | FloatArray | Fraction | float
 
 
 class Equality(NamedTuple):
     """A group of (RECORD.1) besides a free or penalised intercept.
 
-    name, multiplier, formula: As those of `Group`.
+    name, multiplier, formula: As those of `DualGroup`.
     entry: E of every row; None where it is the sign, and the multiplier that of the intercept.
     total: e.
     """
@@ -53,7 +62,7 @@ class Equality(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Record:
+class Specification:
     """(RECORD.1) of one machine over its samples.
 
     sign (m,): s, −1 or +1.
@@ -75,60 +84,68 @@ class Record:
     diagonal: Fraction = Fraction(0)
     balance: str = "yᵀα = 0"
 
-    def vector(self, values: Numbers) -> Exactly:
+    def to_rationals(self, values: Numbers) -> RationalVector:
         """Return ℓ, U or δ of every row: (m,)."""
-        return exactly(values, len(self.sign))
+        return as_rationals(values, len(self.sign))
 
-    def floats(self, values: Numbers) -> FloatArray:
+    def to_floats(self, values: Numbers) -> FloatArray:
         """Return ℓ, U or δ of every row as floats: (m,)."""
         if isinstance(values, np.ndarray):
             return values
-        return repeated(values, len(self.sign)) if isinstance(values, float) else as_floats(self.vector(values))
+        return (
+            repeat_value(values, len(self.sign)) if isinstance(values, float) else as_floats(self.to_rationals(values))
+        )
 
-    def dual(self, gram: Operator, kept: Intercept) -> SVMDual:
+    def build_dual(self, gram: Operator, intercept: Intercept) -> SVMDual:
         """Build (RECORD.3), the dual over a Gram matrix, with the intercept treated as given. Raises ParameterError."""
-        level, upper, curvature = map(self.floats, (self.level, self.upper, self.curvature))
-        if isinstance(self.curvature, Exactly) and not np.isfinite(curvature).all():
+        level, upper, curvature = map(self.to_floats, (self.level, self.upper, self.curvature))
+        if isinstance(self.curvature, RationalVector) and not np.isfinite(curvature).all():
             raise ParameterError(
                 "C times sample_weight is too small: 1/C_i, by which the loss is curved, is beyond all floats; "
                 "multiply C by a constant, or give such samples the weight 0"
             )
-        off = self.level.low if isinstance(self.level, Exactly) else None
+        off = self.level.low if isinstance(self.level, RationalVector) else None
         if self.diagonal:
             level = level + float(self.diagonal) * gram.diagonal()
         return SVMDual(
-            gram=gram, sign=self.sign, level=level, upper=upper, curvature=curvature,
-            groups=self.columns(kept), rows=self.rows, unit=1.0 if self.unit == 1 else nearest_float(self.unit),
+            gram=gram,
+            sign=self.sign,
+            level=level,
+            upper=upper,
+            curvature=curvature,
+            groups=self.build_groups(intercept),
+            rows=self.rows,
+            unit=1.0 if self.unit == 1 else round_to_nearest(self.unit),
             mix=self.mix,
             level_radius=np.abs(off) if off is not None and off.any() else None,
-            upper_radius=radii(self.upper, upper) if isinstance(self.upper, Exactly) else None,
-        )  # fmt: skip
+            upper_radius=bound_float_errors(self.upper, upper) if isinstance(self.upper, RationalVector) else None,
+        )
 
-    def columns(self, kept: Intercept) -> tuple[Group, ...]:
+    def build_groups(self, intercept: Intercept) -> tuple[DualGroup, ...]:
         """Return the groups in floats: that of the intercept, and the machine's own."""
         m = len(self.sign)
         own = []
         for group in self.groups:
-            column = self.sign if group.entry is None else repeated(group.entry, m)
-            total = nearest_float(group.total)
+            column = self.sign if group.entry is None else repeat_value(group.entry, m)
+            total = round_to_nearest(group.total)
             exact = not math.isfinite(total) or group.total == total
-            radius = 0.0 if exact else above(abs(group.total - Fraction(total)))
-            own.append(Group(group.name, group.multiplier, column, total, formula=group.formula, radius=radius))
-        return (*intercept_group(self.sign, kept, self.balance), *own)
+            radius = 0.0 if exact else round_up(abs(group.total - Fraction(total)))
+            own.append(DualGroup(group.name, group.multiplier, column, total, formula=group.formula, radius=radius))
+        return (*build_intercept_groups(self.sign, intercept, self.balance), *own)
 
 
 #: What the slack of each half of the rows is called.
 SLACKS = ("xi", "xi_star")
 
 
-class Textbook(NamedTuple):
+class PrimalNotation(NamedTuple):
     """The notation of a primal QP.
 
     title: That of the QP.
     objective, rows: As a person writes them; {norm} stands for ‖w‖², with b² where b is penalised, and {f} for
         wᵀx_i + b.
     level_rows: The names of the rows, one for each part of them.
-    letters: What the variables are called in place of w, b, …; −b where b is called rho.
+    symbols: What the variables are called in place of w, b, …; −b where b is called rho.
     size: What a unit of slack is in the textbook's.
     """
 
@@ -136,33 +153,33 @@ class Textbook(NamedTuple):
     objective: str
     rows: tuple[str, ...]
     level_rows: tuple[str, ...]
-    letters: Mapping[str, str]
+    symbols: Mapping[str, str]
     size: float
 
 
-def primal_qp(record: Record, Z: Matrix, kept: Intercept, book: Textbook) -> QP:
+def build_primal_qp(record: Specification, Z: Matrix, intercept: Intercept, notation: PrimalNotation) -> QP:
     """Build (RECORD.4) with the slacks of (RECORD.5), for samples in explicit coordinates. Shapes: Z (n, r)."""
-    groups, m, r = record.columns(kept), len(record.sign), Z.shape[1]
-    upper, curvature = record.vector(record.upper), record.vector(record.curvature)
-    bounded, curved = ~upper.infinite, as_floats(curvature) > 0.0
+    groups, m, r = record.build_groups(intercept), len(record.sign), Z.shape[1]
+    upper, curvature = record.to_rationals(record.upper), record.to_rationals(record.curvature)
+    bounded, curved = ~upper.infinite_mask, as_floats(curvature) > 0.0
     first, second = np.flatnonzero(bounded | curved), np.flatnonzero(bounded & curved)  # rows with ξ, and with ζ too
-    unit, none = nearest_float(record.unit), np.zeros(m)
-    price = as_floats(multiples(upper, record.unit)) / book.size
+    unit, none = round_to_nearest(record.unit), np.zeros(m)
+    price = as_floats(scale_exactly(upper, record.unit)) / notation.size
     bend = none
     if curved.any():
-        bend = np.where(curved, as_floats(inverses(curvature, record.unit)), 0.0) / book.size**2
-    turned = [-1.0 if book.letters.get(group.multiplier) == "rho" else 1.0 for group in groups]
+        bend = np.where(curved, as_floats(divide_exactly(curvature, record.unit)), 0.0) / notation.size**2
+    turned = [-1.0 if notation.symbols.get(group.multiplier) == "rho" else 1.0 for group in groups]
     totals = [turn * unit * group.total for turn, group in zip(turned, groups, strict=True)]
-    h = 0.0 - as_floats(record.vector(record.level))
+    h = 0.0 - as_floats(record.to_rationals(record.level))
     if record.diagonal:
         h = h - float(record.diagonal) * squared_norms(Z)
     points = record.mix @ Z if record.mix is not None else Z if record.rows is None else Z[record.rows]
     points = sp.diags_array(-record.sign) @ points if sp.issparse(points) else -record.sign[:, None] * points
     columns = [-turn * group.column[:, None] for turn, group in zip(turned, groups, strict=True)]
-    slack = -sp.eye_array(m, format="csc") / book.size
+    slack = -sp.eye_array(m, format="csc") / notation.size
     blocks = [points, *columns, *(slack[:, part] for part in (first, second) if len(part))]
-    f, norm = "(wᵀx_i + b)" if kept else "wᵀx_i", "(‖w‖² + b²)" if kept == "penalised" else "‖w‖²"
-    halves, free = len(book.rows), r + len(groups)
+    f, norm = "(wᵀx_i + b)" if intercept else "wᵀx_i", "(‖w‖² + b²)" if intercept == "penalised" else "‖w‖²"
+    halves, free = len(notation.rows), r + len(groups)
     lengths = {"w": r, **{group.multiplier: 1 for group in groups}}
     lengths |= {name: len(first) // halves for name in SLACKS[:halves]} | {"zeta": len(second)}
     ends = np.cumsum([0, *lengths.values()]).tolist()
@@ -172,13 +189,13 @@ def primal_qp(record: Record, Z: Matrix, kept: Intercept, book: Textbook) -> QP:
         G=sp.hstack([sp.csc_array(block) for block in blocks], format="csc"), h=h,
         lb=np.concatenate([np.full(free, -np.inf), none[first], none[second]]) if len(first) else None,
         variables={
-            book.letters.get(name, name): slice(start, end)
+            notation.symbols.get(name, name): slice(start, end)
             for name, start, end in zip(lengths, ends, ends[1:], strict=False)
             if end > start
         },
         constraints={
             name: Rows("G", slice(k * m // halves, (k + 1) * m // halves), text.format(f=f))
-            for k, (name, text) in enumerate(zip(book.level_rows, book.rows, strict=True))
+            for k, (name, text) in enumerate(zip(notation.level_rows, notation.rows, strict=True))
         },
-        formula=book.objective.format(norm=norm), title=book.title,
+        formula=notation.objective.format(norm=norm), title=notation.title,
     )  # fmt: skip

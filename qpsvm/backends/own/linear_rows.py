@@ -1,4 +1,4 @@
-"""Convert the rows of a linear machine's dual for the linear solvers, and their multipliers back to α (`linear_rows`).
+"""Convert the rows of a linear machine's dual for the linear solvers, and multipliers to α (`build_linear_rows`).
 
     (ROWS.2)  a regression's two rows of a sample, s = ±1 and ℓ = ±t − ε, are one row of level t and width ε, by
               β = α⁺ − α⁻;  α⁺ = max(β, 0), α⁻ = max(−β, 0), as of the two at most one is not 0 at an optimum
@@ -13,12 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import common_value, repeated
+from qpsvm.base.arrays.frozen import find_common_value, repeat_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.bounds.certificate import middle
-from qpsvm.data.rows import RowSource, WithOnes
-from qpsvm.program.losses import per_row
+from qpsvm.data.rows import RowSource, RowsWithOnes
+from qpsvm.program.losses import compress_constant
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.solvers.linear.row_problem import RowLosses
 from qpsvm.space.operators import LowRank
@@ -33,7 +33,7 @@ class LinearRows:
 
     source (k, d): Without the ones of a penalised intercept.
     sign (k,)
-    folded: Whether a row stands for two of the dual, (ROWS.2): m = 2k, else m = k.
+    is_folded: Whether a row stands for two of the dual, (ROWS.2): m = 2k, else m = k.
     total: What Σ s α is to be where the intercept is free.
     factor: What the multiplier of the dual's equality is in the intercept: its column is so many times the
         sign.
@@ -43,49 +43,55 @@ class LinearRows:
     sign: FloatArray
     losses: RowLosses
     intercept: Literal["free", "penalised"] | None
-    folded: bool
+    is_folded: bool
     total: float = 0.0
     factor: float = 1.0
 
     @property
     def penalty(self) -> FloatArray | RowLosses:
         """C of hinges at level 1; the losses of others."""
-        return np.broadcast_to(self.losses.high, len(self.sign)) if self.losses.hinges else self.losses
+        return np.broadcast_to(self.losses.high, len(self.sign)) if self.losses.is_standard_hinge else self.losses
 
-    def alpha(self, signed: FloatArray) -> FloatArray:
+    def to_alpha(self, row_multipliers: FloatArray) -> FloatArray:
         """Return α (m,) from the multipliers of the rows, (k,)."""
-        return np.concatenate([np.maximum(signed, 0.0), np.maximum(-signed, 0.0)]) if self.folded else signed
+        return (
+            np.concatenate([np.maximum(row_multipliers, 0.0), np.maximum(-row_multipliers, 0.0)])
+            if self.is_folded
+            else row_multipliers
+        )
 
-    def multipliers(self, alpha: FloatArray) -> FloatArray:
+    def from_alpha(self, alpha: FloatArray) -> FloatArray:
         """Return the multipliers of the rows, (k,), from α (m,)."""
-        return alpha[: len(self.sign)] - alpha[len(self.sign) :] if self.folded else alpha
+        return alpha[: len(self.sign)] - alpha[len(self.sign) :] if self.is_folded else alpha
 
 
-def linear_rows(svm: SVMDual) -> LinearRows:
+def build_linear_rows(svm: SVMDual) -> LinearRows:
     """Build the rows of a dual over a linear kernel."""
     assert isinstance(svm.gram, LowRank)
     intercept: Literal["free", "penalised"] | None = "free" if svm.groups else None
-    fold = folded(svm)
+    fold = fold_losses(svm)
     source, sign = svm.gram.source, svm.sign
     if fold is not None:
-        sign = repeated(1.0, svm.n)
-    elif not svm.plain:
-        assert isinstance(svm.matrix, LowRank)  # as the Gram matrix is
-        source = svm.matrix.source
-    if intercept is None and isinstance(source, WithOnes):  # the weight of a feature of ones
+        sign = repeat_value(1.0, svm.n)
+    elif not svm.has_one_row_per_sample:
+        assert isinstance(svm.hessian, LowRank)  # as the Gram matrix is
+        source = svm.hessian.source
+    if intercept is None and isinstance(source, RowsWithOnes):  # the weight of a feature of ones
         source, intercept = source.source, "penalised"
-    losses = fold or RowLosses(per_row(svm.upper), per_row(svm.level), curvature=per_row(svm.curvature))
-    factor = _unit_of(svm) if svm.groups else 1.0
+    losses = fold or RowLosses(
+        compress_constant(svm.upper), compress_constant(svm.level), curvature=compress_constant(svm.curvature)
+    )
+    factor = _compute_factor(svm) if svm.groups else 1.0
     total = svm.groups[0].total / factor if svm.groups else 0.0
     return LinearRows(source, sign, losses, intercept, fold is not None, total, factor)
 
 
-def _unit_of(svm: SVMDual) -> float:
+def _compute_factor(svm: SVMDual) -> float:
     """Return `LinearRows.factor`, given by the first of these rows."""
     return float(svm.groups[0].column[0] * svm.sign[0])
 
 
-def best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:
+def compute_best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:
     """Return the best b for w (d,), of a machine whose only multiplier is b divided by a factor."""
     assert isinstance(svm.gram, LowRank)
     part = svm.parts[0]
@@ -94,27 +100,31 @@ def best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:
     return b if np.isfinite(b) else 0.0
 
 
-def middle_of(values: FloatArray) -> float:
+def compute_upper_median(values: FloatArray) -> float:
     """Return the upper median of numbers, (n,)."""
     values = values.copy()
     values.partition(len(values) // 2)
     return float(values[len(values) // 2])
 
 
-def folded(svm: SVMDual) -> RowLosses | None:
+def fold_losses(svm: SVMDual) -> RowLosses | None:
     """Return both rows of every sample as one loss, (ROWS.2); None if the rows are not a regression's."""
-    if not svm.mirrored:
+    if not svm.is_two_sided:
         return None
     n = svm.n
     width = -0.5 * (svm.level[:n] + svm.level[n:])
     high, low = float(width.max(initial=-np.inf)), float(width.min(initial=np.inf))
-    same = common_value(svm.curvature) is not None or not (svm.curvature[:n] != svm.curvature[n:]).any()
+    same = find_common_value(svm.curvature) is not None or not (svm.curvature[:n] != svm.curvature[n:]).any()
     if high - low <= SAME * float(np.abs(svm.level).max(initial=0.0)):  # t − ε and −t − ε are rounded
-        width = repeated(max(middle_of(width), 0.0), n)
+        width = repeat_value(max(compute_upper_median(width), 0.0), n)
     elif low < 0.0:
         return None
     if not same:
         return None
     target = 0.5 * (svm.level[:n] - svm.level[n:])
-    upper, lower, bend = per_row(svm.upper[:n]), per_row(-svm.upper[n:]), per_row(svm.curvature[:n])
-    return RowLosses(upper, per_row(target), lower, per_row(width), bend)
+    upper, lower, bend = (
+        compress_constant(svm.upper[:n]),
+        compress_constant(-svm.upper[n:]),
+        compress_constant(svm.curvature[:n]),
+    )
+    return RowLosses(upper, compress_constant(target), lower, compress_constant(width), bend)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value, remembered, repeated
+from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import QPSVMError
-from qpsvm.base.resources.progress import Clock, noted
+from qpsvm.base.resources.progress import Clock, is_interrupted
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.certify import certify
@@ -30,14 +30,14 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: A certificate, the status that follows, what to say of it, and the error where there is one.
-Judged = tuple[Certificate, Status, str, QPSVMError | None]
+CertifiedOutcome = tuple[Certificate, Status, str, QPSVMError | None]
 #: What to say of a point whose measured gap is within the tolerance, when the rounding of that is not.
 LOST_TO_ROUNDING = (
     "the gap is within the tolerance as computed, but doubles cannot show it: rounding in f, and of w and b "
     "themselves, may cost as much as the rest of it; centre and scale the features, or lower C"
 )
 #: Of many rows, α without the traces of rows at a bound may have so much of the gap that was asked for.
-SWEPT = 0.1
+SNAP_SHARE = 0.1
 #: A slack above this share of the margin is clear, and there this share of C, a unit of slack, is nothing.
 CLEAR, NOTHING = 1e-6, 1e-9
 #: K_ii counts as at least this share of the mean of all.
@@ -46,7 +46,7 @@ LEAST_CURVATURE = 1e-12
 SMALL = 1e-3
 
 
-class Judge:
+class Certifier:
     """Certifies the points of one dual, and counts their rounding.
 
     space: The samples that take part.
@@ -55,31 +55,31 @@ class Judge:
     def __init__(self, space: FeatureSpace, svm: SVMDual) -> None:
         self.space, self.svm = space, svm
 
-    @remembered
-    def counting(self) -> Counting:
+    @cached
+    def gap_bounder(self) -> Counting:
         """Bounds of the gap of points, with all rounding."""
-        users = self.svm.users
+        users = self.svm.linear_constraints
         space = self.space
         accuracy = ClassAccuracy(space) if isinstance(space, ClassSpace) else Accuracy(space)
-        return Counting(accuracy, self.svm, None if users is None else users.equal)
+        return Counting(accuracy, self.svm, None if users is None else users.equality_mask)
 
-    @remembered
-    def held(self) -> Restoration:
+    @cached
+    def restoration(self) -> Restoration:
         """Feasibility restoration for the linear constraints."""
-        return Restoration(self.counting.bounds)
+        return Restoration(self.gap_bounder.bounds)
 
     def certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
         """Certify a feasible pair from any α (m,); a better primal point is sought until the gap is `enough`."""
-        if self.svm.users is not None:
-            return self.held.certify(alpha, w, enough)
+        if self.svm.linear_constraints is not None:
+            return self.restoration.certify(alpha, w, enough)
         return certify(self.space, self.svm, alpha, w, enough)
 
     def with_rounding_bound(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
         """Return the certificate with a gap that includes all rounding."""
-        return self.counting.with_rounding_bound(certificate, tol, lambda: in_time and not noted())
+        return self.gap_bounder.with_rounding_bound(certificate, tol, lambda: in_time and not is_interrupted())
 
 
-def gap_of(point: Any) -> float:
+def compute_measured_gap(point: Any) -> float:
     """Return the gap of a point as computed, without its rounding."""
     return float(np.fmin(point.gap, point.measured))
 
@@ -88,16 +88,20 @@ def with_rounding_bound(
     problem: Any, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True
 ) -> Certificate:
     """Return the certificate with a gap that includes all rounding; refine the kernel values if that helps."""
-    found: Certificate = problem.judge.with_rounding_bound(certificate, tol, in_time)
-    twin = problem._by_differences if in_time and tol < found.gap and gap_of(certificate) <= tol else None
+    found: Certificate = problem._certifier.with_rounding_bound(certificate, tol, in_time)
+    twin = (
+        problem._without_cancellation
+        if in_time and tol < found.gap and compute_measured_gap(certificate) <= tol
+        else None
+    )
     if twin is None:
         return found
-    exact = twin.judge.certify(certificate.alpha)
-    exact = twin.judge.with_rounding_bound(twin._polished(exact, tol) if polished else exact, tol)
+    exact = twin._certifier.certify(certificate.alpha)
+    exact = twin._certifier.with_rounding_bound(twin._polish(exact, tol) if polished else exact, tol)
     return exact if exact.gap < found.gap else found
 
 
-def polished(
+def polish_certificate(
     problem: Any, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
 ) -> Certificate:
     """Polish to rounding where that costs little, of few rows; else to what was asked for.
@@ -105,25 +109,25 @@ def polished(
     Whoever asks for less than the default gets just that: far from the exact split, polishing would cost more than a
     solver that is asked for more.
     """
-    judge = problem.judge
+    judge = problem._certifier
     svm, space, n, alpha = judge.svm, judge.space, judge.svm.m, certificate.alpha
     enough = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
     if not certificate.gap <= enough:
-        if judge.counting.vanishing(certificate) is not None:  # there is nothing to polish
+        if judge.gap_bounder.find_zero_point(certificate) is not None:  # there is nothing to polish
             return certificate
         return polish(svm, certificate, judge.certify, clock=clock, each=each)
     if n <= TEACHING_ROWS and certificate.offset > POLISHED * math.sqrt(2.0 * max(certificate.half_norm, 0.0)):
         own = polish(svm, judge.certify(alpha), judge.certify, clock=clock, each=each)  # w has digits that α has not
         certificate = own if own.gap <= FINISHED else certificate
     if n <= FEW_ROWS:
-        return swept(judge, certificate)
-    late = clock is not None and clock.stopped()
+        return snap_certificate(judge, certificate)
+    late = clock is not None and clock.find_stop_reason()
     if space.is_linear and not late:  # a certificate is a pass over X
-        return swept(judge, certificate, max(SWEPT * tol, FINISHED))
+        return snap_certificate(judge, certificate, max(SNAP_SHARE * tol, FINISHED))
     return certificate
 
 
-def verdict(certificate: Any, said: Status, tol: float, note: str = "") -> tuple[Status, str]:
+def decide_status(certificate: Any, said: Status, tol: float, note: str = "") -> tuple[Status, str]:
     """Return the status that a certificate implies, and the message. A soft margin is always feasible."""
     if certificate.gap <= tol:
         return Status.OPTIMAL, note
@@ -134,15 +138,15 @@ def verdict(certificate: Any, said: Status, tol: float, note: str = "") -> tuple
     return Status.NUMERICAL_ERROR if said in (Status.INFEASIBLE, Status.UNBOUNDED) else said, note
 
 
-def judged(
+def decide_outcome(
     problem: Any, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None
-) -> Judged:
+) -> CertifiedOutcome:
     """Return the certificate with its status; a machine may override this with a better point or an error."""
     del polished, clock
-    return certificate, *verdict(certificate, said, tol, problem._note(certificate)), None
+    return certificate, *decide_status(certificate, said, tol, problem._describe_caveats(certificate)), None
 
 
-def note(problem: Any, certificate: Any) -> str:
+def describe_caveats(problem: Any, certificate: Any) -> str:
     """Describe the caveats of a result."""
     if isinstance(problem.kernel, FeatureMap):
         return str(problem.kernel.note)
@@ -156,7 +160,7 @@ def note(problem: Any, certificate: Any) -> str:
             f"the certificate is for the kernel matrix plus {problem.space.shift!r} times the identity "
             "(psd='shift'), which has no counterpart for new samples: there f(x) = Σ α_i y_i K(x_i, x) + b"
         )
-    if problem.space.clipped:
+    if problem.space.is_clipped:
         return (
             "the kernel matrix is indefinite: the certificate is for its positive part (psd='clip'), in which f of "
             "new samples is taken too"
@@ -164,8 +168,10 @@ def note(problem: Any, certificate: Any) -> str:
     return ""
 
 
-def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] | None = None) -> NDArray[np.int8]:
-    """0 zero, 1 free, 2 bound: `split`, but by comparing α with the gradient y f − ρ, and not by a cut like 1e-5.
+def classify_samples(
+    space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] | None = None
+) -> NDArray[np.int8]:
+    """Classify rows by comparing α with the gradient y f − ρ, not by a threshold: 0 zero, 1 free, 2 at bound.
 
     `kind` is that of `split`, where it is known; where nothing is to be changed, it is what comes back.
 
@@ -180,19 +186,23 @@ def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] 
     inside = (kind == 1).nonzero()[0]
     if not len(inside):
         return kind
-    alpha, upper, margin = certificate.alpha[inside], _at(svm.upper, inside), _at(certificate.margin, inside)
-    own = svm.matrix.diagonal()[inside] if svm.mix is not None else space.curvature(svm.samples_of(inside))
+    alpha, upper, margin = (
+        certificate.alpha[inside],
+        _take_entries(svm.upper, inside),
+        _take_entries(certificate.margin, inside),
+    )
+    own = svm.hessian.diagonal()[inside] if svm.mix is not None else space.curvature(svm.find_samples(inside))
     slack = certificate.yf[inside] - margin
     least = max(float(np.minimum.reduce(own, initial=math.inf)), LEAST_CURVATURE * space.scale)
-    if svm.bounded and not svm.curved:  # nearly always: no row is anywhere near a bound
-        common = common_value(upper)
+    if svm.is_bounded and not svm.has_curvature:  # nearly always: no row is anywhere near a bound
+        common = find_common_value(upper)
         largest = float(np.maximum.reduce(upper)) if common is None else common
         most = float(np.maximum.reduce(np.abs(slack))) * max(1.0 / least, NOTHING * largest)
         if most < float(np.minimum.reduce(np.minimum(alpha, upper - alpha))):
             return kind
     curvature = np.maximum(own, LEAST_CURVATURE * space.scale)
     free: Any = 1
-    if svm.curved:
+    if svm.has_curvature:
         bend = svm.curvature[inside]
         curvature += bend
         slack += bend * alpha
@@ -211,10 +221,10 @@ def kinds(space: FeatureSpace, certificate: Certificate, kind: NDArray[np.int8] 
     return kind
 
 
-def _at(vector: FloatArray, rows: IntArray) -> FloatArray:
-    """Take the entries of a vector (m,) at some rows, (r,); the result is `repeated` if the vector is."""
-    common = common_value(vector)
-    return vector[rows] if common is None else repeated(common, len(rows))
+def _take_entries(vector: FloatArray, rows: IntArray) -> FloatArray:
+    """Take the entries of a vector (m,) at some rows, (r,); the result is `repeat_value` if the vector is."""
+    common = find_common_value(vector)
+    return vector[rows] if common is None else repeat_value(common, len(rows))
 
 
 def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
@@ -225,8 +235,8 @@ def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
     return kind
 
 
-def swept(judge: Judge, certificate: Certificate, enough: float = FINISHED) -> Certificate:
-    """Certify α with the rows at a bound snapped to it, as `kinds` classifies them; keep the old point if it is better.
+def snap_certificate(judge: Certifier, certificate: Certificate, enough: float = FINISHED) -> Certificate:
+    """Certify α with the rows at a bound (`classify_samples`) snapped to it; keep the old point if it is better.
 
     A multiplier that should be 0 comes back from a solver as 1e-18. Polishing would move it there, but a point whose
     gap is rounding is not polished. A gap up to `enough` is not worse.
@@ -235,14 +245,14 @@ def swept(judge: Judge, certificate: Certificate, enough: float = FINISHED) -> C
         return certificate
     svm, alpha = certificate.svm, certificate.alpha
     apart = split(alpha, svm.upper)
-    kind = kinds(judge.space, certificate, apart)
+    kind = classify_samples(judge.space, certificate, apart)
     if kind is apart:
-        return certificate.changed(kind=kind)  # which the result asks for again
+        return certificate.replace(kind=kind)  # which the result asks for again
     full = kind == 2
-    if svm.curved:
+    if svm.has_curvature:
         full &= svm.curvature == 0.0
     at_bounds = np.where(kind == 0, 0.0, np.where(full, svm.upper, alpha))
     if (at_bounds == alpha).all():
-        return certificate.changed(kind=kind)
+        return certificate.replace(kind=kind)
     clean = judge.certify(feasible_start(svm, at_bounds))
     return clean if clean.gap <= max(certificate.gap, enough) else certificate

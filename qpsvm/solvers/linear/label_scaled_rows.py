@@ -1,4 +1,4 @@
-"""Give the linear solvers their only access to the data: a few products with the rows (`signed_rows`, `SignedRows`).
+"""Compute the products with the rows that the linear solvers need (`build_label_scaled_rows`, `LabelScaledRows`).
 
 The rows are those of
 
@@ -16,11 +16,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qpsvm.base.arrays.checks import short_indices
+from qpsvm.base.arrays.checks import shorten_indices
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.data.rows import Centred, RowSource, as_row_source
-from qpsvm.data.rows.source import Visitor, in_order
-from qpsvm.data.rows.transformed import select
+from qpsvm.data.rows import CentredRows, RowSource, as_row_source
+from qpsvm.data.rows.source import Visitor, sort_by_start
+from qpsvm.data.rows.transformed import select_rows
 
 #: Above this share of the rows one pass over all of them is cheaper than gathering the selected ones.
 GATHER_SHARE = 0.3
@@ -35,7 +35,7 @@ CONSTANT_SPREAD = 1e-12
 OFFSET_SAMPLE = 5000
 
 
-class SignedRows:
+class LabelScaledRows:
     """The rows Z of (ROWS.1), or some of them.
 
     n, d: Rows and features; Z is (n, d + 1).
@@ -46,13 +46,13 @@ class SignedRows:
         self.source, self.y, self.unit, self.mean = source, y, unit, mean
         self.n, self.d = source.n, source.d
         self.passes = 0
-        self._centred = source if mean is None else Centred(source, mean)
+        self._centred = source if mean is None else CentredRows(source, mean)
 
     def margins(self, W: FloatArray) -> FloatArray:
         """Z W for W (d + 1,): (n,)."""
         self.passes += 1
         m = self.source.margins(W[: self.d])
-        shift = self._shift(W)
+        shift = self._compute_shift(W)
         if shift:
             m += shift
         m *= self.y
@@ -62,12 +62,12 @@ class SignedRows:
         """Z_Jᵀ a, (d + 1,), for the rows J = index (k,) with a (k,), or for all with a (n,)."""
         self.passes += index is None
         beta = (self.y if index is None else self.y[index]) * a
-        return self._closed(self.source.weights(beta, index), float(beta.sum()))
+        return self._finish_gradient(self.source.weights(beta, index), float(beta.sum()))
 
     def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
         """Pass over the data by blocks of rows, and return Zᵀa, (d + 1,), for the weights a that `visit` returns."""
         self.passes += 1
-        shift, y = self._shift(W), self.y
+        shift, y = self._compute_shift(W), self.y
         totals: dict[int, float] = {}
 
         def signed(block: slice, m: FloatArray) -> FloatArray | None:
@@ -80,13 +80,13 @@ class SignedRows:
             return a
 
         g = self.source.scan(W[: self.d], signed)
-        return self._closed(g, sum(in_order(totals)))
+        return self._finish_gradient(g, sum(sort_by_start(totals)))
 
-    def _shift(self, W: FloatArray) -> float:
+    def _compute_shift(self, W: FloatArray) -> float:
         """Compute the contribution of intercept and centring to X@w."""
         return self.unit * float(W[self.d]) - (0.0 if self.mean is None else float(self.mean @ W[: self.d]))
 
-    def _closed(self, reduced_gradient: FloatArray, total: float) -> FloatArray:
+    def _finish_gradient(self, reduced_gradient: FloatArray, total: float) -> FloatArray:
         """Zᵀa, (d + 1,), from Xᵀβ, (d,), and Σβ."""
         g = np.empty(self.d + 1)
         g[: self.d] = reduced_gradient
@@ -105,72 +105,74 @@ class SignedRows:
 
     def kernel(self, index: IntArray, other: IntArray) -> FloatArray:
         """Z_J Z_Lᵀ for J = index (k,) and L = other (l,), both few: (k, l)."""
-        K = self._centred.inner(index, other)
+        K = self._centred.compute_inner_products(index, other)
         K += self.unit**2
         K *= self.y[other]
         K *= self.y[index][:, None]
         return K
 
-    def select(self, index: IntArray) -> SignedRows:
+    def select(self, index: IntArray) -> LabelScaledRows:
         """The rows J = index (k,), ascending: gathered in memory, centred there; or, of a source beyond it, if few."""
-        many = self.source.whole is None and not self.gathers_cheaply(len(index))
-        part = select(self._centred, index) if many else as_row_source(self._centred.take(index))
-        return SignedRows(part, self.y[index], self.unit)
+        many = self.source.memory_matrix is None and not self.is_gather_cheap(len(index))
+        part = select_rows(self._centred, index) if many else as_row_source(self._centred.take(index))
+        return LabelScaledRows(part, self.y[index], self.unit)
 
-    def selections(self, indices: Sequence[IntArray]) -> list[SignedRows]:
-        """Several times `select`, with one pass over the rows where they are not in one array."""
-        if self.source.whole is not None:
+    def select_many(self, indices: Sequence[IntArray]) -> list[LabelScaledRows]:
+        """Select several sets of rows, with one pass over the data if it is not one array."""
+        if self.source.memory_matrix is not None:
             return [self.select(index) for index in indices]
         every = np.unique(np.concatenate(indices))
         gathered = self.select(every)
         return [gathered.select(np.searchsorted(every, index)) for index in indices]
 
-    def column_squares(self) -> FloatArray:
-        """The diagonal of ZᵀZ: (d + 1,)."""
+    def compute_column_squares(self) -> FloatArray:
+        """Return the diagonal of ZᵀZ: (d + 1,)."""
         squares, n = self.source.column_squares(), self.n
         if self.mean is not None:
             squares = np.maximum(squares - n * self.mean**2, 0.0)
         return np.append(squares, self.unit**2 * n)
 
-    def gathers_cheaply(self, count: int) -> bool:
-        """Whether products with `count` selected rows cost less than a pass over all rows."""
+    def is_gather_cheap(self, count: int) -> bool:
+        """Return whether products with `count` selected rows cost less than a pass over all rows."""
         return count < GATHER_SHARE * self.n
 
 
-def signed_rows(source: RowSource, y: FloatArray, unit: float, centred: bool) -> tuple[SignedRows, FloatArray | None]:
+def build_label_scaled_rows(
+    source: RowSource, y: FloatArray, unit: float, centred: bool
+) -> tuple[LabelScaledRows, FloatArray | None]:
     """Make the rows (ROWS.1) of a source, and the μ they are centred by, (d,), or None.
 
     Shapes: source (n, d), y (n,).
     """
-    source = _stored_well(source)
+    source = _choose_storage(source)
     if not centred or source.is_sparse:
-        return SignedRows(source, y, unit), None
-    mean, spread = _middle(source)
+        return LabelScaledRows(source, y, unit), None
+    mean, spread = _estimate_centre(source)
     offset = np.abs(mean)
     if ((offset > LARGE_OFFSET * spread) & (spread > CONSTANT_SPREAD * offset)).any():
-        whole = source.whole
-        near = Centred(source, mean) if whole is None else as_row_source(whole - mean)
-        return SignedRows(near, y, unit), mean
-    return SignedRows(source, y, unit, mean), mean
+        whole = source.memory_matrix
+        near = CentredRows(source, mean) if whole is None else as_row_source(whole - mean)
+        return LabelScaledRows(near, y, unit), mean
+    return LabelScaledRows(source, y, unit, mean), mean
 
 
-def _stored_well(source: RowSource) -> RowSource:
+def _choose_storage(source: RowSource) -> RowSource:
     """A sparse array in memory as the products like it: dense where it hardly is sparse, and with short indices."""
-    whole = source.whole
+    whole = source.memory_matrix
     if whole is None or not source.is_sparse:
         return source
     if source.entries > DENSE_SHARE * source.n * source.d:
         return as_row_source(whole.toarray())
-    short = short_indices(whole.tocsr())
+    short = shorten_indices(whole.tocsr())
     return source if short is whole else as_row_source(short)
 
 
-def _middle(source: RowSource) -> tuple[FloatArray, FloatArray]:
+def _estimate_centre(source: RowSource) -> tuple[FloatArray, FloatArray]:
     """A point in the middle of the rows, or near it, as (ROWS.1) is exact for every μ, and their spread: (d,) each."""
     stride = max(1, source.n // OFFSET_SAMPLE)
-    if source.whole is None and stride == 1:  # so few rows may be read twice, but not gathered
+    if source.memory_matrix is None and stride == 1:  # so few rows may be read twice, but not gathered
         mean = source.means()
-        return mean, np.sqrt(Centred(source, mean).column_squares() / source.n)
+        return mean, np.sqrt(CentredRows(source, mean).column_squares() / source.n)
     sample = source.take(slice(None, None, stride))
     mean = sample.sum(axis=0) / len(sample)
     away = sample - mean  # a new array: the sample may be a view of rows that somebody keeps

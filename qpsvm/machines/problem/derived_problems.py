@@ -13,51 +13,57 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.frozen import bare, common_value, frozen, repeated
+from qpsvm.base.arrays.frozen import copy_without_cache, find_common_value, freeze, repeat_value
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
-from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, nearest
+from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.data.rows import RowSource
-from qpsvm.data.rows.transformed import select
-from qpsvm.data.samples import Samples
+from qpsvm.data.rows.transformed import select_rows
+from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.space.kernels.functions import Kernel, Precomputed, as_kernel
 from qpsvm.space.kernels.space import FeatureSpace
 
 
-def kernel_parameters(kernel: Kernel) -> dict[str, Any]:
+def get_kernel_parameters(kernel: Kernel) -> dict[str, Any]:
     """The parameters of a kernel by name: none of a kernel that is no dataclass, nor the kernel that a map is of."""
     asked: list[str] = [each.name for each in fields(kernel) if each.init] if is_dataclass(kernel) else []
     return {name: getattr(kernel, name) for name in asked if name != "kernel"}
 
 
-def parameters(problem: Any) -> dict[str, Any]:
-    """Every parameter of a problem that is a number (or one a sample), by name: the machine's, then the kernel's."""
-    return {**{name: getattr(problem, name) for name in problem.own}, **kernel_parameters(problem.kernel)}
+def get_parameters(problem: Any) -> dict[str, Any]:
+    """Return every numeric parameter of a problem by name: those of the machine, then those of the kernel."""
+    return {
+        **{name: getattr(problem, name) for name in problem._hyperparameters},
+        **get_kernel_parameters(problem.kernel),
+    }
 
 
-def replaced(problem: Any, changes: Mapping[str, Any]) -> Any:
+def replace_parameters(problem: Any, changes: Mapping[str, Any]) -> Any:
     """Build the machine with changed parameters: see `Machine.replace`."""
     kernel = as_kernel(changes.get("kernel", problem.kernel))
-    values = {name: changes[name] for name in kernel_parameters(kernel) if name in changes}
-    known = {*problem.own, *kernel_parameters(kernel), "kernel", "psd"}
+    values = {name: changes[name] for name in get_kernel_parameters(kernel) if name in changes}
+    known = {*problem._hyperparameters, *get_kernel_parameters(kernel), "kernel", "psd"}
     unknown = next((name for name in changes if name not in known), None)
     if unknown is not None:
         raise UnknownOptionError(
-            f"{type(problem).__name__} with the kernel {kernel} has no parameter {unknown!r}; {nearest(unknown, known)}"
+            f"{type(problem).__name__} with the kernel {kernel} has no parameter {unknown!r}; "
+            f"{describe_nearest(unknown, known)}"
         )
     if values:
         kernel = replace(kernel, **values)  # type: ignore[type-var]
     psd = changes.get("psd", problem.psd)
-    own = {name: changes.get(name, _one(getattr(problem, name))) for name in problem.own}
-    new = bare(problem)
-    new._take(problem.samples, kernel, problem.intercept, psd)
-    new._keep(**own)
+    own = {name: changes.get(name, _collapse_constant(getattr(problem, name))) for name in problem._hyperparameters}
+    new = copy_without_cache(problem)
+    new._set_data(problem.samples, kernel, problem.intercept, psd)
+    new._set_hyperparameters(**own)
     if (new.kernel is problem.kernel or new.kernel == problem.kernel) and new.psd == problem.psd:
         new.__dict__["space"] = problem.space
     return new
 
 
-def turned(problem: Any, machine: str, weight: FloatArray | None = None, scaled: bool = False, **own: Any) -> Any:
+def convert_problem(
+    problem: Any, machine: str, weight: FloatArray | None = None, scaled: bool = False, **own: Any
+) -> Any:
     """Build a machine of another class, by name, over the same samples with the same kernel, intercept and constraints.
 
     `scaled` says that its f is a multiple of this one's, so that constraints on f do not mean the same there. The file
@@ -72,17 +78,17 @@ def turned(problem: Any, machine: str, weight: FloatArray | None = None, scaled:
         )
     samples, kind = problem.samples, getattr(import_module("qpsvm.machines"), machine)
     if weight is not None:
-        samples = Samples(samples.X, samples.target, frozen(weight), samples.classes, samples.feature_names)
+        samples = TrainingSamples(samples.X, samples.target, freeze(weight), samples.classes, samples.feature_names)
     new = object.__new__(kind)
     new.constraints = problem.constraints
-    new._take(samples, problem.kernel, problem.intercept, problem.psd)
-    new._keep(**own)
-    if weight is None and new.affine == problem.affine:
+    new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
+    new._set_hyperparameters(**own)
+    if weight is None and new._is_affine == problem._is_affine:
         new.__dict__["space"] = problem.space
     return new
 
 
-def share_of(problem: Any, result: Any, penalties: FloatArray) -> float:
+def compute_nu(problem: Any, result: Any, penalties: FloatArray) -> float:
     """ν = Σα_i / Σ C_i s_i of a result of a problem.
 
     Shapes: penalties (n,). Raises ParameterError, ParameterTypeError, DataError.
@@ -94,7 +100,7 @@ def share_of(problem: Any, result: Any, penalties: FloatArray) -> float:
     return nu
 
 
-def restricted(problem: Any, rows: IntArray) -> Any:
+def restrict_to_rows(problem: Any, rows: IntArray) -> Any:
     """Restrict a machine to some of its samples of positive weight; its Gram matrix is a part of the known one.
 
     Whether its own parameters suit these samples is not asked: `replace` does, of what it is given.
@@ -103,30 +109,34 @@ def restricted(problem: Any, rows: IntArray) -> Any:
     """
     samples, space = problem.samples, problem.space
     samples.check()
-    if getattr(getattr(problem, "outlined", None), "mix", None) is not None:
+    if getattr(getattr(problem, "_dual_structure", None), "mix", None) is not None:
         raise UnsupportedError(f"{type(problem).__name__} keeps pairs of samples, which some of them would tear apart")
-    chosen = rows if problem.takes_all else problem.rows[rows]
-    X: Matrix = select(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]
+    chosen = rows if problem._all_weights_positive else problem.active_rows[rows]
+    X: Matrix = select_rows(samples.X, chosen) if isinstance(samples.X, RowSource) else samples.X[chosen]
     target = samples.target[chosen]
     if isinstance(problem.kernel, Precomputed):
         X = np.ascontiguousarray(X[:, chosen])
-    X = X if isinstance(X, RowSource) else frozen(X)
-    weight = samples.weight if common_value(samples.weight) is None else samples.weight[: len(chosen)]
+    X = X if isinstance(X, RowSource) else freeze(X)
+    weight = samples.weight if find_common_value(samples.weight) is None else samples.weight[: len(chosen)]
     weight = weight if len(weight) == len(chosen) else weight[chosen]
-    part = Samples(X, target, weight, samples.classes, samples.feature_names)
-    _check_own(problem)
-    own = {name: of_rows(getattr(problem, name), samples.n, chosen) for name in problem.own}
-    new = over(problem, part, own)
-    shared = space.restricted(rows, X) if isinstance(space, FeatureSpace) else None
+    part = TrainingSamples(X, target, weight, samples.classes, samples.feature_names)
+    _check_per_sample_values(problem)
+    own = {name: restrict_parameter(getattr(problem, name), samples.n, chosen) for name in problem._hyperparameters}
+    new = with_samples(problem, part, own)
+    shared = space.restrict(rows, X) if isinstance(space, FeatureSpace) else None
     if shared is not None:
         new.__dict__["space"] = shared
     return new
 
 
-def _check_own(problem: Any) -> None:
+def _check_per_sample_values(problem: Any) -> None:
     """Check that a machine names every array that has one entry per sample. Raises UnsupportedError."""
-    kept = vars(bare(problem)).items()
-    stray = [name for name, value in kept if _one_each(value, problem.n) and name not in ("X", *problem.own)]
+    kept = vars(copy_without_cache(problem)).items()
+    stray = [
+        name
+        for name, value in kept
+        if _is_per_sample(value, problem.n) and name not in ("X", *problem._hyperparameters)
+    ]
     if stray:
         raise UnsupportedError(
             f"{type(problem).__name__} keeps {stray[0]} for each sample, which is not in `own`: name it there, so that "
@@ -134,40 +144,40 @@ def _check_own(problem: Any) -> None:
         )
 
 
-def own_parameters(problem: Any) -> dict[str, Any]:
+def get_hyperparameters(problem: Any) -> dict[str, Any]:
     """Return the hyperparameters as the machine takes them: one number if it is the same for all samples."""
-    return {name: _one(getattr(problem, name)) for name in problem.own}
+    return {name: _collapse_constant(getattr(problem, name)) for name in problem._hyperparameters}
 
 
-def over(problem: Any, samples: Samples, own: Mapping[str, Any]) -> Any:
+def with_samples(problem: Any, samples: TrainingSamples, own: Mapping[str, Any]) -> Any:
     """Return the machine over other samples."""
-    new = bare(problem)
-    new._take(samples, problem.kernel, problem.intercept, problem.psd)
+    new = copy_without_cache(problem)
+    new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
     new.__dict__.update(own)
     return new
 
 
-def in_space(problem: Any, space: FeatureSpace) -> Any:
+def with_space(problem: Any, space: FeatureSpace) -> Any:
     """Return the problem over another feature space of its samples."""
-    new = bare(problem)
+    new = copy_without_cache(problem)
     new.__dict__["space"] = space
     return new
 
 
-def of_rows(value: Any, n: int, rows: IntArray) -> Any:
+def restrict_parameter(value: Any, n: int, rows: IntArray) -> Any:
     """Restrict a parameter to some of the rows, if it has one entry per sample."""
-    if not _one_each(value, n):
+    if not _is_per_sample(value, n):
         return value
-    common = common_value(value)
-    return value[rows] if common is None else repeated(common, len(rows))
+    common = find_common_value(value)
+    return value[rows] if common is None else repeat_value(common, len(rows))
 
 
-def _one(value: Any) -> Any:
+def _collapse_constant(value: Any) -> Any:
     """Return a parameter as its owner takes it: one number if it is the same for all samples."""
-    common = common_value(value) if isinstance(value, np.ndarray) else None
+    common = find_common_value(value) if isinstance(value, np.ndarray) else None
     return value if common is None else common
 
 
-def _one_each(value: Any, n: int) -> bool:
-    """Whether a value is an array with an entry for each of n samples."""
+def _is_per_sample(value: Any, n: int) -> bool:
+    """Return whether a value is an array with an entry for each of n samples."""
     return isinstance(value, np.ndarray) and value.shape[:1] == (n,)

@@ -1,4 +1,4 @@
-"""Store vectors of rational numbers, exactly and as floats below and above them (`Exactly`).
+"""Store vectors of rational numbers, exactly and as floats below and above them (`RationalVector`).
 
     (EXACT.1)  value_k = factor·(high_k + low_k), or factor/(high_k + low_k):  the sum of two doubles is what t − ε and
                C·s are without rounding, by (ROUND.2) and (ROUND.3), and 1/Σs is a factor
@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.frozen import common_value, repeated
+from qpsvm.base.arrays.frozen import find_common_value, repeat_value
 from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, two_product, two_sum
 from qpsvm.base.arrays.types import FloatArray
 
@@ -34,9 +34,9 @@ DIGITS = 53
 SMALLEST, LARGEST = 2.0**-400, 2.0**400
 
 
-def rounded(value: Fraction) -> tuple[float, float]:
+def enclose_fraction(value: Fraction) -> tuple[float, float]:
     """Return the floats next to a rational, below and above it; both are the number itself if it is a float."""
-    near = nearest_float(value)
+    near = round_to_nearest(value)
     if math.isinf(near):
         return (math.nextafter(near, 0.0), near) if near > 0 else (near, math.nextafter(near, 0.0))
     numerator, denominator = near.as_integer_ratio()
@@ -45,43 +45,43 @@ def rounded(value: Fraction) -> tuple[float, float]:
     return low, near if apart >= 0 else math.nextafter(near, math.inf)
 
 
-def below(value: Fraction) -> float:
+def round_down(value: Fraction) -> float:
     """Return the largest float that is not above a rational."""
-    return rounded(value)[0]
+    return enclose_fraction(value)[0]
 
 
-def above(value: Fraction) -> float:
+def round_up(value: Fraction) -> float:
     """Return the smallest float that is not below a rational."""
-    return rounded(value)[1]
+    return enclose_fraction(value)[1]
 
 
 #: The largest float.
 FINITE = math.nextafter(math.inf, 0.0)
 
 
-def sum_below(*parts: float) -> float:
+def sum_rounded_down(*parts: float) -> float:
     """Return a sum of few floats from below."""
     if any(math.isnan(part) or part == -math.inf for part in parts):
         return -math.inf
-    return below(sum((Fraction(min(part, FINITE)) for part in parts), Fraction(0)))
+    return round_down(sum((Fraction(min(part, FINITE)) for part in parts), Fraction(0)))
 
 
-def root_below(value: Fraction) -> float:
+def sqrt_rounded_down(value: Fraction) -> float:
     """Return a float that is not above √value; 0 if the value is not positive."""
-    return math.nextafter(math.sqrt(below(value)), 0.0) if value > 0 else 0.0
+    return math.nextafter(math.sqrt(round_down(value)), 0.0) if value > 0 else 0.0
 
 
-def root_above(value: Fraction) -> float:
+def sqrt_rounded_up(value: Fraction) -> float:
     """Return a float that is not below √value, and hardly above it; 0 if the value is not positive."""
     if value <= 0:
         return 0.0
     shift = (value.denominator.bit_length() - value.numerator.bit_length()) // 2
-    near = above(value * Fraction(4) ** shift)  # between 1/4 and 4
-    return above(Fraction(math.nextafter(math.sqrt(near), math.inf)) / Fraction(2) ** shift)
+    near = round_up(value * Fraction(4) ** shift)  # between 1/4 and 4
+    return round_up(Fraction(math.nextafter(math.sqrt(near), math.inf)) / Fraction(2) ** shift)
 
 
 @dataclass(frozen=True, eq=False)
-class Exactly:
+class RationalVector:
     """The numbers of (EXACT.1).
 
     high, low (m,)
@@ -107,21 +107,21 @@ class Exactly:
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         """Floats that are not above and not below: (m,) each, (EXACT.2)."""
-        one = common_value(self.high)
-        if one is not None and common_value(self.low) is not None:
+        one = find_common_value(self.high)
+        if one is not None and find_common_value(self.low) is not None:
             if math.isinf(one):
                 return self.high, self.high
-            low, high = rounded(self[0]) if len(self) else (0.0, 0.0)
-            return repeated(low, len(self)), repeated(high, len(self))
+            low, high = enclose_fraction(self[0]) if len(self) else (0.0, 0.0)
+            return repeat_value(low, len(self)), repeat_value(high, len(self))
         if self.factor == 1 and not self.inverse and not self.low.any():
             return self.high, self.high
-        factor, sums = above(self.factor), self.high + self.low
+        factor, sums = round_up(self.factor), self.high + self.low
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             values = factor / sums if self.inverse else factor * sums
-        sizes = np.abs(values[~self.infinite & (sums != 0.0)])
+        sizes = np.abs(values[~self.infinite_mask & (sums != 0.0)])
         least, most = sizes.min(initial=1.0), sizes.max(initial=1.0)
         if not (least > TINY and most < GREAT and TINY < abs(factor) < GREAT):  # a factor, or a value, is denormal
-            ends = [(h, h) if math.isinf(h) else rounded(self[k]) for k, h in enumerate(self.high.tolist())]
+            ends = [(h, h) if math.isinf(h) else enclose_fraction(self[k]) for k, h in enumerate(self.high.tolist())]
             return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
         radius = LOOSE * np.abs(values)
         with np.errstate(invalid="ignore"):
@@ -129,105 +129,107 @@ class Exactly:
             return np.where(infinite, values, values - radius), np.where(infinite, values, values + radius)
 
     @property
-    def plain(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether each number is high + low itself."""
         return self.factor == 1 and not self.inverse
 
     @property
-    def infinite(self) -> NDArray[np.bool_]:
+    def infinite_mask(self) -> NDArray[np.bool_]:
         """The mask of infinite entries: (m,)."""
         return np.isinf(self.high)
 
     @property
-    def nothing(self) -> bool:
+    def is_zero(self) -> bool:
         """Whether all of them are 0."""
         return not self.inverse and not (self.high.any() or self.low.any())
 
-    def finite(self, k: int) -> Fraction | None:
+    def get_finite(self, k: int) -> Fraction | None:
         """Return the number itself; None if it is ∞."""
         return None if math.isinf(self.high[k]) else self[k]
 
 
 @dataclass(frozen=True, eq=False)
-class Listed(Exactly):
+class ListedRationals(RationalVector):
     """Numbers of any kind, or those of several concatenated vectors.
 
     high, low (m,): Floats that are not above and not below; or, of the vectors, theirs.
-    at: The number at a place, exactly.
+    number_at: The number at a place, exactly.
     """
 
-    at: Callable[[int], Fraction] = Fraction
-    parts: tuple[Exactly, ...] = ()
+    number_at: Callable[[int], Fraction] = Fraction
+    parts: tuple[RationalVector, ...] = ()
 
     def __getitem__(self, k: int) -> Fraction:
-        return self.at(k)
+        return self.number_at(k)
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
         if not self.parts:
             return self.high, self.low
-        low, high = (_behind([part.bounds[end] for part in self.parts]) for end in (0, 1))
+        low, high = (_concatenate_floats([part.bounds[end] for part in self.parts]) for end in (0, 1))
         return low, high
 
     @property
-    def plain(self) -> bool:
+    def is_exact(self) -> bool:
         return False
 
-    def each(self, change: Callable[[Exactly], Exactly], number: Callable[[Fraction], Fraction]) -> Exactly:
+    def map_values(
+        self, change: Callable[[RationalVector], RationalVector], number: Callable[[Fraction], Fraction]
+    ) -> RationalVector:
         """Return the vector with every number changed, each of its parts in its own way."""
         if self.parts:
-            return joined(*map(change, self.parts))
-        return rationals([number(self[k]) for k in range(len(self))])
+            return concatenate_rationals(*map(change, self.parts))
+        return from_fractions([number(self[k]) for k in range(len(self))])
 
 
-def enclosed(low: FloatArray, high: FloatArray, at: Callable[[int], Fraction]) -> Exactly:
+def from_enclosure(low: FloatArray, high: FloatArray, number_at: Callable[[int], Fraction]) -> RationalVector:
     """Build a vector of numbers between two floats each, (m,), exact by a function; the upper ones are finite."""
-    return Listed(low, high, at=at)
+    return ListedRationals(low, high, number_at=number_at)
 
 
-def rationals(values: Sequence[Fraction]) -> Exactly:
+def from_fractions(values: Sequence[Fraction]) -> RationalVector:
     """Build a vector of listed numbers."""
-    ends = [rounded(value) for value in values]
-    return enclosed(np.array([low for low, _ in ends]), np.array([high for _, high in ends]), values.__getitem__)
+    ends = [enclose_fraction(value) for value in values]
+    return from_enclosure(np.array([low for low, _ in ends]), np.array([high for _, high in ends]), values.__getitem__)
 
 
-def joined(*parts: Exactly) -> Exactly:
+def concatenate_rationals(*parts: RationalVector) -> RationalVector:
     """Concatenate several vectors."""
-    high, low = _behind([part.high for part in parts]), _behind([part.low for part in parts])
+    high, low = _concatenate_floats([part.high for part in parts]), _concatenate_floats([part.low for part in parts])
     factor, inverse = parts[0].factor, parts[0].inverse
-    if all(type(part) is Exactly and part.factor == factor and part.inverse == inverse for part in parts):
-        return Exactly(high, low, factor, inverse)
+    if all(type(part) is RationalVector and part.factor == factor and part.inverse == inverse for part in parts):
+        return RationalVector(high, low, factor, inverse)
     ends = np.cumsum([len(part) for part in parts]).tolist()
 
     def at(k: int) -> Fraction:
         place = bisect_right(ends, k)
         return parts[place][k - ends[place] + len(parts[place])]
 
-    return Listed(high, low, at=at, parts=parts)
+    return ListedRationals(high, low, number_at=at, parts=parts)
 
 
-def _behind(vectors: Sequence[FloatArray]) -> FloatArray:
-    """Concatenate vectors of floats: `repeated` if all are, by one number."""
-    ones = {common_value(vector) for vector in vectors}
+def _concatenate_floats(vectors: Sequence[FloatArray]) -> FloatArray:
+    """Concatenate vectors of floats: `repeat_value` if all are, by one number."""
+    ones = {find_common_value(vector) for vector in vectors}
     one = ones.pop() if len(ones) == 1 else None
-    return np.concatenate(vectors) if one is None else repeated(one, sum(map(len, vectors)))
+    return np.concatenate(vectors) if one is None else repeat_value(one, sum(map(len, vectors)))
 
 
-def constant(value: Fraction | float, m: int) -> Exactly:
+def from_constant(value: Fraction | float, m: int) -> RationalVector:
     """Build a vector of one number, repeated m times."""
     if isinstance(value, float):
-        return Exactly(repeated(value, m), repeated(0.0, m))
-    return Exactly(repeated(1.0, m), repeated(0.0, m), value)
+        return RationalVector(repeat_value(value, m), repeat_value(0.0, m))
+    return RationalVector(repeat_value(1.0, m), repeat_value(0.0, m), value)
 
 
-def floats(values: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
+def from_floats(values: FloatArray, factor: Fraction = Fraction(1)) -> RationalVector:
     """Build a vector of floats times one rational."""
-    return Exactly(values, repeated(0.0, len(values)), factor)
+    return RationalVector(values, repeat_value(0.0, len(values)), factor)
 
 
-def sums(a: FloatArray, b: FloatArray) -> Exactly:
+def add_exactly(a: FloatArray, b: FloatArray) -> RationalVector:
     """Return a + b, (m,) each."""
-    return Exactly(*two_sum(a, b))
+    return RationalVector(*two_sum(a, b))
 
 
 def have_exact_products(values: FloatArray) -> bool:
@@ -238,69 +240,71 @@ def have_exact_products(values: FloatArray) -> bool:
     return bool(sizes.min(initial=1.0) > SMALLEST and sizes.max(initial=1.0) < LARGEST)
 
 
-def products(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> Exactly:
+def multiply_exactly(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> RationalVector:
     """Return factor·a∘b, (m,) each; one by one if their sizes do not allow products as two doubles."""
-    one, other = common_value(a), common_value(b)
+    one, other = find_common_value(a), find_common_value(b)
     if one == 1.0 and factor == 1:
-        return floats(b)
+        return from_floats(b)
     if one is not None and other is not None:
-        return constant(factor * Fraction(one) * Fraction(other), len(a))
+        return from_constant(factor * Fraction(one) * Fraction(other), len(a))
     if one is not None:
-        return floats(b, factor * Fraction(one))
+        return from_floats(b, factor * Fraction(one))
     if other is not None:
-        return floats(a, factor * Fraction(other))
+        return from_floats(a, factor * Fraction(other))
     if not (have_exact_products(a) and have_exact_products(b)):
-        return rationals([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
-    return Exactly(*two_product(a, b), factor)
+        return from_fractions([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
+    return RationalVector(*two_product(a, b), factor)
 
 
-def inverses(values: Exactly, factor: Fraction) -> Exactly:
+def divide_exactly(values: RationalVector, factor: Fraction) -> RationalVector:
     """Return factor over each of the numbers."""
-    if isinstance(values, Listed):
-        return values.each(lambda part: inverses(part, factor), lambda number: factor / number)
-    return Exactly(values.high, values.low, factor / values.factor, not values.inverse)
+    if isinstance(values, ListedRationals):
+        return values.map_values(lambda part: divide_exactly(part, factor), lambda number: factor / number)
+    return RationalVector(values.high, values.low, factor / values.factor, not values.inverse)
 
 
-def multiples(values: Exactly, factor: Fraction) -> Exactly:
+def scale_exactly(values: RationalVector, factor: Fraction) -> RationalVector:
     """Return factor times each of the numbers."""
     if factor == 1:
         return values
-    if isinstance(values, Listed):
-        return values.each(lambda part: multiples(part, factor), lambda number: factor * number)
-    return Exactly(values.high, values.low, factor * values.factor, values.inverse)
+    if isinstance(values, ListedRationals):
+        return values.map_values(lambda part: scale_exactly(part, factor), lambda number: factor * number)
+    return RationalVector(values.high, values.low, factor * values.factor, values.inverse)
 
 
-def exactly(values: Exactly | FloatArray | Fraction | float, m: int) -> Exactly:
+def as_rationals(values: RationalVector | FloatArray | Fraction | float, m: int) -> RationalVector:
     """Return numbers of any of these types as a vector (m,): one number stands for m of them."""
-    if isinstance(values, Exactly):
+    if isinstance(values, RationalVector):
         return values
-    return floats(values) if isinstance(values, np.ndarray) else constant(values, m)
+    return from_floats(values) if isinstance(values, np.ndarray) else from_constant(values, m)
 
 
-def as_floats(values: Exactly) -> FloatArray:
+def as_floats(values: RationalVector) -> FloatArray:
     """Return the numbers as floats, (m,): rounded once; of a product with a factor, up to 2⁻⁵⁰ of a rounding more.
 
-    `repeated` where all numbers are one. What is beyond all floats is infinite.
+    `repeat_value` where all numbers are one. What is beyond all floats is infinite.
     """
-    if isinstance(values, Listed):
+    if isinstance(values, ListedRationals):
         if values.parts:
             return np.concatenate([as_floats(part) for part in values.parts])
-        return np.array([nearest_float(values[k]) for k in range(len(values))])
-    if values.plain:
+        return np.array([round_to_nearest(values[k]) for k in range(len(values))])
+    if values.is_exact:
         return values.high
-    one = common_value(values.high)
-    if one is not None and common_value(values.low) is not None:
-        return repeated(one if math.isinf(one) else nearest_float(values[0]), len(values))
-    whole = nearest_float(1 / values.factor) if values.factor and not values.inverse else 0.0
+    one = find_common_value(values.high)
+    if one is not None and find_common_value(values.low) is not None:
+        return repeat_value(one if math.isinf(one) else round_to_nearest(values[0]), len(values))
+    whole = round_to_nearest(1 / values.factor) if values.factor and not values.inverse else 0.0
     if TINY < abs(whole) < GREAT and Fraction(whole) * values.factor == 1 and not values.low.any():
         quotient: FloatArray = values.high / whole  # 1/Σs of weights whose sum is a float
         return quotient
-    factor = nearest_float(values.factor)
-    if values.factor and not (SMALLEST < abs(factor) < LARGEST and have_exact_products(values.high[~values.infinite])):
+    factor = round_to_nearest(values.factor)
+    if values.factor and not (
+        SMALLEST < abs(factor) < LARGEST and have_exact_products(values.high[~values.infinite_mask])
+    ):
         power = values.factor.numerator.bit_length() - values.factor.denominator.bit_length()
         high, exponents = np.frexp(values.high)
         low = np.ldexp(values.low, -exponents)
-        near = as_floats(Exactly(high, low, values.factor / Fraction(2) ** power, values.inverse))
+        near = as_floats(RationalVector(high, low, values.factor / Fraction(2) ** power, values.inverse))
         with np.errstate(over="ignore", under="ignore"):
             scaled: FloatArray = np.ldexp(near, power - exponents if values.inverse else power + exponents)
         return scaled
@@ -308,7 +312,7 @@ def as_floats(values: Exactly) -> FloatArray:
         near = factor / values.high if values.inverse else factor * values.high
         if Fraction(factor) == values.factor and not values.low.any():
             return near
-        rest, spread = nearest_float(values.factor - Fraction(factor)), np.broadcast_to(factor, near.shape)
+        rest, spread = round_to_nearest(values.factor - Fraction(factor)), np.broadcast_to(factor, near.shape)
         if values.inverse:
             p, e = two_product(near, values.high)
             better = near + (((factor - p) - e) + (rest - near * values.low)) / values.high
@@ -318,25 +322,25 @@ def as_floats(values: Exactly) -> FloatArray:
         return np.where(np.isfinite(better), better, near)
 
 
-def radii(values: Exactly, near: FloatArray | None = None) -> FloatArray | None:
+def bound_float_errors(values: RationalVector, near: FloatArray | None = None) -> FloatArray | None:
     """Bound the error of `as_floats`, (m,); None if those are exact. `near` are these floats, if known."""
-    if isinstance(values, Listed) and values.parts:
-        known = [radii(part) for part in values.parts]
+    if isinstance(values, ListedRationals) and values.parts:
+        known = [bound_float_errors(part) for part in values.parts]
         if all(part is None for part in known):
             return None
         return np.concatenate([np.zeros(len(v)) if r is None else r for r, v in zip(known, values.parts, strict=True)])
-    if values.plain:
+    if values.is_exact:
         return np.abs(values.low) if values.low.any() else None
     near = as_floats(values) if near is None else near
-    one = common_value(near)
+    one = find_common_value(near)
     if one is not None and len(values):
-        off = 0.0 if math.isinf(one) else above(abs(values[0] - Fraction(one)))
-        return repeated(off, len(values)) if off else None
+        off = 0.0 if math.isinf(one) else round_up(abs(values[0] - Fraction(one)))
+        return repeat_value(off, len(values)) if off else None
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(near), 0.0, (1.0 + 2.0**-40) * UNIT * np.abs(near) + UNDERFLOW)
 
 
-def nearest_float(value: Fraction) -> float:
+def round_to_nearest(value: Fraction) -> float:
     """Return a rational as a float, rounded to nearest; infinite beyond all floats."""
     try:
         return value.numerator / value.denominator
@@ -344,9 +348,9 @@ def nearest_float(value: Fraction) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def sum_of(values: FloatArray) -> Fraction:
+def sum_floats(values: FloatArray) -> Fraction:
     """Return the exact sum of floats, (n,)."""
-    one = common_value(values)
+    one = find_common_value(values)
     if one is not None:
         return Fraction(one) * len(values)
     left, total = values.tolist(), Fraction(0)
@@ -358,11 +362,11 @@ def sum_of(values: FloatArray) -> Fraction:
     return total
 
 
-def total_of(values: Exactly) -> Fraction:
+def sum_rationals(values: RationalVector) -> Fraction:
     """Return the exact sum of the numbers."""
-    if isinstance(values, Listed) or values.inverse:
+    if isinstance(values, ListedRationals) or values.inverse:
         return sum((values[k] for k in range(len(values))), Fraction(0))
-    return values.factor * (sum_of(values.high) + sum_of(values.low))
+    return values.factor * (sum_floats(values.high) + sum_floats(values.low))
 
 
 def as_integers(values: FloatArray) -> tuple[list[int], int]:
@@ -377,7 +381,7 @@ def as_integers(values: FloatArray) -> tuple[list[int], int]:
     return [j << s if j else 0 for j, s in zip(whole, shifts, strict=True)], least - DIGITS
 
 
-def common(values: Sequence[Fraction]) -> tuple[list[int], int]:
+def to_common_denominator(values: Sequence[Fraction]) -> tuple[list[int], int]:
     """Return j and a denominator with value_k = j_k / denominator."""
     denominator = math.lcm(*{value.denominator for value in values}) if values else 1
     return [value.numerator * (denominator // value.denominator) for value in values], denominator

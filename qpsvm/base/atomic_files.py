@@ -1,4 +1,4 @@
-"""Replace files atomically: the new one is complete next to the old one before it takes its name (`replacing`)."""
+"""Replace files atomically: the new one is complete before it takes the name (`open_replacement`)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from qpsvm.base.errors import FileAccessError, ParameterTypeError, QPSVMError
 #: The end of an unfinished file's name. One is left behind only where the process or the machine was killed.
 UNFINISHED = ".unfinished"
 #: Characters of the file's own name in that of the unfinished one. Together they have at most 255 bytes in UTF-8.
-NAME_KEPT = 40
+MAX_NAME_PART = 40
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def open_replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file to write to. At the end of the `with` block it is on the disk and takes the place of `path`.
 
     Where the block ends early, by a full disk or Ctrl-C, `path` is as it was and nothing is left beside it. The new
@@ -29,16 +29,16 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     Raises FileAccessError, ParameterTypeError.
     """
-    given = text_of(path)
+    given = as_path_text(path)
     try:
         target = Path(os.path.realpath(given))
-        old = _status(target)
-        beside = target.with_name(f".{target.name[:NAME_KEPT]}.{secrets.token_hex(4)}{UNFINISHED}")
+        old = _stat_target(target)
+        beside = target.with_name(f".{target.name[:MAX_NAME_PART]}.{secrets.token_hex(4)}{UNFINISHED}")
         file = beside.open("xb")
         try:
             with file:
                 if old is not None:
-                    _take_over(old, beside)
+                    _copy_ownership(old, beside)
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -59,20 +59,20 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
     Raises FileAccessError, ParameterTypeError.
     """
-    with written(path) as file:
+    with open_output(path) as file:
         file.write(text.encode("utf-8"))
 
 
 @contextmanager
-def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write to, as `replacing`, or a device or a pipe as it is.
+def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file to write to, as `open_replacement`, or a device or a pipe as it is.
 
     Raises FileAccessError, ParameterTypeError.
     """
-    target = Path(text_of(path))
+    target = Path(as_path_text(path))
     try:
         if not target.exists() or target.is_file() or target.is_dir():
-            with replacing(path) as file:
+            with open_replacement(path) as file:
                 yield file
         else:
             with target.open("wb") as file:
@@ -83,7 +83,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise FileAccessError(f"cannot write {target}: {error.strerror or error}") from error
 
 
-def text_of(path: str | os.PathLike[str]) -> str:
+def as_path_text(path: str | os.PathLike[str]) -> str:
     """Return the path as text. Raises ParameterTypeError, FileAccessError."""
     name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if not isinstance(name, str):
@@ -97,7 +97,7 @@ def text_of(path: str | os.PathLike[str]) -> str:
     return name
 
 
-def _status(target: Path) -> os.stat_result | None:
+def _stat_target(target: Path) -> os.stat_result | None:
     """Return the status of the file to be replaced, or None if there is none. Raises OSError."""
     try:
         old = target.stat()
@@ -114,7 +114,7 @@ def _status(target: Path) -> os.stat_result | None:
     return old
 
 
-def _take_over(old: os.stat_result, beside: Path) -> None:
+def _copy_ownership(old: os.stat_result, beside: Path) -> None:
     """Set owner and group as far as the system lets us. Then set the permissions, which a new owner may have reset."""
     if hasattr(os, "chown"):
         for owner in (old.st_uid, -1):
