@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 from docutils import nodes
 from docutils.parsers.rst import directives
 from equations import find_pages, make_anchor
-from run import execute, listing
+from run import build_listing as build_output
+from run import execute
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -38,11 +39,11 @@ class DerivationDirective(SphinxDirective):
         if not shown.trusted:
             raise self.error(f"this derivation is not measured at an optimum: {shown.headline}")
         headline = nodes.paragraph("", f"{shown.title}: {shown.headline}.", classes=["headline"])
-        output = [listing(printed, "text", "run-output")] if printed else []
+        output = [build_output(printed, "text", "run-output")] if printed else []
         wanted = self.options.get("steps", "").split() or [step.tag for step in shown.steps]
         steps = [self._build_step(step) for step in shown.steps if step.tag in wanted and not step.absent]
         return [
-            listing(code, "python", "run-input"),
+            build_output(code, "python", "run-input"),
             *output,
             headline,
             build_fold("symbols", build_key(shown)),

@@ -36,7 +36,8 @@ POINT = """
 """
 HONEST = """
     def run(self, data, rung):
-        return qpsvm.solve(data.build_problem(), "cvxopt", tol=rung.tol).alpha, Said("done", claimed=True, seconds=1e-12)
+        alpha = qpsvm.solve(data.build_problem(), "cvxopt", tol=rung.tol).alpha
+        return alpha, Said("done", claimed=True, seconds=1e-12)
 """
 #: What a solver may do, and how the line ends that says so.
 BAD = {

@@ -69,7 +69,7 @@ def points(problem: Any) -> list[Any]:
     found = [build_quantities(problem, result), feasible, infeasible]
     if problem.intercept == "penalised":
         found.append(of_alpha(problem, feasible))
-    rows = {"left": feasible.left + rng.normal(size=len(feasible.left))} if problem.constraints else {}
+    rows = {"lhs": feasible.lhs + rng.normal(size=len(feasible.lhs))} if problem.constraints else {}
     return [*found, feasible.with_letters(
         values=feasible.values + rng.normal(size=len(feasible.values)), b=feasible.b + 0.3,
         square_of_w=feasible.square_of_w + 1.0, **rows,
