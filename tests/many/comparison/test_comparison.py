@@ -38,7 +38,8 @@ def test_rows_have_what_was_certified_and_what_it_took(found):
             assert row.gap <= found.tol == 1e-6
             assert row.primal == pytest.approx(alone.primal, rel=1e-6)
             assert row.support == len(alone.support)
-            assert 0.0 < row.build_time + row.solve_time <= row.total_time
+            assert min(row.build_time, row.solve_time) > 0.0  # medians of the runs: each below that of the whole
+            assert max(row.build_time, row.solve_time) <= row.total_time
             assert row.runs == 3
     assert "free" in found[3].note or "yᵀα" in found[3].note
     assert found[-1].note.startswith("took ")
