@@ -35,7 +35,7 @@ def exact_start(
         begin = None if result is None else result.alpha
         found = solve(problem, tol=FIRST, check=False, time_limit=left, start=begin)
         result = found if result is None or found.gap < result.gap else result
-        if result.error is not None and problem.svm.hard is not None:
+        if result.error is not None and problem.svm.hard_rows is not None:
             raise result.error
     try:
         data = rows.data(problem.svm)

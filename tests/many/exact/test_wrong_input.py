@@ -158,3 +158,8 @@ def test_a_kernel_matrix_that_does_not_fit_is_refused_before_it_is_made(make):
 
         there.setattr(KernelGram, "dense", never)
         refused(lambda: make(qpsvm.CSVM(X, Y, kernel=RBF)), qpsvm.TooLargeError, "matri.* of 0 MiB")
+
+
+def test_leaving_out_of_classes_without_a_margin_is_their_error():
+    with pytest.raises(qpsvm.NotSeparableError, match="not separable"):
+        qpsvm.leave_one_out(qpsvm.HardMargin(X, np.arange(len(X)) % 2))
