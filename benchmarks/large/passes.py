@@ -30,17 +30,17 @@ class Passes:
 
 def count_passes(source: RowSource) -> Passes:
     """Count what a source is asked for from now on."""
-    found, blocks, holding = Passes(), source.blocks, source.locate_rows
+    found, blocks, locate_rows = Passes(), source.blocks, source.locate_rows
 
     def counting_blocks() -> Iterator[Block]:
         found.full_reads += 1
         return blocks()
 
-    def counting_holding(rows: Any) -> Any:
+    def counting_locate_rows(rows: Any) -> Any:
         found.partial_reads += 1
         found.rows_read += len(rows)
         found.full_reads -= 1  # `locate_rows` walks over the blocks
-        return holding(rows)
+        return locate_rows(rows)
 
-    vars(source).update(blocks=counting_blocks, holding=counting_holding)
+    vars(source).update(blocks=counting_blocks, locate_rows=counting_locate_rows)
     return found

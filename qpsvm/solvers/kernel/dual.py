@@ -93,7 +93,7 @@ class KernelDual(Loss):
         signed = upper * y
         dual = cls(np.maximum(signed, 0.0), y, np.minimum(signed, 0.0))
         dual.__dict__.update(
-            has_kink=False, is_sign_constrained=True, hinges=True, sign=y, weight=upper
+            has_kink=False, is_sign_constrained=True, is_standard_hinge=True, sign=y, weight=upper
         )  # what is known already
         return dual
 
