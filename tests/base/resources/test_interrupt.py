@@ -182,7 +182,7 @@ def test_what_the_loop_has_found_is_not_lost(kind, monkeypatch):
     class Late(Clock):
         after = 0.2  # seconds of the child's processor time
 
-        def stopped(self):
+        def find_stop_reason(self):
             return "interrupted" if seconds_of(children() - others) > self.after else None
 
     for _ in range(9):
