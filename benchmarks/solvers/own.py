@@ -63,8 +63,8 @@ def load_solver(origin: SolverOrigin) -> Entrant:
         lacking.append("name")
     if lacking:
         raise ParameterTypeError(
-            f"{kind.__name__} in {origin.location} lacks {', '.join(lacking)}: benchmarks/solvers/own.py shows all of "
-            f"it"
+            f"{kind.__name__} in {origin.location} lacks {', '.join(lacking)}: "
+            "benchmarks/solvers/own.py shows all of it"
         )
     entrant = kind()
     entrant.origin = origin

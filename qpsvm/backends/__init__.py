@@ -188,8 +188,8 @@ def _check_name(name: Any) -> str:
         raise errors.ParameterTypeError(f"the name of a backend must be text, got {format_value(name)}")
     if not NAME_PATTERN.fullmatch(name):
         raise errors.ParameterError(
-            f"{format_value(name)} is no name for a backend: a letter, then letters, digits, '_', '-' or '.', without "
-            f"blanks"
+            f"{format_value(name)} is no name for a backend: "
+            "a letter, then letters, digits, '_', '-' or '.', without blanks"
         )
     return name
 

@@ -133,8 +133,8 @@ def relax_levels(
         return lowered, repeat_value(most, program.m), said
     said = (
         f"{'one row' if rows == 1 else f'{rows} rows'} of those that have to be kept may be broken, by at most "
-        f"{format_upper_bound(most, 2)}; with bounds that are so much wider, the relative gap of these numbers is at "
-        f"most"
+        f"{format_upper_bound(most, 2)}; with bounds that are so much wider, "
+        "the relative gap of these numbers is at most"
     )
     return replace(program, level=_lower_levels(program.level, off)), off, said
 

@@ -110,7 +110,7 @@ def build_two_class_symbols(bound: str, level: str, eta: str) -> tuple[SymbolRow
 
 
 def build_curved_symbols(curvature: str = "", bound: str = "") -> tuple[SymbolRow, ...]:
-    """Of two classes whose penalty of slack is curved: (SQHINGE.16), or (HUBER.16), whose second part is long."""
+    """Build the symbols of two classes with a curved penalty: (SQHINGE.16), or (HUBER.16) with its long second part."""
     bounds = (("upper", bound, "its bound"),) if bound else ()
     slack = "ξ + ζ" if bound else "ξ"
     return (

@@ -81,8 +81,8 @@ def run_leave_one_out(options: argparse.Namespace) -> int:
     with nullcontext() if options.verbose else Ticker("leaving rows out"):
         found = leave_one_out(problem, tol=options.tol, time_limit=options.time_limit, verbose=options.verbose)
     print(
-        f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: {len(problem.active_rows)} rows, each left "
-        f"out"
+        f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: "
+        f"{len(problem.active_rows)} rows, each left out"
     )
     print(_describe_errors(found, VARIANTS[options.variant]._target_kind))
     if options.output is not None:
