@@ -73,7 +73,7 @@ class ShownStep:
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """The numbers of the lines of `find_code`, from 0, that are the equation."""
+        """The numbers of the lines of `code`, from 0, that are the equation."""
         return self.code.lines
 
     @property

@@ -110,7 +110,7 @@ class Step:
     general: str = ""
 
     def residual(self, problem: Problem, result: SVMResult) -> float:
-        """Return the equation's violation at a solution, relative; NaN where `measure_point` has a reason.
+        """Return the equation's violation at a solution, relative; NaN where `measured` has a reason.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class Step:
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """The numbers of the lines of `find_code`, from 0, that are the equation."""
+        """The numbers of the lines of `code`, from 0, that are the equation."""
         return find_code(self.measure, self.tag, self.general).lines
 
     @property

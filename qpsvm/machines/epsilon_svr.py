@@ -174,7 +174,7 @@ class EpsilonSVR(RegressionProblem):
         Returns
         -------
         NuSVR
-            With the same C; its α is this one, and ε is among its `uses_intervals`.
+            With the same C; its α is this one, and ε is among its `intervals`.
 
         Raises
         ------

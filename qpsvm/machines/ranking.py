@@ -177,7 +177,7 @@ class Ranking(Problem):
     Attributes
     ----------
     pairs : ndarray of int, shape (m, 2)
-        The pairs (better, worse). `alpha`, `xi` and `select_kind` of a result have an entry for each.
+        The pairs (better, worse). `alpha`, `xi` and `kind` of a result have an entry for each.
 
     Raises
     ------

@@ -126,7 +126,7 @@ class Comparison(Sequence[ComparisonRow]):
     repeat : int
         How often each was to be solved.
     counted : tuple of str
-        What `prepare_samples` and `features` count.
+        What `samples` and `features` count.
 
     See Also
     --------

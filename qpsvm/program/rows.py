@@ -169,7 +169,7 @@ class DualRows:
         return sums
 
     def bound_beta_rounding(self, alpha: FloatArray) -> FloatArray | None:
-        """Bound the rounding error of `compute_beta`.
+        """Bound the rounding error of `beta`.
 
         Parameters
         ----------

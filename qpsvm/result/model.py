@@ -97,7 +97,7 @@ class DecisionFunctions(ProbabilityMixin):
         -------
         ndarray, shape (m,), (m, k) or (m, k(k − 1)/2)
             Of one function positive on the side of the larger label, and the prediction itself where there are no
-            labels. Of a `AllInOneModel` a column for each of `classes`. Of a `PairsModel`, as its `by_class` says, the
+            labels. Of an `AllInOneModel` a column for each of `classes`. Of a `PairsModel`, as its `by_class` says, the
             votes of each class with less than half of one more by the values, or f of each pair.
 
         Raises

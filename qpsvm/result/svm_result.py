@@ -105,10 +105,10 @@ class SVMResult(Certified):
     target : ndarray, shape (n,), or None
         t of a regression.
     kinds : Kinds
-        What the numbers in `select_kind` mean.
+        What the numbers in `kind` mean.
     pairs : ndarray of int, shape (m, 2), or None
         Of a ranking, the pairs (better, worse). What has an entry for each sample elsewhere has one for each pair:
-        `select_kind`, `kkt`, `support`, `on_margin`, `at_bound`. The samples that support are those with `coef` ≠ 0.
+        `kind`, `kkt`, `support`, `on_margin`, `at_bound`. The samples that support are those with `coef` ≠ 0.
     constraints : structured ndarray, shape (p,), or None
         The rows of `constraints=`, one each: name, value and bound of G w + c b ≤ h, violation, the price λ, and `gap`,
         λ·|slack|, which complementary slackness says is 0. A violation is 0 but for rows that can be kept as equalities

@@ -158,7 +158,7 @@ def solve(
         Iterations of the solver. Polishing then takes at most as long as the solver did (or a tenth of a second).
     start : SVMResult, or array_like of shape (n,), optional
         Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α; for machines that
-        learn several classes in one program a `AllInOneResult`, or an array of shape (n, k). It changes the
+        learn several classes in one program an `AllInOneResult`, or an array of shape (n, k). It changes the
         time and not the answer; backends that the library chooses itself use it where they can.
     **options
         The solver's own settings, by their own names.
@@ -166,7 +166,7 @@ def solve(
     Returns
     -------
     SVMResult, AllInOneResult or QPResult
-        Its `describe_solver` says what was certified, with `check=False` also where that is not enough.
+        Its `reported` says what was certified, with `check=False` also where that is not enough.
 
     Raises
     ------

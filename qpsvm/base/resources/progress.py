@@ -1,4 +1,4 @@
-"""Measure time, log progress, and defer Ctrl-C (`Clock`, `Pulse`, `log_message`, `is_deferred`).
+"""Measure time, log progress, and defer Ctrl-C (`Clock`, `Pulse`, `log_message`, `defer_interrupt`).
 
 The clock of one run: its time limit and the interrupt key.
 

@@ -181,7 +181,7 @@ class Hyperparameter(NamedTuple):
     check: Callable[[Any, str], Any]
 
 
-#: Those that machines name in `own`. A C may be one for each sample, `check_penalties`.
+#: Those that machines name in `_hyperparameters`. A C may be one for each sample, `check_penalties`.
 HYPERPARAMETERS = {
     "C": Hyperparameter("C", "penalty of slack", as_positive),
     "nu": Hyperparameter("ν", "bound on the share of errors, or of rows outside", as_share),

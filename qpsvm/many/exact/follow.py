@@ -105,7 +105,7 @@ class CertifiedStretch:
 
 @dataclass(eq=False)
 class FollowedPath:
-    """What was followed: the pieces up to `is_reached`, the relative gap of each, and why there are no more."""
+    """What was followed: the pieces up to `reached`, the relative gap of each, and why there are no more."""
 
     rows: SignedRows
     start: Data

@@ -217,7 +217,7 @@ class ValidationCurves:
         Returns
         -------
         SVMResult
-            Its `build_model` predicts.
+            Its `model` predicts.
 
         Examples
         --------

@@ -2,7 +2,7 @@
 
 Derivation
 ----------
-At a feasible β (see `build_dual`) only few entries can still move: the free ones and those whose slack has the wrong
+At a feasible β (see `dual`) only few entries can still move: the free ones and those whose slack has the wrong
 sign for their bound.
 
     (KNEWTON.1)  F = {low < β < high} ∪ {α_i = 0, s_i > ε} ∪ {α_i = C_i, s_i < −ε},  ε = .01·target·max(P, D)/ΣC_i

@@ -1,7 +1,7 @@
 """Solve the dual of a kernel SVM (`solve_kernel`).
 
 What is tried in which order is in `engines`. Equal rows with equal targets are made one first. A ν-SVR of many rows is
-a search for the width of its tube (`find_tube_start`). What could not be done is said in `find_stop_reason`.
+a search for the width of its tube (`find_tube_start`). What could not be done is said in `reason`.
 
 The engines measure distances in units of a margin, which is 1 for hinges. Of other machines targets, tube and β are
 divided by the spread of the targets first; for novelty, where f is compared with nothing but itself, β by its total.

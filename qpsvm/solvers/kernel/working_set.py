@@ -7,7 +7,7 @@ Whatever W was at first (`initial_sets`), the answer is exact.
     (KSET.3)  rows outside with r_i > −ε join W, where ε covers the error of a u from rough kernel values
     (KSET.4)  P − D over all rows = that over W + Σ C_i max(r_i, 0) over the rows outside with r_i > −ε
 
-Of the problems of `compute_intervals`, "0 or C_i y_i" is: at an end of the interval, or at the kink.
+Of the problems of `interval`, "0 or C_i y_i" is: at an end of the interval, or at the kink.
 A row with r_i < −ε contributes exactly nothing. So its u need only be known to ε, and the kernel values of rows outside
 are in single precision. Those of W are in double precision.
 """

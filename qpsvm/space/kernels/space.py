@@ -58,7 +58,7 @@ class Hyperplane:
     w (d,) or None
     level: The intercept over `FeatureSpace.rows` that this b stands for: not quite the one asked for, as b is a
         float.
-    level_radius: How far `_margin_level` may be off.
+    level_radius: How far `level` may be off.
     """
 
     coef: FloatArray
@@ -72,7 +72,7 @@ class FeatureSpace:
     """Gram matrix, decision values and coordinates of n samples.
 
     samples (n, d): The samples as they came: all that a linear machine looks at.
-    is_linear: Whether w is a vector in the space of `prepare_samples`: of a linear kernel, or of rows that the kernel,
+    is_linear: Whether w is a vector in the space of `samples`: of a linear kernel, or of rows that the kernel,
         a feature map, has made.
     """
 
