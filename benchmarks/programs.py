@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import qpsvm
-from qpsvm.backends.contract import Limits
+from qpsvm.backends.limits import Limits
 from qpsvm.base.errors import QPSVMError
 from qpsvm.bounds.program.reduction import keep_all_rows
 from qpsvm.solve.program import MIN_SOLVER_TOL

@@ -69,11 +69,13 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines import CSVM, Constraints, Problem, ValueConstraints
 from qpsvm.machines.registry import LAZY_IMPORTS as _LATE
 from qpsvm.program.qp import QP, Rows
-from qpsvm.program.solution import QPSolution, Status
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import AllInOneModel, Model, PairsModel, load
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.solve.call import compile, solve
+from qpsvm.solve.call import solve
+from qpsvm.solve.compile import compile
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.space.operators import Dense, Diagonal, LowRank, Operator
 

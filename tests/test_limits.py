@@ -12,16 +12,17 @@ import pytest
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, solve
 from qpsvm.backends.requirements import Requirements, Size
+from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.limits import find_available_memory
-from qpsvm.base.resources.progress import Clock, Pulse
+from qpsvm.base.resources.pulse import Pulse
 from qpsvm.bounds.repair import feasible
 from qpsvm.machines.problem.starts import find_affordable_alpha
-from qpsvm.solve.choice import (
+from qpsvm.solve.attempt import check_available_memory
+from qpsvm.solve.request import (
     FOLLOW_UP_FACTOR,
     MIN_COUNTED_SECONDS,
     SolveRequest,
     bound_follow_up_time,
-    check_available_memory,
     format_time_estimate,
 )
 
@@ -162,7 +163,7 @@ def test_advice_is_only_what_was_not_done():
 
 @pytest.mark.slow
 def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
-    monkeypatch.setattr("qpsvm.base.resources.progress.PULSE_SECONDS", 0.01)
+    monkeypatch.setattr("qpsvm.base.resources.pulse.PULSE_SECONDS", 0.01)
     out = ""
 
     def heard(words):
@@ -188,7 +189,7 @@ def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
 
 def test_too_little_memory_is_said_before_anything_starts(monkeypatch):
     problem = CSVM(*samples(100), 1.0, RBF(0.05))
-    monkeypatch.setattr(sys.modules["qpsvm.solve.choice"], "find_available_memory", lambda: 1e9)
+    monkeypatch.setattr(sys.modules["qpsvm.solve.attempt"], "find_available_memory", lambda: 1e9)
     request = Requirements(0.0, 2e9)
     with pytest.raises(qpsvm.TooLargeError, match=r"osqp needs about 1.9 GiB .* 100 rows") as caught:
         check_available_memory(problem, backends.get("osqp"), "dual", request)

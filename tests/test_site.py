@@ -18,10 +18,11 @@ from sklearn.datasets import make_moons
 
 import qpsvm
 from qpsvm.backends import REGISTRY, iter_backends
-from qpsvm.backends.abilities import Abilities, find_problem_traits
+from qpsvm.backends.abilities import Abilities
+from qpsvm.backends.traits import find_problem_traits
 from qpsvm.derivation.registry import STEPS
 from qpsvm.machines.problem.machine import BaseProblem
-from qpsvm.solve.choice import rank_backends
+from qpsvm.solve.backend_order import rank_backends
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 CHOOSE = (DOCS / "choose.md").read_text(encoding="utf-8")

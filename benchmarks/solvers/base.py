@@ -10,7 +10,8 @@ from benchmarks.lines import find_version
 from benchmarks.samples import FloatArray
 from benchmarks.tasks import BenchmarkMachine, Task
 from qpsvm.machines import Problem
-from qpsvm.program.solution import QPSolution, ScaledQP
+from qpsvm.program.scaled_qp import ScaledQP
+from qpsvm.program.solution import QPSolution
 
 
 @dataclass(frozen=True)

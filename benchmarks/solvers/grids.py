@@ -21,7 +21,7 @@ from benchmarks.samples import FloatArray
 from benchmarks.solvers.base import Curve, Entrant, Point, Rung, Said
 from benchmarks.solvers.machines import record_convergence
 from benchmarks.tasks import BenchmarkMachine, Task
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 
 #: Steps of TorchKM for all C together: no limit but time. Its default of 1000 ends at the first of fifty C, with a
 #: warning, and leaves zeros for the others.

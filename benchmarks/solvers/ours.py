@@ -13,9 +13,9 @@ from benchmarks.solvers.base import Entrant, Point, Rung, Said, extract_point
 from benchmarks.tasks import BenchmarkMachine, Task, Variant
 from benchmarks.threads import ALL
 from qpsvm import backends
-from qpsvm.backends.abilities import Traits, find_problem_traits
 from qpsvm.backends.requirements import Form
-from qpsvm.program.solution import Solver, Status
+from qpsvm.backends.traits import Traits, find_problem_traits
+from qpsvm.program.status import Solver, Status
 
 #: Rows of the machines whose traits are asked for: any will do.
 FEW_ROWS = 2

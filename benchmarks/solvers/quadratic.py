@@ -21,7 +21,9 @@ from benchmarks.solvers.base import Entrant, Point, Rung, Said, extract_point
 from benchmarks.tasks import BenchmarkMachine, Task
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, ScaledQP, Solver, Status
+from qpsvm.program.scaled_qp import ScaledQP
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver, Status
 from qpsvm.space.operators import Diagonal
 
 #: No limit but time.

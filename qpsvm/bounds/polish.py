@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, lstsq
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.progress import Clock, is_interrupted
+from qpsvm.base.resources.clock import Clock
+from qpsvm.base.resources.interrupt import is_interrupted
 from qpsvm.bounds.all_in_one_repair import project_on_simplex
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.program.losses import sum_blocks

@@ -18,7 +18,7 @@ from qpsvm.derivation.headline import AGREEMENT_TOL, describe_failures, describe
 from qpsvm.derivation.step import Measurement
 from qpsvm.derivation.terms import reference_size
 from qpsvm.machines.problem.all_in_one import AllInOneProblem
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.space.kernels.functions import Precomputed
 

@@ -14,8 +14,8 @@ from qpsvm.bounds.repair import feasible
 from qpsvm.derivation.quantities import Quantities
 from qpsvm.derivation.step import Measurement
 from qpsvm.derivation.terms import relative_to
-from qpsvm.program import solution as kkt
-from qpsvm.program.solution import Status
+from qpsvm.program import residuals
+from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
 #: A residual may be as large as the square root of the gap. Of a relative gap below this nothing is seen in it.
@@ -108,7 +108,7 @@ def measure_decision_difference(at: Quantities[Any]) -> float:
 
 def find_contradiction(at: Quantities[Any], measured: Mapping[str, Measurement]) -> str:
     """Describe what contradicts the gap of a result, or return ""."""
-    if relative_to(kkt.compute_primal_residual(at.dual, at.dual_point), at.largest) > AGREEMENT_TOL:
+    if relative_to(residuals.compute_primal_residual(at.dual, at.dual_point), at.largest) > AGREEMENT_TOL:
         return describe_violation(at)
     return describe_failures(measured, at.result.gap)
 
@@ -121,7 +121,7 @@ def has_equal_values(at: Quantities[Any]) -> bool:
     claimed = at.result.primal - at.primal_value, at.result.dual - at.dual_value
     difference = max(abs(at.primal_value - at.dual_value), *map(abs, claimed))
     return (
-        at.rows_agree and relative_to(kkt.compute_primal_residual(at.dual, at.dual_point),
+        at.rows_agree and relative_to(residuals.compute_primal_residual(at.dual, at.dual_point),
         at.largest) <= AGREEMENT_TOL and difference <= AGREEMENT_TOL * at.size
     )  # fmt: skip
 

@@ -24,7 +24,7 @@ from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps.all_in_one import read_kinds
 from qpsvm.derivation.steps.primal_hinge import compute_gradient_blocks, explain_missing_primal
 from qpsvm.machines import SVDD, PrimalHinge, Ranking
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.space.kernels.functions import Precomputed
 
 #: What the code has of NumPy.

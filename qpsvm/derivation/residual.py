@@ -22,7 +22,7 @@ from qpsvm.derivation.display import HOLDS
 from qpsvm.derivation.terms import relative_to
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.reading import build_svm_result
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 from qpsvm.result.svm_result import SVMResult
 
 #: By how many roundings of its largest entry a feasible α may differ from the one that it was certified as.

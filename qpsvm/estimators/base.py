@@ -46,7 +46,7 @@ from qpsvm.estimators.parameters import (
 from qpsvm.machines import Problem
 from qpsvm.many.multiclass.one_by_one import without_noise
 from qpsvm.many.multiclass.together import BinaryMachines, Results
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.model import AllInOneModel, Model, PairsModel
 from qpsvm.result.svm_result import SVMResult

@@ -33,7 +33,7 @@ from qpsvm.machines.problem.parameters import make_range_check
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.many.multiclass.together import BinaryMachines
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 
 #: Samples of one machine up to which each of them is left out: half a minute or two; beyond, minutes.
 MAX_LEFT_OUT = 3000

@@ -40,7 +40,7 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, NotSeparableError, QPSVMError, SolverError
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import TEACHING_ROWS
 from qpsvm.bounds.restoration import infeasible
@@ -50,8 +50,8 @@ from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.certifier import CertifiedOutcome, with_rounding_bound
 from qpsvm.machines.problem.evidence import build_constraints_error, build_margin_error
 from qpsvm.machines.separability import HullDistance, find_nearest_hulls, find_shared_sample
-from qpsvm.program.solution import Status
 from qpsvm.program.specification import Specification
+from qpsvm.program.status import Status
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.gram import PSDRule
 

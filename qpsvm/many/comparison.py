@@ -11,10 +11,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from qpsvm import backends
-from qpsvm.backends.abilities import find_problem_traits, measure_size
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Limits
+from qpsvm.backends.limits import Limits
 from qpsvm.backends.own.sequential_dual_ import NAME as JOINT
+from qpsvm.backends.problem_size import measure_size
+from qpsvm.backends.traits import find_problem_traits
 from qpsvm.base import errors
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
 from qpsvm.base.arrays.formatting import format_value
@@ -24,7 +25,7 @@ from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.many.comparison_table import Comparison, ComparisonRow
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.qp_result import QPResult
 from qpsvm.result.svm_result import SVMResult

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 
 
 @dataclass(slots=True)

@@ -1,161 +1,25 @@
-"""Store and measure the solution of a QP by a solver (`QPSolution`, `Status`).
-
-Residuals: how far (x, y, z, z_box) is from satisfying the optimality conditions (QP.1), by the QP's own data alone.
-
-What a solver is handed instead of the textbook's QP, and the way back. A machine's dual is made as a QP when somebody
-looks at its numbers: a solver that knows support vector machines reads `QP.statement` and nothing else, and to write
-the QP of a hundred rows down, name its parts, check and scale them takes as long as to solve it.
-"""
+"""Store the solution of a QP by a solver, and measure it (`QPSolution`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from copy import copy
-from dataclasses import dataclass, field, fields
-from enum import StrEnum
-from operator import attrgetter
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from qpsvm.base.arrays.formatting import build_repr
-from qpsvm.base.arrays.frozen import cached, copy_without_cache, freeze_parts, multiply, repeat_value
+from qpsvm.base.arrays.frozen import cached, copy_without_cache, freeze_parts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import SolverError
 from qpsvm.program.qp import QP
-from qpsvm.program.svm_dual import Statement, SVMDual
-
-
-def compute_primal_residual(qp: QP, x: FloatArray) -> float:
-    """Return the largest violation of Gx ≤ h, Ax = b and lb ≤ x ≤ ub at x (n,), in the units of the rows."""
-    lb, ub = qp.bounds
-    parts = [np.maximum(lb - x, 0.0), np.maximum(x - ub, 0.0)]
-    if qp.G is not None:
-        parts.append(np.maximum(qp.G @ x - qp.h, 0.0))
-    if qp.A is not None:
-        parts.append(np.abs(qp.A @ x - qp.b))
-    return _find_largest(parts)
-
-
-def compute_lagrangian_gradient(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
-    """Return Px + q + Gᵀz + Aᵀy, the multipliers of the bounds by (QP.1), up to the sign: (n,)."""
-    total: FloatArray = qp.P @ x + qp.q
-    if qp.G is not None:
-        total = total + qp.G.T @ z
-    if qp.A is not None:
-        total = total + qp.A.T @ y
-    return total
-
-
-def compute_dual_residual(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
-    """Return the largest entry of |Px + q + Gᵀz + Aᵀy + z_box| (QP.1), or of a multiplier of the wrong sign.
-
-    Shapes: x, z_box (n,), y (p,), z (m,).
-    """
-    lb, ub = qp.bounds
-    unbounded_below = np.where(np.isfinite(lb), 0.0, np.maximum(-z_box, 0.0))
-    unbounded_above = np.where(np.isfinite(ub), 0.0, np.maximum(z_box, 0.0))
-    return _find_largest(
-        [
-            np.abs(compute_lagrangian_gradient(qp, x, y, z) + z_box),
-            np.maximum(-z, 0.0),
-            unbounded_below,
-            unbounded_above,
-        ]
-    )
-
-
-def compute_complementarity(qp: QP, x: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
-    """Return the largest product of a multiplier and the slack of its row or bound, at x, z_box (n,), z (m,)."""
-    lb, ub = qp.bounds
-    low, high = np.maximum(-z_box, 0.0), np.maximum(z_box, 0.0)
-    parts = [
-        np.abs(np.where(low > 0, low * (x - np.where(np.isfinite(lb), lb, 0.0)), 0.0)),
-        np.abs(np.where(high > 0, high * (np.where(np.isfinite(ub), ub, 0.0) - x), 0.0)),
-    ]
-    if qp.G is not None and qp.h is not None:
-        parts.append(np.abs(z * (qp.h - qp.G @ x)))
-    return _find_largest(parts)
-
-
-def compute_duality_gap(qp: QP, x: FloatArray, y: FloatArray, z: FloatArray, z_box: FloatArray) -> float:
-    """Return |primal − dual objective|: |xᵀPx + qᵀx + bᵀy + hᵀz + ubᵀz_box⁺ − lbᵀz_box⁻|."""
-    lb, ub = qp.bounds
-    value = float(x @ (qp.P @ x) + qp.q @ x)
-    if qp.b is not None:
-        value += float(qp.b @ y)
-    if qp.h is not None:
-        value += float(qp.h @ z)
-    value += float(np.where(np.isfinite(ub), ub, 0.0) @ np.maximum(z_box, 0.0))
-    value -= float(np.where(np.isfinite(lb), lb, 0.0) @ np.maximum(-z_box, 0.0))
-    return abs(value)
-
-
-def _find_largest(parts: list[FloatArray]) -> float:
-    return max((float(part.max()) for part in parts if part.size), default=0.0)
-
-
-class Status(StrEnum):
-    """How a solve ended. Each member carries a sentence: what happened, and what to try.
-
-    Attributes
-    ----------
-    sentence : str
-        What happened, and what to try.
-
-    Examples
-    --------
-    A status equals its name, prints as it, and carries what to do about it:
-
-    >>> import qpsvm
-    >>> result = qpsvm.solve(qpsvm.CSVM([[0.0], [2.0]], [0, 1]))
-    >>> result.status == "optimal", result.status is qpsvm.Status.OPTIMAL
-    (True, True)
-    >>> print(qpsvm.Status.TIME_LIMIT.sentence)
-    The time limit came first: raise time_limit, or choose a faster backend.
-    """
-
-    sentence: str
-
-    def __new__(cls, value: str, sentence: str) -> Status:
-        member = str.__new__(cls, value)
-        member._value_ = value
-        member.sentence = sentence
-        return member
-
-    OPTIMAL = "optimal", "The certified relative gap is within the tolerance."
-    INACCURATE = "inaccurate", "The solver stopped, but the certified gap is above the tolerance."
-    CANDIDATE = (
-        "candidate",
-        "The point was given, not solved for, and its certified gap is above the tolerance: solve(problem) looks for "
-        "the optimum.",
-    )
-    INFEASIBLE = (
-        "infeasible",
-        "No point satisfies the constraints: for a hard margin the classes cannot be separated, so use a soft one.",
-    )
-    UNBOUNDED = "unbounded", "The objective has no lower bound: check that P is positive semidefinite."
-    ITERATION_LIMIT = (
-        "iteration_limit",
-        "The iteration limit came first: raise max_iter, or start with better scaled data.",
-    )
-    TIME_LIMIT = "time_limit", "The time limit came first: raise time_limit, or choose a faster backend."
-    INTERRUPTED = "interrupted", "You interrupted it: this is the best point so far; start=result goes on from here."
-    NUMERICAL_ERROR = (
-        "numerical_error",
-        "The solver broke down on rounding: standardise the features, lower C, or choose another backend.",
-    )
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-class Solver(NamedTuple):
-    """The solver behind a result, in its own words."""
-
-    name: str
-    version: str
-    status: str
+from qpsvm.program.residuals import (
+    compute_complementarity,
+    compute_dual_residual,
+    compute_duality_gap,
+    compute_lagrangian_gradient,
+    compute_primal_residual,
+)
+from qpsvm.program.status import Solver, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,101 +220,4 @@ class QPSolution:
         return compute_duality_gap(self.qp, x, self.y, self.z, z_box)
 
 
-class DeferredQP(QP):
-    """The dual QP of a machine, over α, built at the first access to its numbers. In all else it is that QP.
-
-    statement: The dual, and the units of the QP: known from the beginning.
-    make: Makes the QP of that statement, (FORM.1).
-    """
-
-    def __new__(cls, *given: Any, **numbers: Any) -> Any:
-        """Build a plain QP if the numbers of a QP are given, as by `dataclasses.replace`."""
-        return QP(*given, **numbers) if numbers else super().__new__(cls)
-
-    def __init__(self, statement: Statement, make: Callable[[], QP]) -> None:
-        self.__dict__.update(statement=statement, _make=make)
-
-    @cached
-    def materialised_qp(self) -> QP:
-        """The QP itself."""
-        found: QP = self.__dict__["_make"]()
-        return found
-
-    @property
-    def n(self) -> int:
-        """Number of variables."""
-        return self._svm.m
-
-    @property
-    def variables(self) -> Mapping[str, slice]:
-        """α, and nothing else."""
-        return {"alpha": slice(0, self.n)}
-
-    def scales(
-        self, variables: Mapping[str, float], rows: Mapping[str, float]
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the factors as `QP.scales`; there are no rows of G, and a row of A for every group without a ridge."""
-        equalities = [rows.get(group.name, 1.0) for group in self._svm.groups if not group.ridge]
-        return repeat_value(variables.get("alpha", 1.0), self.n), np.zeros(0), np.array(equalities, dtype=np.float64)
-
-    @property
-    def _svm(self) -> SVMDual:
-        svm: SVMDual = self.__dict__["statement"].svm
-        return svm
-
-    def _copy_with(self, **changed: Any) -> QP:
-        return self.materialised_qp._copy_with(**changed)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy it as the QP that it is."""
-        return copy, (self.materialised_qp,)
-
-
-for _part in fields(QP):
-    if _part.name not in ("statement", "variables"):
-        setattr(DeferredQP, _part.name, property(attrgetter(f"materialised_qp.{_part.name}")))
-
-
-@dataclass(frozen=True, eq=False)
-class ScaledQP:
-    """The QP that a solver is handed, and the way back from its solution.
-
-    qp: In the solver's units: mean diagonal of the Gram matrix 1, multipliers of the order of 1.
-    original: In the problem's units (and the coordinates that it computes with).
-    variables, rows, objective: The factors, as `QP.scaled` takes them.
-    """
-
-    qp: QP
-    original: QP
-    variables: Mapping[str, float]
-    rows: Mapping[str, float]
-    objective: float
-
-    def __repr__(self) -> str:
-        return build_repr(type(self).__name__, **vars(self))
-
-    def scale(self, x: FloatArray) -> FloatArray:
-        """Return a point of `original`, one block of variables, in the units of `qp`: (n,)."""
-        return x / self.original.scales(self.variables, self.rows)[0]
-
-    def unscale(self, solution: QPSolution, **others: Any) -> QPSolution:
-        """Return the solution in the units of `original`, with other attributes changed as `QPSolution.replace` does.
-
-        With x = s∘x̃, rows times g and the objective times t, (QP.1) maps z = g∘z̃/t and z_box = z̃_box/(t s).
-        """
-        if solution.x is None:
-            return solution.replace(qp=self.original, **others)
-        s, g, a = self.original.scales(self.variables, self.rows)
-        t = self.objective
-        return solution.replace(
-            qp=self.original,
-            x=multiply(s, solution.x),
-            y=a * solution.y / t,
-            z=g * solution.z / t if len(g) else solution.z,
-            box=None if solution.box is None else solution.box / (t * s),
-            v=None if solution.v is None else solution.v / np.sqrt(t),
-            **others,
-        )
-
-
-__all__ = ["DeferredQP", "QPSolution", "ScaledQP", "Solver", "Status"]
+__all__ = ["QPSolution", "Solver", "Status"]

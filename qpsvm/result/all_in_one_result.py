@@ -12,7 +12,7 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import QPSVMError, UnsupportedError
 from qpsvm.base.html import Cell, render_table
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.certified import Certified
 from qpsvm.result.kkt_table import KKTTable

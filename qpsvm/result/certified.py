@@ -14,7 +14,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import NoWeightVectorError
 from qpsvm.base.other_names import OF_RESULT, AnswersOtherNames
 from qpsvm.bounds.proof.proof import without_problem
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.proven import ProvenPredictions
 

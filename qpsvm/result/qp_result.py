@@ -8,7 +8,7 @@ from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import freeze_parts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 
 #: What happened to a QP, and what to try: as `Status.sentence`, which is about machines, where that differs.
 SENTENCES = {

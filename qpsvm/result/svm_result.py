@@ -15,7 +15,7 @@ from qpsvm.base.errors import AbsentError, ParameterTypeError, QPSVMError
 from qpsvm.base.html import Cell, render_table
 from qpsvm.bounds.certificate import objective_terms
 from qpsvm.data.rows import as_row_source
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.certified import Certified, format_seconds
 from qpsvm.result.kkt_table import KKTTable

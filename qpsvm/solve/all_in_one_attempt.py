@@ -12,19 +12,24 @@ from dataclasses import replace
 
 from qpsvm import backends
 from qpsvm.backends.base import Backend, check_known_options
-from qpsvm.backends.contract import Limits, find_library_version, translate_stop_reason
+from qpsvm.backends.limits import Limits
 from qpsvm.backends.own.sequential_dual_ import NAME, check_memory, run
+from qpsvm.backends.packages import find_library_version
 from qpsvm.backends.requirements import Size
+from qpsvm.backends.stop_reasons import translate_stop_reason
 from qpsvm.base.errors import UnknownOptionError, UnsupportedError, describe_nearest
-from qpsvm.base.resources.progress import Clock, defer_interrupt, is_interrupted, is_logging, log_message
+from qpsvm.base.resources.clock import Clock
+from qpsvm.base.resources.interrupt import defer_interrupt, is_interrupted
+from qpsvm.base.resources.messages import is_logging, log_message
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import polish
 from qpsvm.machines import AllInOneProblem
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.reading import build_result
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 from qpsvm.result.all_in_one_result import AllInOneResult
-from qpsvm.solve.choice import MIN_TIME_LIMIT, SolveRequest, build_unstarted_result, check_available_memory, run_backend
+from qpsvm.solve.attempt import build_unstarted_result, check_available_memory, run_backend
+from qpsvm.solve.request import MIN_TIME_LIMIT, SolveRequest
 
 #: Violations of the optimality conditions, as shares of the level, at which the sequential dual's stages end.
 STAGES = (0.5, 0.1, 0.02, 3e-3, 1e-4, 1e-6, 1e-8)

@@ -17,7 +17,8 @@ import numpy as np
 
 from qpsvm import backends
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, find_library_version
+from qpsvm.backends.compiled import Compiled
+from qpsvm.backends.packages import find_library_version
 from qpsvm.backends.recognise import describe_statement
 from qpsvm.base.arrays.checks import as_finite_vector
 from qpsvm.base.arrays.frozen import cached
@@ -30,18 +31,19 @@ from qpsvm.base.errors import (
     UnsupportedError,
 )
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.base.resources.progress import log_message
+from qpsvm.base.resources.messages import log_message
 from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.rays import Ray, find_ray
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction, reduce
 from qpsvm.bounds.program.sides import QPBounds
 from qpsvm.machines.problem.parameters import Form
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver, Status
 from qpsvm.program.svm_dual import Statement
 from qpsvm.result.qp_result import QPResult
-from qpsvm.solve.choice import SolveRequest
 from qpsvm.solve.program_attempt import QPAttempt, build_result_without_optimum
+from qpsvm.solve.request import SolveRequest
 
 #: The built-in solver of SVM duals.
 BUILT_IN_SOLVER = "kernel_newton"

@@ -15,14 +15,9 @@ from qpsvm.bounds.program.polish import polish
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction
 from qpsvm.bounds.program.sides import STEPS, DualArguments, LowerBound, QPBounds, UpperBound
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import (
-    QPSolution,
-    Solver,
-    Status,
-    compute_complementarity,
-    compute_dual_residual,
-    compute_primal_residual,
-)
+from qpsvm.program.residuals import compute_complementarity, compute_dual_residual, compute_primal_residual
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver, Status
 from qpsvm.result.qp_result import QPResult
 from qpsvm.space.operators.structured import add_diagonal
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.solvers.shared.stopping import Budget, StopReason
+from qpsvm.solvers.shared.budget import Budget, StopReason
 from qpsvm.space.operators import LowRank, Operator
 
 

@@ -13,15 +13,8 @@ from matrix import FORMS, SAMPLES
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
 from qpsvm.backends import REGISTRY, get, iter_backends
-from qpsvm.backends.abilities import (
-    ALL_MACHINES,
-    ALL_TRAITS,
-    TRAIT_DESCRIPTIONS,
-    Abilities,
-    MachineSet,
-    find_dual_traits,
-    find_problem_traits,
-)
+from qpsvm.backends.abilities import ALL_MACHINES, Abilities, MachineSet
+from qpsvm.backends.traits import ALL_TRAITS, TRAIT_DESCRIPTIONS, find_dual_traits, find_problem_traits
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 from qpsvm.space.operators import Diagonal
 

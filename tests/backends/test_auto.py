@@ -14,14 +14,21 @@ from matrix import SAMPLES
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge, backends, solve
-from qpsvm.backends.abilities import ALL_MACHINES, ALL_TRAITS, Abilities, MachineSet
+from qpsvm.backends import registry
+from qpsvm.backends.abilities import ALL_MACHINES, Abilities, MachineSet
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData
+from qpsvm.backends.compiled import Compiled
+from qpsvm.backends.limits import Limits
+from qpsvm.backends.problem_size import measure_size
 from qpsvm.backends.requirements import LazyImport, Memory, Requirements, Size
+from qpsvm.backends.solver_data import SolverData
+from qpsvm.backends.traits import ALL_TRAITS
 from qpsvm.machines import Problem
-from qpsvm.program.solution import QPSolution, Solver, Status
-from qpsvm.solve import choice
-from qpsvm.solve.choice import (
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver, Status
+from qpsvm.solve import attempt, request
+from qpsvm.solve.attempt import check_available_memory
+from qpsvm.solve.backend_order import (
     CVXPY_ROWS,
     DUAL_ROWS,
     FEW_ROWS,
@@ -29,7 +36,6 @@ from qpsvm.solve.choice import (
     SMALL_ROWS,
     WIDE_ROWS,
     Candidate,
-    check_available_memory,
     rank_backends,
 )
 
@@ -37,7 +43,7 @@ X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
 pytestmark = pytest.mark.usefixtures("unhurried")
 #: More than any machine has, in n × n matrices and in bytes.
 MANY, HUGE = 1e12, 1e18
-CALL = sys.modules["qpsvm.solve.call"]
+FALLBACK = sys.modules["qpsvm.solve.fallback"]
 
 
 class FakeCompiled(Compiled):
@@ -91,12 +97,12 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
         monkeypatch.setitem(backends.REGISTRY, kind.name, (__name__, kind.__name__))
     monkeypatch.setattr(Problem, "_polish", lambda self, certificate, *others: certificate)  # noqa: ARG005
     yield backends.get("quick"), backends.get("fake")
-    backends._instantiate.cache_clear()  # what a test has set goes with them
+    registry._instantiate.cache_clear()  # what a test has set goes with them
 
 
 def in_order(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """`auto` takes these, in this order."""
-    monkeypatch.setattr(CALL, "rank_backends", lambda _: [Candidate(name) for name in names])
+    monkeypatch.setattr(FALLBACK, "rank_backends", lambda _: [Candidate(name) for name in names])
 
 
 def csvm() -> CSVM:
@@ -199,8 +205,8 @@ def test_a_follower_whose_set_up_is_too_long_is_left_out_and_said(fakes, monkeyp
 
 def test_a_follower_that_takes_too_long_is_stopped_and_nothing_follows(fakes, monkeypatch):
     quick, fake = fakes
-    monkeypatch.setattr(choice, "MIN_COUNTED_SECONDS", 0.05)
-    allowed = choice.FOLLOW_UP_FACTOR * 0.05
+    monkeypatch.setattr(request, "MIN_COUNTED_SECONDS", 0.05)
+    allowed = request.FOLLOW_UP_FACTOR * 0.05
     fake.sleeps = 60.0
     in_order(monkeypatch, "quick", "fake", "cvxpy")
     began = time.monotonic()
@@ -209,7 +215,7 @@ def test_a_follower_that_takes_too_long_is_stopped_and_nothing_follows(fakes, mo
     (first,), (limit,) = quick.given, fake.given
     assert first is None
     assert limit is not None
-    assert 0 < limit <= max(allowed, choice.FOLLOW_UP_FACTOR * took)
+    assert 0 < limit <= max(allowed, request.FOLLOW_UP_FACTOR * took)
     assert took < fake.sleeps, "it was stopped"
     assert result.status == "inaccurate", "nobody asked for a time limit"
     assert "cvxpy" in result.message
@@ -253,7 +259,7 @@ def test_memory_is_asked_for_once(monkeypatch):
         asked.append(backend.name)
         check_available_memory(problem, backend, form, needed)
 
-    monkeypatch.setattr(choice, "check_available_memory", counted)
+    monkeypatch.setattr(attempt, "check_available_memory", counted)
     solve(csvm())
     solve(csvm(), "cvxopt")
     assert asked == ["kernel_newton", "cvxopt"]
@@ -261,13 +267,13 @@ def test_memory_is_asked_for_once(monkeypatch):
 
 def test_what_an_import_maps_counts_where_address_space_is_limited(fakes, monkeypatch):
     quick, _ = fakes
-    size = choice.measure_size(csvm())
+    size = measure_size(csvm())
     quick.lazy_import = LazyImport("no_such_package", HUGE, 2.0)
     needed = Backend.requirements(quick, size, "dual")
     assert needed.seconds >= 2.0
     assert (needed.memory_bytes, needed.mapped_bytes) == (0.0, HUGE)
     check_available_memory(csvm(), quick, "dual", needed)
-    monkeypatch.setattr(choice, "find_free_address_space", lambda: 1e9)
+    monkeypatch.setattr(attempt, "find_free_address_space", lambda: 1e9)
     with pytest.raises(qpsvm.TooLargeError):
         check_available_memory(csvm(), quick, "dual", needed)
     quick.lazy_import = LazyImport("numpy", HUGE)
@@ -277,7 +283,7 @@ def test_what_an_import_maps_counts_where_address_space_is_limited(fakes, monkey
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("n", [100, 5000])
 def test_every_backend_says_what_it_needs(kernel, n):
-    size = choice.measure_size(CSVM(*samples(n, 10), kernel=kernel))
+    size = measure_size(CSVM(*samples(n, 10), kernel=kernel))
     for backend in backends.iter_backends():
         for form in backend.abilities.forms:
             needed = backend.requirements(size, form)

@@ -20,10 +20,10 @@ from sklearn.datasets import load_breast_cancer
 
 import qpsvm
 from qpsvm import backends
-from qpsvm.backends.contract import SolverData
 from qpsvm.backends.external import clarabel_, cvxopt_, cvxpy_, osqp_
+from qpsvm.backends.solver_data import SolverData
 from qpsvm.program.qp import QP, Rows
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.space.operators import Dense, Diagonal
 
 #: What OSQP puts where it has no number.

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import qpsvm
 from qpsvm.backends.external import libsvm_
 from qpsvm.solvers.kernel import libsvm
-from qpsvm.solvers.shared import stopping
+from qpsvm.solvers.shared import time_slices
 from qpsvm.space.operators import LowRank
 
 RNG = np.random.default_rng(0)
@@ -261,8 +261,8 @@ def test_what_a_child_process_needs_is_loaded_before_it_begins(problem, monkeypa
         before.append(sum(each.cache_info().currsize for each in cached))
         return function(*arguments)
 
-    monkeypatch.setattr(stopping, "run_in_child", here)
-    monkeypatch.setattr(stopping, "AT_ONCE", 0.0)
+    monkeypatch.setattr(time_slices, "run_in_child", here)
+    monkeypatch.setattr(time_slices, "AT_ONCE", 0.0)
     for each in cached:
         each.cache_clear()
     assert qpsvm.solve(problem, "libsvm", check=False).gap < 1e-3

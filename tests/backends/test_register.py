@@ -15,14 +15,15 @@ import pytest
 
 import qpsvm
 from qpsvm import backends
+from qpsvm.backends import registry
 from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled
-from qpsvm.program.solution import Status
-from qpsvm.solve.choice import Candidate, rank_backends
+from qpsvm.backends.compiled import Compiled
+from qpsvm.program.status import Status
+from qpsvm.solve.backend_order import Candidate, rank_backends
 
 RNG = np.random.default_rng(4)
-CALL = sys.modules["qpsvm.solve.call"]
+FALLBACK = sys.modules["qpsvm.solve.fallback"]
 X = RNG.normal(size=(24, 2))
 Y = np.where(X[:, 0] + 0.5 * RNG.normal(size=24) > 0, 1, -1)
 MACHINES = {
@@ -36,7 +37,7 @@ MACHINES = {
 @pytest.fixture(autouse=True)
 def _nothing_stays() -> Iterator[None]:
     yield
-    for name in tuple(backends.EXTERNAL_BACKENDS):
+    for name in tuple(registry.EXTERNAL_BACKENDS):
         qpsvm.unregister_backend(name)
 
 
@@ -303,7 +304,7 @@ def test_auto_takes_it_only_where_it_is_told_to_and_goes_on_where_it_breaks(monk
         assert "mine" not in [choice.backend for choice in rank_backends(problem)]
     with qpsvm.register_backend("mine", Own, auto=True):
         assert "mine" in [choice.backend for choice in rank_backends(problem)]
-        monkeypatch.setattr(CALL, "rank_backends", lambda _: [Candidate("mine"), Candidate("kernel_newton")])
+        monkeypatch.setattr(FALLBACK, "rank_backends", lambda _: [Candidate("mine"), Candidate("kernel_newton")])
         assert qpsvm.solve(problem).backend == "mine"
         monkeypatch.setattr(Own, "changes", {"all": "nonsense"})
         result = qpsvm.solve(problem)
@@ -333,10 +334,10 @@ def test_threads_register_beside_each_other():
 
 def test_a_package_offers_one_that_is_loaded_when_it_is_asked_for(monkeypatch):
     offers = {"theirs": "honest", "absent": "nothing", "half": "Half", "cvxopt": "Own"}
-    points = {name: EntryPoint(name, f"{__name__}:{what}", backends.ENTRY_POINT_GROUP) for name, what in offers.items()}
-    monkeypatch.setattr(backends, "find_entry_points", lambda: points)
+    points = {name: EntryPoint(name, f"{__name__}:{what}", registry.ENTRY_POINT_GROUP) for name, what in offers.items()}
+    monkeypatch.setattr(registry, "find_entry_points", lambda: points)
     assert backends.names() == (*backends.REGISTRY, "theirs", "absent", "half")
-    assert "theirs" not in backends.EXTERNAL_BACKENDS
+    assert "theirs" not in registry.EXTERNAL_BACKENDS
     result = qpsvm.solve(MACHINES["c"](), "theirs")
     assert (result.status, result.backend) == ("optimal", "theirs")
     assert backends.get("theirs") is backends.get("theirs")

@@ -17,7 +17,8 @@ from each import for_each
 from pairwise import cover_pairs
 
 from qpsvm import core
-from qpsvm.base.resources.progress import Clock, defer_interrupt
+from qpsvm.base.resources.clock import Clock
+from qpsvm.base.resources.interrupt import defer_interrupt
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.loop import KernelSamples, run_working_set_loop
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial

@@ -16,7 +16,7 @@ from sklearn.datasets import make_moons
 import qpsvm
 from qpsvm.derivation.residual import BothSides, choose_shown_sides, find_worst_entry
 from qpsvm.derivation.source import find_tagged_lines
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 
 HOLDS = 1e-8
 

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import qpsvm
-from qpsvm.base.resources import progress
+from qpsvm.base.resources import clock
 from qpsvm.estimators import SVC, SVDD, SVR, GapWarning, LinearSVC, NuSVC, OneClassSVM, QuantileSVR, RankingSVM
 from qpsvm.many.multiclass import one_by_one
 
@@ -88,7 +88,7 @@ def test_a_time_limit_is_for_all_machines_of_a_fit(monkeypatch):
     """
     ticks = Ticks(0.001)
     monkeypatch.setattr(one_by_one, "monotonic", ticks)
-    monkeypatch.setattr(progress, "time", SimpleNamespace(perf_counter=ticks))
+    monkeypatch.setattr(clock, "time", SimpleNamespace(perf_counter=ticks))
     X, y, _ = data(900, 8, k=6)
     machine, given = NuSVC(nu=0.8, time_limit=0.2, backend="dual_ascent", tol=1e-12), []
 

@@ -12,7 +12,7 @@ from scipy.optimize import linprog
 
 import qpsvm
 from qpsvm import RBF, HardMargin, NotSeparableError
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.machines import separability
 from qpsvm.machines.problem.certifier import Certifier
 from qpsvm.machines.separability import find_nearest_points

@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from textbook import joint_optimum
 
 import qpsvm
-from qpsvm.base.resources import progress
+from qpsvm.base.resources import clock
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
 INTERCEPTS = ("free", "penalised", None)
@@ -293,7 +293,7 @@ def test_a_limit_that_passes_while_a_point_is_polished_is_a_limit(monkeypatch):
 
     def slow(svm, point, certify, **options):  # noqa: ARG001
         turns.append(point.gap)
-        monkeypatch.setattr(progress.time, "perf_counter", lambda: now() + 60.0 * len(turns))
+        monkeypatch.setattr(clock.time, "perf_counter", lambda: now() + 60.0 * len(turns))
         return point
 
     monkeypatch.setattr(importlib.import_module("qpsvm.solve.all_in_one_attempt"), "polish", slow)

@@ -13,7 +13,8 @@ from matrix import KERNELS, SAMPLES, VARIANTS, Cell, reference
 import qpsvm
 from qpsvm import dualise
 from qpsvm.program.qp import QP, Rows
-from qpsvm.program.solution import QPSolution, Status
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Status
 from qpsvm.space.operators import Dense, Diagonal, LowRank
 
 ALL_CELLS = [Cell(variant, kernel, 1.0) for variant in VARIANTS for kernel in KERNELS]

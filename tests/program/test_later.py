@@ -11,8 +11,8 @@ import pytest
 
 import qpsvm
 from qpsvm import CSVM, RBF, HardMargin, NuSVM, PrimalHinge
+from qpsvm.program.deferred_qp import DeferredQP
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import DeferredQP
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(30, 3)) + 3.0

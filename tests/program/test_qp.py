@@ -12,9 +12,11 @@ from each import for_each
 from matrix import CELLS, FORMS, Cell
 
 import qpsvm
-from qpsvm.program import solution as kkt
+from qpsvm.program import residuals
 from qpsvm.program.qp import QP, Rows
-from qpsvm.program.solution import QPSolution, ScaledQP, Solver, Status
+from qpsvm.program.scaled_qp import ScaledQP
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver, Status
 from qpsvm.space.operators import Dense, Diagonal, LowRank
 
 AT_SCALE_1 = [cell for cell in CELLS if cell.scale == 1.0]
@@ -309,8 +311,8 @@ def test_lifted_keeps_constants_and_the_diagonal():
     x = rng.normal(size=6)
     lifted = qp.to_lifted()
     assert lifted.objective(np.concatenate([x, Z.T @ x])) == pytest.approx(qp.objective(x), rel=1e-13)
-    assert kkt.compute_primal_residual(lifted, np.concatenate([x, Z.T @ x])) == pytest.approx(
-        kkt.compute_primal_residual(qp, x)
+    assert residuals.compute_primal_residual(lifted, np.concatenate([x, Z.T @ x])) == pytest.approx(
+        residuals.compute_primal_residual(qp, x)
     )
     assert "lift" in str(lifted)
 
@@ -424,19 +426,19 @@ def test_residuals_see_every_kind_of_violation():
         b=np.array([1.0]), lb=np.array([0.0, -np.inf]),
     )  # fmt: skip
     x, y, z, z_box = np.array([0.25, 0.75]), np.array([0.25]), np.array([0.5]), np.zeros(2)
-    assert kkt.compute_primal_residual(qp, x) == 0
-    assert kkt.compute_dual_residual(qp, x, y, z, z_box) <= 1e-15
-    assert kkt.compute_complementarity(qp, x, z, z_box) == 0
-    assert kkt.compute_duality_gap(qp, x, y, z, z_box) <= 1e-15
+    assert residuals.compute_primal_residual(qp, x) == 0
+    assert residuals.compute_dual_residual(qp, x, y, z, z_box) <= 1e-15
+    assert residuals.compute_complementarity(qp, x, z, z_box) == 0
+    assert residuals.compute_duality_gap(qp, x, y, z, z_box) <= 1e-15
     for broken in ([0.75, 0.25], [0.25, 1.25], [-0.5, 1.5]):
-        assert kkt.compute_primal_residual(qp, np.array(broken)) == pytest.approx(0.5)
-    assert kkt.compute_dual_residual(qp, x, y + 0.5, z, z_box) == pytest.approx(0.5)
+        assert residuals.compute_primal_residual(qp, np.array(broken)) == pytest.approx(0.5)
+    assert residuals.compute_dual_residual(qp, x, y + 0.5, z, z_box) == pytest.approx(0.5)
     turned = replace(qp, q=qp.q + np.array([1.0, 0.0]))  # where −z is stationary, and of the wrong sign
-    assert kkt.compute_dual_residual(turned, x, y, -z, z_box) == pytest.approx(0.5)
-    assert kkt.compute_dual_residual(qp, x, y, z, np.array([0.0, -0.5])) == pytest.approx(0.5)  # no lower bound there
-    assert kkt.compute_dual_residual(qp, x, y, z, np.array([0.5, 0.0])) == pytest.approx(0.5)  # no upper bound there
-    assert kkt.compute_complementarity(qp, np.array([0.0, 1.0]), z, z_box) == pytest.approx(0.125)
-    assert kkt.compute_complementarity(qp, x, z, np.array([-1.0, 0.0])) == pytest.approx(0.25)
+    assert residuals.compute_dual_residual(turned, x, y, -z, z_box) == pytest.approx(0.5)
+    assert residuals.compute_dual_residual(qp, x, y, z, np.array([0.0, -0.5])) == pytest.approx(0.5)  # no lower bound
+    assert residuals.compute_dual_residual(qp, x, y, z, np.array([0.5, 0.0])) == pytest.approx(0.5)  # no upper bound
+    assert residuals.compute_complementarity(qp, np.array([0.0, 1.0]), z, z_box) == pytest.approx(0.125)
+    assert residuals.compute_complementarity(qp, x, z, np.array([-1.0, 0.0])) == pytest.approx(0.25)
 
 
 def test_every_form_of_every_cell_is_a_valid_qp():

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.sequential import compute_separate_step, compute_shared_step, solve_sequential
-from qpsvm.solvers.shared.stopping import Budget
+from qpsvm.solvers.shared.budget import Budget
 from qpsvm.space.operators import Dense, LowRank
 
 

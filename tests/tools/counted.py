@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 
 
 class CountingClock(Clock):

@@ -10,12 +10,15 @@ import scipy.sparse as sp
 
 from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData
-from qpsvm.backends.external.cvxopt_ import build_box_rows
+from qpsvm.backends.compiled import Compiled
+from qpsvm.backends.external.cvxopt_structured import build_box_rows
 from qpsvm.backends.external.osqp_ import extract_upper_triangle
+from qpsvm.backends.limits import Limits
 from qpsvm.backends.requirements import LazyImport, Memory
+from qpsvm.backends.solver_data import SolverData
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Status
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Status
 from qpsvm.space.operators import LowRank
 
 #: Its own tolerance, of the gap and of the residuals; a larger one leads to points that polishing cannot use.

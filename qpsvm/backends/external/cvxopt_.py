@@ -1,25 +1,8 @@
-"""CVXOPT: a primal-dual interior point method on dense or sparse matrices (Andersen, Dahl & Vandenberghe).
-
-CVXOPT on a QP with P = ZZᵀ + diag(d), a box and few equality rows, without an n × n matrix.
-
-`cvxopt.solvers.coneqp` takes P as a function where it is given a function that solves its KKT systems,
-
-    (KKT.1)  Px + Aᵀy + Gᵀz = r_x,  Ax = r_y,  Gx − W²z = r_z                     W = diag(w), the scaling of the cone
-
-G holds −I for the finite lower bounds and I for the finite upper ones, so that z goes out at once, and what is left is
-
-    (KKT.2)  (ZZᵀ + D)x + Aᵀy = r,  Ax = r_y,  D = d + Gᵀ W⁻² G, diagonal
-
-which is the system (IPM.1) of our own interior points, with D for θ: solved as there, with one step of refinement.
-Memory is O(nk); an iteration costs O(n(k + p)²).
-
-Accuracy: with w² from 1e-8 to 1e8 the residuals of every row of (KKT.1) stay below 1e-12 of the terms in it (a test
-holds this), and on the dual of a linear SVM CVXOPT's answer is that of its own dense solver to 1e-13.
-"""
+"""CVXOPT: a primal-dual interior point method on dense or sparse matrices (Andersen, Dahl & Vandenberghe)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,106 +10,37 @@ import scipy.sparse as sp
 
 from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, build_failed_solution
+from qpsvm.backends.compiled import Compiled, build_failed_solution
+from qpsvm.backends.external.cvxopt_structured import build_box_rows, solve_structured, to_sparse
+from qpsvm.backends.limits import Limits
 from qpsvm.backends.requirements import LazyImport, Memory
-from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.backends.solver_data import SolverData
+from qpsvm.base.arrays.types import as_dense
 from qpsvm.base.errors import ParameterError
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Status
-from qpsvm.solvers.interior_point.systems import FactoredNewton, as_columns
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Status
 from qpsvm.space.operators import Diagonal, LowRank
-
-
-class StructuredKKT:
-    """The KKT systems (KKT.1) of one QP: B = [Z − AᵀC, Aᵀ], made once, and the rows of the box.
-
-    Z (n, k)
-    d (n,): Not negative; may be zero where there is a bound.
-    lb, ub (n,): May be infinite.
-    A (p, n) or None: Few equality rows.
-    """
-
-    def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None) -> None:
-        A = np.zeros((0, len(d))) if A is None else A
-        self.G, self.h = build_box_rows(lb, ub)
-        self.GT, self.d, self.A, self.k = sp.csr_array(self.G.T), d, A, Z.shape[1]
-        self.center = np.zeros((len(A), self.k))
-        if len(A) and not sp.issparse(Z):  # Zv + Aᵀy = (Z − AᵀC)v + Aᵀ(y + Cv): keeps the digits of uncentred data
-            self.center = np.linalg.pinv(A @ A.T, hermitian=True) @ (A @ Z)
-        self.newton = FactoredNewton(as_columns(Z, A, self.center), self.k, np.zeros(self.k + len(A)))
-        self.newton.needs_refinement = True
-
-    def factor(self, scaling: Mapping[str, Any]) -> Callable[[Any, Any, Any], None]:
-        """Return CVXOPT's `kktsolver`: a function of the scaling W that solves (KKT.1) in place (z goes out as Wz)."""
-        inverse = np.array(scaling["di"]).ravel()  # 1/w
-        newton, nothing = self.newton, np.zeros(len(self.d))
-        newton.factor(self.d + abs(self.GT) @ (inverse * inverse), nothing, nothing, np.zeros(self.k + len(self.A)))
-
-        def solve(x: Any, y: Any, z: Any) -> None:
-            rx, ry, rz = (np.array(part).ravel() for part in (x, y, z))
-            newton.residual = np.concatenate([ry @ self.center, -ry])
-            out, u, _ = newton.solve(rx + self.GT @ (inverse * inverse * rz))
-            _assign(x, out)
-            _assign(y, u[self.k :] - self.center @ u[: self.k])
-            _assign(z, inverse * (self.G @ out - rz))
-
-        return solve
-
-
-def build_box_rows(lb: FloatArray, ub: FloatArray) -> tuple[Matrix, FloatArray]:
-    """Return the finite bounds as rows −x ≤ −lb, then x ≤ ub: G, sparse, and h."""
-    low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
-    values = np.concatenate([-np.ones(len(low)), np.ones(len(high))])
-    places = np.arange(len(values)), np.concatenate([low, high])
-    G = sp.csr_array((values, places), shape=(len(values), len(lb)))
-    return G, np.concatenate([-lb[low], ub[high]])
-
-
-def _assign(target: Any, values: FloatArray) -> None:
-    """Write values (m,) into a CVXOPT matrix (m, 1)."""
-    from cvxopt import matrix
-
-    if len(values):
-        target[:] = matrix(values)
-
-
-def solve_structured(
-    Z: Matrix, d: FloatArray, q: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None,
-    b: FloatArray | None, options: Mapping[str, Any],
-) -> dict[str, Any]:  # fmt: skip
-    """Run `cvxopt.solvers.coneqp`: minimise ½xᵀ(ZZᵀ + diag(d))x + qᵀx subject to Ax = b, lb ≤ x ≤ ub.
-
-    Shapes: q (n,), b (p,) or None. Raises ArithmeticError, ValueError.
-    """
-    from cvxopt import matrix, solvers
-
-    kkt = StructuredKKT(Z, d, lb, ub, A)
-
-    def quadratic(x: Any, y: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
-        """Compute y ← αPx + βy."""
-        at = np.array(x).ravel()
-        product = alpha * (Z @ (Z.T @ at) + d * at)
-        _assign(y, product if beta == 0.0 else product + beta * np.array(y).ravel())
-
-    answer: dict[str, Any] = solvers.coneqp(
-        quadratic, matrix(q), _to_sparse(kkt.G), matrix(kkt.h), None,
-        matrix(kkt.A), matrix(np.zeros(0) if b is None else b, (len(kkt.A), 1)),
-        kktsolver=kkt.factor, options=dict(options),
-    )  # fmt: skip
-    return answer
-
 
 #: Rows from which a low-rank P stays a factor (the KKT system below) instead of becoming a dense n × n matrix.
 STRUCTURED_ROWS = 2000
+
+
 #: A row missed by this share of its terms is not met.
 MAX_ROW_VIOLATION = 1e-4
+
+
 #: Default of the solver's own iteration limit.
 MAX_ITERATIONS = 100
+
+
 #: What the solver raises when it breaks down; it has no status for that.
 BREAKDOWNS = (ValueError, ArithmeticError, ZeroDivisionError)
 
 
 OPTIONS = frozenset(("abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"))
+
+
 STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}
 
 
@@ -166,18 +80,10 @@ def _build_data(qp: QP) -> SolverData:
         G, h = sp.vstack([sp.csr_array(qp.G), G], format="csr"), np.concatenate([qp.h, h])
     return SolverData(
         P=spdiag(matrix(qp.P.d)) if isinstance(qp.P, Diagonal) else matrix(qp.P.dense()), q=matrix(qp.q),
-        G=_to_sparse(G) if len(h) else None, h=matrix(h) if len(h) else None,
-        A=None if qp.A is None else _to_sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
+        G=to_sparse(G) if len(h) else None, h=matrix(h) if len(h) else None,
+        A=None if qp.A is None else to_sparse(qp.A) if sp.issparse(qp.A) else matrix(qp.A),
         b=None if qp.b is None else matrix(qp.b),
     )  # fmt: skip
-
-
-def _to_sparse(M: Matrix) -> Any:
-    from cvxopt import spmatrix
-
-    coo = sp.coo_array(M)
-    row, column = (index.astype(np.int64) for index in coo.coords)
-    return spmatrix(coo.data.astype(np.float64), row, column, size=coo.shape)
 
 
 class CvxoptCompiled(Compiled):

@@ -10,13 +10,16 @@ import scipy.sparse as sp
 
 from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend, check_known_options
-from qpsvm.backends.contract import Compiled, Limits, find_installed_version
+from qpsvm.backends.compiled import Compiled
+from qpsvm.backends.limits import Limits
+from qpsvm.backends.packages import find_installed_version
 from qpsvm.backends.requirements import LazyImport, Memory
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.base.resources.captured_output import capture_output
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver, Status
 from qpsvm.space.operators import Diagonal
 
 DEFAULT_SOLVER = "CLARABEL"

@@ -15,12 +15,15 @@ import scipy.sparse as sp
 
 from qpsvm.backends.abilities import ALL_MACHINES, Abilities, RequestedOption
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, build_failed_solution
+from qpsvm.backends.compiled import Compiled, build_failed_solution
+from qpsvm.backends.limits import Limits
+from qpsvm.backends.solver_data import SolverData
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import ParameterTypeError, SolverError
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver, Status
 from qpsvm.space.operators import Diagonal, Operator
 
 #: What such a function is called with, in this order.

@@ -14,13 +14,16 @@ import numpy as np
 
 from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import DEFAULT_TOLERANCE, Compiled, Limits, SolverData, find_run_status
+from qpsvm.backends.compiled import Compiled
+from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits
 from qpsvm.backends.own.augmented_lagrangian_ import LOSSES
 from qpsvm.backends.own.kernel_newton_ import LIBSVM_IMPORT
 from qpsvm.backends.own.linear_rows import LinearRows, build_linear_rows
 from qpsvm.backends.requirements import LazyImport, Memory
+from qpsvm.backends.solver_data import SolverData
+from qpsvm.backends.stop_reasons import find_run_status
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.solvers.linear import liblinear

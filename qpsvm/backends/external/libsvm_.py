@@ -15,15 +15,8 @@ import scipy.sparse as sp
 
 from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import (
-    DEFAULT_TOLERANCE,
-    Compiled,
-    Limits,
-    SolverData,
-    build_failed_solution,
-    find_installed_version,
-    find_run_status,
-)
+from qpsvm.backends.compiled import Compiled, build_failed_solution
+from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits
 from qpsvm.backends.own.kernel_newton_ import (
     INTERVALS,
     LIBSVM_IMPORT,
@@ -32,14 +25,18 @@ from qpsvm.backends.own.kernel_newton_ import (
     build_interval_blocks,
     extract_kernel_samples,
 )
+from qpsvm.backends.packages import find_installed_version
 from qpsvm.backends.requirements import LazyImport, Memory
+from qpsvm.backends.solver_data import SolverData
+from qpsvm.backends.stop_reasons import find_run_status
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Solver
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.solvers.kernel.libsvm import GRAM_CACHE_MEGABYTES, bound_iterations, find_compiled_loop, silence_class
-from qpsvm.solvers.shared.stopping import run_sliced
+from qpsvm.solvers.shared.time_slices import run_sliced
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.space.operators import LowRank
 

@@ -22,7 +22,7 @@ from qpsvm.base.errors import (
     ParameterTypeError,
 )
 from qpsvm.base.resources.captured_output import capture_output
-from qpsvm.base.resources.progress import LOGGER
+from qpsvm.base.resources.messages import LOGGER
 from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
 

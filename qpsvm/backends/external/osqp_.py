@@ -10,12 +10,16 @@ import scipy.sparse as sp
 
 from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, build_failed_solution
+from qpsvm.backends.compiled import Compiled, build_failed_solution
+from qpsvm.backends.limits import Limits
 from qpsvm.backends.requirements import LazyImport, Memory
+from qpsvm.backends.solver_data import SolverData
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.captured_output import capture_output
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Status, compute_lagrangian_gradient
+from qpsvm.program.residuals import compute_lagrangian_gradient
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Status
 from qpsvm.space.operators import Diagonal, LowRank, Operator
 
 #: OSQP's own defaults of what `solve` may set; set each time, as a solver kept for a warm start keeps its settings.

@@ -7,8 +7,8 @@ from functools import cache, partial
 from typing import Any
 
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import find_installed_version, is_importable
 from qpsvm.backends.external.function_ import FunctionBackend
+from qpsvm.backends.packages import find_installed_version, is_importable
 from qpsvm.base.errors import MissingExtraError, UnknownOptionError, describe_nearest
 from qpsvm.base.resources.captured_output import capture_output
 

@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ALL_TRAITS, Abilities, MachineSet
+from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import (
-    DEFAULT_TOLERANCE,
-    Compiled,
-    Limits,
-    SolverData,
-    build_common_settings,
-    translate_stop_reason,
-)
+from qpsvm.backends.compiled import Compiled
+from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits, build_common_settings
 from qpsvm.backends.own.linear_rows import LinearRows, build_linear_rows, compute_best_intercept
 from qpsvm.backends.requirements import Form, Requirements, Size
+from qpsvm.backends.solver_data import SolverData
+from qpsvm.backends.stop_reasons import translate_stop_reason
+from qpsvm.backends.traits import ALL_TRAITS
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution

@@ -9,8 +9,10 @@ import numpy as np
 
 from qpsvm.backends.abilities import ALL_MACHINES, Abilities
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import Compiled, Limits, SolverData, build_common_settings
+from qpsvm.backends.compiled import Compiled
+from qpsvm.backends.limits import Limits, build_common_settings
 from qpsvm.backends.requirements import Memory
+from qpsvm.backends.solver_data import SolverData
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution

@@ -21,23 +21,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qpsvm.backends.abilities import ALL_TRAITS, Abilities, MachineSet
+from qpsvm.backends.abilities import Abilities, MachineSet
 from qpsvm.backends.base import Backend
-from qpsvm.backends.contract import (
-    DEFAULT_TOLERANCE,
-    Compiled,
-    Limits,
-    SolverData,
-    build_common_settings,
-    translate_stop_reason,
-)
+from qpsvm.backends.compiled import Compiled
+from qpsvm.backends.limits import DEFAULT_TOLERANCE, Limits, build_common_settings
 from qpsvm.backends.requirements import Form, LazyImport, Memory, Requirements, Size
+from qpsvm.backends.solver_data import SolverData
+from qpsvm.backends.stop_reasons import translate_stop_reason
+from qpsvm.backends.traits import ALL_TRAITS
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution, Status
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.space.kernels.blocks import KernelBlocks
@@ -129,7 +127,7 @@ class KernelNewtonBackend(Backend):
         }  # fmt: skip
         answer: KernelSolution
         if svm.is_hard:
-            from qpsvm.solvers.kernel.hard import solve_kernel_hard
+            from qpsvm.solvers.kernel.hard_margin import solve_kernel_hard
 
             whole = svm.gram.blocks if isinstance(svm.gram, KernelGram) else gram
             answer = solve_kernel_hard(

@@ -14,7 +14,7 @@ from qpsvm.solvers.linear.descent import GOALS, DescentRun, build_table, count_e
 from qpsvm.solvers.linear.effort import estimate_newton_seconds, estimate_pass_seconds
 from qpsvm.solvers.linear.row_problem import RowLosses, balance_alpha
 from qpsvm.solvers.linear.working_set import is_large
-from qpsvm.solvers.shared.stopping import Budget
+from qpsvm.solvers.shared.budget import Budget
 
 
 def is_descent_suitable(n: int, d: int) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from qpsvm.backends.contract import Limits
+from qpsvm.backends.limits import Limits
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import TooLargeError
 from qpsvm.base.resources.limits import find_available_memory, format_bytes
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.sequential import SequentialSolution, solve_sequential
-from qpsvm.solvers.shared.stopping import Budget
+from qpsvm.solvers.shared.budget import Budget
 from qpsvm.space.operators import LowRank, Operator
 
 #: What `backend=` names it by.

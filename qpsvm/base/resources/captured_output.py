@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import IO, Any
 
-from qpsvm.base.resources.progress import LOGGER
+from qpsvm.base.resources.messages import LOGGER
 
 #: The streams of `sys`, and their descriptors.
 STREAMS = {"stdout": 1, "stderr": 2}

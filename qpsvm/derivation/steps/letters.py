@@ -15,8 +15,8 @@ from qpsvm.derivation.expressions import RELATIONS, EquationLine, Subset, line, 
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.terms import Term, letter, operation, reference_size, reindex, relative_to
-from qpsvm.program import solution as kkt
-from qpsvm.program.solution import Status
+from qpsvm.program import residuals
+from qpsvm.program.status import Status
 
 #: Share of the level by which a row may miss it and still be on it: rounding.
 ROUNDING = 1e-9
@@ -196,7 +196,7 @@ def project_alpha(at: At) -> FloatArray:
 
 def measure_violation(at: At) -> float:
     """Measure the violation of the constraints of the dual QP by α and π."""
-    return float(kkt.compute_primal_residual(at.dual, at.dual_point))
+    return float(residuals.compute_primal_residual(at.dual, at.dual_point))
 
 
 def balance_scale(at: Any) -> float:

@@ -15,7 +15,7 @@ from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import HALF, Term, largest_of, letter, reference_size, total
 from qpsvm.machines import PrimalHinge
 from qpsvm.machines.problem.reading import read
-from qpsvm.program import solution as kkt
+from qpsvm.program import residuals
 from qpsvm.space.kernels.space import FeatureSpace
 
 LAM = letter(r"\lambda", lambda at: at.problem.lam, "lam")
@@ -151,7 +151,7 @@ def compute_gradient_blocks(at: At) -> dict[str, np.ndarray]:
     w = at.w if at.is_linear else at.problem.space.textbook_coordinates.T @ (at.alpha * at.y)
     b = [] if at.problem.space.computed_intercept is None else [at.b]
     blocks: dict[str, np.ndarray] = qp.split(
-        kkt.compute_lagrangian_gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), at.unit * at.alpha)
+        residuals.compute_lagrangian_gradient(qp, np.concatenate([w, b, at.xi]), np.zeros(0), at.unit * at.alpha)
     )
     return blocks | {"xi": blocks["xi"] - at.unit * at.eta}
 

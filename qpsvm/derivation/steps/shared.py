@@ -53,7 +53,7 @@ from qpsvm.derivation.terms import (
     total,
 )
 from qpsvm.machines.problem import certifier
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import build_intercept_groups
 from qpsvm.result.model import DecisionFunctions
 from qpsvm.result.svm_result import build_kkt_table

@@ -34,7 +34,7 @@ from qpsvm.many.grid.scoring import Fold, folds_of, name_of, scorer_of
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.many.multiclass.split import Split, machine_named, split
 from qpsvm.many.multiclass.together import BinaryMachines
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.certified import format_seconds
 from qpsvm.result.hints import ROWS, Hint, find_label_hints, find_sample_hints
 from qpsvm.space.kernels.gram import Intercept

@@ -31,7 +31,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.errors import FileFormatError
-from qpsvm.base.resources.progress import PROGRESS, PULSE_SECONDS
+from qpsvm.base.resources.messages import PROGRESS
+from qpsvm.base.resources.pulse import PULSE_SECONDS
 
 #: What is printed instead of each letter outside ASCII that this library writes.
 SPELLINGS = {

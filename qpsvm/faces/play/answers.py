@@ -48,7 +48,7 @@ from qpsvm.faces.play.request import PageRequest, PageState, read_id, read_reque
 from qpsvm.faces.play.start import SCENES, Start, choose_default_start
 from qpsvm.faces.plotting.tube import find_half_width
 from qpsvm.machines import Problem
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
 from qpsvm.solve.call import solve
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm import backends
-from qpsvm.backends.abilities import find_problem_traits
+from qpsvm.backends.traits import find_problem_traits
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.faces.play.checks import as_choice, as_integer, as_number, as_object
 from qpsvm.machines import (

@@ -14,7 +14,7 @@ from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.faces.play.catalogue import PageMachine
 from qpsvm.faces.play.moves import Move, MoveFinder
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
 #: What a sample of α = 0 means at an optimum, where no sample's bound depends on how many there are; and elsewhere.

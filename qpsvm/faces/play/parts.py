@@ -28,7 +28,7 @@ import numpy as np
 from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import MissingExtraError, NotSeparableError
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.derivation import Step, derive
 from qpsvm.derivation.written.page import mathml
 from qpsvm.faces.play.catalogue import KERNELS, MACHINES, PageMachine, build_toy_problem, list_solvers
@@ -41,7 +41,7 @@ from qpsvm.faces.plotting.style import CURVE_POINTS, ROOM, View
 from qpsvm.faces.plotting.tube import find_half_width
 from qpsvm.machines import Problem
 from qpsvm.program.losses import compute_gap_term
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 

@@ -32,7 +32,7 @@ from qpsvm.base.errors import (
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.faces.plotting.accepted import build_refusal, suggest_alternative
 from qpsvm.machines import AllInOneProblem, Problem
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import KINDS_IN_WORDS, SVMResult
 from qpsvm.space.kernels.functions import Precomputed

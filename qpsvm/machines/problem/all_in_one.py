@@ -33,7 +33,7 @@ from qpsvm.base.arrays.frozen import cached, copy_without_cache, repeat_value
 from qpsvm.base.arrays.rationals import as_floats, bound_float_errors
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, ParameterTypeError, TooLargeError
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.class_space import ClassSpace
 from qpsvm.bounds.polish import polish
@@ -60,7 +60,8 @@ from qpsvm.machines.problem.parameters import (
 from qpsvm.machines.problem.reading import build_result, check_all_in_one_result, check_point
 from qpsvm.program.all_in_one import AllInOneDual, ClassGroup
 from qpsvm.program.qp import QP, Rows
-from qpsvm.program.solution import QPSolution, Status
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.caveats import find_caveats

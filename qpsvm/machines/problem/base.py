@@ -36,8 +36,9 @@ from qpsvm.machines.problem.linear_constraints import ConstraintRows
 from qpsvm.machines.problem.machine import BaseProblem
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.starts import start
+from qpsvm.program.deferred_qp import DeferredQP
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import DeferredQP, ScaledQP
+from qpsvm.program.scaled_qp import ScaledQP
 from qpsvm.program.specification import PrimalNotation, Specification, build_primal_qp
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.result.model import Model

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import QPSVMError
-from qpsvm.base.resources.progress import Clock, is_interrupted
+from qpsvm.base.resources.clock import Clock
+from qpsvm.base.resources.interrupt import is_interrupted
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.certify import certify
@@ -24,7 +25,7 @@ from qpsvm.bounds.polish import FEW_ROWS, FINISHED, GOOD, POLISHED, TEACHING_ROW
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.bounds.restoration import Restoration
 from qpsvm.bounds.rounding_bound import Counting
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.space import FeatureSpace

@@ -41,7 +41,7 @@ from qpsvm.machines.problem.parameters import (
 from qpsvm.machines.problem.reading import build_result_at
 from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import ScaledQP
+from qpsvm.program.scaled_qp import ScaledQP
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
 from qpsvm.space.kernels.gram import Intercept, PSDRule

@@ -16,7 +16,7 @@ from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import build_frozen, copy_without_cache, freeze, multiply
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterTypeError
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import FEW_ROWS, GOOD, MANY_ROWS
 from qpsvm.data.samples import TrainingSamples
@@ -27,7 +27,8 @@ from qpsvm.machines.problem.linear_constraints import ConstraintRows
 from qpsvm.machines.problem.parameters import Form, check_form
 from qpsvm.machines.problem.starts import estimate_certificate_seconds, find_affordable_alpha
 from qpsvm.program.dual_solution import DualSolution
-from qpsvm.program.solution import QPSolution, Solver, Status
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver, Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.caveats import find_caveats

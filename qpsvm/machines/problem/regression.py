@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.rationals import add_exactly
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.machines.problem.base import Problem
 from qpsvm.program.rows import build_two_sided_rows

@@ -25,7 +25,7 @@ from scipy.optimize import linprog
 
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.many.exact import events
 from qpsvm.many.exact.events import Record, Steps
 from qpsvm.many.exact.factor import MOST_PIVOT, NO_PIVOT, InverseFactor

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
 from qpsvm.many.exact.events import Steps
 from qpsvm.many.exact.judge import PathPoints, PieceJudge

@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_tolerance
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
+from qpsvm.base.resources.clock import Clock
+from qpsvm.base.resources.interrupt import defer_interrupt
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.base.resources.progress import Clock, defer_interrupt
 from qpsvm.machines.problem.machine import BaseProblem
 from qpsvm.many.exact.active_set import Stopped
 from qpsvm.many.exact.functions import Functions
 from qpsvm.many.exact.left_out import LeaveOutSolver, NoMachine
 from qpsvm.many.exact.rows import check_supported
 from qpsvm.many.grid.walk import bar_of
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
 #: Machines that are led and judged at a time.

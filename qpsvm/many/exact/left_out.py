@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import InfeasibleNuError, QPSVMError
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.machines.problem.certifier import Certifier
 from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
@@ -33,7 +33,7 @@ from qpsvm.many.exact.removals import removals_from
 from qpsvm.many.exact.rows import Data, SignedRows
 from qpsvm.many.exact.start import LEAST_TIME, exact_start
 from qpsvm.many.exact.values import Decisions
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve

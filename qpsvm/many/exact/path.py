@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from qpsvm.base.arrays.checks import as_flag, as_positive, as_tolerance
+from qpsvm.base.resources.clock import Clock
+from qpsvm.base.resources.interrupt import defer_interrupt
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.base.resources.progress import Clock, defer_interrupt
 from qpsvm.many.exact.follow import FollowedPath, follow
 from qpsvm.many.exact.line import ParameterLine, line_of
 from qpsvm.many.exact.pieces import ExactPath
 from qpsvm.many.exact.start import FIRST, LEAST_TIME
 from qpsvm.many.grid.walk import bar_of
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.solve.call import solve
 
 #: What a progress bar counts to.

@@ -16,7 +16,7 @@ from qpsvm.many.exact.error_curve import ErrorCurve, error_curve
 from qpsvm.many.exact.follow import FollowedPath, Piece
 from qpsvm.many.exact.line import ParameterLine
 from qpsvm.many.exact.values import Decisions
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 

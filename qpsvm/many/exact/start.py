@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.errors import DataError
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.machines.problem.reading import check_point, check_result
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
 from qpsvm.many.exact.rows import SignedRows

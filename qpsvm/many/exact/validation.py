@@ -21,8 +21,8 @@ from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InaccurateWarning, ParameterError, UnknownOptionError, UnsupportedError, describe_nearest
+from qpsvm.base.resources.interrupt import defer_interrupt, is_interrupted
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.base.resources.progress import defer_interrupt, is_interrupted
 from qpsvm.machines import Problem
 from qpsvm.many.exact.error_curve import ErrorCurve, LeastError, least_error
 from qpsvm.many.exact.line import check_name
@@ -32,7 +32,7 @@ from qpsvm.many.grid.interval import Interval
 from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
 from qpsvm.many.grid.scoring import ACCURACY, Fold, FoldProblem, folds_of, share_gram
 from qpsvm.many.grid.walk import run_tasks
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 

@@ -32,7 +32,7 @@ from qpsvm.many.grid.scoring import (
     target_of,
 )
 from qpsvm.many.grid.walk import run_tasks, walk
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 

@@ -24,10 +24,10 @@ import numpy as np
 from qpsvm import backends
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError
-from qpsvm.base.resources.progress import log_done, log_message
+from qpsvm.base.resources.messages import log_done, log_message
 from qpsvm.machines import Problem
 from qpsvm.many.grid.parameters import FALLING, RISING, replace_own
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 

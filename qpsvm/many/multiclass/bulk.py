@@ -17,8 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm import core
-from qpsvm.backends.contract import find_library_version
 from qpsvm.backends.external.libsvm_ import describe_libsvm as libsvm
+from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.frozen import multiply
 from qpsvm.base.arrays.rounding import multiply_double_double
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
@@ -51,7 +51,7 @@ from qpsvm.many.multiclass.stack import (
     with_shares,
 )
 from qpsvm.many.multiclass.together import BinaryMachines, Results
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import NO_INFORMATION, is_rounding
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.blocks import KernelBlocks

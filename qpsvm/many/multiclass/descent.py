@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.backends.contract import find_library_version
 from qpsvm.backends.own.row_descent import DescentRows, RowDescent, is_descent_suitable
+from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.frozen import multiply
 from qpsvm.base.arrays.rounding import bound_row_norms, multiply_double_double
 from qpsvm.base.arrays.types import FloatArray
@@ -26,7 +26,7 @@ from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import Stack, stack_machines, with_squares
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.losses import Loss, compress_constant
-from qpsvm.program.solution import Solver
+from qpsvm.program.status import Solver
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: The machines of this road.

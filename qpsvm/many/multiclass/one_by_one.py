@@ -16,7 +16,7 @@ from qpsvm.machines import Problem
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.together import BinaryMachines, Results
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve

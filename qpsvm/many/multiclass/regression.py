@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.contract import find_library_version
 from qpsvm.backends.own.row_descent import DescentRows, RowDescent, is_descent_suitable
+from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
@@ -29,7 +29,7 @@ from qpsvm.many.multiclass.split import REST
 from qpsvm.many.multiclass.stack import Stack
 from qpsvm.many.multiclass.together import BinaryMachines, Results
 from qpsvm.program.losses import Loss, compress_constant
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import NO_INFORMATION, Caveat
 from qpsvm.result.svm_result import SVMResult
 

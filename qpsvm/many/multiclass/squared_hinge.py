@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.backends.contract import find_library_version
+from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.frozen import multiply
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.resources.limits import limit_blas_threads
@@ -22,7 +22,7 @@ from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.stack import Stack, stack_machines, with_squares
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.losses import Loss
-from qpsvm.program.solution import Solver
+from qpsvm.program.status import Solver
 
 #: The rows of all machines up to which their vectors are kept side by side.
 MOST_ROWS = 2_000_000

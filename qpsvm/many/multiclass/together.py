@@ -15,7 +15,7 @@ from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.proof import Proofs
-from qpsvm.program.solution import Solver, Status
+from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.svm_result import SVMResult
 

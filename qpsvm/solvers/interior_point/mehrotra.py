@@ -39,8 +39,8 @@ from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense_rows
 from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.interior_point.chunk import SETTINGS, NewtonVectors, VariableChunk
 from qpsvm.solvers.interior_point.problem import ReducedQP, reduce_problem
+from qpsvm.solvers.shared.budget import Budget, StopReason
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
-from qpsvm.solvers.shared.stopping import Budget, StopReason
 from qpsvm.space.operators import Operator
 
 

@@ -29,7 +29,7 @@ from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.solvers.interior_point.mehrotra import solve_mehrotra
 from qpsvm.solvers.interior_point.systems import choose_storage
-from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.space.operators import LowRank
 
 #: Columns with e = 0 that become equality rows of the dual: few, for they are kept dense.

@@ -9,11 +9,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.progress import Clock, is_logging, log_step
+from qpsvm.base.resources.clock import Clock
+from qpsvm.base.resources.messages import is_logging, log_step
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import LoopResult
 from qpsvm.solvers.kernel.loop import KernelSamples, run_working_set_loop
-from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.solvers.shared.budget import StopReason
 
 #: Entries of K between two looks at the clock: a tenth of a second, or two.
 ENTRIES = 5e7

@@ -25,9 +25,10 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.child_process import is_child, on_stop_request
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.kernel.dual import ON_KINK, Edges, KernelDual
-from qpsvm.solvers.shared.stopping import AT_ONCE, MAX_ITERATIONS, run_sliced
+from qpsvm.solvers.shared.budget import MAX_ITERATIONS
+from qpsvm.solvers.shared.time_slices import AT_ONCE, run_sliced
 
 #: scikit-learn's names of LIBSVM's machines, and LIBSVM's numbers.
 TYPES = {"SVC": 0, "NuSVC": 1, "OneClassSVM": 2, "SVR": 3, "NuSVR": 4}

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from qpsvm import core
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.libsvm import LoopResult, is_libsvm_problem, run_libsvm_loop
-from qpsvm.solvers.shared.stopping import MAX_ITERATIONS
+from qpsvm.solvers.shared.budget import MAX_ITERATIONS
 from qpsvm.space.kernels.functions import RBF, Linear, Polynomial
 
 #: Rows whose even spread says roughly what that of all rows has for u.

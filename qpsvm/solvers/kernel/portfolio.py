@@ -1,32 +1,10 @@
 """Solve the dual of a kernel SVM (`solve_kernel`).
 
-What is tried in which order is in `engines`. Equal rows with equal targets are made one first. A ν-SVR of many rows is
-a search for the width of its tube (`find_tube_start`). What could not be done is said in `reason`.
+`engines` says what is tried in which order. Equal rows with equal targets are merged first (`duplicate_rows`). A ν-SVR
+of many rows is a search for the width of its tube (`tube_search`). `reason` says what could not be done.
 
-The engines measure distances in units of a margin, which is 1 for hinges. Of other machines targets, tube and β are
-divided by the spread of the targets first; for novelty, where f is compared with nothing but itself, β by its total.
-
-ν-SVR of many rows: ε-SVRs, until one has nearly the Σ|β| that is asked for.
-
-    (KTUBE.1)  Σ|β| of the ε-SVR falls as ε grows, and β is piecewise linear in ε
-    (KTUBE.2)  so between two values of ε that lie near each other and on both sides, the point in between with
-               Σ|β| = m is feasible, and nearly the solution;  its u is that combination of theirs
-
-The first ε is that of a part of the rows, every ε-SVR starts from the one before, and Newton steps with both sums fixed
-go on from (KTUBE.2).
-
-Equal rows of equal label made one: tables of counts, codes and rounded measurements have many.
-
-    (KTIES.1)  rows i ∈ g with the same x and y, or ℓ and ε, enter (KDUAL.1) by Σ_g α_i alone, which lies between 0 and
-               Σ_g C_i
-    (KTIES.2)  any α with that sum is as good; filled up one after the other, at most one of them ends inside its bounds
-
-The gap does not change, and the support is as small as it can be.
-
-Equal rows of both labels, which are all that a ν-SVM needs where there are enough of them:
-
-    (KTIES.3)  where Σ_x min(ΣU₊, ΣU₋) ≥ m/2 over the rows x, the labels may have the same Σα at each, and m/2 in all:
-               w(α) = 0, and nothing is less
+The engines measure distances in units of a margin, which is 1 for hinges. For other machines targets, tube and β are
+first divided by the spread of the targets; for novelty, where f is compared only with itself, β by its total.
 """
 
 from __future__ import annotations
@@ -39,149 +17,45 @@ from typing import Literal
 import numpy as np
 
 from qpsvm.base.arrays.frozen import freeze
-from qpsvm.base.arrays.ties import Ties, find_ties
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.arrays.ties import find_ties
+from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.solvers.kernel.dual import UNMET, DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.duplicate_rows import (
+    TIES_FROM,
+    WORTHWHILE,
+    find_meeting_point,
+    list_tie_labels,
+    merge_ties,
+    split_ties,
+)
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.engines import SETTINGS as ENGINE_SETTINGS
 from qpsvm.solvers.kernel.engines import EngineSearch
 from qpsvm.solvers.kernel.newton_step import EXACT_ROWS
-from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.solvers.kernel.tube_search import SETTINGS, find_tube_start
+from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Precomputed
 
-
-@dataclass(frozen=True)
-class PortfolioSettings:
-    """Constants of the search."""
-
-    #: Rows that say what the first ε is.
-    part: int = 500
-    #: The gap of each ε-SVR.
-    gap: float = 1e-4
-    #: A point whose relative gap is below this says what the first ε is.
-    trusted_gap: float = 0.05
-    #: The two sides are near each other where their Σ|β| differ by this share of m; and so many ε-SVRs at most.
-    near: float = 0.03
-    most: int = 10
-    #: A step from one side goes so many times as far as the residuals say, or the two last ε: beyond m, because u
-    #: follows. But it is at least and at most such a share of ε, and besides: an ε that is hardly anything, in units of
-    #: the spread of the targets.
-    beyond: float = 1.5
-    least: float = 0.2
-    largest: float = 3.0
-    hardly: float = 2e-3
-    #: A step within a bracket stays away from its ends by this share of its width; by its square where an end is near.
-    inset: float = 0.05
-
-
-SETTINGS = PortfolioSettings()
-
-
-def find_tube_start(
-    blocks: KernelBlocks, problem: KernelDual, effort: Effort, start: DualPoint | None = None
-) -> tuple[FloatArray, FloatArray] | None:
-    """Find rough β and u, (n,), by (KTUBE.2); None if time runs out or the search fails.
-
-    Where no tube is needed, (KDUAL.8), β is that of ε = 0, with a smaller Σ|β|.
-    """
-    assert problem.mass is not None
-    tube = _estimate_first_tube(blocks, problem, effort) if start is None else start.tube
-    below: _TriedTube | None = None  # Σ|β| > m
-    above: _TriedTube | None = None
-    point, tries = start, list[_TriedTube]()
-    for _ in range(SETTINGS.most):
-        if not 0.0 <= tube < np.inf:  # of a point with numbers beyond all floats
-            return None
-        engines = EngineSearch(blocks, problem.with_tube(Edges(0.0, tube)), SETTINGS.gap, effort)
-        engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
-        point = engines.best_point
-        if engines.engine_used == "none" or effort.is_late():
-            return None
-        tried = _TriedTube(tube, float(np.abs(point.beta).sum()), point)
-        tries.append(tried)
-        if tried.mass >= problem.mass:
-            below = tried
-        if tried.mass <= problem.mass:
-            above = tried
-        effort.report("tube", problem.n, point.gap)
-        if below is not None and above is not None and below.mass - above.mass <= SETTINGS.near * problem.mass:
-            return _interpolate_start(below, above, problem.mass)
-        if below is None and tube == 0.0:
-            return point.beta, point.u
-        tube = _choose_next_tube(problem, below, above, tries)
-    return None if below is None or above is None else _interpolate_start(below, above, problem.mass)
-
-
-def _estimate_first_tube(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> float:
-    """ε of f = 0; of many rows that of a part of them, with their penalties raised to the sum of all."""
-    if problem.n <= SETTINGS.part:
-        return problem.compute_edges(np.zeros(problem.n)).tube
-    rows = np.sort(np.random.default_rng(0).permutation(problem.n)[: SETTINGS.part])
-    share = float(problem.high[rows].sum()) / float(problem.high.sum())
-    part, own = (
-        problem.restrict_rows(rows).scale_by(1.0 / share),
-        KernelBlocks(blocks.kernel, blocks.X[rows], blocks.compute_symmetric(rows)),
-    )
-    found = find_tube_start(own, part, effort)
-    return part.compute_edges(np.zeros(part.n) if found is None else found[1]).tube
-
-
-@dataclass(frozen=True, eq=False)
-class _TriedTube:
-    """An ε-SVR: its ε, its Σ|β|, and its solution."""
-
-    tube: float
-    mass: float
-    point: DualPoint
-
-
-def _choose_next_tube(
-    problem: KernelDual, below: _TriedTube | None, above: _TriedTube | None, tried: list[_TriedTube]
-) -> float:
-    """Choose the next ε: between two tried values, or beyond one of them."""
-    assert problem.mass is not None
-    last = tried[-1]
-    if below is not None and above is not None:
-        close, goal = 0.5 * SETTINGS.near * problem.mass, problem.mass
-        if goal - above.mass <= close:  # the other side is to come near, too
-            goal += 0.5 * close
-        elif below.mass - goal <= close:
-            goal -= 0.5 * close
-        share = (below.mass - goal) / (below.mass - above.mass)
-        inset = SETTINGS.inset if goal == problem.mass else SETTINGS.inset**2
-        return below.tube + min(max(share, inset), 1.0 - inset) * (above.tube - below.tube)
-    if below is None and last.tube <= SETTINGS.hardly:
-        return 0.0
-    step = problem.compute_edges(last.point.u).tube - last.tube  # what the residuals say
-    if len(tried) > 1 and tried[-2].mass != last.mass:
-        step = (problem.mass - last.mass) * (last.tube - tried[-2].tube) / (last.mass - tried[-2].mass)
-    least, most = SETTINGS.least * last.tube + SETTINGS.hardly, SETTINGS.largest * last.tube + SETTINGS.hardly
-    far = min(max(SETTINGS.beyond * abs(step), least), most)
-    return last.tube + far if below is not None else max(last.tube - far, 0.0)
-
-
-def _interpolate_start(below: _TriedTube, above: _TriedTube, mass: float) -> tuple[FloatArray, FloatArray]:
-    """Interpolate β and u by (KTUBE.2)."""
-    share = (below.mass - mass) / (below.mass - above.mass) if below.mass > above.mass else 0.0
-    first, last = below.point, above.point
-    return first.beta + share * (last.beta - first.beta), first.u + share * (last.u - first.u)
-
-
-#: From this many rows on equal ones are looked for: that takes a hundredth of the time of the whole. And the share of
-#: rows that must go for it to be worth a second set of arrays.
-TIES_FROM, WORTHWHILE = 500, 0.15
-
 Engine = Literal["auto", "gram", "libsvm"]
+
+
 ENGINES = ("auto", "gram", "libsvm")
+
 
 #: Rows whose kernel values say how much f of a novelty machine varies.
 SAMPLED = 100
+
+
 #: The margin of a ν-SVM in spreads of f, roughly: its classes overlap.
 MARGIN = 0.03
+
+
 #: What rounding may make of Σ|β|, as a share of the most that it can be.
 ALL = 1e-9
+
+
 #: A spread below this share of the largest number that it is made of is rounding.
 NO_SPREAD = 1e-12
 
@@ -232,18 +106,18 @@ def solve_kernel(
     effort = Effort(time_limit, max_iter, verbose)
     with np.errstate(all="ignore"):
         rows = not isinstance(blocks.kernel, Precomputed)  # those of a matrix that was repaired are no samples
-        even = _find_meeting_point(blocks.X, problem) if problem.is_nu_svm and engine == "auto" and rows else None
+        even = find_meeting_point(blocks.X, problem) if problem.is_nu_svm and engine == "auto" and rows else None
         if even is not None:
             return KernelSolution(even, 0.0, np.zeros(problem.n), 0.0, "equal rows", 0, "converged")
         worth = blocks.is_fast and blocks.full_matrix is None and problem.n > TIES_FROM
-        ties = find_ties(blocks.X, *_list_tie_labels(problem), least=WORTHWHILE) if worth else None
+        ties = find_ties(blocks.X, *list_tie_labels(problem), least=WORTHWHILE) if worth else None
         if ties is None:
             point, used = _solve(blocks, problem, start, engine, tol, effort, brief)
         else:
             fewer = KernelBlocks(blocks.kernel, blocks.X[ties.rows])
             start = None if start is None else ties.sum_groups(start)
-            point, used = _solve(fewer, _merge_ties(problem, ties), start, engine, tol, effort)
-            point = replace(point, beta=_split_ties(ties, point.beta, problem), u=ties.expand_groups(point.u))
+            point, used = _solve(fewer, merge_ties(problem, ties), start, engine, tol, effort)
+            point = replace(point, beta=split_ties(ties, point.beta, problem), u=ties.expand_groups(point.u))
     steps, reason = effort.iterations + effort.newton_steps, effort.find_stop_reason(point.gap <= tol)
     return KernelSolution(point.beta + 0.0, point.b, point.u, point.gap, used, steps, reason, point.tube)
 
@@ -356,37 +230,3 @@ def _compute_spread(values: FloatArray) -> float:
     apart = values / size
     apart -= np.add.reduce(apart) / len(apart)
     return size * math.sqrt(float(apart @ apart) / len(apart))
-
-
-def _find_meeting_point(X: Matrix, problem: KernelDual) -> FloatArray | None:
-    """(KTIES.3): β (n,), of few of the rows x; None where equal rows of both labels have less."""
-    ties, (plus, minus) = find_ties(X), problem.target_sums
-    assert ties is not None
-    high, low = ties.sum_groups(problem.high), -ties.sum_groups(problem.low)
-    shared = np.minimum(high, low)
-    before = np.asarray(np.cumsum(shared, dtype=np.longdouble) - shared, dtype=float)
-    if plus != -minus or before[-1] + shared[-1] < (1.0 - UNMET) * plus:
-        return None
-    each = np.clip(plus - before, 0.0, shared)
-    shares = [each / np.where(end > 0.0, end, 1.0) for end in (high, low)]
-    return ties.expand_groups(shares[0]) * problem.high + ties.expand_groups(shares[1]) * problem.low
-
-
-def _list_tie_labels(problem: KernelDual) -> list[FloatArray]:
-    """List the values, (n,) each, that tied rows share besides x; levels of a ν-SVM do not separate its classes."""
-    sides = [problem.sign] if problem.is_nu_svm else []
-    return [problem.level, *sides, *([] if isinstance(problem.tube, float) else [problem.tube])]
-
-
-def _merge_ties(problem: KernelDual, ties: Ties) -> KernelDual:
-    return replace(
-        problem.restrict_rows(ties.rows), high=ties.sum_groups(problem.high), low=ties.sum_groups(problem.low)
-    )
-
-
-def _split_ties(ties: Ties, beta: FloatArray, problem: KernelDual) -> FloatArray:
-    """β (n,) from its sums over the groups (g,): filled up one after the other, from the end where nothing is."""
-    if problem.has_kink or problem.is_sign_constrained or problem.is_nu_svm:
-        up = ties.distribute_alpha(np.maximum(beta, 0.0), problem.high)
-        return up - ties.distribute_alpha(np.maximum(-beta, 0.0), -problem.low)
-    return problem.low + ties.distribute_alpha(beta - ties.sum_groups(problem.low), problem.weight)

@@ -38,9 +38,9 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.linear.newton_step import choose_newton_system
 from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, MultiplierResponse, RowProblem, certify_separated
 from qpsvm.solvers.linear.settings import SETTINGS
+from qpsvm.solvers.shared.budget import Budget, StopReason
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 from qpsvm.solvers.shared.line_search import Slope, find_step
-from qpsvm.solvers.shared.stopping import Budget, StopReason
 
 
 class AugmentedLagrangian:

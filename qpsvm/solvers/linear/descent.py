@@ -29,7 +29,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.program.losses import Loss, PerRow
 from qpsvm.solvers.linear.effort import NUMBER, estimate_descent_seconds, estimate_newton_seconds, is_wide
 from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowProblem, certify_separated, mean
-from qpsvm.solvers.shared.stopping import MAX_ITERATIONS, Budget
+from qpsvm.solvers.shared.budget import MAX_ITERATIONS, Budget
 
 #: Passes before anything is foretold; in how many parts of what Newton steps would take it is asked again; the most.
 FIRST_PASSES, PARTS, MOST_PASSES = 16, 4, 1000

@@ -26,10 +26,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.linear.descent import DescentResult, count_entries
 from qpsvm.solvers.linear.row_problem import RowLosses
-from qpsvm.solvers.shared.stopping import MAX_ITERATIONS, run_sliced
+from qpsvm.solvers.shared.budget import MAX_ITERATIONS
+from qpsvm.solvers.shared.time_slices import run_sliced
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 OWN_FEATURE = 1e-9

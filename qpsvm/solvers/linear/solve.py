@@ -26,7 +26,7 @@ from scipy.linalg import lapack
 from qpsvm.base.arrays.checks import as_finite_vector, as_real
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import ParameterError
-from qpsvm.base.resources.progress import log_progress
+from qpsvm.base.resources.messages import log_progress
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.program.losses import compress_constant
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
@@ -34,7 +34,7 @@ from qpsvm.solvers.linear.descent import as_start, find_descent_point, is_newton
 from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows, build_label_scaled_rows
 from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowLosses, RowProblem, mean
 from qpsvm.solvers.linear.working_set import is_large, solve_large
-from qpsvm.solvers.shared.stopping import Budget, StopReason
+from qpsvm.solvers.shared.budget import Budget, StopReason
 
 #: A pair that is good to the usual tolerance is made good to rounding where that is cheap, in so many steps.
 DEFAULT_TOL, FINE, FEW_STEPS = 1e-6, 1e-18, 5

@@ -35,7 +35,7 @@ from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.newton_step import Mask
 from qpsvm.solvers.linear.row_problem import SAMPLE, LinearPoint, LinearStart, RowProblem, certify_pair
 from qpsvm.solvers.linear.settings import SETTINGS
-from qpsvm.solvers.shared.stopping import Budget, StopReason
+from qpsvm.solvers.shared.budget import Budget, StopReason
 
 #: A goal at which rounding is all that is left.
 EPS = float(np.finfo(float).eps)

@@ -27,7 +27,7 @@ import numpy as np
 from qpsvm.base.arrays.checks import as_finite_vector
 from qpsvm.base.arrays.types import FloatArray, as_dense_rows
 from qpsvm.base.errors import ParameterError, UnsupportedError
-from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.solvers.study.trace import Product, ProgressHistory, Trace
 
 #: Columns of A are parallel up to this sine; b may leave the range of Ax over the box by this share (ν = ν_max).

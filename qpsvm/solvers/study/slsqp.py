@@ -19,7 +19,7 @@ import numpy as np
 from qpsvm.base.arrays.checks import as_finite_vector
 from qpsvm.base.arrays.types import FloatArray, as_dense_rows
 from qpsvm.base.errors import ParameterError
-from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.solvers.study.trace import Product, ProgressHistory, Trace
 
 #: SciPy's exit modes; the others are its subproblem or line search giving up, from which nothing follows about the QP.

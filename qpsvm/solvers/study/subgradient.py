@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import as_finite_vector
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.solvers.shared.stopping import StopReason
+from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.solvers.study.trace import ProgressHistory, Trace
 
 #: The first step of a coordinate with d_j = 0, in margins: short, for the radius grows with the distance walked.

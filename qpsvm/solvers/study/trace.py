@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.solvers.shared.stopping import Budget, StopReason
+from qpsvm.solvers.shared.budget import Budget, StopReason
 
 #: A run prints (if verbose) and keeps at most this many lines and pairs of history, besides the last.
 PRINTED_LINES = 20

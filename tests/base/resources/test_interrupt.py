@@ -15,14 +15,14 @@ from processes import children, seconds_of
 from sklearn.datasets import make_classification
 
 from qpsvm import CSVM, RBF, InaccurateWarning, core, solve
-from qpsvm.base.resources import progress
+from qpsvm.base.resources import interrupt
 from qpsvm.base.resources.child_process import ForkedProcess
+from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.rounding_bound import Counting
-from qpsvm.solve.choice import INTERRUPTED_CERTIFICATE_SECONDS
+from qpsvm.solve.attempt import INTERRUPTED_CERTIFICATE_SECONDS
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
-from qpsvm.solvers.shared import stopping as sliced
-from qpsvm.solvers.shared.stopping import Clock
+from qpsvm.solvers.shared import time_slices
 
 X, Y = make_classification(3000, 20, n_informative=10, flip_y=0.2, random_state=0)
 NOISE = np.where(np.random.default_rng(0).random(len(X)) < 0.5, 0, 1)
@@ -60,27 +60,27 @@ def test_an_interrupted_solve_returns_its_best_certified_point(backend, problem)
     assert result.gap < np.inf
     assert "start=result" in result.summary()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert not progress.is_interrupted()
+    assert not interrupt.is_interrupted()
 
 
 def test_the_key_pressed_twice_raises():
     def twice() -> None:
-        with progress.defer_interrupt():
+        with interrupt.defer_interrupt():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
-            assert progress.is_interrupted()
+            assert interrupt.is_interrupted()
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
         twice()
-    assert not progress.is_interrupted()
+    assert not interrupt.is_interrupted()
 
 
 def test_other_handlers_and_threads_are_left_alone():
     mine = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with progress.defer_interrupt():
+        with interrupt.defer_interrupt():
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, mine)
@@ -129,7 +129,7 @@ def pressed(running: threading.Event, times: int) -> None:
         assert running.wait(100)
         for _ in range(times):
             os.kill(os.getpid(), signal.SIGINT)
-            while not progress._InterruptKey.was_pressed:  # two at once would be one
+            while not interrupt._InterruptKey.was_pressed:  # two at once would be one
                 time.sleep(0.001)
 
     threading.Thread(target=press, daemon=True).start()
@@ -150,7 +150,7 @@ def test_one_press_ends_the_compiled_loop_with_a_certified_point(backend, apart)
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
 @pytest.mark.parametrize("backend", APART)
 def test_two_presses_end_everything(backend, apart, monkeypatch):
-    monkeypatch.setattr(sliced, "GRACE", 100.0)  # the second press does not wait for that
+    monkeypatch.setattr(time_slices, "GRACE", 100.0)  # the second press does not wait for that
     monkeypatch.setattr(ForkedProcess, "request_stop", lambda _: None)
     before = children()
     pressed(apart, 2)
@@ -158,7 +158,7 @@ def test_two_presses_end_everything(backend, apart, monkeypatch):
         ENDLESS[backend]()
     assert children() <= before
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert not progress.is_interrupted()
+    assert not interrupt.is_interrupted()
 
 
 @pytest.mark.slow
@@ -175,8 +175,8 @@ def test_what_the_loop_has_found_is_not_lost(kind, monkeypatch):
         "hinge": KernelDual.from_hinges(np.where(t > 0, 1.0, -1.0), np.full(n, 1e3)),
         "tube": KernelDual(np.full(n, 1e3), t + SPREAD[:n, 0], np.full(n, -1e3), 1e-3),
     }[kind]
-    monkeypatch.setattr(sliced, "GRACE", 100.0)
-    monkeypatch.setattr(sliced, "AT_ONCE", 0.0)
+    monkeypatch.setattr(time_slices, "GRACE", 100.0)
+    monkeypatch.setattr(time_slices, "AT_ONCE", 0.0)
     others = children()
 
     class Late(Clock):
@@ -202,12 +202,12 @@ def test_the_key_belongs_to_the_main_thread():
     seen = []
 
     def elsewhere() -> None:
-        seen.append(progress.is_interrupted())
+        seen.append(interrupt.is_interrupted())
         seen.append(solve(CSVM(X, Y)).status)
 
-    with progress.defer_interrupt():
+    with interrupt.defer_interrupt():
         os.kill(os.getpid(), signal.SIGINT)
-        while not progress.is_interrupted():
+        while not interrupt.is_interrupted():
             time.sleep(0.001)
         worker = threading.Thread(target=elsewhere)
         worker.start()
@@ -217,16 +217,16 @@ def test_the_key_belongs_to_the_main_thread():
 
 def test_a_press_between_the_lines_of_leaving_is_not_lost():
     def leave() -> None:
-        with progress.defer_interrupt():
-            progress._InterruptKey.is_deferred = False  # as far as leaving has come
+        with interrupt.defer_interrupt():
+            interrupt._InterruptKey.is_deferred = False  # as far as leaving has come
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
         leave()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    with progress.defer_interrupt():
-        assert not progress.is_interrupted()
+    with interrupt.defer_interrupt():
+        assert not interrupt.is_interrupted()
 
 
 # --- filters of warnings belong to the process ------------------------------------------------------------------------

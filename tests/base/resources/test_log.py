@@ -10,7 +10,8 @@ import time
 import pytest
 
 import qpsvm
-from qpsvm.base.resources.progress import Pulse, log_message, log_step
+from qpsvm.base.resources.messages import log_message, log_step
+from qpsvm.base.resources.pulse import Pulse
 
 PROBLEM = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0], [0.5]], [0, 0, 1, 1, 1])
 
@@ -38,7 +39,7 @@ def test_a_program_that_logs_gets_the_messages_without_verbose(logged, capfd):
     logger.setLevel(logging.INFO)
     solve()
     lines = stream.getvalue().splitlines()
-    assert all(line.startswith("INFO qpsvm choice: ") for line in lines)
+    assert all(line.startswith("INFO qpsvm attempt: ") for line in lines)
     assert any("backend interior_point, dual form" in line for line in lines)
     assert any("certified relative gap" in line for line in lines)
     logger.setLevel(logging.DEBUG)
@@ -53,7 +54,7 @@ def test_what_is_logged_is_not_printed_again(logged, capfd):
     logger.setLevel(logging.INFO)
     solve(verbose=True)
     assert "certified relative gap" in stream.getvalue()
-    assert "INFO qpsvm stopping: interior_point" in stream.getvalue(), "the lines of the iterations"
+    assert "INFO qpsvm budget: interior_point" in stream.getvalue(), "the lines of the iterations"
     assert capfd.readouterr() == ("", "")
     logger.setLevel(logging.WARNING)  # now nobody else takes them
     solve(verbose=True)
@@ -100,7 +101,7 @@ def test_a_verbose_thread_makes_no_other_talk(capfd):
 
 
 def test_the_pulse_beats_for_whoever_listens(logged, capsys, monkeypatch):
-    monkeypatch.setattr("qpsvm.base.resources.progress.PULSE_SECONDS", 0.01)
+    monkeypatch.setattr("qpsvm.base.resources.pulse.PULSE_SECONDS", 0.01)
 
     def beat(verbose):
         threads = threading.active_count()
@@ -125,4 +126,4 @@ def test_the_pulse_beats_for_whoever_listens(logged, capsys, monkeypatch):
     text.clear()
     logger.setLevel(logging.INFO)
     assert beat(False) == 1
-    assert "INFO qpsvm progress: 0 s, at work" in stream.getvalue()
+    assert "INFO qpsvm pulse: 0 s, at work" in stream.getvalue()

@@ -12,8 +12,9 @@ from sklearn.datasets import make_classification
 import qpsvm
 from qpsvm.base.resources import limits as threads
 from qpsvm.base.resources import workers
+from qpsvm.base.resources.clock import Clock
+from qpsvm.base.resources.interrupt import defer_interrupt, is_interrupted
 from qpsvm.base.resources.limits import count_spare_threads, limit_blas_threads
-from qpsvm.base.resources.progress import Clock, defer_interrupt, is_interrupted
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 from qpsvm.data.rows import CentredRows, RowsWithOnes, as_row_source
 from qpsvm.space.kernels.blocks import KernelBlocks

@@ -23,11 +23,12 @@ from full_disk import fill_the_disk
 
 import qpsvm
 from qpsvm import backends
+from qpsvm.backends import registry
 from qpsvm.base.errors import DataError, SolverError, TooLargeError
 from qpsvm.data.files import read_table
 from qpsvm.faces.cli import main
 from qpsvm.faces.cli.terminal import SPELLINGS, require_writable, spell_unencodable
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.solve.call import solve
 
 
@@ -197,7 +198,7 @@ def test_options_that_belong_together_are_taken(capsys, table, options):
 
 
 def test_compare_says_who_cannot_keep_a_limit(capsys, table, monkeypatch):
-    monkeypatch.setattr(backends, "REGISTRY", {name: backends.REGISTRY[name] for name in ("cvxopt", "osqp")})
+    monkeypatch.setattr(registry, "REGISTRY", {name: backends.REGISTRY[name] for name in ("cvxopt", "osqp")})
     arguments = [part.format(table=table) for part in SOLVE[1:]]
     code, out, _ = run(capsys, "compare", *arguments, "--time-limit", "60")
     assert code == 0
@@ -213,7 +214,7 @@ def test_compare_warms_up_before_it_takes_times(capsys, table, monkeypatch):
         return solve(problem, name, form, **options)
 
     monkeypatch.setattr("qpsvm.many.comparison.solve", recorded)
-    monkeypatch.setattr(backends, "REGISTRY", {"cvxopt": backends.REGISTRY["cvxopt"]})
+    monkeypatch.setattr(registry, "REGISTRY", {"cvxopt": backends.REGISTRY["cvxopt"]})
     run(capsys, "compare", *[part.format(table=table) for part in SOLVE[1:]])
     assert calls == [(name, form, n) for name in ("cvxopt",) for form in ("dual", "primal") for n in (20, 60)]
 

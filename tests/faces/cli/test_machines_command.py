@@ -128,7 +128,7 @@ def test_grids_of_a_regression(capsys, table, tmp_path, monkeypatch):
     quantile = ["--variant", "quantile-svr", *PRICE, "--C", "1", "--folds", "3"]
     assert "neg_mean_pinball_loss" in succeed(capsys, "cross-validate", table, *quantile)
     registry = {name: qpsvm.backends.REGISTRY[name] for name in ("cvxopt", "interior_point")}
-    monkeypatch.setattr(qpsvm.backends, "REGISTRY", registry)
+    monkeypatch.setattr(qpsvm.backends.registry, "REGISTRY", registry)
     assert succeed(capsys, "compare", table, "--variant", "nu-svr", *PRICE).count("optimal") == 4
 
 

@@ -12,7 +12,7 @@ from command_line import run
 from sklearn.datasets import dump_svmlight_file
 
 import qpsvm
-from qpsvm.base.resources.progress import log_progress
+from qpsvm.base.resources.messages import log_progress
 from qpsvm.faces.cli import terminal as ticker
 
 pyarrow = pytest.importorskip("pyarrow")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.base.resources.progress import Clock
+from qpsvm.base.resources.clock import Clock
 from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.exact.leave_one_out import groups_of
 from qpsvm.many.exact.left_out import LeaveOutSolver

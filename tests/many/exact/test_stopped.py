@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import qpsvm
-from qpsvm.base.resources import progress
+from qpsvm.base.resources import clock
 from qpsvm.many.exact import active_set, follow, left_out, path, validation
 from qpsvm.many.exact.judge import PieceJudge
 
@@ -71,7 +71,7 @@ def test_a_path_whose_time_is_over_keeps_its_pieces(monkeypatch):
     def slow(self, *given, **named):
         judged.append(real(self, *given, **named))
         if len(judged) == 2:
-            monkeypatch.setattr(progress.Clock, "find_stop_reason", lambda *_: "time_limit")
+            monkeypatch.setattr(clock.Clock, "find_stop_reason", lambda *_: "time_limit")
         return judged[-1]
 
     monkeypatch.setattr(PieceJudge, "gaps", slow)

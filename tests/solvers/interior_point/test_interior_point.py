@@ -11,9 +11,9 @@ from each import for_each
 from pairwise import cover_pairs
 
 import qpsvm
-from qpsvm.backends.external.cvxopt_ import StructuredKKT, solve_structured
+from qpsvm.backends.external.cvxopt_structured import StructuredKKT, solve_structured
 from qpsvm.program.qp import QP
-from qpsvm.program.solution import compute_dual_residual, compute_duality_gap, compute_primal_residual
+from qpsvm.program.residuals import compute_dual_residual, compute_duality_gap, compute_primal_residual
 from qpsvm.solvers.interior_point.mehrotra import InteriorPointSolution, Iterate, solve_mehrotra
 from qpsvm.solvers.interior_point.rows import recognise_soft_rows
 from qpsvm.solvers.interior_point.systems import DenseColumns, SparseColumns, as_columns, compute_row_pairs

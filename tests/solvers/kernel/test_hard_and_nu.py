@@ -11,7 +11,8 @@ from pairwise import cover_pairs
 import qpsvm
 from qpsvm import RBF, HardMargin, Linear, NuSVM, Polynomial
 from qpsvm.solvers.kernel.dual import KernelDual
-from qpsvm.solvers.kernel.hard import compute_hard_gap, solve_active_set, solve_kernel_hard
+from qpsvm.solvers.kernel.hard_active_set import solve_active_set
+from qpsvm.solvers.kernel.hard_margin import compute_hard_gap, solve_kernel_hard
 from qpsvm.solvers.kernel.portfolio import solve_kernel
 from qpsvm.space.kernels.blocks import KernelBlocks
 

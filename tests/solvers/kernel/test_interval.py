@@ -12,13 +12,14 @@ from pairwise import cover_pairs
 
 import qpsvm
 from qpsvm import core
-from qpsvm.solve.choice import rank_backends
+from qpsvm.solve.backend_order import rank_backends
 from qpsvm.solvers.kernel import libsvm
 from qpsvm.solvers.kernel.box_step import compute_box_step
 from qpsvm.solvers.kernel.dual import Edges, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
-from qpsvm.solvers.kernel.portfolio import find_tube_start, solve_kernel
+from qpsvm.solvers.kernel.portfolio import solve_kernel
+from qpsvm.solvers.kernel.tube_search import find_tube_start
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial
 

@@ -180,7 +180,7 @@ def test_the_interrupt_key_ends_a_run_between_steps(shape, monkeypatch):
     for patience in (0, 1, 5, 20):
         looks = iter([False] * patience)
         with monkeypatch.context() as patch:
-            patch.setattr("qpsvm.base.resources.progress.is_interrupted", lambda looks=looks: next(looks, True))
+            patch.setattr("qpsvm.base.resources.clock.is_interrupted", lambda looks=looks: next(looks, True))
             solution = solve_linear(X, y, 100.0)
         assert solution.reason in ("interrupted", "converged")
         assert patience or solution.reason == "interrupted"

@@ -13,12 +13,12 @@ from pairwise import cover_pairs
 import qpsvm
 from qpsvm import core
 from qpsvm.base.arrays.quantiles import find_crossing
+from qpsvm.base.resources.clock import Clock
 from qpsvm.solvers.linear import liblinear
 from qpsvm.solvers.linear.descent import DescentResult
 from qpsvm.solvers.linear.liblinear import append_diagonal, find_compiled_train, run_liblinear, run_passes
 from qpsvm.solvers.linear.row_problem import RowLosses
 from qpsvm.solvers.linear.solve import solve_linear
-from qpsvm.solvers.shared.stopping import Clock
 
 INTERCEPTS = ("free", "penalised", None)
 TOL = 1e-6

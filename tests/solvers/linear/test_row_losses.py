@@ -14,13 +14,14 @@ from pairwise import cover_pairs
 from stated_machines import Stated
 
 import qpsvm
-from qpsvm.backends.abilities import find_dual_traits, measure_size
 from qpsvm.backends.own.augmented_lagrangian_ import AugmentedLagrangianBackend
 from qpsvm.backends.own.linear_rows import build_linear_rows
+from qpsvm.backends.problem_size import measure_size
+from qpsvm.backends.traits import find_dual_traits
 from qpsvm.base.arrays.frozen import repeat_value
 from qpsvm.data.rows import as_row_source
 from qpsvm.program.losses import compress_constant
-from qpsvm.solve.choice import rank_backends
+from qpsvm.solve.backend_order import rank_backends
 from qpsvm.solvers.linear import liblinear, working_set
 from qpsvm.solvers.linear.augmented_lagrangian import AugmentedLagrangian
 from qpsvm.solvers.linear.label_scaled_rows import build_label_scaled_rows
@@ -351,7 +352,7 @@ def test_limits_return_the_best_point(name, monkeypatch):
         assert few.status == "iteration_limit"
         assert np.isfinite(few.gap)
         with monkeypatch.context() as patch:
-            patch.setattr("qpsvm.base.resources.progress.is_interrupted", lambda: True)
+            patch.setattr("qpsvm.base.resources.clock.is_interrupted", lambda: True)
             answer = solve_linear(problem.X, np.ones(rows), RowLosses(1.0, table(rows)[2], -1.0, 0.1))
         assert answer.reason == "interrupted"
         assert np.isfinite(answer.w).all()

@@ -11,8 +11,8 @@ import qpsvm
 from qpsvm import backends
 from qpsvm.base.arrays.rounding import compute_relative_gap
 from qpsvm.base.errors import ParameterError
+from qpsvm.solvers.shared.budget import Budget
 from qpsvm.solvers.shared.cholesky import Cholesky, NumericalTrouble, factorise, factorise_with_ridge
-from qpsvm.solvers.shared.stopping import Budget
 
 RNG = np.random.default_rng(0)
 
@@ -38,7 +38,7 @@ def test_a_budget_counts_steps_and_looks_ahead():
 def test_the_key_comes_before_all_limits(monkeypatch):
     budget = Budget(1, 0.0)
     budget.steps = 1
-    monkeypatch.setattr("qpsvm.base.resources.progress.is_interrupted", lambda: True)
+    monkeypatch.setattr("qpsvm.base.resources.clock.is_interrupted", lambda: True)
     assert budget.find_stop_reason() == "interrupted"
 
 

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import pytest
 from each import for_each
 
-from qpsvm.solvers.shared import stopping as sliced
-from qpsvm.solvers.shared.stopping import Clock, run_sliced
+from qpsvm.base.resources.clock import Clock
+from qpsvm.solvers.shared import time_slices
+from qpsvm.solvers.shared import time_slices as sliced
+from qpsvm.solvers.shared.time_slices import run_sliced
 
 #: Iterations that the loop of these tests needs.
 NEEDED = 1000
@@ -61,7 +63,7 @@ def test_a_loop_that_may_be_long_runs_apart(apart):
 
 
 def test_a_slice_that_is_worth_it_is_tried_here_first(apart):
-    assert run(10**6, N * sliced.WORTHWHILE / sliced.AT_ONCE + 1) == Run(NEEDED, True)
+    assert run(10**6, N * time_slices.WORTHWHILE / time_slices.AT_ONCE + 1) == Run(NEEDED, True)
     assert apart == [10**6]
 
 
@@ -88,12 +90,12 @@ def test_without_a_child_the_loop_runs_here(monkeypatch):
 
 
 def test_signs_of_life(monkeypatch, capsys):
-    monkeypatch.setattr(sliced, "SIGN_OF_LIFE", 0.05)
+    monkeypatch.setattr(time_slices, "SIGN_OF_LIFE", 0.05)
     run_sliced(loop, (2000.0,), N, 10**6, lambda s: int(s), nothing, Clock(), True)
     assert "running for" in capsys.readouterr().out
 
 
-@for_each("hurries, grace", [(True, sliced.GRACE), (False, 0.0)])
+@for_each("hurries, grace", [(True, time_slices.GRACE), (False, 0.0)])
 def test_only_a_loop_that_can_be_hurried_is_waited_for(monkeypatch, hurries, grace):
     given = []
     monkeypatch.setattr(sliced, "run_in_child", lambda *call: given.append(call[-1]))

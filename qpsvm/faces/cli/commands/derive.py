@@ -13,7 +13,7 @@ from qpsvm.faces.cli.data import read_dataset
 from qpsvm.faces.cli.options import FILE_OPTIONS, VARIANTS, apply_defaults, build_settings
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.machines import Problem, registry
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 

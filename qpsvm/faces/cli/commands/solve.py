@@ -49,7 +49,7 @@ from qpsvm.faces.cli.scores import (
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, predict_rows
 from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.many.grid.scoring import Fold
-from qpsvm.program.solution import Status
+from qpsvm.program.status import Status
 from qpsvm.result.hints import Hint
 from qpsvm.result.model import NEAR_KEY, Model
 from qpsvm.result.svm_result import SVMResult

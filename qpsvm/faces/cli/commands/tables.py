@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm import backends
-from qpsvm.backends.abilities import find_problem_traits, measure_size
+from qpsvm.backends.problem_size import measure_size
+from qpsvm.backends.traits import find_problem_traits
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import Dataset, read_dataset

@@ -1,12 +1,4 @@
-"""The hard margin: a C-SVM with a penalty that no α reaches, or for a linear machine of few features an active set.
-
-A C-SVM in which no α is at C has the solution of the hard margin, as its own optimality conditions say: an exact
-penalty, which rises in two steps. Where a linear machine has few features, few rows support, and an active set that
-grows row by row finds them (`solve_active_set`). Where the last penalty frees hardly any α at C, or α grows beyond what
-double precision can tell, the classes are not separated, or hardly: that is not decided here, and the last point is
-returned for others to go on from.
-
-Hard margins that few rows support, by an active set that grows one row at a time: as few steps as rows, or so.
+"""Solve hard margins with few support vectors by an active set that grows by one row a step (`solve_active_set`).
 
     (KACTIVE.1)  K_FF β_F + b 1 = y_F,  1ᵀβ_F = 0,  α_F = y_F∘β_F ≥ 0:  the hard margin of the rows F
     (KACTIVE.2)  row j with the largest slack s_j = 1 − y_j(u_j + b) > 0 joins:  α_j rises by t, and (KACTIVE.1) by
@@ -21,24 +13,18 @@ Source: Goldfarb & Idnani, *A numerically stable dual method for solving strictl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import lapack
 
-from qpsvm.base.arrays.frozen import repeat_value
-from qpsvm.base.arrays.ties import find_ties
-from qpsvm.base.arrays.types import FloatArray, Matrix
-from qpsvm.solvers.kernel.dual import NARROW, KernelDual
-from qpsvm.solvers.kernel.effort import Effort
-from qpsvm.solvers.kernel.portfolio import TIES_FROM, WORTHWHILE, KernelSolution, solve_kernel
-from qpsvm.solvers.shared.stopping import StopReason
-from qpsvm.space.kernels.blocks import EPS, KernelBlocks
-from qpsvm.space.kernels.functions import Kernel, Linear
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.space.kernels.blocks import EPS
 
 #: Steps, and so rows that F may have: beyond, other methods take less.
 LARGEST = 64
+
+
 #: κ as a share of K_jj that is rounding, and a slack in roundings of its sum that is none.
 SPANNED, ROUNDINGS = 1e-12, 4.0
 
@@ -171,90 +157,3 @@ class _ActiveSet:
                 return True
             self.remove_row(int(falling[i]))
         return False
-
-
-#: C, in units of one over the mean of K_ii. Beyond the last, α loses the digits that its steps need.
-PENALTIES = (100.0, 1e4, 1e6)
-#: The gap of the C-SVM that is asked for, as a share of the hard margin's: there slack costs more than C.
-FINER = 0.01
-
-
-def solve_kernel_hard(
-    kernel: Kernel,
-    X: Matrix,
-    y: FloatArray,
-    curvature: float,
-    *,
-    gram: Any = None,
-    tol: float,
-    time_limit: float | None,
-    max_iter: int | None,
-    start: FloatArray | None,
-    verbose: bool = False,
-    engine: Any = "auto",
-) -> KernelSolution:
-    """Solve the dual of the hard margin, or find that no α bounded by the last penalty does.
-
-    Shapes: start (n,) or None.
-    """
-    effort = Effort(time_limit, max_iter, verbose)
-    if engine == "auto" and isinstance(kernel, Linear) and isinstance(X, np.ndarray) and X.shape[1] <= NARROW:
-        few, hopeless = _solve_few_support(lambda j: X @ X[j], np.einsum("ij,ij->i", X, X), X @ (y @ X), y, tol)
-        if hopeless or few.reason == "converged":
-            return few
-    blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
-    ties = (
-        find_ties(X, y, least=WORTHWHILE)
-        if blocks.is_fast and blocks.full_matrix is None and len(y) > TIES_FROM
-        else None
-    )
-    if ties is not None:
-        merged = solve_kernel_hard(
-            kernel, X[ties.rows], y[ties.rows], curvature, tol=tol, time_limit=time_limit, max_iter=max_iter,
-            start=None if start is None else ties.sum_groups(start), verbose=verbose, engine=engine,
-        )  # fmt: skip
-        spread = np.zeros(len(y))
-        spread[ties.rows] = merged.beta
-        return replace(merged, beta=spread, u=ties.expand_groups(merged.u))
-    bound, beta = len(y), None if start is None else y * start
-    for penalty in PENALTIES if start is None else PENALTIES[-1:]:
-        C = penalty / curvature
-        left = None if max_iter is None else max(max_iter - effort.iterations, 1)
-        seconds = None if time_limit is None else max(effort.clock.remaining, 0.0)
-        answer = solve_kernel(
-            blocks, KernelDual.from_hinges(y, repeat_value(C, len(y))), start=beta, tol=FINER * tol, time_limit=seconds,
-            max_iter=left, verbose=verbose, engine=engine,
-        )  # fmt: skip
-        effort.iterations += answer.iterations
-        answer, beta, before = replace(answer, iterations=effort.iterations), answer.beta, bound
-        bound = int(np.count_nonzero(np.abs(beta) >= C))
-        limited = answer.reason not in ("converged", "numerical_error") or effort.is_exhausted()
-        if limited or not bound or answer.gap > tol or 2 * bound > before:  # hardly any is freed
-            break
-    return replace(answer, reason="numerical_error") if bound and answer.reason == "converged" else answer
-
-
-def _solve_few_support(
-    column: Callable[[int], FloatArray], diagonal: FloatArray, towards: FloatArray, y: FloatArray, tol: float
-) -> tuple[KernelSolution, bool]:
-    """Solve for a hard margin with few support vectors; return the solution, and whether the hulls seem to meet.
-
-    `towards`, (n,), are values of f for the direction from one class to the other: where to begin.
-    """
-    first = int(np.where(y > 0, towards, np.inf).argmin()), int(np.where(y < 0, towards, -np.inf).argmax())
-    with np.errstate(all="ignore"):
-        found = solve_active_set(column, diagonal, y, first)
-        gap = compute_hard_gap(y, found.beta, found.u) if found.found else np.inf
-    reason: StopReason = "converged" if gap <= tol else "numerical_error"
-    beta = y * np.maximum(y * found.beta, 0.0)
-    hopeless = found.hulls_meet or (found.found and not gap <= tol)
-    return KernelSolution(beta, found.b, found.u, gap, "active set", found.steps, reason), hopeless
-
-
-def compute_hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:
-    """Return the relative gap (P − D)/P of the direction β, u = Kβ, (n,), with both as in (HARD.14)."""
-    norm2, reach = float(beta @ u), 0.5 * (float(u[y > 0].min()) - float(u[y < 0].max()))
-    if not (reach > 0.0 and norm2 > 0.0):
-        return np.inf
-    gap = abs(1.0 - (float(np.abs(beta).sum()) / norm2 * reach) ** 2)
-    return gap if np.isfinite(gap) else np.inf

@@ -1,0 +1,62 @@
+"""Define the limits of a run, which are the same for every backend (`Limits`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qpsvm.base.arrays.checks import as_positive
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import ParameterError, ParameterTypeError
+
+if TYPE_CHECKING:
+    pass
+
+
+#: The largest iteration limit that every solver can hold, a 32-bit integer.
+MAX_ITERATIONS = int(np.iinfo(np.int32).max)
+
+
+#: The relative gap aimed at where no tolerance is given, and what the own tolerances of LIBSVM and LIBLINEAR stand for.
+DEFAULT_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits and start of a run, the same for every backend.
+
+    tol: Relative accuracy to aim for; None leaves the solver at its own defaults.
+    time_limit or None: Seconds.
+    start (n,) or None: A point of the QP to begin at.
+    """
+
+    tol: float | None = None
+    max_iter: int | None = None
+    time_limit: float | None = None
+    verbose: bool = False
+    start: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        if self.tol is not None:
+            as_positive(self.tol, "tol")
+        if self.time_limit is not None:
+            as_positive(self.time_limit, "time_limit")
+        if self.max_iter is not None:
+            if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)):
+                raise ParameterTypeError(f"max_iter must be a whole number, got {format_value(self.max_iter)}")
+            if not 1 <= self.max_iter <= MAX_ITERATIONS:
+                raise ParameterError(f"max_iter must be between 1 and {MAX_ITERATIONS}, got {self.max_iter}")
+
+
+def build_common_settings(limits: Limits, options: Mapping[str, Any], tol: float | None = None) -> dict[str, Any]:
+    """Return the settings that the built-in solvers share; the meaning of `tol` is up to each backend."""
+    settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose, **options}
+    if tol is not None:
+        settings["tol"] = tol
+    if limits.max_iter is not None:
+        settings["max_iter"] = int(limits.max_iter)
+    return settings

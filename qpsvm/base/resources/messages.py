@@ -1,0 +1,74 @@
+"""Log messages and progress to the logger "qpsvm", and with `verbose` to standard output (`log_message`).
+
+Nothing is printed by default. A program that configures logging gets the messages in its own way and place:
+`logging.basicConfig(level=logging.INFO)` shows the choice of backend, signs of life and the certified gap of each
+solve, and `logging.DEBUG` a line an iteration too. `verbose=True` shows all of them for one call; where the
+program's own logging takes a message, it is not printed a second time.
+
+Whether a call is verbose is an argument of the call, and not a state of the logger, which all threads share: one
+thread's verbose solve does not make another's print.
+"""
+
+from __future__ import annotations
+
+import logging
+
+LOGGER = logging.getLogger("qpsvm")
+
+
+LOGGER.addHandler(logging.NullHandler())
+
+
+#: How far a solve is, at DEBUG: whoever draws a bar listens to this one, and finds the numbers in the record.
+PROGRESS = logging.getLogger("qpsvm.progress")
+
+
+def is_logging(verbose: bool, level: int = logging.INFO) -> bool:
+    """Return whether messages are shown: by `verbose`, or by a program that logs this level."""
+    return verbose or LOGGER.isEnabledFor(level)
+
+
+def log_message(text: str, verbose: bool) -> None:
+    """Log a message at INFO; with `verbose` and without a handler, print it."""
+    _log_at(text, verbose, logging.INFO, "qpsvm: ")
+
+
+def log_step(text: str, verbose: bool) -> None:
+    """Log a message of one iteration: at INFO with `verbose`, otherwise at DEBUG."""
+    _log_at(text, verbose, logging.INFO if verbose else logging.DEBUG, "")
+
+
+def log_progress(stage: str, gap: float, passes: int | None = None, rows: int | None = None) -> None:
+    """Log how far a solve is: its stage and relative gap, and passes so far over so many rows, where these are counted.
+
+    The record has them as `stage`, `gap`, `passes` and `rows`.
+    """
+    if PROGRESS.isEnabledFor(logging.DEBUG):
+        measures = {"stage": stage, "gap": gap, "passes": passes, "rows": rows}
+        counted = "" if passes is None else f"pass {passes}, "
+        PROGRESS.debug(f"{stage}: {counted}gap {gap:.1e}", extra=measures, stacklevel=2)
+
+
+def log_done(done: int, total: int, unit: str) -> None:
+    """Log how many solves, or other units, of how many are done. The record has them as `done`, `total` and `unit`."""
+    if PROGRESS.isEnabledFor(logging.DEBUG):
+        PROGRESS.debug(f"{done} of {total} {unit}s", extra={"done": done, "total": total, "unit": unit}, stacklevel=2)
+
+
+def _log_at(text: str, verbose: bool, level: int, prefix: str) -> None:
+    if LOGGER.isEnabledFor(level):
+        LOGGER.log(level, text, stacklevel=3)
+    if verbose and not _has_handler(level):
+        print(f"{prefix}{text}", flush=True)
+
+
+def _has_handler(level: int) -> bool:
+    """Return whether a program's own handler receives messages of this level."""
+    if not LOGGER.isEnabledFor(level):
+        return False
+    logger: logging.Logger | None = LOGGER
+    while logger is not None:
+        if any(each.level <= level and not isinstance(each, logging.NullHandler) for each in logger.handlers):
+            return True
+        logger = logger.parent if logger.propagate else None
+    return False

@@ -1,0 +1,138 @@
+"""Find a start for a ν-SVR of many rows by solving ε-SVRs (`find_tube_start`).
+
+    (KTUBE.1)  Σ|β| of the ε-SVR falls as ε grows, and β is piecewise linear in ε
+    (KTUBE.2)  so between two values of ε that lie near each other and on both sides, the point in between with
+               Σ|β| = m is feasible, and nearly the solution;  its u is that combination of theirs
+
+The first ε is that of a part of the rows, every ε-SVR starts from the one before, and Newton steps with both sums fixed
+continue from (KTUBE.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.solvers.kernel.dual import DualPoint, Edges, KernelDual
+from qpsvm.solvers.kernel.effort import Effort
+from qpsvm.solvers.kernel.engines import EngineSearch
+from qpsvm.space.kernels.blocks import KernelBlocks
+
+
+@dataclass(frozen=True)
+class PortfolioSettings:
+    """Constants of the search."""
+
+    #: Rows that say what the first ε is.
+    part: int = 500
+    #: The gap of each ε-SVR.
+    gap: float = 1e-4
+    #: A point whose relative gap is below this says what the first ε is.
+    trusted_gap: float = 0.05
+    #: The two sides are near each other where their Σ|β| differ by this share of m; and so many ε-SVRs at most.
+    near: float = 0.03
+    most: int = 10
+    #: A step from one side goes so many times as far as the residuals say, or the two last ε: beyond m, because u
+    #: follows. But it is at least and at most such a share of ε, and besides: an ε that is hardly anything, in units of
+    #: the spread of the targets.
+    beyond: float = 1.5
+    least: float = 0.2
+    largest: float = 3.0
+    hardly: float = 2e-3
+    #: A step within a bracket stays away from its ends by this share of its width; by its square where an end is near.
+    inset: float = 0.05
+
+
+SETTINGS = PortfolioSettings()
+
+
+def find_tube_start(
+    blocks: KernelBlocks, problem: KernelDual, effort: Effort, start: DualPoint | None = None
+) -> tuple[FloatArray, FloatArray] | None:
+    """Find rough β and u, (n,), by (KTUBE.2); None if time runs out or the search fails.
+
+    Where no tube is needed, (KDUAL.8), β is that of ε = 0, with a smaller Σ|β|.
+    """
+    assert problem.mass is not None
+    tube = _estimate_first_tube(blocks, problem, effort) if start is None else start.tube
+    below: _TriedTube | None = None  # Σ|β| > m
+    above: _TriedTube | None = None
+    point, tries = start, list[_TriedTube]()
+    for _ in range(SETTINGS.most):
+        if not 0.0 <= tube < np.inf:  # of a point with numbers beyond all floats
+            return None
+        engines = EngineSearch(blocks, problem.with_tube(Edges(0.0, tube)), SETTINGS.gap, effort)
+        engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
+        point = engines.best_point
+        if engines.engine_used == "none" or effort.is_late():
+            return None
+        tried = _TriedTube(tube, float(np.abs(point.beta).sum()), point)
+        tries.append(tried)
+        if tried.mass >= problem.mass:
+            below = tried
+        if tried.mass <= problem.mass:
+            above = tried
+        effort.report("tube", problem.n, point.gap)
+        if below is not None and above is not None and below.mass - above.mass <= SETTINGS.near * problem.mass:
+            return _interpolate_start(below, above, problem.mass)
+        if below is None and tube == 0.0:
+            return point.beta, point.u
+        tube = _choose_next_tube(problem, below, above, tries)
+    return None if below is None or above is None else _interpolate_start(below, above, problem.mass)
+
+
+def _estimate_first_tube(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> float:
+    """ε of f = 0; of many rows that of a part of them, with their penalties raised to the sum of all."""
+    if problem.n <= SETTINGS.part:
+        return problem.compute_edges(np.zeros(problem.n)).tube
+    rows = np.sort(np.random.default_rng(0).permutation(problem.n)[: SETTINGS.part])
+    share = float(problem.high[rows].sum()) / float(problem.high.sum())
+    part, own = (
+        problem.restrict_rows(rows).scale_by(1.0 / share),
+        KernelBlocks(blocks.kernel, blocks.X[rows], blocks.compute_symmetric(rows)),
+    )
+    found = find_tube_start(own, part, effort)
+    return part.compute_edges(np.zeros(part.n) if found is None else found[1]).tube
+
+
+@dataclass(frozen=True, eq=False)
+class _TriedTube:
+    """An ε-SVR: its ε, its Σ|β|, and its solution."""
+
+    tube: float
+    mass: float
+    point: DualPoint
+
+
+def _choose_next_tube(
+    problem: KernelDual, below: _TriedTube | None, above: _TriedTube | None, tried: list[_TriedTube]
+) -> float:
+    """Choose the next ε: between two tried values, or beyond one of them."""
+    assert problem.mass is not None
+    last = tried[-1]
+    if below is not None and above is not None:
+        close, goal = 0.5 * SETTINGS.near * problem.mass, problem.mass
+        if goal - above.mass <= close:  # the other side is to come near, too
+            goal += 0.5 * close
+        elif below.mass - goal <= close:
+            goal -= 0.5 * close
+        share = (below.mass - goal) / (below.mass - above.mass)
+        inset = SETTINGS.inset if goal == problem.mass else SETTINGS.inset**2
+        return below.tube + min(max(share, inset), 1.0 - inset) * (above.tube - below.tube)
+    if below is None and last.tube <= SETTINGS.hardly:
+        return 0.0
+    step = problem.compute_edges(last.point.u).tube - last.tube  # what the residuals say
+    if len(tried) > 1 and tried[-2].mass != last.mass:
+        step = (problem.mass - last.mass) * (last.tube - tried[-2].tube) / (last.mass - tried[-2].mass)
+    least, most = SETTINGS.least * last.tube + SETTINGS.hardly, SETTINGS.largest * last.tube + SETTINGS.hardly
+    far = min(max(SETTINGS.beyond * abs(step), least), most)
+    return last.tube + far if below is not None else max(last.tube - far, 0.0)
+
+
+def _interpolate_start(below: _TriedTube, above: _TriedTube, mass: float) -> tuple[FloatArray, FloatArray]:
+    """Interpolate β and u by (KTUBE.2)."""
+    share = (below.mass - mass) / (below.mass - above.mass) if below.mass > above.mass else 0.0
+    first, last = below.point, above.point
+    return first.beta + share * (last.beta - first.beta), first.u + share * (last.u - first.u)
