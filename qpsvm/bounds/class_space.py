@@ -21,7 +21,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import AFFORDABLE, Accuracy
 from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.space.kernels.gram import TreatedGram
+from qpsvm.space.kernels.psd_rule import TreatedGram
 from qpsvm.space.kernels.space import FeatureSpace, Hyperplane
 from qpsvm.space.operators import Operator, RepeatedOperator
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.headline import AGREEMENT_TOL, describe_failures, describe_gap
+from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Measurement
-from qpsvm.derivation.terms import reference_size
 from qpsvm.machines.problem.all_in_one import AllInOneProblem
 from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult

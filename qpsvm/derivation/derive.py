@@ -26,7 +26,8 @@ from qpsvm.machines.problem.base import check_result_matches
 from qpsvm.machines.problem.constraints import Constraints
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
-from qpsvm.space.kernels.functions import Precomputed, as_kernel
+from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.kernel_registry import as_kernel
 
 
 def derive(

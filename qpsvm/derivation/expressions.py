@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.derivation.relative_size import VANISHING, reference_size
 from qpsvm.derivation.residual import BothSides, NotMeasurable, Relation, find_worst_entry
-from qpsvm.derivation.terms import VANISHING, Term, reference_size, term
+from qpsvm.derivation.terms import Term, term
 
 #: Columns of code, beyond which a comparison is written in several lines.
 MAX_COLUMNS = 100

@@ -12,8 +12,8 @@ import numpy as np
 
 from qpsvm.bounds.repair import feasible
 from qpsvm.derivation.quantities import Quantities
+from qpsvm.derivation.relative_size import relative_to
 from qpsvm.derivation.step import Measurement
-from qpsvm.derivation.terms import relative_to
 from qpsvm.program import residuals
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult

@@ -11,9 +11,10 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.display import Symbol
 from qpsvm.derivation.expressions import Equation, EquationLine
+from qpsvm.derivation.letters import latex_to_text
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import Term, latex_to_text
+from qpsvm.derivation.terms import Term
 
 TOKEN = re.compile(r"\\[a-zA-Z]+|[a-zA-Z]")
 #: Indices, words, and what a number is raised to: none of them is a symbol.

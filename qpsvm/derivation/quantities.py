@@ -21,7 +21,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.bounds.repair import feasible
 from qpsvm.data.rows import RowSource
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.terms import VANISHING, reference_size
+from qpsvm.derivation.relative_size import VANISHING, reference_size
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.certifier import split
 from qpsvm.program.losses import compute_loss

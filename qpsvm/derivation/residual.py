@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.certify import evaluate
 from qpsvm.derivation.display import HOLDS
-from qpsvm.derivation.terms import relative_to
+from qpsvm.derivation.relative_size import relative_to
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.reading import build_svm_result
 from qpsvm.program.status import Solver, Status

@@ -1,23 +1,18 @@
-"""Terms of equations: each is written as LaTeX, text and Python, and has a value, all of them from its parts.
-
-So no display can say anything else than what is measured. What depends on the intercept, the loss or the kernel is a
-term that is there, or None: a sum leaves it out. Values of terms with an index are arrays, one entry for each; a point
-is an object that has the letters as attributes.
-"""
+"""Write a term of an equation as LaTeX, text and Python, and evaluate it from its parts (`Term`)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.types import FloatArray
-
 #: Who needs brackets within whom: a sum, a product, a letter.
 SUM, PRODUCT, ATOM = 1, 2, 3
+
+
 #: The places of LaTeX, text and Python among what is written of a term.
 LATEX, TEXT, PYTHON = 0, 1, 2
 
@@ -141,7 +136,6 @@ class Term:
 
 #: What stands before a letter without a space.
 NUMERALS = {"½", "2", "4", "¼"}
-HALF = Term((r"\tfrac12", "½", "0.5"), lambda _: 0.5)
 
 
 def term(value: Term | float) -> Term:
@@ -149,114 +143,3 @@ def term(value: Term | float) -> Term:
     if isinstance(value, Term):
         return value
     return Term((f"{value:g}",) * 3, lambda _: float(value))
-
-
-#: What stands in a sentence for LaTeX.
-PLAIN = (
-    (r"\\([bB]ig[lr]|[,{}]|quad|text)|[{}]", ""), (r"\^\\top", "ᵀ"), (r"\\\|", "‖"), (r"\\langle ?", "⟨"),
-    (r"\\rangle", "⟩"), (r"\^2", "²"), (r"\^\+", "⁺"), (r"\^-", "⁻"), (r"\^\*", "*"), (r"\\pm", "±"),
-    (r"\\sum_?", "Σ_"), (r",", ", "), (r"(?<=.)([-+])", r" \1 "), ("-", "−"), (r" ?\\le ?", " ≤ "),
-    (r" ?\\ge ?", " ≥ "), (r"\\max", "max"), ("  +", " ")
-)  # fmt: skip
-GREEK: dict[str, str] = dict(zip(
-    re.findall(r"\w+", "alpha beta zeta eta xi rho mu nu lambda pi kappa Delta delta tau varepsilon varphi psi "
-               "Sigma ell"), "αβζηξρμνλπκΔδτεφψΣℓ", strict=True,
-))  # fmt: skip
-
-
-def latex_to_text(latex: str) -> str:
-    """Convert LaTeX of a few letters to text."""
-    for pattern, instead in PLAIN:
-        latex = re.sub(pattern, instead, latex)
-    return re.sub(r"\\([a-zA-Z]+)", lambda found: GREEK.get(found[1], found[1]), latex)
-
-
-def to_identifier(latex: str) -> str:
-    """Convert a letter to a name in Python."""
-    stem, *marks = re.sub(r"_(\{\w+\}|\w)", "", latex.replace("\\", "").replace("var", "")).split("^")
-    return "_".join([stem, *({"+": "above", "-": "below", "*": "star"}.get(mark, mark) for mark in marks)])
-
-
-def letter(
-    latex: str, value: Callable[[Any], Any] | str = "", python: str = "", text: str = "", rank: int = ATOM
-) -> Term:  # fmt: skip
-    """Build a letter, whose value is an attribute of the point or is computed from it; its name by default."""
-    python = python or to_identifier(latex)
-    name = value or python
-    find = (lambda at: getattr(at, name)) if isinstance(name, str) else name
-    return Term((latex, text or latex_to_text(latex), python), find, rank=rank)
-
-
-def operation(latex: str, text: str, python: str, function: Callable[..., Any], *parts: Term | float) -> Term:
-    """Build an operation with its own notation, with %s for its parts."""
-    return Term((latex, text, python), function, tuple(map(term, parts)))
-
-
-def add(*terms: Term | None, broken: str = "") -> Term:
-    """Add the terms that are not None."""
-    first, *rest = [each for each in terms if each is not None] or [term(0.0)]
-    for each in rest:
-        first = first.add_term(each, broken)
-    return first
-
-
-def multiply(*factors: Term | float | None) -> Term:
-    """Multiply the factors that are not None."""
-    first, *rest = [term(each) for each in factors if each is not None]
-    for each in rest:
-        first = first * each
-    return first
-
-
-def total(each: Term, index: str = "i") -> Term:
-    """Sum a term over an index."""
-    return Term((rf"\sum_{index}%s", "Σ %s", "sum(%s)"), lambda _, a: float(np.sum(a)), (each,), (PRODUCT,), PRODUCT)
-
-
-def reindex(each: Term, index: str = "") -> Term:
-    """Replace the index i or k by another; without one, write a letter as a vector."""
-    latex, text = (re.sub("_[ik](?![a-z])", index, name) for name in each.written[:PYTHON])
-    return replace(
-        each, written=(latex, text, each.written[PYTHON]), parts=tuple(reindex(p, index) for p in each.parts)
-    )
-
-
-def dot(one: Term | float, other: Term) -> Term:
-    """Return the product of a row and a column."""
-    if one == 1:
-        return Term(
-            (r"1^{\top}%s", "1ᵀ%s", "sum(%s)"), lambda _, a: float(np.sum(a)), (reindex(other),), (ATOM,), PRODUCT
-        )
-    parts = (reindex(term(one)), reindex(other))
-    return Term(
-        (r"%s^{\top}%s", "%sᵀ%s", "%s @ %s"), lambda _, a, b: float(np.sum(a * b)), parts, (ATOM, ATOM), PRODUCT
-    )  # fmt: skip
-
-
-def largest_of(*parts: Term | float) -> Term:
-    """Return the maximum of several terms."""
-    slots = ", ".join(["%s"] * len(parts))
-    return operation(
-        r"\max\bigl(" + r",\,".join(["%s"] * len(parts)) + r"\bigr)", f"max({slots})", f"maximum({slots})",
-        lambda _, *values: np.maximum.reduce(np.broadcast_arrays(*values)), *parts,
-    )  # fmt: skip
-
-
-def magnitude(each: Term) -> Term:
-    """Return the absolute value of a term."""
-    return operation("|%s|", "|%s|", "abs(%s)", lambda _, a: np.abs(a), each)
-
-
-#: A sum that is at most this share of its terms is 0 but for rounding. No equation can be checked relative to it.
-VANISHING = 1e-8
-
-
-def relative_to(part: float, whole: float) -> float:
-    """Divide a violation by the size of what is violated, with 0/0 = 0. Neither is negative."""
-    return float(part / whole if whole > 0 else part)
-
-
-def reference_size(whole: FloatArray, terms: float = 0.0) -> float:
-    """Return max |whole_i|, the scale of differences; if it vanishes next to its terms, return these."""
-    size = float(np.abs(whole).max())
-    return size if size > VANISHING * terms else terms

@@ -33,16 +33,9 @@ from qpsvm.base.errors import (
 )
 from qpsvm.data.kinds import is_table
 from qpsvm.data.samples import open_stored
-from qpsvm.estimators.parameters import (
-    NO_LIMIT,
-    PARAMETERS,
-    CallbackSupportMixin,
-    EstimatorSettings,
-    ParameterInfo,
-    build_constructor,
-    build_docstring,
-    with_fit_callbacks,
-)
+from qpsvm.estimators.callbacks import CallbackSupportMixin, with_fit_callbacks
+from qpsvm.estimators.constructor import EstimatorSettings, build_constructor, build_docstring
+from qpsvm.estimators.parameter_table import NO_LIMIT, PARAMETERS, ParameterInfo
 from qpsvm.machines import Problem
 from qpsvm.many.multiclass.one_by_one import without_noise
 from qpsvm.many.multiclass.together import BinaryMachines, Results

@@ -22,7 +22,7 @@ from qpsvm.machines import Problem
 from qpsvm.many.multiclass.together import Results
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
-from qpsvm.space.kernels.gram import PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 from qpsvm.space.kernels.scores import ScoreFunctions, copy_rows
 
 

@@ -29,7 +29,7 @@ from qpsvm.base.errors import SolverError, UnsupportedError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators.base import Estimator, GapWarning, find_caller_level
-from qpsvm.machines.problem.parameters import make_range_check
+from qpsvm.machines.problem.parameter_checks import make_range_check
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.many.multiclass.together import BinaryMachines

@@ -33,13 +33,14 @@ from qpsvm.estimators.growing import IncrementalClassifier, IncrementalEstimator
 from qpsvm.estimators.inputs import StoredScoreMixin
 from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.left_out import to_memory
-from qpsvm.estimators.parameters import PARAMETERS, ParameterInfo, check_choice
+from qpsvm.estimators.parameter_checks import check_choice
+from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.several import predict_labels
 from qpsvm.machines import EpsilonSVR
 from qpsvm.many.multiclass.regression import as_single_result, solve_regression, solves_regression
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept
+from qpsvm.space.kernels.psd_rule import Intercept
 
 #: LIBLINEAR's words for a loss, and the machine with it.
 LOSSES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}

@@ -16,7 +16,8 @@ from qpsvm.estimators.base import AnyModel, find_feature_names
 from qpsvm.estimators.bounded import BoundedDetector
 from qpsvm.estimators.growing import IncrementalEstimator
 from qpsvm.estimators.kernel_machine import SingleMachine
-from qpsvm.estimators.parameters import PARAMETERS, ParameterInfo, check_share
+from qpsvm.estimators.parameter_checks import check_share
+from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.machines import SVDD as BallProblem
 from qpsvm.machines import OneClass
 

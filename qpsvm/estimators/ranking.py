@@ -13,10 +13,11 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.kinds import is_table
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import fit_atomically
+from qpsvm.estimators.callbacks import with_fit_callbacks
 from qpsvm.estimators.kernel_machine import SingleMachine
-from qpsvm.estimators.parameters import PARAMETERS, ParameterInfo, with_fit_callbacks
+from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.machines import Ranking
-from qpsvm.many.grid.scoring import ordered_pairs
+from qpsvm.many.grid.ordered_pairs import ordered_pairs
 
 
 class RankingSVM(SingleMachine):

@@ -18,14 +18,15 @@ from qpsvm.estimators.base import AnyModel, build_model
 from qpsvm.estimators.growing import IncrementalClassifier
 from qpsvm.estimators.kernel_machine import KernelMachine
 from qpsvm.estimators.left_out import to_memory
-from qpsvm.estimators.parameters import ParameterInfo, check_choice, check_intercept, check_penalty, check_share
+from qpsvm.estimators.parameter_checks import check_choice, check_intercept, check_penalty, check_share
+from qpsvm.estimators.parameter_table import ParameterInfo
 from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.several import predict_labels
 from qpsvm.machines.problem.evidence import attach_class_totals
 from qpsvm.many.multiclass import BinaryMachines
 from qpsvm.result import votes as voting
 from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.gram import Intercept
+from qpsvm.space.kernels.psd_rule import Intercept
 
 #: The name of the machine in whose problems C is a penalty, and that of the one without slack.
 SOFT, HARD = "CSVM", "HardMargin"

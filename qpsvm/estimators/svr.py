@@ -16,7 +16,8 @@ from qpsvm.estimators.inputs import StoredScoreMixin
 from qpsvm.estimators.intervals import IntervalRegressor
 from qpsvm.estimators.kernel_machine import SingleMachine
 from qpsvm.estimators.left_out import to_memory
-from qpsvm.estimators.parameters import ParameterInfo, check_intercept, check_penalty, check_share
+from qpsvm.estimators.parameter_checks import check_intercept, check_penalty, check_share
+from qpsvm.estimators.parameter_table import ParameterInfo
 from qpsvm.machines import EpsilonSVR
 from qpsvm.machines import NuSVR as NuProblem
 from qpsvm.machines import QuantileSVR as QuantileProblem

@@ -45,11 +45,11 @@ from qpsvm.base.errors import UnsupportedError
 from qpsvm.data.samples import ClassWeight, build_binary_samples
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import compute_nu, convert_problem
-from qpsvm.machines.problem.parameters import compute_upper_bounds
+from qpsvm.machines.problem.penalties import compute_upper_bounds
 from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
 
 
 class CSVM(Problem):

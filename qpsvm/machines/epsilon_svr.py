@@ -58,12 +58,12 @@ from qpsvm.base.errors import ParameterError
 from qpsvm.data.samples import build_regression_samples
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import compute_nu, convert_problem
-from qpsvm.machines.problem.parameters import compute_active_penalties, compute_upper_bounds
+from qpsvm.machines.problem.penalties import compute_active_penalties, compute_upper_bounds
 from qpsvm.machines.problem.regression import RegressionProblem
 from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
 
 Loss = Literal["absolute", "squared"]
 #: The objective of either loss.

@@ -24,7 +24,7 @@ f(x) = ⟨w, φ(x)⟩ + b.
     (HARD.16)  weak duality:  for every α of (HARD.9) and every w, b of (HARD.2),  P(w) − D(α) =
                ½‖w − w(α)‖² + Σ α_i (y_i f(x_i) − 1) ≥ 0
 
-δ > 0 says that the classes can be separated. Otherwise the nearest points of their hulls decide, see `separability`;
+δ > 0 says that the classes can be separated. Otherwise the nearest points of their hulls decide, see `hull_distance`;
 where these are as near as rounding, what can be proven exactly does, see `proof.hulls`.
 """
 
@@ -46,14 +46,14 @@ from qpsvm.bounds.polish import TEACHING_ROWS
 from qpsvm.bounds.restoration import infeasible
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import build_binary_samples
+from qpsvm.machines.hull_distance import HullDistance, find_nearest_hulls, find_shared_sample
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.certifier import CertifiedOutcome, with_rounding_bound
 from qpsvm.machines.problem.evidence import build_constraints_error, build_margin_error
-from qpsvm.machines.separability import HullDistance, find_nearest_hulls, find_shared_sample
 from qpsvm.program.specification import Specification
 from qpsvm.program.status import Status
 from qpsvm.space.kernels.functions import Linear, Precomputed
-from qpsvm.space.kernels.gram import PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 #: Rows up to which the nearest points are looked for wherever a gap is left.
 FEW_ROWS = 1000

@@ -51,12 +51,12 @@ from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import convert_problem
 from qpsvm.machines.problem.evidence import attach_sums
-from qpsvm.machines.problem.parameters import sum_weights
+from qpsvm.machines.problem.penalties import sum_weights
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.program.specification import Equality, Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 
 class NuSVM(Problem):

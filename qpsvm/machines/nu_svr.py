@@ -50,13 +50,14 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import build_regression_samples
 from qpsvm.machines.epsilon_svr import EpsilonSVR
 from qpsvm.machines.problem.derived_problems import convert_problem
-from qpsvm.machines.problem.parameters import as_share, compute_active_penalties
+from qpsvm.machines.problem.parameter_checks import as_share
+from qpsvm.machines.problem.penalties import compute_active_penalties
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.machines.problem.regression import RegressionProblem
 from qpsvm.program.specification import Equality, Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 
 class NuSVR(RegressionProblem):

@@ -49,11 +49,11 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import build_unlabelled_samples
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import convert_problem
-from qpsvm.machines.problem.parameters import sum_weights
+from qpsvm.machines.problem.penalties import sum_weights
 from qpsvm.machines.problem.regression import NoveltyProblem
 from qpsvm.program.specification import Equality, Specification
 from qpsvm.space.kernels.functions import RBF
-from qpsvm.space.kernels.gram import PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 #: How far K(x, x) may differ between samples, relative, where it is one number: a few roundings.
 CONSTANT = 1e-14

@@ -53,10 +53,10 @@ from qpsvm.data.samples import ClassWeight, build_binary_samples, normalise_weig
 from qpsvm.machines.c_svm import CSVM
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import convert_problem
-from qpsvm.machines.problem.parameters import sum_weights
+from qpsvm.machines.problem.penalties import sum_weights
 from qpsvm.program.specification import Specification
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
 
 
 class PrimalHinge(Problem):

@@ -49,12 +49,12 @@ from qpsvm.base.errors import ParameterError
 from qpsvm.data.samples import build_regression_samples
 from qpsvm.machines.epsilon_svr import EpsilonSVR
 from qpsvm.machines.problem.derived_problems import convert_problem
-from qpsvm.machines.problem.parameters import compute_active_penalties
+from qpsvm.machines.problem.penalties import compute_active_penalties
 from qpsvm.machines.problem.regression import RegressionProblem
 from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import KindLabels
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
 
 
 class QuantileSVR(RegressionProblem):

@@ -58,7 +58,7 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import KindLabels
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 #: Most pairs that are made of a target: their numbers and multipliers take some 100 B each, a gigabyte in all.
 MAX_PAIRS = 10_000_000

@@ -50,10 +50,10 @@ from qpsvm.base.arrays.rationals import divide_exactly
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.samples import ClassWeight, build_binary_samples
 from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.parameters import compute_active_penalties
+from qpsvm.machines.problem.penalties import compute_active_penalties
 from qpsvm.program.specification import Specification
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
 
 
 class SquaredHinge(Problem):

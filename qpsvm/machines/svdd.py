@@ -62,13 +62,13 @@ from qpsvm.data.samples import build_unlabelled_samples
 from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import convert_problem
-from qpsvm.machines.problem.parameters import sum_weights
+from qpsvm.machines.problem.penalties import sum_weights
 from qpsvm.machines.problem.reading import remove_constraints
 from qpsvm.machines.problem.regression import NoveltyProblem
 from qpsvm.program.specification import Equality, Specification
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.functions import RBF, Linear
-from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
 from qpsvm.space.operators import Operator
 
 #: What is said of an f that is negative everywhere.

@@ -22,7 +22,7 @@ from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import copy_without_cache
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.machines.problem.derived_problems import restrict_to_rows
-from qpsvm.machines.problem.parameters import Form, check_form
+from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.many.comparison_table import Comparison, ComparisonRow
 from qpsvm.program.qp import QP
 from qpsvm.program.status import Status

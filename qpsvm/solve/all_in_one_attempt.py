@@ -24,7 +24,7 @@ from qpsvm.base.resources.messages import is_logging, log_message
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import polish
 from qpsvm.machines import AllInOneProblem
-from qpsvm.machines.problem.parameters import Form, check_form
+from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.machines.problem.reading import build_result
 from qpsvm.program.status import Solver, Status
 from qpsvm.result.all_in_one_result import AllInOneResult

@@ -22,7 +22,7 @@ from qpsvm.base.resources.messages import is_logging, log_message
 from qpsvm.base.resources.pulse import PULSE_SECONDS, Pulse
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.machine import BaseProblem
-from qpsvm.machines.problem.parameters import Form
+from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.exchange import R
 from qpsvm.program.solution import QPSolution

@@ -26,7 +26,7 @@ from qpsvm.backends.problem_size import measure_size
 from qpsvm.backends.requirements import Size
 from qpsvm.backends.traits import find_problem_traits
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.parameters import Form
+from qpsvm.machines.problem.parameter_checks import Form
 
 #: A linear machine has few rows up to this number, unless Σ_i C_i K_ii is larger than the second: then most of them
 #: are free or change sides, and their Gram matrix is singular. Wide ones have at most the third number of rows, and at

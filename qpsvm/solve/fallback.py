@@ -22,7 +22,7 @@ from qpsvm.base.errors import (
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.messages import is_logging, log_message
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.parameters import Form, check_form
+from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.attempt import build_unstarted_result, run_backend

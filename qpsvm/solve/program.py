@@ -36,7 +36,7 @@ from qpsvm.bounds.program.faces import Face
 from qpsvm.bounds.program.rays import Ray, find_ray
 from qpsvm.bounds.program.reduction import ROUNDING, Reduction, reduce
 from qpsvm.bounds.program.sides import QPBounds
-from qpsvm.machines.problem.parameters import Form
+from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Solver, Status

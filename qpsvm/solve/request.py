@@ -21,7 +21,7 @@ from qpsvm.backends.limits import Limits
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.polish import FEW_ROWS as POLISHED_ROWS
-from qpsvm.machines.problem.parameters import Form
+from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 

@@ -206,7 +206,7 @@ def test_cvxpy_forwards_no_fill_as_a_dual(solver):
 def test_solver_error_where_nothing_can_be_certified(monkeypatch):
     """A search that says "separable" and offers no direction: exact arithmetic says what is so."""
     from qpsvm.machines import hard_margin
-    from qpsvm.machines.separability import HullDistance
+    from qpsvm.machines.hull_distance import HullDistance
 
     def mute(space, y, *_):
         weights = np.where(y > 0, 1 / (y > 0).sum(), 1 / (y < 0).sum())

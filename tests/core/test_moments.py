@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from each import for_each
 
 from qpsvm import core
-from qpsvm.data.rows.blocks import SparseBlock
+from qpsvm.data.rows.sparse_block import SparseBlock
 
 pytestmark = pytest.mark.skipif(core.compiled is None, reason="the compiled core is not there")
 

@@ -13,9 +13,9 @@ from scipy.optimize import linprog
 import qpsvm
 from qpsvm import RBF, HardMargin, NotSeparableError
 from qpsvm.base.resources.clock import Clock
-from qpsvm.machines import separability
+from qpsvm.machines import hull_distance
+from qpsvm.machines.nearest_points import find_nearest_points
 from qpsvm.machines.problem.certifier import Certifier
-from qpsvm.machines.separability import find_nearest_points
 
 RNG = np.random.default_rng(0)
 
@@ -84,12 +84,12 @@ def test_hulls_that_nearly_meet_are_looked_at_again():
     X, y = moons(600)
     problem, rows = HardMargin(X, y, RBF(0.5)), np.arange(600)
     u, v = (y > 0) / (y > 0).sum(), (y < 0) / (y < 0).sum()
-    near = separability.HullDistance(u, v, 1.4e-8, np.zeros(0))
-    again = separability._refine_hulls(problem.space, y.astype(float), rows, near, never)
+    near = hull_distance.HullDistance(u, v, 1.4e-8, np.zeros(0))
+    again = hull_distance._refine_hulls(problem.space, y.astype(float), rows, near, never)
     assert again.distance < near.distance
     assert distance(RBF(0.5)(X, X), again.u, again.v) < 1e-8
-    far = separability.HullDistance(u, v, 1e-3, np.zeros(0))
-    assert separability._refine_hulls(problem.space, y.astype(float), rows, far, never) is far
+    far = hull_distance.HullDistance(u, v, 1e-3, np.zeros(0))
+    assert hull_distance._refine_hulls(problem.space, y.astype(float), rows, far, never) is far
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -107,7 +107,7 @@ def test_a_few_rows_of_many_that_are_inside_the_other_hull():
     X, y = clouds(6000, 4, 12.0)
     X[777] = X[y != y[777]].mean(axis=0)
     problem = HardMargin(X, y)
-    found = separability.find_nearest_hulls(problem.space, y.astype(float), np.zeros(6000), never)
+    found = hull_distance.find_nearest_hulls(problem.space, y.astype(float), np.zeros(6000), never)
     assert found.meet
     np.testing.assert_allclose(X.T @ found.u, X.T @ found.v, atol=1e-7)
 
@@ -116,12 +116,12 @@ def test_a_few_rows_of_many_that_are_inside_the_other_hull():
 @pytest.mark.parametrize("kernel", [qpsvm.Linear(), RBF(0.05)], ids=str)
 def test_the_nearest_points_of_separable_classes_are_the_hard_margin(kernel, monkeypatch):
     """‖w‖ = 2/margin, and the nearest points are a margin apart: also where only a part of the rows is looked at."""
-    monkeypatch.setattr(separability, "WHOLE_ROWS", 400)
+    monkeypatch.setattr(hull_distance, "WHOLE_ROWS", 400)
     X, y = clouds(600, 3, 11.0)
     problem = HardMargin(X, y, kernel)
     result = qpsvm.solve(problem)
     assert result.status == "optimal"
-    found = separability.find_nearest_hulls(problem.space, y.astype(float), np.zeros(600), never)
+    found = hull_distance.find_nearest_hulls(problem.space, y.astype(float), np.zeros(600), never)
     beta = found.u - found.v
     assert np.sqrt(beta @ (problem.space.centred_gram @ beta)) == pytest.approx(
         2 / np.sqrt(2 * result.primal), rel=1e-5
@@ -245,11 +245,11 @@ def test_an_interrupted_search_ends_with_what_it_has(monkeypatch):
 def test_a_shared_sample_is_found_among_many_rows(storage):
     X, y = RNG.standard_normal((3000, 3)), np.where(np.arange(3000) % 2, 1.0, -1.0)
     X[:, :2] = np.round(X[:, :2])
-    assert separability.find_shared_sample(storage(X), y) is None
+    assert hull_distance.find_shared_sample(storage(X), y) is None
     X[2718] = [0.0, 0.5, -2.0]
     X[1415] = [-0.0, 0.5, -2.0]
     y[1415], y[2718] = 1.0, -1.0
-    found = separability.find_shared_sample(storage(X), y)
+    found = hull_distance.find_shared_sample(storage(X), y)
     assert found is not None
     assert found.distance == 0.0
     assert found.u[1415] == found.v[2718] == 1.0

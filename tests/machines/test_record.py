@@ -24,7 +24,8 @@ from qpsvm.base.arrays.rationals import (
 )
 from qpsvm.bounds.proof import checker
 from qpsvm.machines import registry
-from qpsvm.machines.problem.exact import build_proof_record, build_registered_program
+from qpsvm.machines.problem.proof_record import build_proof_record
+from qpsvm.machines.problem.verify import build_registered_program
 
 RNG = np.random.default_rng(27)
 N = 14

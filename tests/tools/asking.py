@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from qpsvm.faces.play import reply
-from qpsvm.faces.play.catalogue import KERNELS, MACHINES
+from qpsvm.faces.play.kernel_catalogue import KERNELS
+from qpsvm.faces.play.machine_catalogue import MACHINES
 
 _numbers = itertools.count(1)
 #: Kernels with the parameters that give a problem: a sigmoid is indefinite unless its matrix is repaired.

@@ -15,7 +15,7 @@ import numpy as np
 from exact_optimum import Optimum, Stated
 
 import qpsvm
-from qpsvm.machines.problem.exact import build_proof_record
+from qpsvm.machines.problem.proof_record import build_proof_record
 
 #: What is printed may be off by that, relative: it is rounded for people.
 PRINTED = 1e-9

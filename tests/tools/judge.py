@@ -25,8 +25,10 @@ import numpy as np
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof.checker import DualProgram, DualRow, PlaneValues
 from qpsvm.machines.problem.derived_problems import get_kernel_parameters
-from qpsvm.machines.problem.exact import build_proof_record, collect_alpha
-from qpsvm.space.kernels.functions import NAMES, RBF, Precomputed
+from qpsvm.machines.problem.exact_primal import collect_alpha
+from qpsvm.machines.problem.proof_record import build_proof_record
+from qpsvm.space.kernels.functions import RBF, Precomputed
+from qpsvm.space.kernels.kernel_registry import NAMES
 
 #: What α may be outside of its box, or off its equalities, and what a printed number may be off: all relative.
 BALANCE, PRINTED = Fraction(1, 10**12), Fraction(1, 10**9)

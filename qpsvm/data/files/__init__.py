@@ -17,18 +17,8 @@ import numpy as np
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, describe_nearest
 from qpsvm.data.files.columns import TableColumns, extract_groups, extract_labels, extract_numbers, read_columns
-from qpsvm.data.files.encoding import (
-    Column,
-    ColumnSummary,
-    EncodedTable,
-    Encoding,
-    NewRows,
-    TargetKind,
-    compute_mean_and_scale,
-    count_unseen,
-    encode,
-    standardise_table,
-)
+from qpsvm.data.files.encoded_table import EncodedTable, NewRows, compute_mean_and_scale, standardise_table
+from qpsvm.data.files.encoding import Column, ColumnSummary, Encoding, TargetKind, count_unseen, encode
 from qpsvm.data.files.frames import Frame, as_frame, read_frame
 from qpsvm.data.files.kinds import ColumnRules, MissingPolicy, describe_columns, learn_columns
 from qpsvm.data.files.libsvm import read_libsvm, refuse_column_options

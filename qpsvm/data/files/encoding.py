@@ -1,7 +1,7 @@
 """Encode the columns of a table as features (`encode`), by an `Encoding` that later rows share.
 
-What was learnt of the rows that train, such as categories and what is filled in, is part of it, so that other rows are
-encoded alike.
+An encoding stores what was learnt from the training rows, such as categories and fill values, so that other rows are
+encoded in the same way.
 """
 
 from __future__ import annotations
@@ -9,25 +9,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from qpsvm.base.arrays.checks import find_index
-from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.errors import DataError, FileFormatError, ParameterError
+from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
+from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files.columns import TableColumns, extract_days, extract_finite_numbers
 from qpsvm.data.files.dates import DATE_ORDERS, DATE_PARTS, split_dates
-from qpsvm.data.files.sheet import Mask
-from qpsvm.data.files.source import FilePath
-from qpsvm.data.rows import StandardisedRows, as_row_source
-from qpsvm.data.rows import standardise_rows as standardised_rows
 
 #: What of a file's target a machine learns from.
 TargetKind = Literal["labels", "numbers", "none"]
+
+
 #: Largest n·d for which a matrix is made dense that could be sparse: 5e7 numbers are 400 MB.
 DENSE_LIMIT = 50_000_000
 
@@ -146,90 +142,6 @@ class Encoding:
         if not known or encoding.n_features != width or shapes not in ({None}, {(width,)}):
             raise FileFormatError("the encoding of the data file contradicts itself; save the model again")
         return encoding
-
-
-@dataclass(frozen=True, eq=False)
-class EncodedTable:
-    """Samples and labels from a file.
-
-    X (n, d): Samples. CSR from a LIBSVM file, and from a CSV file whose 0/1 features would be too large as a
-        dense array. Dense if standardised.
-    y (n,): Labels: integers if all are whole numbers, else floats, or text. None if the file has none.
-    encoding: How it was read.
-    dropped: How many rows were dropped for missing values.
-    notes: What a user should know about how the file was read.
-    groups (n,) or None: Which group each row belongs to, for a ranking: numbers or text.
-    weights (n,) or None: The weight of each row.
-    column_summaries: What its columns were taken for.
-    required_columns: Columns without which a row was dropped.
-    """
-
-    X: Matrix
-    y: NDArray[Any] | None
-    encoding: Encoding
-    dropped: int = 0
-    notes: tuple[str, ...] = ()
-    groups: NDArray[Any] | None = None
-    weights: NDArray[Any] | None = None
-    column_summaries: tuple[ColumnSummary, ...] = ()
-    required_columns: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the d features."""
-        return self.encoding.names
-
-
-@dataclass(frozen=True, eq=False)
-class NewRows(EncodedTable):
-    """Rows of another table, encoded as those of a model: the k of its n rows that are complete.
-
-    places (k,) or None: Which these are; None for all.
-    n: How many rows there are; −1 for as many as X has.
-    labelled (k,) or None: Which of them have a target; None for all, where y is not None.
-    ids: What the column that names rows has, for all n.
-    unseen: Categories that the model does not know, by column, and how many rows have each.
-    """
-
-    places: IntArray | None = None
-    n: int = -1
-    labelled: Mask | None = None
-    ids: tuple[str, ...] | None = None
-    unseen: dict[str, Counter[str]] = field(default_factory=dict)
-
-
-def to_dense(X: Matrix, path: FilePath) -> FloatArray:
-    """Return X (n, d) as an array, for standardising. Raises ParameterError."""
-    n, d = X.shape
-    if sp.issparse(X) and n * d > DENSE_LIMIT:
-        raise ParameterError(
-            f"{path}: {n} rows × {d} features cannot be standardised: subtracting the mean would fill in the zeros "
-            f"({8e-9 * n * d:.1f} GB); leave out standardise, or scale the file's columns without shifting them"
-        )
-    dense: FloatArray = X.toarray() if sp.issparse(X) else X
-    return dense
-
-
-def compute_mean_and_scale(X: Matrix, path: FilePath) -> tuple[FloatArray, FloatArray]:
-    """Return mean and deviation, (STD.1), of each column of X (n, d), which is made dense: (d,), (d,)."""
-    rows = standardised_rows(as_row_source(to_dense(X, path)))
-    return rows.mean, rows.scale
-
-
-def standardise_table(table: EncodedTable, path: FilePath) -> EncodedTable:
-    """Return the table with its encoding's mean and scale applied, or itself where there are none."""
-    mean, scale = table.encoding.mean, table.encoding.scale
-    if mean is None or scale is None:
-        return table
-    sparse = sp.issparse(table.X) and not mean.any()
-    rows = as_row_source(table.X if sparse else to_dense(table.X, path))
-    with np.errstate(over="ignore"):
-        X = StandardisedRows(rows, mean, scale).matrix()
-    values = X.data if sp.issparse(X) else X
-    if not np.isfinite(values).all():
-        name = table.names[find_index(X, int(np.argmin(np.isfinite(values).ravel())))[1]]
-        raise DataError(f"{path}: feature {name!r} has values too large to be standardised; divide them by a constant")
-    return replace(table, X=X)
 
 
 def encode(columns: TableColumns, encoding: Encoding) -> Matrix:

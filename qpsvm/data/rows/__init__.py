@@ -5,9 +5,10 @@ block; `CentredRows`, `StandardisedRows`, `RowsWithOnes`, `SomeRows` and `TiledR
 source without a copy of it.
 """
 
-from qpsvm.data.rows.blocks import Block, DenseBlock, SparseBlock
+from qpsvm.data.rows.blocks import Block, DenseBlock
 from qpsvm.data.rows.memory import ArrayRows, as_block, as_row_source
 from qpsvm.data.rows.source import RowSource
+from qpsvm.data.rows.sparse_block import SparseBlock
 from qpsvm.data.rows.transformed import (
     CentredRows,
     FeatureRows,

@@ -19,8 +19,9 @@ from qpsvm.base.arrays.frozen import as_read_only, is_ours, list_arrays
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.workers import run_tiles, split_strips
-from qpsvm.data.rows.blocks import ALL, Block, DenseBlock, SparseBlock
+from qpsvm.data.rows.blocks import ALL, Block, DenseBlock
 from qpsvm.data.rows.source import RowSource
+from qpsvm.data.rows.sparse_block import SparseBlock
 
 #: Bytes of a strip, a quarter of a megabyte, and the seconds that one takes.
 STRIP_BYTES, BYTE_SECONDS = 1 << 18, 3e-10

@@ -27,9 +27,10 @@ from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import MEMORY_SHARE, find_available_memory
 from qpsvm.base.resources.workers import run_tiles, split_strips
-from qpsvm.data.rows.blocks import Block, DenseBlock, Moments, RowIndex, SparseBlock, compute_tile_rows, with_ones
+from qpsvm.data.rows.blocks import Block, DenseBlock, Moments, RowIndex, compute_tile_rows, with_ones
 from qpsvm.data.rows.memory import as_block, as_row_source
 from qpsvm.data.rows.source import BlockRows, RowMap, RowSource, Task
+from qpsvm.data.rows.sparse_block import SparseBlock
 from qpsvm.data.rows.tasks import ComposedTask, take
 
 #: Bytes of some rows that come here from elsewhere, rather than that they are kept there.

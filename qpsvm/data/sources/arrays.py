@@ -26,9 +26,10 @@ from qpsvm.base.damaged_files import DAMAGE
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.kinds import is_mapped
-from qpsvm.data.rows.blocks import ALL, Block, SparseBlock
+from qpsvm.data.rows.blocks import ALL, Block
 from qpsvm.data.rows.memory import ChangeGuard, as_block
-from qpsvm.data.sources.batches import check_total, check_values
+from qpsvm.data.rows.sparse_block import SparseBlock
+from qpsvm.data.sources.first_pass import check_total, check_values
 from qpsvm.data.sources.stored import FileWatch, Origin, StoredRows, choose_columns
 
 

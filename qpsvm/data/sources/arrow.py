@@ -33,7 +33,7 @@ from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.files.frames import Frame, as_frame
 from qpsvm.data.kinds import is_arrow
 from qpsvm.data.rows.memory import as_row_source
-from qpsvm.data.sources.batches import Batch, Decoder, normalise_labels
+from qpsvm.data.sources.decoder import Batch, Decoder, normalise_labels
 from qpsvm.data.sources.stored import IN_MEMORY, ChosenColumns, FileWatch, check_names, choose_columns, describe_row
 
 #: Columns of text that a message lists.

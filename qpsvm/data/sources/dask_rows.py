@@ -32,7 +32,7 @@ from qpsvm.data.kinds import is_dask
 from qpsvm.data.rows.blocks import ALL, Block, RowIndex, sum_arrays
 from qpsvm.data.rows.memory import as_block, as_row_source
 from qpsvm.data.rows.source import BlockRows, RowSource, Task
-from qpsvm.data.sources.batches import check_values
+from qpsvm.data.sources.first_pass import check_values
 from qpsvm.data.sources.packed import pack, unpack
 
 #: Bytes of a table that comes here as a whole.

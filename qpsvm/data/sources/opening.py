@@ -18,7 +18,8 @@ from qpsvm.data.kinds import is_arrow, is_path
 from qpsvm.data.rows.source import RowSource
 from qpsvm.data.sources import arrays, arrow
 from qpsvm.data.sources.arrow import StreamedRows
-from qpsvm.data.sources.batches import Decoder, run_first_pass
+from qpsvm.data.sources.decoder import Decoder
+from qpsvm.data.sources.first_pass import run_first_pass
 from qpsvm.data.sources.spool import DecodedRows, StoredDecoder, decode_to_scratch, find_scratch_folder
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import CsvRows, LibsvmRows

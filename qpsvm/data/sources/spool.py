@@ -27,7 +27,8 @@ from qpsvm.base.resources.limits import format_bytes
 from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 from qpsvm.data.sources.arrays import MemoryMap, SparseMap
-from qpsvm.data.sources.batches import Batch, Decoder, Tally, describe_files, normalise_labels, run_first_pass
+from qpsvm.data.sources.decoder import Batch, Decoder, describe_files, normalise_labels
+from qpsvm.data.sources.first_pass import Tally, run_first_pass
 from qpsvm.data.sources.stored import StoredRows
 
 #: Room that is left on the disk of scratch files: others need some.

@@ -20,7 +20,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.files.libsvm import parse_rows
 from qpsvm.data.files.sheet import MISSING, UNNAMED, Mask, Sheet, open_sheet, parse_numbers
 from qpsvm.data.files.source import open_text, open_unpacked, translate_read_errors
-from qpsvm.data.sources.batches import Batch, Decoder, DecoderRestart
+from qpsvm.data.sources.decoder import Batch, Decoder, DecoderRestart
 from qpsvm.data.sources.stored import IN_MEMORY, FileWatch, check_names, choose_columns
 
 

@@ -10,12 +10,14 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
 from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, flat_in, line, subject
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import number_steps, step, value_of
 from qpsvm.derivation.steps.sensitivity import build_saddle_step
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, PRODUCT, SUM, Term, add, letter, magnitude, total
+from qpsvm.derivation.term_builders import HALF, add, magnitude, total
+from qpsvm.derivation.terms import PRODUCT, SUM, Term
 from qpsvm.machines import CrammerSinger
 from qpsvm.machines.problem.all_in_one import AllInOneProblem, build_dual_qp, build_primal_qp
 from qpsvm.program.all_in_one import AllInOneDual

@@ -11,10 +11,12 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
-from qpsvm.derivation.terms import HALF, PRODUCT, Term, add, letter, multiply, operation, reindex, total
+from qpsvm.derivation.term_builders import HALF, add, multiply, operation, reindex, total
+from qpsvm.derivation.terms import PRODUCT, Term
 from qpsvm.machines import SVDD, OneClass, Problem, ValueConstraints
 
 

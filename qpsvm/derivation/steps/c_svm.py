@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from qpsvm.derivation.expressions import Equation, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import RowTerms, step
 from qpsvm.derivation.steps.shared import Argument
-from qpsvm.derivation.terms import HALF, Term, dot, letter, multiply, term, total
+from qpsvm.derivation.term_builders import HALF, dot, multiply, total
+from qpsvm.derivation.terms import Term, term
 from qpsvm.machines import CSVM, Problem
 
 

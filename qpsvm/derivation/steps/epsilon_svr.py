@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.derivation.expressions import EquationLine, Subset, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import case
 from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
-from qpsvm.derivation.terms import largest_of, letter, total
+from qpsvm.derivation.term_builders import largest_of, total
 from qpsvm.machines import EpsilonSVR
 
 #: ξ of each row as α gives it, of squared slacks: δ_iα_i.

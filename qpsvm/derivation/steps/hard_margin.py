@@ -7,13 +7,15 @@ import numpy as np
 from qpsvm.bounds import certify
 from qpsvm.bounds import hard_margin as hard
 from qpsvm.derivation.expressions import Equation, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
 from qpsvm.derivation.steps.c_svm import build_margin_step, build_two_class
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, Term, dot, letter, operation, total
+from qpsvm.derivation.term_builders import HALF, dot, operation, total
+from qpsvm.derivation.terms import Term
 from qpsvm.machines import HardMargin
 from qpsvm.program.losses import compute_gap_term
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from qpsvm.derivation.expressions import Equation, flat_in, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
 from qpsvm.derivation.steps.c_svm import build_margin_step, build_two_class
 from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, largest_of, letter, total
+from qpsvm.derivation.term_builders import HALF, largest_of, total
 from qpsvm.machines import HuberHinge
 
 WIDTH = letter(r"\kappa", lambda at: float(at.problem.width))

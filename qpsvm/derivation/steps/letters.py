@@ -12,9 +12,12 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.derivation.display import HOLDS
 from qpsvm.derivation.expressions import RELATIONS, EquationLine, Subset, line, shift_by_tol
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.quantities import At
+from qpsvm.derivation.relative_size import reference_size, relative_to
 from qpsvm.derivation.residual import NotMeasurable
-from qpsvm.derivation.terms import Term, letter, operation, reference_size, reindex, relative_to
+from qpsvm.derivation.term_builders import operation, reindex
+from qpsvm.derivation.terms import Term
 from qpsvm.program import residuals
 from qpsvm.program.status import Status
 

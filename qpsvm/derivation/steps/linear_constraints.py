@@ -15,11 +15,11 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, EquationLine, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps.argument import MAX_NAMED, collect_bounds, find_unit, number_steps, step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import letter
 from qpsvm.machines import SVDD, Constraints, OneClass, Problem, ValueConstraints
 from qpsvm.machines.problem.forms import add_constraints_to_primal, build_constrained_qp
 from qpsvm.machines.problem.linear_constraints import ConstraintRows, build_textbook_rows

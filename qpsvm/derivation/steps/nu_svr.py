@@ -9,7 +9,7 @@ from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import step
 from qpsvm.derivation.steps.shared import Argument
-from qpsvm.derivation.terms import HALF, dot, largest_of, total
+from qpsvm.derivation.term_builders import HALF, dot, largest_of, total
 from qpsvm.machines import NuSVR
 
 MASS, SHARE = dot(1, two.ABOVE + two.BELOW), of.NU * two.SIGMA_C

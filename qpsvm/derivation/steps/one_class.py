@@ -8,6 +8,7 @@ import numpy as np
 
 from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, EquationLine, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurable
 from qpsvm.derivation.step import Step
@@ -16,7 +17,8 @@ from qpsvm.derivation.steps.argument import RowTerms, step
 from qpsvm.derivation.steps.c_svm import build_nu_step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, Term, dot, letter, total
+from qpsvm.derivation.term_builders import HALF, dot, total
+from qpsvm.derivation.terms import Term
 from qpsvm.machines import OneClass, Problem
 
 S = letter("s_i", "C")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.derivation.expressions import Equation, Subset, display, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.quantities import At
+from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
 from qpsvm.derivation.steps.c_svm import build_two_class
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, Term, largest_of, letter, reference_size, total
+from qpsvm.derivation.term_builders import HALF, largest_of, total
+from qpsvm.derivation.terms import Term
 from qpsvm.machines import PrimalHinge
 from qpsvm.machines.problem.reading import read
 from qpsvm.program import residuals

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.derivation.expressions import Equation, Subset, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
@@ -12,7 +13,7 @@ from qpsvm.derivation.steps import two_sided as two
 from qpsvm.derivation.steps.argument import case, step
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import largest_of, letter, total
+from qpsvm.derivation.term_builders import largest_of, total
 from qpsvm.machines import QuantileSVR
 
 TAU = letter(r"\tau", lambda at: at.problem.quantile)

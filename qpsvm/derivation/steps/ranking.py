@@ -6,13 +6,15 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, flat_in, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import RowTerms, step, value_of
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, SUM, letter, operation, term, total
+from qpsvm.derivation.term_builders import HALF, operation, total
+from qpsvm.derivation.terms import SUM, term
 from qpsvm.machines import Ranking
 from qpsvm.space.kernels.feature_map import FeatureMap
 

@@ -23,10 +23,12 @@ import numpy as np
 from qpsvm.base.arrays.frozen import copy_without_cache
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, EquationLine, display, line
+from qpsvm.derivation.letters import latex_to_text, letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.terms import Term, latex_to_text, letter, operation, reindex
+from qpsvm.derivation.term_builders import operation, reindex
+from qpsvm.derivation.terms import Term
 from qpsvm.machines import Problem
 from qpsvm.solve.call import solve
 

@@ -27,6 +27,8 @@ from qpsvm.bounds.certificate import gap_sums
 from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import clip_to_box
 from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, flat_in, line, subject
+from qpsvm.derivation.letters import latex_to_text, letter
+from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import (
@@ -39,19 +41,8 @@ from qpsvm.derivation.steps.argument import (
     value_of,
 )
 from qpsvm.derivation.steps.sensitivity import build_bound_price, build_machine_saddle, build_slack_price
-from qpsvm.derivation.terms import (
-    HALF,
-    Term,
-    add,
-    latex_to_text,
-    letter,
-    magnitude,
-    multiply,
-    operation,
-    reference_size,
-    reindex,
-    total,
-)
+from qpsvm.derivation.term_builders import HALF, add, magnitude, multiply, operation, reindex, total
+from qpsvm.derivation.terms import Term
 from qpsvm.machines.problem import certifier
 from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import build_intercept_groups

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from qpsvm.derivation.expressions import Equation, line
+from qpsvm.derivation.letters import letter
+from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step, value_of
 from qpsvm.derivation.steps.c_svm import build_margin_step, build_two_class
 from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, letter, reference_size, total
+from qpsvm.derivation.term_builders import HALF, total
 from qpsvm.machines import SquaredHinge
 
 #: C_i: the price of a square, of which δ_i = 1/(2C_i) is left.

@@ -14,6 +14,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, EquationLine, display, line, subject
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
@@ -22,7 +23,8 @@ from qpsvm.derivation.steps.c_svm import build_nu_step
 from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, build_unlabelled
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, dot, letter, term, total
+from qpsvm.derivation.term_builders import HALF, dot, total
+from qpsvm.derivation.terms import term
 from qpsvm.machines import SVDD
 from qpsvm.machines.one_class import check_constant_diagonal
 from qpsvm.result.model import Model

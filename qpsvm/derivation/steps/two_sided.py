@@ -9,14 +9,16 @@ import numpy as np
 from qpsvm.base.arrays.rationals import as_floats
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import EquationLine, Subset, line
+from qpsvm.derivation.letters import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import RowTerms, case
 from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
-from qpsvm.derivation.terms import HALF, Term, dot, letter, magnitude, reindex
+from qpsvm.derivation.term_builders import HALF, dot, magnitude, reindex
+from qpsvm.derivation.terms import Term
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.parameters import compute_active_penalties
+from qpsvm.machines.problem.penalties import compute_active_penalties
 
 #: What the Lagrangian of a regression has, and how slacks and η leave it.
 MULTIPLIERS, ETA = "α⁺_i above f, α⁻_i below it, and η_i, η*_i for the slacks", "what ξ gave"

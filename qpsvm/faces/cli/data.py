@@ -31,10 +31,10 @@ from qpsvm.faces.cli.data_files import (
     standardise_by,
 )
 from qpsvm.faces.cli.lists import BALANCED
-from qpsvm.faces.cli.options import VARIANTS, LearningTarget, build_problem, choose_missing, choose_target
+from qpsvm.faces.cli.problem_options import VARIANTS, LearningTarget, build_problem, choose_missing, choose_target
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.machines import Problem, registry
-from qpsvm.many.grid.scoring import Fold, describe_active, draw_folds
+from qpsvm.many.grid.folds import Fold, describe_active, draw_folds
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 

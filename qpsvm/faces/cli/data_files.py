@@ -24,7 +24,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, DataTypeError, FileFormatError, ParameterError, UnknownOptionError
 from qpsvm.base.resources.limits import find_available_memory
 from qpsvm.data.files import Column, EncodedTable, Encoding, Frame, NewRows, StandardInput, as_frame
-from qpsvm.data.files.encoding import compute_mean_and_scale, standardise_table
+from qpsvm.data.files.encoded_table import compute_mean_and_scale, standardise_table
 from qpsvm.data.files.libsvm import refuse_column_options
 from qpsvm.data.files.sheet import Sheet, as_integers, build_target_error, select_features, split_names
 from qpsvm.data.kinds import LARGE_MAP
@@ -32,12 +32,12 @@ from qpsvm.data.rows import RowSource, StandardisedRows
 from qpsvm.data.rows import standardise_rows as by_blocks
 from qpsvm.data.sources.arrays import map_npy, read_width
 from qpsvm.data.sources.arrow import iter_frames, open_dataset
-from qpsvm.data.sources.batches import run_first_pass
+from qpsvm.data.sources.first_pass import run_first_pass
 from qpsvm.data.sources.opening import MARKS, drop_empty_files, expand_paths, open_rows, require_one_format
 from qpsvm.data.sources.spool import DecodedRows, decode_to_scratch, find_scratch_folder
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import LibsvmRows, open_csv
-from qpsvm.faces.cli.options import COLUMN_OPTIONS, choose_target, refuse_options
+from qpsvm.faces.cli.problem_options import COLUMN_OPTIONS, choose_target, refuse_options
 from qpsvm.faces.cli.terminal import Ticker
 
 #: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it

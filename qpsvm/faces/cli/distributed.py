@@ -21,7 +21,7 @@ from qpsvm.data.files import EncodedTable
 from qpsvm.data.sources.arrays import map_npy
 from qpsvm.faces.cli.data import Dataset, as_file_labels, parse_source
 from qpsvm.faces.cli.data_files import StoredFiles, build_encoding, choose_columns, find_stored_files
-from qpsvm.faces.cli.options import VARIANTS, refuse_options
+from qpsvm.faces.cli.problem_options import VARIANTS, refuse_options
 from qpsvm.machines import Problem
 
 #: Options of `solve` that look at rows here, and what they are.

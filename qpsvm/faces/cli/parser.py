@@ -49,18 +49,10 @@ import argparse
 from typing import Any
 
 from qpsvm import __version__
+from qpsvm.faces.cli.command_parser import CommandParser
 from qpsvm.faces.cli.commands import derive, exact, example, importance, play, predict, solve, tables
 from qpsvm.faces.cli.commands import verify as proving
-from qpsvm.faces.cli.options import (
-    CommandParser,
-    add_backend,
-    add_data,
-    add_multi_class,
-    add_parameters,
-    add_problem,
-    add_solver,
-    add_stream,
-    add_variant,
+from qpsvm.faces.cli.option_values import (
     file_name,
     fold_count,
     make_word_reader,
@@ -71,6 +63,16 @@ from qpsvm.faces.cli.options import (
     parse_share,
     repeats,
     seed,
+)
+from qpsvm.faces.cli.options import (
+    add_backend,
+    add_data,
+    add_multi_class,
+    add_parameters,
+    add_problem,
+    add_solver,
+    add_stream,
+    add_variant,
 )
 from qpsvm.faces.cli.shell import find_command
 from qpsvm.faces.play.server import PORT

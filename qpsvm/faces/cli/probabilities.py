@@ -11,7 +11,7 @@ import numpy as np
 from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.estimators.left_out import check_left_out, fit_curve, run_leave_one_out
 from qpsvm.faces.cli.data import Dataset
-from qpsvm.faces.cli.options import VARIANTS
+from qpsvm.faces.cli.problem_options import VARIANTS
 from qpsvm.faces.cli.several import MulticlassProblem, MulticlassResult
 from qpsvm.machines import AllInOneProblem
 from qpsvm.result.calibration import KEY, Calibration

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.faces.cli.data import Dataset
-from qpsvm.faces.cli.options import LearningTarget
-from qpsvm.many.grid.scoring import ordered_pairs
+from qpsvm.faces.cli.problem_options import LearningTarget
+from qpsvm.many.grid.ordered_pairs import ordered_pairs
 from qpsvm.result.hints import Hint, find_label_hints
 
 #: Letters before what is said of a result, as in its summary.

@@ -24,20 +24,21 @@ from qpsvm.data.rows import RowSource
 from qpsvm.estimators.inputs import compute_class_factors as factors_of
 from qpsvm.estimators.svc import KernelClassifier
 from qpsvm.faces.cli.data import ALL_IN_ONE_NAMES, Dataset, build_class_weights, take_rows
-from qpsvm.faces.cli.options import KERNEL_DEFAULTS, VARIANTS, build_kernel, collect_parameters
+from qpsvm.faces.cli.problem_options import KERNEL_DEFAULTS, VARIANTS, build_kernel, collect_parameters
 from qpsvm.machines import CrammerSinger, Problem, registry
 from qpsvm.many.comparison import CompareOptions, iter_comparison
 from qpsvm.many.comparison_table import ComparisonRow
 from qpsvm.many.grid.cross_validation import CrossValidation, Outcome
+from qpsvm.many.grid.folds import Fold, folds_of
 from qpsvm.many.grid.parameters import LETTERS, table
-from qpsvm.many.grid.scoring import Fold, folds_of, name_of, scorer_of
+from qpsvm.many.grid.scorers import name_of, scorer_of
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.many.multiclass.split import Split, machine_named, split
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.status import Status
 from qpsvm.result.certified import format_seconds
 from qpsvm.result.hints import ROWS, Hint, find_label_hints, find_sample_hints
-from qpsvm.space.kernels.gram import Intercept
+from qpsvm.space.kernels.psd_rule import Intercept
 
 #: Machines of which a summary has a line each; of more, those of the largest gaps.
 SHOWN_MACHINES = 10

@@ -12,8 +12,9 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import QPSVMError, UnknownOptionError, UnsupportedError
-from qpsvm.faces.play.catalogue import MACHINES, PARAMETERS
 from qpsvm.faces.play.checks import RequestError, to_json_list, to_json_number
+from qpsvm.faces.play.machine_catalogue import MACHINES
+from qpsvm.faces.play.page_parameters import PARAMETERS
 from qpsvm.faces.play.parts import DIGITS, build_boundary
 from qpsvm.faces.play.request import PageRequest, PageState
 from qpsvm.machines import Problem

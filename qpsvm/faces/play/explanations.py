@@ -12,7 +12,7 @@ import numpy as np
 
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.faces.play.catalogue import PageMachine
+from qpsvm.faces.play.machine_catalogue import PageMachine
 from qpsvm.faces.play.moves import Move, MoveFinder
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult

@@ -31,9 +31,11 @@ from qpsvm.base.errors import MissingExtraError, NotSeparableError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.derivation import Step, derive
 from qpsvm.derivation.written.page import mathml
-from qpsvm.faces.play.catalogue import KERNELS, MACHINES, PageMachine, build_toy_problem, list_solvers
+from qpsvm.faces.play.backend_catalogue import list_solvers
 from qpsvm.faces.play.checks import to_json_list, to_json_number
 from qpsvm.faces.play.explanations import explain_samples, format_gap
+from qpsvm.faces.play.kernel_catalogue import KERNELS
+from qpsvm.faces.play.machine_catalogue import MACHINES, PageMachine, build_toy_problem
 from qpsvm.faces.play.moves import MoveFinder
 from qpsvm.faces.play.request import PageRequest, PageState
 from qpsvm.faces.plotting.hulls import compute_reduced_hull, find_closest_points

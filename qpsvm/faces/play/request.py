@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.faces.play import catalogue
-from qpsvm.faces.play.catalogue import KERNELS, MACHINES, count_dual_variables, has_labels, read_settings
+from qpsvm.faces.play import backend_catalogue, kernel_catalogue
 from qpsvm.faces.play.checks import RequestError, as_choice, as_integer, as_items, as_number, as_number_list, as_object
+from qpsvm.faces.play.kernel_catalogue import KERNELS
+from qpsvm.faces.play.machine_catalogue import MACHINES, count_dual_variables, has_labels
+from qpsvm.faces.play.page_parameters import read_settings
 from qpsvm.machines import Problem
 
 #: What a state may hold: so many points, and so many numbers in all.
@@ -78,7 +80,7 @@ class PageState:
                 raise RequestError(
                     f"class {label:+d} has no point: add one, or flip one of the other class", "state.labels"
                 )
-        kernel = catalogue.KERNELS[self.kernel].build_kernel(self.kernel_parameters)
+        kernel = kernel_catalogue.KERNELS[self.kernel].build_kernel(self.kernel_parameters)
         machine = MACHINES[self.machine]
         y = np.asarray(classes)[(self.labels > 0).astype(int)]
         return machine.build_problem(self.points, y, self.parameters, kernel, self.psd)
@@ -134,7 +136,7 @@ def read_request(message: Any) -> PageRequest:
     state = read_state(whole["state"])
     if ask == "run":
         return PageRequest(
-            number, ask, state, solver=as_choice(whole.get("solver"), "solver", catalogue.list_solvers())
+            number, ask, state, solver=as_choice(whole.get("solver"), "solver", backend_catalogue.list_solvers())
         )
     if ask == "without":
         sample = as_integer(whole.get("sample", 0), "sample", 0, max(len(state.points) - 1, 0))
@@ -169,11 +171,11 @@ def read_state(value: Any) -> PageState:
     labels = [as_choice(_normalise_label(label), f"state.labels[{i}]", (1, -1))
               for i, label in enumerate(as_items(whole["labels"], "state.labels", MOST_POINTS, n))]  # fmt: skip
     kernel = as_object(whole.get("kernel", {"name": "linear"}), "state.kernel", _list_kernel_keys(), required=("name",))
-    name = as_choice(kernel.pop("name"), "state.kernel.name", catalogue.KERNELS)
+    name = as_choice(kernel.pop("name"), "state.kernel.name", kernel_catalogue.KERNELS)
     return PageState(
         points, np.array(labels, dtype=np.float64), _read_axes(whole.get("axes", [0, 1]), d, machine), machine,
         read_settings(MACHINES[machine].parameters, whole.get("parameters", {}), "state.parameters"),
-        name, read_settings(catalogue.KERNELS[name].parameters, kernel, "state.kernel"),
+        name, read_settings(kernel_catalogue.KERNELS[name].parameters, kernel, "state.kernel"),
     )  # fmt: skip
 
 
@@ -183,7 +185,7 @@ def _normalise_label(label: Any) -> Any:
 
 
 def _list_kernel_keys() -> list[str]:
-    return ["name", *{p.name: None for each in catalogue.KERNELS.values() for p in each.parameters}]
+    return ["name", *{p.name: None for each in kernel_catalogue.KERNELS.values() for p in each.parameters}]
 
 
 def _read_points(value: Any) -> FloatArray:

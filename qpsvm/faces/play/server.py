@@ -1,185 +1,57 @@
-"""The server of the page: three files and a WebSocket, on this computer only.
+"""Serve the page on this computer only: three files and a WebSocket (`serve`).
 
-The work is done in threads, so that messages are read while a solve runs: of the solves that wait on a connection, the
-newest is answered and the others are dropped.
-
-Who may speak with the server: the page that it served itself, and nobody else's.
-
-A page of a foreign site may send requests to 127.0.0.1, and a foreign name may be made to point there (DNS rebinding).
-The first has another Origin, the second another Host. Both are refused before anything is looked at. What is served may
-load nothing from elsewhere.
-
-Messages as text: one JSON object comes in, one goes out; and of several that wait, the newest is answered.
+Solves run in threads, so that messages are read meanwhile: of the solves that wait on a connection, the newest is
+answered and the others are dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import json
 import os
 import socket
 import threading
 import webbrowser
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from qpsvm.base.errors import MissingExtraError, ParameterError, describe_install
-from qpsvm.faces.play.answers import build_failure, build_internal_error, reply
-from qpsvm.faces.play.catalogue import KERNELS, MACHINES
+from qpsvm.faces.play.answers import reply
 from qpsvm.faces.play.checks import RequestError
-from qpsvm.faces.play.request import read_id
+from qpsvm.faces.play.kernel_catalogue import KERNELS
+from qpsvm.faces.play.machine_catalogue import MACHINES
 from qpsvm.faces.play.start import Start, choose_default_start
 
 if TYPE_CHECKING:
     import uvicorn
     from starlette.websockets import WebSocket
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-#: The names of this computer under which the page may be open.
-NAMES = ("127.0.0.1", "localhost")
-#: How a WebSocket is closed that breaks the rules: RFC 6455, 7.4.1.
-POLICY_VIOLATION = 1008
-
-
-def build_headers(port: int) -> dict[str, str]:
-    """The headers of every page: nothing from elsewhere, no text that is evaluated, nothing kept, no foreign frame."""
-    sockets = " ".join(f"ws://{name}:{port}" for name in NAMES)
-    policy = {
-        "default-src": "'none'", "script-src": "'self'", "style-src": "'self'", "img-src": "'self' data:",
-        "font-src": "'self'", "connect-src": f"'self' {sockets}", "base-uri": "'none'", "form-action": "'none'",
-        "frame-ancestors": "'none'",
-    }  # fmt: skip
-    return {
-        "Content-Security-Policy": "; ".join(f"{name} {value}" for name, value in policy.items()),
-        "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer",
-        "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
-    }  # fmt: skip
-
-
-def explain_refusal(kind: str, headers: Mapping[str, list[str]], port: int) -> str:
-    """Explain why a request may not be answered; "" if it may."""
-    hosts = [f"{name}:{port}" for name in NAMES] + (list(NAMES) if port == 80 else [])
-    host, origin = headers.get("host", []), headers.get("origin", [])
-    if len(host) != 1 or host[0].lower() not in hosts:
-        return f"this server answers to the host {hosts[0]} only"
-    own = [f"http://{name}" for name in hosts]
-    if (origin or kind == "websocket") and (len(origin) != 1 or origin[0].lower() not in own):
-        return "this server answers its own page only"
-    return ""
-
-
-def guard_app(app: App, port: int) -> App:
-    """An ASGI application in front of another one: it lets in what may come, and adds the headers to what goes out."""
-    from starlette.datastructures import Headers
-    from starlette.responses import PlainTextResponse
-    from starlette.websockets import WebSocketClose
-
-    own = [(name.lower().encode(), value.encode()) for name, value in build_headers(port).items()]
-
-    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": [*message.get("headers", []), *own]}
-            await send(message)
-
-        kind, chosen, why = scope["type"], app, ""
-        if kind in ("http", "websocket"):
-            given = Headers(scope=scope)
-            why = explain_refusal(kind, {name: given.getlist(name) for name in given}, port)
-        if why:
-            chosen = (
-                WebSocketClose(POLICY_VIOLATION, why) if kind == "websocket" else PlainTextResponse(f"{why}\n", 403)
-            )
-        await chosen(scope, receive, send_with_headers)
-
-    return answer
-
-
-#: Characters that a message may have: the largest state with an α takes less than half.
-MAX_MESSAGE_BYTES = 1_000_000
-#: Messages that may wait besides the newest "solve".
-MOST_WAITING = 32
-
-
-def parse_message(text: str | None) -> Any:
-    """The value that a message holds. Raises RequestError."""
-    if text is None:
-        raise RequestError("a message must be text, and this one is binary")
-    if len(text) > MAX_MESSAGE_BYTES:
-        raise RequestError(f"a message may have {MAX_MESSAGE_BYTES} characters, got {len(text)}: take fewer points")
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise RequestError("the message is nested too deep") from None
-    except json.JSONDecodeError as error:
-        raise RequestError(f"the message is no JSON: {error}") from None
-    except ValueError:  # what is left of JSON's grammar is a number that Python does not read
-        raise RequestError("the message has a number of too many digits") from None
-
-
-def build_refusal(error: RequestError, message: Any = None) -> str:
-    """The answer to a message that is not looked at, or could not be read."""
-    return json.dumps(build_failure(read_id(message), error))
-
-
-def answer_message(message: Any, start: Start | None = None) -> str:
-    """The answer to a message, as text."""
-    try:
-        return json.dumps(reply(message, start), allow_nan=False)
-    except ValueError:  # a number that is not finite, which JSON does not have
-        return json.dumps(build_internal_error(read_id(message)))
-
-
-@dataclass
-class MessageQueue:
-    """What one connection has asked and not yet been answered: of "solve", only the newest."""
-
-    messages: deque[Any] = field(default_factory=deque)
-
-    def add(self, message: Any) -> bool:
-        """Add a message; False where too many wait."""
-        if _is_solve(message):
-            kept = [other for other in self.messages if not _is_solve(other)]
-            self.messages = deque([*kept, message])
-            return True
-        if len(self.messages) >= MOST_WAITING:
-            return False
-        self.messages.append(message)
-        return True
-
-    def pop_oldest(self) -> Any:
-        """The message that has waited longest."""
-        return self.messages.popleft()
-
-    def __len__(self) -> int:
-        return len(self.messages)
-
-
-def _is_solve(message: Any) -> bool:
-    return isinstance(message, dict) and message.get("ask") == "solve"
-
+from qpsvm.faces.play.origin_check import App, guard_app
+from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MessageQueue, answer_message, build_refusal, parse_message
 
 HOST = "127.0.0.1"
+
+
 PORT = 8765
+
+
 #: The files of the page by their addresses, and their types.
 PAGE_FILES = {
     "/": ("index.html", "text/html"), "/index.html": ("index.html", "text/html"),
     "/play.mjs": ("play.mjs", "text/javascript"), "/play.css": ("play.css", "text/css"),
 }  # fmt: skip
+
+
 #: Solves that run at a time, over all connections.
 WORKERS = 4
+
+
 #: Bytes of a message at which the connection is closed without an answer; a letter has four at the most.
 LARGEST_FRAME = 4 * MAX_MESSAGE_BYTES
+
+
 #: Seconds that open pages get to say goodbye when the server ends.
 GOODBYE = 1
 

@@ -17,8 +17,9 @@ from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.base.errors import ParameterTypeError, UnknownOptionError, UnsupportedError, describe_nearest
-from qpsvm.faces.play.catalogue import KERNELS, MACHINES
 from qpsvm.faces.play.checks import RequestError
+from qpsvm.faces.play.kernel_catalogue import KERNELS
+from qpsvm.faces.play.machine_catalogue import MACHINES
 from qpsvm.faces.play.request import MOST_POINTS, PageState, read_state
 from qpsvm.machines import Problem
 

@@ -50,13 +50,8 @@ from qpsvm.machines.problem.certifier import (
 )
 from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT
 from qpsvm.machines.problem.machine import BaseProblem
-from qpsvm.machines.problem.parameters import (
-    Form,
-    as_intercept,
-    check_penalties,
-    compute_active_penalties,
-    format_penalty,
-)
+from qpsvm.machines.problem.parameter_checks import Form, as_intercept
+from qpsvm.machines.problem.penalties import check_penalties, compute_active_penalties, format_penalty
 from qpsvm.machines.problem.reading import build_result, check_all_in_one_result, check_point
 from qpsvm.program.all_in_one import AllInOneDual, ClassGroup
 from qpsvm.program.qp import QP, Rows
@@ -67,7 +62,7 @@ from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.caveats import find_caveats
 from qpsvm.result.model import AllInOneModel
 from qpsvm.space.kernels.functions import Linear, Precomputed
-from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
 from qpsvm.space.operators import (
     Diagonal,
     Operator,
@@ -339,9 +334,7 @@ class AllInOneProblem(BaseProblem[AllInOneResult]):
 
     def prove(self, result: AllInOneResult, *, tol: float | None = None) -> Proof:
         """Prove the numbers of a result for all classes at once."""
-        from qpsvm.machines.problem.exact import (
-            verify_all_in_one_result,  # proofs are loaded when somebody asks for one
-        )
+        from qpsvm.machines.problem.verify import verify_all_in_one_result
 
         return verify_all_in_one_result(self, result, tol)
 

@@ -34,7 +34,7 @@ from qpsvm.machines.problem.forms import (
 )  # fmt: skip
 from qpsvm.machines.problem.linear_constraints import ConstraintRows
 from qpsvm.machines.problem.machine import BaseProblem
-from qpsvm.machines.problem.parameters import Form, check_form
+from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.machines.problem.starts import start
 from qpsvm.program.deferred_qp import DeferredQP
 from qpsvm.program.qp import QP
@@ -43,7 +43,7 @@ from qpsvm.program.specification import PrimalNotation, Specification, build_pri
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import KindLabels, SVMResult
-from qpsvm.space.kernels.gram import Intercept
+from qpsvm.space.kernels.psd_rule import Intercept
 from qpsvm.space.operators import Diagonal, Operator
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.transformed import select_rows
 from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.reading import check_result
-from qpsvm.space.kernels.functions import Kernel, Precomputed, as_kernel
+from qpsvm.space.kernels.functions import Kernel, Precomputed
+from qpsvm.space.kernels.kernel_registry import as_kernel
 from qpsvm.space.kernels.space import FeatureSpace
 
 

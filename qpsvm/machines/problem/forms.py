@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.frozen import find_common_value, multiply, repeat_value
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.machines.problem.linear_constraints import ConstraintRows
-from qpsvm.machines.problem.parameters import Form
+from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import Dense, LowRank, Operator

@@ -22,29 +22,23 @@ from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.rows.transformed import map_rows
 from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.derived_problems import replace_parameters, with_space
+from qpsvm.machines.problem.docstrings import complete_docstring, signature_of
+from qpsvm.machines.problem.hyperparameters import check_hyperparameter, format_hyperparameter
 from qpsvm.machines.problem.linear_constraints import (
     ConstraintRows,
     as_constraints,
     build_computed_rows,
     build_textbook_rows,
 )
-from qpsvm.machines.problem.parameters import (
-    Form,
-    as_intercept,
-    check_choice,
-    check_form,
-    check_hyperparameter,
-    complete_docstring,
-    format_hyperparameter,
-    signature_of,
-)
+from qpsvm.machines.problem.parameter_checks import Form, as_intercept, check_choice, check_form
 from qpsvm.machines.problem.reading import build_result_at
 from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP
 from qpsvm.program.scaled_qp import ScaledQP
 from qpsvm.space.kernels.feature_map import FeatureMap
-from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed, as_kernel
-from qpsvm.space.kernels.gram import Intercept, PSDRule
+from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.space.kernels.kernel_registry import as_kernel
+from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
 from qpsvm.space.kernels.space import FeatureSpace
 
 if TYPE_CHECKING:
@@ -470,7 +464,7 @@ class BaseProblem(AnswersOtherNames, Solvable[R], metaclass=MachineType):
         >>> print(round(proof.gap, 2), proof.claims[-1])
         1.11 refuted: the relative gap is at most the tolerance, 0.1: it is at least 1.11
         """
-        from qpsvm.machines.problem.exact import verify_result  # proofs are loaded when somebody asks for one
+        from qpsvm.machines.problem.verify import verify_result  # proofs are loaded when somebody asks for one
 
         return verify_result(self, cast("Any", result), tol)
 

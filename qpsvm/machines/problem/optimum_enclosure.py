@@ -11,15 +11,11 @@ from qpsvm.bounds.near_points import Places
 from qpsvm.bounds.proof.claims import ProofRequest
 from qpsvm.bounds.proof.classes import ClassesSpace, feasible_of_classes
 from qpsvm.bounds.proof.spaces import BallSpace
-from qpsvm.machines.problem.exact import (
-    build_all_in_one_program,
-    build_exact_space,
-    build_registered_program,
-    build_space_and_primal,
-    collect_all_in_one_primal,
-    collect_alpha,
-)
+from qpsvm.machines.problem.exact_primal import collect_all_in_one_primal, collect_alpha
+from qpsvm.machines.problem.exact_program import build_all_in_one_program
+from qpsvm.machines.problem.exact_space import build_exact_space
 from qpsvm.machines.problem.reading import check_point
+from qpsvm.machines.problem.verify import build_registered_program, build_space_and_primal
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear

@@ -18,15 +18,10 @@ from qpsvm.bounds.proof import infeasible
 from qpsvm.bounds.proof.infeasible import Combination, ExcludedRows, balance, combination, coordinates, prove_hulls_meet
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
-from qpsvm.machines.problem.exact import (
-    build_exact_program,
-    build_exact_space,
-    build_proof_record,
-    find_exact_diagonal,
-    stack_points,
-    uses_kernel_matrix,
-)
-from qpsvm.machines.separability import find_shared_sample
+from qpsvm.machines.hull_distance import find_shared_sample
+from qpsvm.machines.problem.exact_program import build_exact_program
+from qpsvm.machines.problem.exact_space import build_exact_space, find_exact_diagonal, stack_points, uses_kernel_matrix
+from qpsvm.machines.problem.proof_record import build_proof_record
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Precomputed
 

@@ -24,7 +24,7 @@ from qpsvm.machines.problem.certifier import classify_samples, compute_measured_
 from qpsvm.machines.problem.exact_kernel import bound_exact_objectives
 from qpsvm.machines.problem.forms import read_multipliers
 from qpsvm.machines.problem.linear_constraints import ConstraintRows
-from qpsvm.machines.problem.parameters import Form, check_form
+from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.machines.problem.starts import estimate_certificate_seconds, find_affordable_alpha
 from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.solution import QPSolution

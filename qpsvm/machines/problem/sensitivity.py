@@ -29,7 +29,8 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.checks import as_finite_vector, as_matrix, as_real
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
-from qpsvm.machines.problem.optimality import DataChange, OptimalitySystem, SymmetricSystem, add_changes
+from qpsvm.machines.problem.bordered_system import SymmetricSystem
+from qpsvm.machines.problem.optimality_system import DataChange, OptimalitySystem, add_changes
 from qpsvm.space.kernels.functions import RBF, Linear
 
 #: Exchanges for each degenerate row.

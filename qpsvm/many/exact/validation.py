@@ -28,9 +28,11 @@ from qpsvm.many.exact.error_curve import ErrorCurve, LeastError, least_error
 from qpsvm.many.exact.line import check_name
 from qpsvm.many.exact.path import exact_path
 from qpsvm.many.exact.pieces import ExactPath
+from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
+from qpsvm.many.grid.folds import Fold, folds_of
 from qpsvm.many.grid.interval import Interval
 from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
-from qpsvm.many.grid.scoring import ACCURACY, Fold, FoldProblem, folds_of, share_gram
+from qpsvm.many.grid.scorers import ACCURACY
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult

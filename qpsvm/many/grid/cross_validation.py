@@ -18,19 +18,11 @@ from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.machines.problem.machine import BaseProblem
 from qpsvm.many.exact.validation import ValidationCurves, cross_validate_interval
+from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
+from qpsvm.many.grid.folds import Fold, folds_of
 from qpsvm.many.grid.interval import Interval
 from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
-from qpsvm.many.grid.scoring import (
-    Fold,
-    FoldProblem,
-    Scorer,
-    folds_of,
-    name_of,
-    score,
-    scorer_of,
-    share_gram,
-    target_of,
-)
+from qpsvm.many.grid.scorers import Scorer, name_of, score, scorer_of, target_of
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult

@@ -22,7 +22,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.derived_problems import get_kernel_parameters, get_parameters
-from qpsvm.machines.problem.parameters import HYPERPARAMETERS
+from qpsvm.machines.problem.hyperparameters import HYPERPARAMETERS
 from qpsvm.many.grid.interval import Interval
 
 #: The letters of the machines' own parameters and of the kernels', for people; of others the name.

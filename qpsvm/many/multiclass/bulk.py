@@ -26,7 +26,7 @@ from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.base.resources.workers import run_tiles
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.data.samples import TrainingSamples
-from qpsvm.machines.problem.parameters import check_penalties
+from qpsvm.machines.problem.penalties import check_penalties
 from qpsvm.many.multiclass.exact_optimum import best_intercept, find_exact_point
 from qpsvm.many.multiclass.gap_bounds import StackPoints, gaps, kernel_points, linear_points, refine_radii
 from qpsvm.many.multiclass.loops import (
@@ -55,9 +55,10 @@ from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import NO_INFORMATION, is_rounding
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.blocks import KernelBlocks
-from qpsvm.space.kernels.functions import BUILT_IN_KERNELS as BUILT_IN
 from qpsvm.space.kernels.functions import Precomputed
-from qpsvm.space.kernels.gram import KernelGram, TreatedGram, is_psd
+from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS as BUILT_IN
+from qpsvm.space.kernels.psd_rule import TreatedGram, is_psd
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Relative size of a rounding.

@@ -18,7 +18,8 @@ from qpsvm.base.arrays.rounding import bound_row_norms, multiply_double_double
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.data.samples import TrainingSamples
-from qpsvm.machines.problem.parameters import as_intercept, check_penalties
+from qpsvm.machines.problem.parameter_checks import as_intercept
+from qpsvm.machines.problem.penalties import check_penalties
 from qpsvm.many.multiclass.bulk import Found, gathered_in_bulk, has_usual_options
 from qpsvm.many.multiclass.exact_optimum import best_intercept
 from qpsvm.many.multiclass.gap_bounds import gaps, linear_points

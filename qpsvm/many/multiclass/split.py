@@ -25,7 +25,8 @@ from qpsvm.data.samples import check_weights
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.derived_problems import restrict_parameter
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
-from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram, PSDRule
+from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram
+from qpsvm.space.kernels.psd_rule import PSDRule
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: Rows up to which machines that are solved one by one share a Gram matrix. Of more, a pair looks at a part of its own

@@ -14,7 +14,8 @@ from qpsvm.base.arrays.frozen import multiply
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.data.samples import TrainingSamples
-from qpsvm.machines.problem.parameters import as_intercept, check_penalties
+from qpsvm.machines.problem.parameter_checks import as_intercept
+from qpsvm.machines.problem.penalties import check_penalties
 from qpsvm.many.multiclass.bulk import PRODUCTS, Found, gathered_in_bulk, has_usual_options, points_of
 from qpsvm.many.multiclass.gap_bounds import gaps
 from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, newton

@@ -23,7 +23,7 @@ from qpsvm.many.multiclass.split import Split, split
 from qpsvm.many.multiclass.squared_hinge import solve_squared, solves_squared
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.gram import PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 
 def solve_pairs(X: Matrix | RowSource, codes: IntArray, labels: NDArray[Any], **how: Any) -> BinaryMachines:

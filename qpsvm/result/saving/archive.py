@@ -1,14 +1,9 @@
-"""Named arrays in an .npz file, read as if an enemy had written it: nothing is unpacked before its size is known.
+"""Read and write named arrays in an .npz file, which may be hostile (`Archive`, `write_archive`).
 
-An .npz file is a zip archive of .npy files. Each of these has magic, version and length, a line of text with type,
-order and shape, and then the numbers. NumPy's own reader evaluates that line and trusts its shape. This one accepts
-only what NumPy writes, and only where the directory of the archive, the line and the length of the data agree.
-
-Values that JSON gives back as they were. Others are refused before a file is touched.
-
-What a file says of a feature map: a record in the header, and two arrays, checked like everything that is read.
-
-A model over features of a map is written as the linear model that it is of these, with the map beside it.
+Nothing is unpacked before its size is known. An .npz file is a zip archive of .npy files. Each of these has magic,
+version and length, a line of text with type, order and shape, and then the numbers. NumPy's own reader evaluates that
+line and trusts its shape. This one accepts only what NumPy writes, and only if the directory of the archive, the line
+and the length of the data agree.
 """
 
 from __future__ import annotations
@@ -18,36 +13,43 @@ import math
 import os
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.damaged_files import DAMAGE
-from qpsvm.base.errors import DataError, FileFormatError, ParameterTypeError
-from qpsvm.space.kernels.feature_map import FeatureMap, Fit, Nystroem, RandomFourier
-from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
+from qpsvm.base.errors import FileFormatError
 
 #: An array may be this many times as large as its packed form, or take this many bytes, whichever is more. Deflate
 #: packs zeros 1000 times, and tables of one-hot columns up to 90 times.
 RATIO, SMALL = 100, 32_000_000
+
+
 #: The same for text, which is held tighter: it may be JSON, which takes several times as much memory again.
 TEXT_RATIO, SMALL_TEXT = 60, 4_000_000
+
+
 #: Bytes unpacked at a time.
 CHUNK = 1 << 20
+
+
 #: Entries along one axis at most: as many numbers of eight bytes as can be addressed.
 LONGEST_AXIS = np.iinfo(np.intp).max // 8
+
+
 #: Magic and version 1.0 of an .npy file, and the length of the line that follows.
 START = struct.Struct("<8sH")
+
+
 MAGIC = b"\x93NUMPY\x01\x00"
+
+
 #: That line as NumPy writes it, for numbers, text and dates.
 LINE = re.compile(
     rb"\{'descr': '([<>|][biufSUMm]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "
@@ -170,124 +172,3 @@ def _write(file: BinaryIO, arrays: Mapping[str, NDArray[Any]], method: int) -> l
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
     return archive.infolist()
-
-
-#: How deep values may be nested, so that Python's reader of JSON takes them.
-DEEPEST = 100
-#: How many bits a whole number may have, for the same reason.
-LONGEST_NUMBER = 10_000
-
-
-def as_json(value: Any, where: str, depth: int = 0) -> Any:
-    """Return a value as JSON gives it back: NumPy's scalars become Python's, tuples lists. Nothing else changes.
-
-    Raises ParameterTypeError.
-    """
-    if depth == 0 and not isinstance(value, dict):
-        raise ParameterTypeError(f"{where} must be a dict, got {type(value).__name__}")
-    if isinstance(value, dict) and depth < DEEPEST:
-        odd = next((key for key in value if not isinstance(key, str)), None)
-        if odd is not None:
-            raise ParameterTypeError(
-                f"{where} has the key {format_value(odd)}; keys in a file are text: use {format_value(odd)!r}"
-            )
-        return {str(key): as_json(item, f"{where}[{key!r}]", depth + 1) for key, item in value.items()}
-    if isinstance(value, (list, tuple)) and depth < DEEPEST:
-        return [as_json(item, f"{where}[{i}]", depth + 1) for i, item in enumerate(value)]
-    if isinstance(value, (np.bool_, np.number)) and not isinstance(value, (np.complexfloating, np.timedelta64)):
-        value = as_python(value)
-    if value is None or isinstance(value, (str, bool, float)):
-        return value
-    if isinstance(value, int) and value.bit_length() <= LONGEST_NUMBER:
-        return value
-    if isinstance(value, (dict, list, tuple)):
-        raise ParameterTypeError(f"metadata is nested more than {DEEPEST} deep, or contains itself")
-    hint = "; use its tolist()" if isinstance(value, np.ndarray) else "; make it text or numbers"
-    raise ParameterTypeError(
-        f"{where} is {format_value(value)}, of type {type(value).__name__}, which JSON cannot hold{hint}"
-    )
-
-
-def as_python(value: Any) -> Any:
-    """Return a NumPy scalar as Python's. A long double has no counterpart there and becomes a float."""
-    if isinstance(value, (np.generic, np.ndarray)):
-        value = value.item()
-    return float(value) if isinstance(value, np.floating) else value
-
-
-#: The maps that a file can name, and the parameters of each that are numbers.
-SAVED_MAPS: dict[str, tuple[type[FeatureMap], tuple[str, ...]]] = {
-    "nystroem": (Nystroem, ("components", "seed")),
-    "random_fourier": (RandomFourier, ("gamma", "components", "seed")),
-    "pivoted_cholesky": (PivotedCholesky, ("rank", "tol", "seed")),
-}
-#: What the names of a map's arrays begin with; and what comes behind that, of dense and of sparse points.
-PREFIX, DENSE, SPARSE = "map_", {"factor", "points"}, {"factor", "data", "indices", "indptr", "rows"}
-
-
-def build_map_record(
-    row_map: FeatureMap, kernel: Callable[[Kernel], dict[str, Any]]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the record of a fitted map, and its arrays by name; `kernel` makes the record of a kernel."""
-    name, (_, own) = next((name, each) for name, each in SAVED_MAPS.items() if type(row_map) is each[0])
-    fit = row_map.learned_fit
-    record = {
-        "map": name, "parameters": {key: getattr(row_map, key) for key in own}, "error": list(fit.error),
-        "of": None if isinstance(row_map, RandomFourier) else kernel(row_map.exact_kernel),
-    }  # fmt: skip
-    arrays: dict[str, Any] = {"factor": fit.factor}
-    arrays |= build_row_arrays(fit.points, "points")
-    return record, {PREFIX + key: value for key, value in arrays.items()}
-
-
-def build_row_arrays(V: Matrix, name: str) -> dict[str, NDArray[Any]]:
-    """Return rows as arrays to save: dense ones by a name, sparse ones by the parts of CSR."""
-    if not sp.issparse(V):
-        return {name: np.asarray(V)}
-    V = sp.csr_array(V, dtype=np.float64)
-    return {"data": V.data, "indices": V.indices, "indptr": V.indptr, "rows": np.array(V.shape[0])}
-
-
-def build_feature_map(
-    record: Any,
-    arrays: Mapping[str, NDArray[Any]],
-    d: int,
-    kernel: Callable[[Any], Kernel],
-    points_of: Callable[[Mapping[str, NDArray[Any]], int], Matrix],
-) -> FeatureMap:
-    """Build the map of a record. Raises DataError, ParameterError, UnknownOptionError, UnsupportedError."""
-    named = {name.removeprefix(PREFIX): values for name, values in arrays.items()}
-    known = isinstance(record, dict) and isinstance(record.get("map"), str) and record["map"] in SAVED_MAPS
-    if not known or set(named) not in (DENSE, SPARSE):
-        raise DataError("it has no feature map that this version knows")
-    kind, own = SAVED_MAPS[record["map"]]
-    given, error = record.get("parameters"), record.get("error")
-    if not isinstance(given, dict) or set(given) != set(own):
-        raise DataError(f"the map {record['map']} does not have the parameters {format_value(given)}")
-    if not isinstance(error, list) or [type(value) for value in error] != [float, float]:
-        raise DataError(f"the measured error of the map is {format_value(error)}")
-    of = {} if kind is RandomFourier else {"kernel": kernel(record.get("of"))}
-    made: Any = kind  # whose parameters these are
-    row_map: FeatureMap = made(**of, **given)
-    if isinstance(row_map, RandomFourier) and not isinstance(row_map.gamma, (int, float)):
-        raise DataError(f"the map {row_map} has a gamma that is not a number")
-    if "points" in named:
-        named["vectors"] = named.pop("points")
-    points, factor = points_of(named, d), named["factor"]
-    if not _has_factor_shape(row_map, points.shape[0], factor):
-        raise DataError("the arrays of its feature map do not fit together")
-    return row_map.with_fit(Fit(points, factor.astype(np.float64, copy=False), (error[0], error[1])))
-
-
-def _has_factor_shape(row_map: FeatureMap, m: int, factor: NDArray[Any]) -> bool:
-    """Return whether a factor is one of m points."""
-    if factor.dtype.kind != "f" or factor.ndim != 2 or not factor.size or not np.isfinite(factor).all():
-        return False
-    if isinstance(row_map, RandomFourier):
-        return factor.shape == (1, m) and m == row_map.components
-    if isinstance(row_map, PivotedCholesky):
-        return factor.shape == (m, m) and bool((factor.diagonal() > 0.0).all())
-    return factor.shape[0] == m and math.prod(factor.shape) > 0
-
-
-__all__ = ["PREFIX", "build_feature_map", "build_map_record"]

@@ -33,19 +33,12 @@ from qpsvm.base.errors import (
     UnknownOptionError,
     UnsupportedError,
 )
-from qpsvm.result.saving.archive import (
-    LONGEST_AXIS,
-    PREFIX,
-    Archive,
-    as_json,
-    as_python,
-    build_feature_map,
-    build_map_record,
-    build_row_arrays,
-    write_archive,
-)
+from qpsvm.result.saving.archive import LONGEST_AXIS, Archive, write_archive
+from qpsvm.result.saving.feature_map_record import PREFIX, build_feature_map, build_map_record, build_row_arrays
+from qpsvm.result.saving.json_values import as_json, as_python
 from qpsvm.space.kernels.feature_map import FeatureMap
-from qpsvm.space.kernels.functions import KERNELS, NAMES, Kernel, Linear, Precomputed
+from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.space.kernels.kernel_registry import KERNELS, NAMES
 
 #: The versions of the format, in the header: with two classes; with a diagonal, and classes or none; with one f for
 #: each of several classes; with one f for each two of them; and with a linear f over features that a map makes.

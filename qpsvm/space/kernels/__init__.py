@@ -3,6 +3,7 @@
 The functions are what users need; the rest is imported from its own module.
 """
 
-from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid, UserKernel, as_kernel
+from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid, UserKernel
+from qpsvm.space.kernels.kernel_registry import as_kernel
 
 __all__ = ["RBF", "Kernel", "Linear", "Polynomial", "Precomputed", "Sigmoid", "UserKernel", "as_kernel"]

@@ -41,8 +41,9 @@ from qpsvm.base.arrays.frozen import as_read_only, cached, freeze
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
-from qpsvm.space.kernels.functions import BUILT_IN_KERNELS, LOWEST_EXPONENT, RBF, Kernel, Polynomial, exp_in_place
+from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Polynomial, exp_in_place
 from qpsvm.space.kernels.kernel import squared_norms
+from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 
 #: Rows × columns of one block in a product: 256 × 512 entries of eight bytes stay in the second-level cache. (Smaller
 #: ones would spend more time between two calls, when no other thread can run.)

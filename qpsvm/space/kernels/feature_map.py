@@ -31,7 +31,8 @@ from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.rows.blocks import PRODUCT_SECONDS
 from qpsvm.space.kernels.blocks import FixedVectors
-from qpsvm.space.kernels.functions import RBF, Gamma, Kernel, Linear, Precomputed, as_kernel, resolve_gamma
+from qpsvm.space.kernels.functions import RBF, Gamma, Kernel, Linear, Precomputed, resolve_gamma
+from qpsvm.space.kernels.kernel_registry import as_kernel
 
 #: Rows on which a fitted map is compared with its kernel, at most.
 COMPARED_ROWS = 300

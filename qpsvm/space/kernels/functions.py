@@ -9,17 +9,14 @@ Sources: Schölkopf & Smola, *Learning with Kernels* (2002), sections 2.1-2.3 an
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_positive, as_real
-from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import build_frozen
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, ParameterError, UnknownOptionError, describe_nearest
@@ -30,8 +27,11 @@ from qpsvm.space.kernels.kernel import compute_variance, inner_products, squared
 
 Gamma = float | Literal["scale", "auto"]
 
+
 #: Largest rounding error of γ‖x − z‖² that the BLAS route may leave; pairs beyond it are computed directly.
 DISTANCE_ERROR = 1e-11
+
+
 #: Exponents below this are raised to it. Beyond, exp and products of what it returns run into denormal numbers, in
 #: single precision from the product of two e⁻⁴⁴ on, which take ten to a hundred times as long. e⁻⁴⁰ is 4e-18, a
 #: twentieth of what one rounding of K_ii = 1 may be.
@@ -264,44 +264,6 @@ class Precomputed(Kernel):
         return diagonal
 
     is_psd = False  # unknown, so tested
-
-
-#: The kernels of the library, by their names: what `as_kernel`, files, proofs, the command line and the page know.
-KERNELS: dict[str, type[Kernel]] = {
-    "linear": Linear, "rbf": RBF, "polynomial": Polynomial, "sigmoid": Sigmoid, "precomputed": Precomputed,
-}  # fmt: skip
-ALIASES = {"poly": "polynomial", "gaussian": "rbf"}
-#: Their matrices are symmetric as computed. Those of any other are checked.
-BUILT_IN_KERNELS = tuple(KERNELS.values())
-NAMES = {kind: name for name, kind in KERNELS.items()}
-#: Those that are functions of samples, with the names of their parameters.
-FUNCTIONS = {name: tuple(inspect.signature(kind).parameters) for name, kind in KERNELS.items() if kind.formula}
-
-
-def as_kernel(kernel: Any) -> Kernel:
-    """Turn a kernel object, a name or a callable into a `SampleKernel`. Raises UnknownOptionError, ParameterError."""
-    if isinstance(kernel, Kernel):
-        return kernel
-    if isinstance(kernel, str):
-        name = ALIASES.get(kernel, kernel)
-        if name not in KERNELS:
-            known = describe_nearest(kernel, [*KERNELS, *ALIASES])
-            raise UnknownOptionError(f"unknown kernel {kernel!r}; {known}, or any callable")
-        return _make_default_kernel(name)
-    if isinstance(kernel, type) and issubclass(kernel, Kernel):
-        raise ParameterError(f"kernel is the class {kernel.__name__}; pass an instance, {kernel.__name__}()")
-    if callable(kernel):
-        return UserKernel(kernel)
-    hint = "; for a kernel matrix pass it as X, with kernel='precomputed'" if hasattr(kernel, "shape") else ""
-    raise ParameterError(
-        f"kernel must be a kernel object, a name or a callable (X, Z) -> (n, m), got {format_value(kernel)}{hint}"
-    )
-
-
-@cache
-def _make_default_kernel(name: str) -> Kernel:
-    """Return the kernel of a name, with the parameters that it has by default."""
-    return KERNELS[name]()
 
 
 def _check_gamma(gamma: Any, name: str) -> None:

@@ -28,7 +28,8 @@ from qpsvm.base.resources.workers import run_tiles, split_strips
 from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.blocks import compute_tile_rows
 from qpsvm.space.kernels.blocks import FixedVectors, estimate_entry_seconds
-from qpsvm.space.kernels.functions import BUILT_IN_KERNELS, LOWEST_EXPONENT, RBF, Kernel, Precomputed
+from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Precomputed
+from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 
 #: Seconds of work from which threads are asked: to set BLAS to one thread and back takes some .1 ms.
 WORTH_THREADS = 5e-3

@@ -11,7 +11,7 @@ from qpsvm.bounds.proof.kernels import definite
 from qpsvm.bounds.proof.kernels.definite import definiteness, find_psd_shift
 from qpsvm.bounds.proof.kernels.points import matrix_space
 from qpsvm.bounds.proof.prove import ProofRequest, prove
-from qpsvm.machines.problem.exact import build_registered_program
+from qpsvm.machines.problem.verify import build_registered_program
 
 
 def is_positive_semidefinite(K):

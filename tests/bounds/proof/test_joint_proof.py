@@ -21,7 +21,7 @@ from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof import prove as proving
 from qpsvm.bounds.proof.classes import feasible_of_classes
-from qpsvm.machines.problem.exact import build_all_in_one_program
+from qpsvm.machines.problem.exact_program import build_all_in_one_program
 
 MACHINES = (qpsvm.CrammerSinger, qpsvm.WestonWatkins)
 NOTHING = checker.PlaneValues([[Fraction(0)] * 2], *([[Fraction(0)] * 2] * 3))

@@ -11,7 +11,7 @@ import qpsvm
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.bounds.proof import prove as proving
 from qpsvm.data.rows import StackedRows, as_row_source, standardise_rows
-from qpsvm.machines.problem.exact import build_registered_program
+from qpsvm.machines.problem.verify import build_registered_program
 
 rng = np.random.default_rng(5)
 N, D = 16, 3

@@ -647,7 +647,7 @@ def test_sparse_files_are_made_dense_only_where_they_fit(save: Save, monkeypatch
     assert isinstance(table.X, np.ndarray)
     np.testing.assert_allclose(table.X.std(axis=0), [1, 1, 0, 1])
     np.testing.assert_array_equal(read_with_encoding(path, table.encoding).X, table.X)
-    monkeypatch.setattr("qpsvm.data.files.encoding.DENSE_LIMIT", 11)
+    monkeypatch.setattr("qpsvm.data.files.encoded_table.DENSE_LIMIT", 11)
     with pytest.raises(ParameterError, match=r"3 rows × 4 features cannot be standardised: .* leave out standardise"):
         read_table(path, standardise=True)
     with pytest.raises(ParameterError, match="cannot be standardised"):

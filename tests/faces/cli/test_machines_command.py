@@ -13,7 +13,7 @@ from sklearn.metrics import mean_absolute_error, mean_pinball_loss, r2_score
 
 import qpsvm
 from qpsvm.data.files import read_table
-from qpsvm.faces.cli.options import VARIANTS
+from qpsvm.faces.cli.problem_options import VARIANTS
 from qpsvm.faces.cli.scores import describe_predictions
 
 N = 40
@@ -191,7 +191,7 @@ def test_measures_are_those_of_scikit_learn_and_of_pairs_within_groups(monkeypat
     )  # no spread, no share of it
     y, f = np.array([1.0, 2.0, 3.0, 1.0]), np.array([0.0, 1.0, 0.5, 9.0])
     assert describe_predictions("ranks", f, y, np.array(["a", "a", "a", "b"])) == "2 of 3 pairs in order (0.6667)"
-    monkeypatch.setattr("qpsvm.many.grid.scoring.BLOCK_NUMBERS", 5)
+    monkeypatch.setattr("qpsvm.many.grid.ordered_pairs.BLOCK_NUMBERS", 5)
     assert describe_predictions("ranks", f, y, None) == "2 of 5 pairs in order (0.4000)"
     assert describe_predictions("ranks", f[:2], np.ones(2)) == "no pair to compare"
 

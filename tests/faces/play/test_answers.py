@@ -13,10 +13,11 @@ from asking import LEARNT, PAIRS, ask, samples, state
 
 import qpsvm
 from qpsvm.derivation.registry import STEPS
-from qpsvm.faces.play import catalogue
+from qpsvm.faces.play import backend_catalogue
 from qpsvm.faces.play import parts as runs
 from qpsvm.faces.play.answers import SECONDS, TOL, reply
 from qpsvm.faces.play.explanations import format_gap
+from qpsvm.faces.play.machine_catalogue import MACHINES
 from qpsvm.faces.play.request import read_state
 from qpsvm.faces.play.start import SCENES
 
@@ -60,7 +61,7 @@ def test_f_on_the_grid_is_the_decision_function(machine, kernel):
 
 def free_of(machine: str) -> list[dict[str, Any]]:
     """The parameters with each kind of intercept that a machine has."""
-    named = [each.choices for each in catalogue.MACHINES[machine].parameters if each.name == "intercept"]
+    named = [each.choices for each in MACHINES[machine].parameters if each.name == "intercept"]
     return [{"intercept": kind} for kind in named[0]] if named else [{}]
 
 
@@ -94,7 +95,7 @@ ADVISED = re.compile(
 )
 
 
-@pytest.mark.parametrize("machine", catalogue.MACHINES)
+@pytest.mark.parametrize("machine", MACHINES)
 def test_what_is_advised_at_a_sample_raises_the_dual_value(machine):
     for parameters in free_of(machine):
         held = state(machine, "rbf", parameters=parameters)
@@ -121,7 +122,7 @@ def test_what_is_advised_at_a_sample_raises_the_dual_value(machine):
             assert advised == violated
 
 
-@pytest.mark.parametrize("machine", catalogue.MACHINES)
+@pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_at_any_alpha_the_samples_shares_add_up_to_the_gap(machine, kernel):
     held = state(machine, kernel)
@@ -190,7 +191,7 @@ def test_both_sides_of_the_equations_are_there():
     assert ask("solve", state("c"))["derivation"]["trusted"]
 
 
-@pytest.mark.parametrize(("machine", "kernel"), [pair for pair in PAIRS if catalogue.MACHINES[pair[0]].kind in STEPS])
+@pytest.mark.parametrize(("machine", "kernel"), [pair for pair in PAIRS if MACHINES[pair[0]].kind in STEPS])
 def test_the_steps_of_every_machine_are_those_that_are_measured(machine, kernel):
     held = state(machine, kernel)
     answer = ask("steps", held)
@@ -210,9 +211,9 @@ def test_the_steps_do_not_hang_on_the_samples():
 # --- the QP as numbers ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("machine", catalogue.MACHINES)
+@pytest.mark.parametrize("machine", MACHINES)
 def test_a_small_qp_is_shown_in_numbers(machine):
-    n = 12 // catalogue.MACHINES[machine].kind._variables_per_sample
+    n = 12 // MACHINES[machine].kind._variables_per_sample
     held = state(machine, **samples(n, apart=4.0 if machine == "hard" else 1.2))
     answer, qp = ask("solve", held, show=["qp"]), read_state(held).build_problem().qp("dual")
     shown, alpha = answer["qp"], np.array(answer["alpha"])
@@ -228,7 +229,7 @@ def test_a_small_qp_is_shown_in_numbers(machine):
         assert row["left"] == pytest.approx(np.array(row["coefficients"]) @ alpha, abs=1e-12)
         assert row["left"] == pytest.approx(row["right"], abs=1e-9)
         assert row["right"] == side
-    if catalogue.MACHINES[machine].kind in STEPS:
+    if MACHINES[machine].kind in STEPS:
         tags = {row["tag"] for row in shown["rows"]} | {shown["box"]["tag"], shown["objective_tag"]}
         assert tags <= {step["tag"] for step in ask("steps", held)["steps"]}
     assert (shown["box"]["upper"] is None) == (machine in ("hard", "squared-hinge"))
@@ -323,7 +324,7 @@ def test_a_class_without_points_is_named(labels):
 # --- runs and programs ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("solver", catalogue.list_solvers())
+@pytest.mark.parametrize("solver", backend_catalogue.list_solvers())
 def test_a_run_comes_closer_to_the_optimum(solver, monkeypatch):
     monkeypatch.setattr(runs, "MAX_RUN_ITERATIONS", 100)
     monkeypatch.setattr(runs, "RUN_SECONDS", 60.0)  # of a busy machine
@@ -399,10 +400,10 @@ def test_the_program_says_so_where_there_is_no_solution():
     assert isinstance(run_program(ask("program", held)["python"])["result"].error, qpsvm.NotSeparableError)
 
 
-@pytest.mark.parametrize("machine", [name for name in LEARNT["labels"] if not catalogue.MACHINES[name].curved])
+@pytest.mark.parametrize("machine", [name for name in LEARNT["labels"] if not MACHINES[name].curved])
 def test_every_sentence_about_a_sample_has_the_letters_of_its_machine(machine):
     """The bound of α is C for one machine only, and what y f is on the margin is ρ for one only."""
-    known = catalogue.MACHINES[machine]
+    known = MACHINES[machine]
     for kernel in ("linear", "rbf"):
         held = state(machine, kernel)
         for alpha in (None, [0.0] * 16, [1.0] * 16):
@@ -414,7 +415,7 @@ def test_every_sentence_about_a_sample_has_the_letters_of_its_machine(machine):
 
 
 def test_no_gap_is_told_below_one_rounding():
-    told = [ask("solve", state(machine, "linear"))["sentence"] for machine in catalogue.MACHINES]
+    told = [ask("solve", state(machine, "linear"))["sentence"] for machine in MACHINES]
     for found in re.findall(r"better by more than (\S+) of", " ".join(told)):
         assert float(found) >= 1e-16
     assert [format_gap(gap) for gap in (4.9e-29, 0.0, 3e-16)] == ["< 1e-16", "< 1e-16", "3e-16"]

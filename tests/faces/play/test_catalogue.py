@@ -9,26 +9,26 @@ from asking import ask
 
 from qpsvm import backends
 from qpsvm.derivation.registry import STEPS
-from qpsvm.faces.cli.options import VARIANTS
-from qpsvm.faces.play import catalogue
+from qpsvm.faces.cli.problem_options import VARIANTS
+from qpsvm.faces.play import kernel_catalogue, machine_catalogue
 from qpsvm.faces.play.checks import RequestError
 from qpsvm.machines.registry import ALL_IN_ONE
-from qpsvm.space.kernels.functions import FUNCTIONS
+from qpsvm.space.kernels.kernel_registry import FUNCTIONS
 
 
 def test_every_machine_and_kernel_of_the_command_line_is_there():
     refused = {"ranking", *ALL_IN_ONE}  # whose α are of pairs, of samples or with a rival: `play` refuses them
-    assert set(VARIANTS) - set(catalogue.MACHINES) == refused
-    assert set(catalogue.KERNELS) == set(FUNCTIONS)
-    assert {machine.kind for machine in catalogue.MACHINES.values()} <= set(STEPS)
-    for name, machine in catalogue.MACHINES.items():
+    assert set(VARIANTS) - set(machine_catalogue.MACHINES) == refused
+    assert set(kernel_catalogue.KERNELS) == set(FUNCTIONS)
+    assert {machine.kind for machine in machine_catalogue.MACHINES.values()} <= set(STEPS)
+    for name, machine in machine_catalogue.MACHINES.items():
         assert machine.kind is VARIANTS[name]
         assert machine.learnt == VARIANTS[name]._target_kind
 
 
-@pytest.mark.parametrize("name", catalogue.MACHINES)
+@pytest.mark.parametrize("name", machine_catalogue.MACHINES)
 def test_the_parameters_are_the_constructors(name):
-    machine = catalogue.MACHINES[name]
+    machine = machine_catalogue.MACHINES[name]
     taken = inspect.signature(machine.kind).parameters
     for parameter in machine.parameters:
         assert taken[parameter.name].default == parameter.default
@@ -40,14 +40,14 @@ def test_the_parameters_are_the_constructors(name):
     assert not left_out
 
 
-@pytest.mark.parametrize("name", catalogue.KERNELS)
+@pytest.mark.parametrize("name", kernel_catalogue.KERNELS)
 def test_the_kernels_parameters_are_the_constructors(name):
-    kernel = catalogue.KERNELS[name]
+    kernel = kernel_catalogue.KERNELS[name]
     assert {p.name for p in kernel.parameters} - {"psd"} == set(inspect.signature(kernel.kind).parameters)
 
 
 def test_defaults_are_within_what_a_control_shows_and_that_within_what_is_accepted():
-    for each in (*catalogue.MACHINES.values(), *catalogue.KERNELS.values()):
+    for each in (*machine_catalogue.MACHINES.values(), *kernel_catalogue.KERNELS.values()):
         for parameter in each.parameters:
             if parameter.choices is not None:
                 assert parameter.default in parameter.choices
@@ -69,7 +69,7 @@ def test_the_solvers_are_backends_that_end_after_so_many_iterations():
 
 
 def test_every_tag_is_one_of_the_machines_steps():
-    for name, machine in catalogue.MACHINES.items():
+    for name, machine in machine_catalogue.MACHINES.items():
         if machine.kind not in STEPS:
             continue  # nobody has listed its steps yet
         steps = ask("steps", {"points": [], "labels": [], "machine": name})["steps"]

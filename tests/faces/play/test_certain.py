@@ -7,7 +7,7 @@ import pytest
 from asking import LEARNT, ask, state
 
 import qpsvm
-from qpsvm.faces.play import catalogue
+from qpsvm.faces.play import machine_catalogue
 from qpsvm.faces.play.request import read_state
 
 #: No path: nothing of it enters the dual linearly.
@@ -19,7 +19,7 @@ def left(held: dict, i: int) -> dict:
     return held | {key: [held[key][j] for j in rest] for key in ("points", "labels")}
 
 
-@pytest.mark.parametrize("machine", catalogue.MACHINES)
+@pytest.mark.parametrize("machine", machine_catalogue.MACHINES)
 @pytest.mark.parametrize("i", [0, 5])
 def test_the_machine_without_a_sample_is_that_of_the_others(machine, i):
     held, box = state(machine, "linear"), [-3.0, 5.0, -2.0, 4.0]
@@ -38,7 +38,7 @@ def test_the_machine_without_a_sample_is_that_of_the_others(machine, i):
     assert answer["plane"][key] == pytest.approx(shown[key], abs=1e-4)
 
 
-@pytest.mark.parametrize("machine", catalogue.MACHINES)
+@pytest.mark.parametrize("machine", machine_catalogue.MACHINES)
 def test_every_multiplier_on_the_path_is_that_of_a_solve(machine):
     held = state(machine, "rbf")
     answer = ask("path", held)

@@ -10,7 +10,7 @@ from asking import LEARNT, ask, samples, state
 
 import qpsvm
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.faces.play import catalogue
+from qpsvm.faces.play import machine_catalogue
 from qpsvm.faces.play.request import read_state
 from qpsvm.faces.play.start import build_start
 
@@ -163,5 +163,5 @@ def test_an_iterate_of_a_solver_can_be_held(machine):
 
 def test_curved_machines_say_why_there_are_no_hulls():
     assert "curved" in ask("solve", of("huber-hinge"))["plane"]["missing"]
-    squared = catalogue.MACHINES["squared-hinge"]
+    squared = machine_catalogue.MACHINES["squared-hinge"]
     assert squared.kinds[2] == squared.kind._kind_labels.curved_description

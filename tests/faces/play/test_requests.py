@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qpsvm.base.errors import QPSVMError
-from qpsvm.faces.play import catalogue, reply
+from qpsvm.faces.play import kernel_catalogue, machine_catalogue, reply
 from qpsvm.faces.play.request import KEYS, LARGEST, MOST_POINTS, read_request, read_state
 
 
@@ -163,14 +163,14 @@ def test_the_largest_state_is_answered():
     assert len(answer["plane"]["f"]) == 96 * 96
 
 
-@pytest.mark.parametrize("machine", catalogue.MACHINES)
-@pytest.mark.parametrize("kernel", catalogue.KERNELS)
+@pytest.mark.parametrize("machine", machine_catalogue.MACHINES)
+@pytest.mark.parametrize("kernel", kernel_catalogue.KERNELS)
 def test_numbers_at_the_ends_of_their_ranges_are_answered(machine, kernel):
     """Each machine and each kernel meets the largest numbers and the smallest, by turns."""
-    turn = list(catalogue.MACHINES).index(machine) + list(catalogue.KERNELS).index(kernel)
+    turn = list(machine_catalogue.MACHINES).index(machine) + list(kernel_catalogue.KERNELS).index(kernel)
     size = (LARGEST, 1e-9)[turn % 2]
-    parameters = {p.name: p.accepts[0] for p in catalogue.MACHINES[machine].parameters if p.choices is None}
-    extreme = {p.name: p.accepts[1] for p in catalogue.KERNELS[kernel].parameters if p.choices is None}
+    parameters = {p.name: p.accepts[0] for p in machine_catalogue.MACHINES[machine].parameters if p.choices is None}
+    extreme = {p.name: p.accepts[1] for p in kernel_catalogue.KERNELS[kernel].parameters if p.choices is None}
     held = {"points": [[0, 0], [size, size], [0, size], [-size, 0]], "labels": [1, -1, -1, 1], "machine": machine}
     check(reply({"id": 1, "ask": "solve", "state": {**held, "parameters": parameters, "kernel": USABLE[kernel]}}))
     check(reply({"id": 1, "ask": "solve", "state": {**held, "kernel": {**USABLE[kernel], **extreme}}}))
@@ -243,7 +243,7 @@ coordinate = st.floats(-LARGEST, LARGEST) | st.sampled_from([0.0, 1.0, -1.0, 1e-
 
 @given(
     st.lists(st.tuples(coordinate, coordinate), min_size=2, max_size=6), st.integers(0, 63),
-    st.sampled_from(list(catalogue.MACHINES)), st.sampled_from(list(catalogue.KERNELS)),
+    st.sampled_from(list(machine_catalogue.MACHINES)), st.sampled_from(list(kernel_catalogue.KERNELS)),
     st.none() | st.lists(st.floats(-1e15, 1e15), min_size=6, max_size=6),
 )  # fmt: skip
 @settings(QUIET, max_examples=60)

@@ -23,14 +23,8 @@ from asking import check, samples, state
 import qpsvm
 from qpsvm.base.errors import MissingExtraError, ParameterError
 from qpsvm.faces.play import server
-from qpsvm.faces.play.server import (
-    MAX_MESSAGE_BYTES,
-    MOST_WAITING,
-    MessageQueue,
-    answer_message,
-    explain_refusal,
-    parse_message,
-)
+from qpsvm.faces.play.origin_check import explain_refusal
+from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MOST_WAITING, MessageQueue, answer_message, parse_message
 from qpsvm.faces.play.start import build_start, choose_default_start
 
 #: Seconds after which a test gives up.
@@ -275,7 +269,7 @@ def test_two_pages_at_once(port):
 
 
 def test_an_answer_that_json_cannot_hold_is_a_fault(monkeypatch):
-    monkeypatch.setattr("qpsvm.faces.play.server.reply", lambda *_: {"id": 4, "gap": float("nan")})
+    monkeypatch.setattr("qpsvm.faces.play.protocol.reply", lambda *_: {"id": 4, "gap": float("nan")})
     found = json.loads(answer_message({"id": 4}))
     assert found["id"] == 4
     assert found["error"]["kind"] == "Fault"

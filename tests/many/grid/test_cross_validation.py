@@ -15,7 +15,7 @@ import qpsvm
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.screening import row_radii
 from qpsvm.machines.problem.derived_problems import restrict_to_rows
-from qpsvm.many.grid import scoring as folds_module
+from qpsvm.many.grid import fold_problem
 
 X, Y = make_moons(90, noise=0.3, random_state=0)
 LABELS = np.where(Y == 1, "yes", "no")
@@ -97,7 +97,7 @@ def test_neither_training_nor_testing_evaluates_a_kernel_value_twice(monkeypatch
     kernel = qpsvm.RBF(1.0)
     monkeypatch.setattr(qpsvm.Model, "decision_function", lambda *_: calls.append(1))
     monkeypatch.setattr(
-        folds_module.KernelGram, "_compute_matrix", lambda gram: calls.append(2) or kernel(gram.X, gram.X)
+        fold_problem.KernelGram, "_compute_matrix", lambda gram: calls.append(2) or kernel(gram.X, gram.X)
     )
     qpsvm.cross_validate(qpsvm.CSVM(X, LABELS, kernel=kernel), C=C)
     assert calls == [2]
@@ -105,7 +105,7 @@ def test_neither_training_nor_testing_evaluates_a_kernel_value_twice(monkeypatch
 
 def test_where_the_gram_matrix_does_not_fit_each_fold_has_its_own(monkeypatch):
     with_it = qpsvm.cross_validate(RBF, C=C)
-    monkeypatch.setattr(folds_module, "CACHE_ROWS", 10)
+    monkeypatch.setattr(fold_problem, "CACHE_ROWS", 10)
     without = qpsvm.cross_validate(RBF, C=C)
     np.testing.assert_array_equal(with_it.scores, without.scores)
     assert (without.gaps <= 1e-6).all()
@@ -272,7 +272,7 @@ def test_a_fold_knows_how_exact_its_part_of_the_gram_matrix_is(scale):
     near = np.concatenate([near, near + 1e-3 * rng.standard_normal((10, 2))])
     rows = np.concatenate([near, rng.standard_normal((20, 2)) + scale])
     problem = qpsvm.CSVM(rows, np.tile(labels, 2), 1e5, kernel=qpsvm.RBF(1.0))
-    folds_module.share_gram(problem)
+    fold_problem.share_gram(problem)
     part = restrict_to_rows(problem, np.arange(20))
     assert part.space.gram.cached_matrix is not None
     far = near.astype(np.longdouble)

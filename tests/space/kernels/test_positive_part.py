@@ -8,7 +8,7 @@ import pytest
 from clipped import faults, positive_part, true_gap
 
 import qpsvm
-from qpsvm.space.kernels.gram import PositivePart
+from qpsvm.space.kernels.positive_part import PositivePart
 
 
 def test_the_rounding_of_the_clipped_matrix_is_in_the_gap():

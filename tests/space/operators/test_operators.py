@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 import qpsvm
-from qpsvm.space.kernels.functions import as_kernel
 from qpsvm.space.kernels.gram import KernelGram
+from qpsvm.space.kernels.kernel_registry import as_kernel
 from qpsvm.space.operators import Dense, Diagonal, LowRank, Operator
 
 

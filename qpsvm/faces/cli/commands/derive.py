@@ -10,7 +10,8 @@ from qpsvm.derivation import Derivation, derive
 from qpsvm.derivation.written.page import require_extra
 from qpsvm.faces.cli.commands.solve import EXIT_CODES
 from qpsvm.faces.cli.data import read_dataset
-from qpsvm.faces.cli.options import FILE_OPTIONS, VARIANTS, apply_defaults, build_settings
+from qpsvm.faces.cli.options import build_settings
+from qpsvm.faces.cli.problem_options import FILE_OPTIONS, VARIANTS, apply_defaults
 from qpsvm.faces.cli.terminal import require_writable
 from qpsvm.machines import Problem, registry
 from qpsvm.program.status import Status

@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.data.files.encoding import to_dense
+from qpsvm.data.files.encoded_table import to_dense
 from qpsvm.data.rows import RowSource
 from qpsvm.faces import plotting
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.commands.solve import EXIT_CODES, solve_or_raise
 from qpsvm.faces.cli.data import SEED, Dataset, draw_held_out, read_dataset, split_dataset
-from qpsvm.faces.cli.options import VARIANTS, apply_defaults
+from qpsvm.faces.cli.problem_options import VARIANTS, apply_defaults
 from qpsvm.faces.cli.scores import INDENT, format_notes
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, decode_labels
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.many.grid.parameters import table
-from qpsvm.many.grid.scoring import name_of, scorer_of
+from qpsvm.many.grid.scorers import name_of, scorer_of
 
 #: The score of labels where none is asked for: a rare class counts as much as a common one.
 LABEL_SCORING = "balanced_accuracy"

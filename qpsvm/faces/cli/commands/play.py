@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.faces.cli.data import Dataset, read_dataset
-from qpsvm.faces.cli.options import FILE_OPTIONS, apply_defaults, build_problem, refuse_options
-from qpsvm.faces.play.catalogue import MACHINES
+from qpsvm.faces.cli.problem_options import FILE_OPTIONS, apply_defaults, build_problem, refuse_options
+from qpsvm.faces.play.machine_catalogue import MACHINES
 from qpsvm.faces.play.request import MOST_NUMBERS, MOST_POINTS
 from qpsvm.faces.play.server import serve
 from qpsvm.faces.play.start import TARGET, Start, build_start, choose_default_start

@@ -19,7 +19,7 @@ from qpsvm.base.errors import DataError
 from qpsvm.data.files import ROW, EncodedTable, Encoding, NewRows, read_with_encoding
 from qpsvm.faces.cli.data import match_label, parse_source
 from qpsvm.faces.cli.data_files import FRAMES, find_stored_files, iter_encoded_parts
-from qpsvm.faces.cli.options import LearningTarget, refuse_options
+from qpsvm.faces.cli.problem_options import LearningTarget, refuse_options
 from qpsvm.faces.cli.scores import describe_predictions
 from qpsvm.faces.cli.several import decode_labels
 from qpsvm.faces.cli.terminal import Ticker, require_writable

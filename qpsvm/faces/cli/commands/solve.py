@@ -36,8 +36,9 @@ from qpsvm.faces.cli.data import (
 from qpsvm.faces.cli.data_files import describe_source
 from qpsvm.faces.cli.distributed import describe_dataset as first_line
 from qpsvm.faces.cli.distributed import open_cluster, read_distributed
-from qpsvm.faces.cli.options import apply_defaults, build_settings
+from qpsvm.faces.cli.options import build_settings
 from qpsvm.faces.cli.probabilities import add_probabilities, check_probability, check_samples
+from qpsvm.faces.cli.problem_options import apply_defaults
 from qpsvm.faces.cli.scores import (
     compute_scores,
     describe_training_scores,
@@ -48,7 +49,7 @@ from qpsvm.faces.cli.scores import (
 )
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, predict_rows
 from qpsvm.faces.cli.terminal import Ticker, require_writable
-from qpsvm.many.grid.scoring import Fold
+from qpsvm.many.grid.folds import Fold
 from qpsvm.program.status import Status
 from qpsvm.result.hints import Hint
 from qpsvm.result.model import NEAR_KEY, Model

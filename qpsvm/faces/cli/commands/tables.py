@@ -21,7 +21,7 @@ from qpsvm.backends.traits import find_problem_traits
 from qpsvm.base.errors import ParameterError
 from qpsvm.faces.cli.commands.plot import require_picture, write_picture
 from qpsvm.faces.cli.data import Dataset, read_dataset
-from qpsvm.faces.cli.options import KERNEL_DEFAULTS, PARAMETERS, WORD_CHOICES, apply_defaults
+from qpsvm.faces.cli.problem_options import KERNEL_DEFAULTS, PARAMETERS, WORD_CHOICES, apply_defaults
 from qpsvm.faces.cli.scores import format_notes
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem
 from qpsvm.faces.cli.shell import find_command
@@ -29,12 +29,12 @@ from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.faces.plotting import scores
 from qpsvm.machines import CSVM, Problem
 from qpsvm.machines.problem.derived_problems import get_parameters
-from qpsvm.machines.problem.parameters import Form
+from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.many.comparison import STUDY_SECONDS, CompareOptions, iter_comparison
 from qpsvm.many.comparison_table import HEADINGS, Comparison, ComparisonRow, line
 from qpsvm.many.grid.cross_validation import CrossValidation, cross_validate
 from qpsvm.many.grid.path import path
-from qpsvm.many.grid.scoring import ACCURACY
+from qpsvm.many.grid.scorers import ACCURACY
 from qpsvm.result.hints import Hint, find_sample_hints
 
 #: How the table may be written; the first as it grows, the others when it is there.

@@ -17,7 +17,8 @@ import pytest
 from asking import samples
 from browsing import Visit
 
-from qpsvm.faces.play.catalogue import KERNELS, MACHINES
+from qpsvm.faces.play.kernel_catalogue import KERNELS
+from qpsvm.faces.play.machine_catalogue import MACHINES
 from qpsvm.faces.play.start import SCENES
 
 Open = Callable[..., Visit]

@@ -1,15 +1,13 @@
-"""Decode rows batch by batch (`Decoder`), and check them in a first pass (`run_first_pass`).
+"""Count and check the rows of files in a first pass over them (`run_first_pass`).
 
-That are rows of each file, columns, labels, weights, and whether all is well: numbers of samples must be finite, and
-have squares that do not overflow. Where one is not, it is named.
+It finds the number of rows of each file, the columns, labels and weights. The numbers of samples must be finite, and
+have squares that do not overflow; an error names the row and column.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,64 +16,11 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import compute_sum_of_squares, find_index
 from qpsvm.base.arrays.rounding import build_rounding_error, find_first_rounded
-from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.files.sheet import as_integers
+from qpsvm.data.sources.decoder import Batch, Decoder, DecoderRestart, describe_files
 from qpsvm.data.sources.stored import FileWatch, Origin, describe_row
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """Consecutive rows of one file.
-
-    X (k, d)
-    labels (k,) or None: Numbers, or text.
-    weight (k,) or None
-    name: The file.
-    start: The first row's place in the file.
-    """
-
-    X: Matrix
-    labels: NDArray[Any] | None
-    weight: FloatArray | None
-    name: str
-    start: int
-
-
-class DecoderRestart(Exception):
-    """A decoder has learnt late what it should have known from the beginning, and knows it now: begin again."""
-
-
-class Decoder(ABC):
-    """Rows in a format that has to be decoded.
-
-    kind: The format in words.
-    names: The files.
-    is_sparse: Whether batches are.
-    dtype: Of the numbers of dense batches: float32 where that holds every column exactly, else float64.
-    is_single_use: Whether they can be handed out only once.
-    """
-
-    kind: str
-    names: tuple[str, ...]
-    watch: FileWatch
-    feature_names: tuple[str, ...] | None = None
-    is_sparse: bool = False
-    dtype: np.dtype[Any] = np.dtype(np.float64)
-    is_single_use: bool = False
-
-    @abstractmethod
-    def batches(self) -> Iterator[Batch]:
-        """Yield all rows, in order; it may be called repeatedly. Raises Reconsidered."""
-
-    def shape(self) -> tuple[int, int] | None:
-        """Return (n, d), if it is known before anything is decoded."""
-        return None
-
-
-def normalise_labels(y: NDArray[Any]) -> NDArray[Any]:
-    """Convert labels (k,) of batches to numbers or text."""
-    return y if y.dtype.kind in "biuf" else y.astype(np.str_)
 
 
 def check_values(X: Matrix, where: Callable[[int], str], names: Sequence[str] | None) -> float:
@@ -178,9 +123,3 @@ def run_first_pass(
     if tally.d == 0:
         raise DataError(f"{describe_files(decoder)} has no feature in any row")
     return tally
-
-
-def describe_files(decoder: Decoder) -> str:
-    """Describe the files for a message."""
-    first, *others = [name for name in decoder.names if name] or [decoder.kind]
-    return f"{first} and {len(others)} more" if others else first

@@ -1,4 +1,4 @@
-"""The optimality system of the free rows of an optimum, and how the dual's data depend on what a user gave.
+"""Build the optimality system of the free rows of an optimum (`OptimalitySystem`).
 
     (SENSE.1)  M = [−R, E_Fᵀ; E_F, Q_FF + Δ_F],  Q = s K sᵀ;   M [dμ; dα_F] = r,  dα_B = dU_B,  dα = 0 of rows at 0
     (SENSE.7)  U, ℓ, 1/δ and e are affine in C, ν, ε, the quantile and 1/λ: their derivatives are differences
@@ -22,6 +22,7 @@ from qpsvm.base.errors import DataError, UnknownOptionError, UnsupportedError, d
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import TrainingSamples
+from qpsvm.machines.problem.bordered_system import SymmetricSystem
 from qpsvm.machines.problem.derived_problems import get_hyperparameters, with_samples
 from qpsvm.machines.problem.reading import check_result
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -29,10 +30,10 @@ from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
 
 #: Parameters of machines in which the dual's data are affine; of "lam" it is 1/λ.
 AFFINE = ("C", "lam", "nu", "epsilon", "quantile")
+
+
 #: Share of a bound within which α is there, and of the levels within which a slack is 0.
 INSIDE, NO_SLACK = 1e-8, 1e-9
-#: Share of the largest eigenvalue of M below which one counts as 0, and of r below which it is in the range of M.
-SINGULAR, IN_RANGE = 1e-12, 1e-7
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,30 +240,6 @@ class OptimalitySystem:
         K = a[rows, None] * as_dense(self.kernel(A, B)) * c[columns]
         found[rows] = -2.0 * float(self.kernel.gamma) * (K.sum(axis=1)[:, None] * A - K @ B)
         return found, -float((K * _squared_distances(A, B)).sum())
-
-
-class SymmetricSystem:
-    """A symmetric system that may be singular: p multipliers first, then rows whose entries are about `scale`."""
-
-    def __init__(self, M: FloatArray, scale: float) -> None:
-        p = int(np.argmax(np.append(M.diagonal() > 0.0, True)))
-        self.size = np.where(np.arange(len(M)) < p, np.sqrt(scale), 1.0 / np.sqrt(scale))
-        values, self.vectors = np.linalg.eigh(self.size[:, None] * M * self.size)
-        kept = np.abs(values) > SINGULAR * np.abs(values).max(initial=0.0)
-        self.singular = bool((~kept).any())
-        self.inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
-        self.kept = kept
-
-    def apply(self, r: FloatArray) -> FloatArray:
-        """M⁺ r."""
-        return np.asarray(self.size * (self.vectors @ (self.inverse * (self.vectors.T @ (self.size * r)))))
-
-    def solve(self, r: FloatArray) -> FloatArray | None:
-        """M⁻¹ r; None where r is not in the range of M."""
-        parts = self.vectors.T @ (self.size * r)
-        if np.abs(parts[~self.kept]).max(initial=0.0) > IN_RANGE * np.abs(parts).max(initial=0.0):
-            return None
-        return self.apply(r)
 
 
 def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:

@@ -1,0 +1,73 @@
+"""Define a parameter of a machine or kernel, as the page shows and checks it (`PageParameter`)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from qpsvm.faces.play.checks import as_choice, as_integer, as_number, as_object
+from qpsvm.machines import (
+    registry,
+)
+from qpsvm.many.grid.parameters import LETTERS
+
+
+@dataclass(frozen=True)
+class PageParameter:
+    """A parameter of a machine or kernel.
+
+    name: The library's argument.
+    scale: How a control moves through its values.
+    low, high: The ends of the control.
+    accepts: What a request may ask for, which is more than a control shows.
+    step: 1 for whole numbers.
+    choices: The values of a choice.
+    """
+
+    name: str
+    scale: Literal["log", "linear", "choice"]
+    default: Any = None
+    low: float | None = None
+    high: float | None = None
+    accepts: tuple[float, float] = (1e-12, 1e12)
+    step: float | None = None
+    choices: tuple[Any, ...] | None = None
+
+    def check_value(self, value: Any, where: str) -> Any:
+        """A value that a request gives, or a `RequestError` that names the field."""
+        place = f"{where}.{self.name}"
+        if self.choices is not None:
+            return as_choice(value, place, self.choices)
+        low, high = self.accepts
+        return as_integer(value, place, int(low), int(high)) if self.step == 1 else as_number(value, place, low, high)
+
+    def to_json(self) -> dict[str, Any]:
+        """For the page."""
+        shown = {name: value for name, value in asdict(self).items() if name != "accepts"}
+        choices = None if self.choices is None else list(self.choices)
+        return shown | {"symbol": LETTERS.get(self.name, self.name), "choices": choices}
+
+
+def read_settings(parameters: tuple[PageParameter, ...], given: Any, where: str) -> dict[str, Any]:
+    """A value for every parameter, the default where none is given; a `RequestError` for what is not one of them."""
+    wanted = as_object(given, where, [parameter.name for parameter in parameters])
+    return {
+        each.name: each.check_value(wanted[each.name], where) if each.name in wanted else each.default
+        for each in parameters
+    }
+
+
+#: The parameters of the machines, with the ranges of their controls; their defaults are those of the constructors.
+PARAMETERS = {
+    each.name: replace(each, default=registry.find_default(each.name))
+    for each in (
+        PageParameter("C", "log", low=0.01, high=1000.0),
+        PageParameter("nu", "linear", low=0.01, high=1.0, accepts=(1e-12, 1.0)),
+        PageParameter("lam", "log", low=1e-5, high=10.0),
+        PageParameter("width", "log", low=0.01, high=10.0),
+        PageParameter("epsilon", "linear", low=0.0, high=2.0, accepts=(0.0, 1e12)),
+        PageParameter("quantile", "linear", low=0.01, high=0.99, accepts=(1e-9, 1.0 - 1e-9)),
+        PageParameter("loss", "choice", choices=("absolute", "squared")),
+        PageParameter("intercept", "choice", choices=("free", "penalised", "none")),
+    )
+}

@@ -1,0 +1,82 @@
+"""Parse and answer the messages of the page, one JSON object each; of several that wait, the newest is answered."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from qpsvm.faces.play.answers import build_failure, build_internal_error, reply
+from qpsvm.faces.play.checks import RequestError
+from qpsvm.faces.play.request import read_id
+from qpsvm.faces.play.start import Start
+
+if TYPE_CHECKING:
+    pass
+
+
+#: Characters that a message may have: the largest state with an α takes less than half.
+MAX_MESSAGE_BYTES = 1_000_000
+
+
+#: Messages that may wait besides the newest "solve".
+MOST_WAITING = 32
+
+
+def parse_message(text: str | None) -> Any:
+    """The value that a message holds. Raises RequestError."""
+    if text is None:
+        raise RequestError("a message must be text, and this one is binary")
+    if len(text) > MAX_MESSAGE_BYTES:
+        raise RequestError(f"a message may have {MAX_MESSAGE_BYTES} characters, got {len(text)}: take fewer points")
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise RequestError("the message is nested too deep") from None
+    except json.JSONDecodeError as error:
+        raise RequestError(f"the message is no JSON: {error}") from None
+    except ValueError:  # what is left of JSON's grammar is a number that Python does not read
+        raise RequestError("the message has a number of too many digits") from None
+
+
+def build_refusal(error: RequestError, message: Any = None) -> str:
+    """The answer to a message that is not looked at, or could not be read."""
+    return json.dumps(build_failure(read_id(message), error))
+
+
+def answer_message(message: Any, start: Start | None = None) -> str:
+    """The answer to a message, as text."""
+    try:
+        return json.dumps(reply(message, start), allow_nan=False)
+    except ValueError:  # a number that is not finite, which JSON does not have
+        return json.dumps(build_internal_error(read_id(message)))
+
+
+@dataclass
+class MessageQueue:
+    """What one connection has asked and not yet been answered: of "solve", only the newest."""
+
+    messages: deque[Any] = field(default_factory=deque)
+
+    def add(self, message: Any) -> bool:
+        """Add a message; False where too many wait."""
+        if _is_solve(message):
+            kept = [other for other in self.messages if not _is_solve(other)]
+            self.messages = deque([*kept, message])
+            return True
+        if len(self.messages) >= MOST_WAITING:
+            return False
+        self.messages.append(message)
+        return True
+
+    def pop_oldest(self) -> Any:
+        """The message that has waited longest."""
+        return self.messages.popleft()
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+
+def _is_solve(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("ask") == "solve"

@@ -1,0 +1,80 @@
+"""List the symbols of each machine, and how the page writes about it (`NOTATION`)."""
+
+from __future__ import annotations
+
+#: A column of the answer's table, how the machine writes it, and what it is.
+SymbolRow = tuple[str, str, str]
+
+
+ALPHA, GAP = ("alpha", "α", "multiplier"), ("gap", "g", "share of the gap")
+
+
+SLACK, SIGNED = ("xi", "ξ", "slack"), ("yf", "y f", "signed margin")
+
+
+#: What stands beside a product of complementary slackness.
+ZERO = "0 at an optimum"
+
+
+def build_two_class_symbols(bound: str, level: str, eta: str) -> tuple[SymbolRow, ...]:
+    """List the symbols of two classes with a hinge, or without slack where there is no bound."""
+    if not bound:
+        return ALPHA, SIGNED, GAP, ("margin_product", f"α (y f − {level})", ZERO)
+    return (
+        ALPHA, ("upper", bound, "its bound"), ("eta", f"{eta} = {bound} − α", "multiplier of ξ ≥ 0"), SLACK, SIGNED,
+        GAP, ("margin_product", f"α (y f − {level} + ξ)", ZERO), ("slack_product", f"({bound} − α) ξ", ZERO),
+    )  # fmt: skip
+
+
+def build_curved_symbols(curvature: str = "", bound: str = "") -> tuple[SymbolRow, ...]:
+    """Build the symbols of two classes with a curved penalty: (SQHINGE.16), or (HUBER.16) with its long second part."""
+    bounds = (("upper", bound, "its bound"),) if bound else ()
+    slack = "ξ + ζ" if bound else "ξ"
+    return (
+        ALPHA, *bounds, ("xi", slack, "slack"), SIGNED, GAP, ("margin_product", f"α (y f − 1 + {slack})", ZERO),
+        ("slack_product", curvature or "rest of g", ZERO),
+    )  # fmt: skip
+
+
+def build_regression_symbols(above: str, below: str, edge: str = "ε", squared: bool = False) -> tuple[SymbolRow, ...]:
+    """List the symbols of a regression, with the bounds of α⁺ and α⁻."""
+    apart = f"{edge} ± (f − t)" if edge else "± (f − t)"
+    bounds: tuple[SymbolRow, ...] = (
+        (("upper", above, "bound of α⁺" if below != above else "their bound"),) if above else ()
+    )
+    bounds += (("lower", f"−{below}", "bound of −α⁻"),) if below and below != above else ()
+    slack = f"({above or 'C'} − α) ξ" if above == below else "(bound − α) ξ"
+    return (
+        ("alpha", "β = α⁺ − α⁻", "its part in f"), ("alpha_above", "α⁺", "multiplier above f"),
+        ("alpha_below", "α⁻", "multiplier below f"), *bounds, ("target", "t", "target"), ("f", "f", "prediction"),
+        ("value", "t − f", "residual"), ("xi", "ξ", "beyond the tube" if edge else "its size"), GAP,
+        ("margin_product", f"α ({apart} + ξ)", ZERO), ("slack_product", "C (ξ − α/(2C))²" if squared else slack, ZERO),
+    )  # fmt: skip
+
+
+def build_enclosing_symbols(bound: str) -> tuple[SymbolRow, ...]:
+    """List the symbols of a machine that encloses samples without labels."""
+    bounds = (("upper", bound, "its bound"),) if bound != "1" else ()
+    return (
+        ALPHA, *bounds, ("eta", f"η = {bound} − α", "multiplier of ξ ≥ 0"),
+        ("xi", "ξ", "outside by"), ("yf", "f", "inside where f > 0"), GAP, ("margin_product", "α (f + ξ)", ZERO),
+        ("slack_product", f"({bound} − α) ξ", ZERO),
+    )  # fmt: skip
+
+
+#: How a machine is written by default, by what it learns; {bound}, {level} and {twice} are its own. See `BaseProblem`.
+NOTATION = {
+    "labels": {
+        "value": "y f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "yᵀα",
+        "path": "α is 0, or y f = {level}, or α is {bound}", "width": "width {twice}/‖w‖", "correct": "correct",
+    },
+    "numbers": {
+        "value": "t − f", "share": "|β| / {bound}", "against": "β / {bound}", "box": "0 ≤ α⁺_i, α⁻_i ≤ {bound}",
+        "path": "β is 0 inside the tube, between −{bound} and {bound} on an edge, and −{bound} or {bound} beyond it",
+        "width": "tube 2ε", "correct": "beyond", "balance": "1ᵀβ",
+    },
+    "none": {
+        "value": "f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "1ᵀα", "width": "ρ",
+        "path": "α is 0 inside, between 0 and {bound} on the boundary, and {bound} outside", "correct": "outside",
+    },
+}  # fmt: skip

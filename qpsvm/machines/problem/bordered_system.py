@@ -1,0 +1,34 @@
+"""Solve a bordered symmetric system that may be singular (`SymmetricSystem`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+
+#: Share of the largest eigenvalue of M below which one counts as 0, and of r below which it is in the range of M.
+SINGULAR, IN_RANGE = 1e-12, 1e-7
+
+
+class SymmetricSystem:
+    """A symmetric system that may be singular: p multipliers first, then rows whose entries are about `scale`."""
+
+    def __init__(self, M: FloatArray, scale: float) -> None:
+        p = int(np.argmax(np.append(M.diagonal() > 0.0, True)))
+        self.size = np.where(np.arange(len(M)) < p, np.sqrt(scale), 1.0 / np.sqrt(scale))
+        values, self.vectors = np.linalg.eigh(self.size[:, None] * M * self.size)
+        kept = np.abs(values) > SINGULAR * np.abs(values).max(initial=0.0)
+        self.singular = bool((~kept).any())
+        self.inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
+        self.kept = kept
+
+    def apply(self, r: FloatArray) -> FloatArray:
+        """M⁺ r."""
+        return np.asarray(self.size * (self.vectors @ (self.inverse * (self.vectors.T @ (self.size * r)))))
+
+    def solve(self, r: FloatArray) -> FloatArray | None:
+        """M⁻¹ r; None where r is not in the range of M."""
+        parts = self.vectors.T @ (self.size * r)
+        if np.abs(parts[~self.kept]).max(initial=0.0) > IN_RANGE * np.abs(parts).max(initial=0.0):
+            return None
+        return self.apply(r)

@@ -1,0 +1,143 @@
+"""State the samples of a problem as exact points in feature space (`build_exact_space`).
+
+A linear ball is stated from its own centre, (BALL.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.rationals import (
+    RationalVector,
+    as_integers,
+    from_constant,
+    from_floats,
+    from_fractions,
+)
+from qpsvm.base.arrays.types import Matrix
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
+from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, Space
+from qpsvm.data.rows import FeatureRows, RowSource, StandardisedRows, as_row_source
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
+from qpsvm.space.kernels.space import FeatureSpace
+
+
+def build_exact_space(problem: Any) -> Space:
+    """Build the points of a problem in feature space, in the caller's coordinates."""
+    if isinstance(problem.kernel, (Linear, FeatureMap)):
+        linear = LinearSpace(collect_linear_points(problem))
+        linear.assumptions = list_sample_assumptions(problem)
+        return linear
+    space: FeatureSpace = problem.space
+    if space.computed_intercept is None and problem.intercept == "penalised":
+        raise UnsupportedError(
+            "no proof for a kernel that is positive semidefinite only together with a penalised intercept"
+        )
+    if not uses_kernel_matrix(problem):
+        return kernel_space(problem.kernel, as_row_source(stack_points(problem)).matrix())
+    made = matrix_space(space.gram.dense())
+    made.assumptions = _list_matrix_assumptions(problem)
+    return made
+
+
+def _list_matrix_assumptions(problem: Any) -> tuple[str, ...]:
+    """List the assumption about the kernel matrix, if that is not the matrix that the user gave."""
+    kernel, space = problem.kernel, problem.space
+    named = "K"
+    if not isinstance(kernel, Precomputed):
+        named = f"what {kernel} gives for these samples, made symmetric"
+    elif space.asymmetry:
+        named = "the mean of K and its transpose, as computed"
+    if space.is_clipped:
+        named = f"the positive part, as computed, of {named} (psd='clip')"
+    elif space.shift:
+        named = f"{named}, with {space.shift!r} added to its diagonal, as computed (psd='shift')"
+    return () if named == "K" else (f"the kernel matrix is {named}",)
+
+
+def collect_linear_points(problem: Any) -> RowSource:
+    """Collect the points of a linear machine, or their features under a map."""
+    if isinstance(problem.kernel, FeatureMap):
+        return FeatureRows(as_row_source(problem.samples.active_features), problem.kernel)  # (MAP.1)
+    return as_row_source(stack_points(problem))
+
+
+def list_sample_assumptions(problem: Any) -> tuple[str, ...]:
+    """List the assumption about the samples, if they are not the ones that the user stored."""
+    if isinstance(problem.kernel, FeatureMap):
+        return (f"the samples are the features, as computed, that {problem.kernel} makes of them",)
+    if isinstance(problem.X, StandardisedRows):
+        return ("the samples are the floats that (x − μ)/s gives for them",)
+    return ()
+
+
+def build_class_space(problem: Any) -> Space:
+    """Return the samples in feature space. Here a map of features is a kernel like others, and known by its matrix."""
+    if isinstance(problem.kernel, FeatureMap):
+        return matrix_space(problem.space.gram.dense())
+    return build_exact_space(problem)
+
+
+# --- linear constraints, and the levels of a ball ---
+
+
+def stack_points(problem: Any) -> Matrix | RowSource:
+    """Return the samples that take part, with the points of a user's rows behind them: (n + q, d)."""
+    X: Matrix | RowSource = problem.samples.active_features
+    return problem._textbook_constraint_rows.append_points(X) if getattr(problem, "constraints", ()) else X
+
+
+def compute_squared_norm(row: Matrix) -> Fraction:
+    """‖x‖² of one row, exactly."""
+    j, exponent = as_integers(sp.csr_array(row).data)
+    return sum(v * v for v in j) * Fraction(2) ** (2 * exponent)
+
+
+def uses_kernel_matrix(problem: Any) -> bool:
+    """Return whether a proof is about the kernel matrix as it is: of kernels that it knows no function of."""
+    kernel, space = problem.kernel, problem.space
+    known = isinstance(kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.is_clipped)
+    return not known or (getattr(problem, "_is_affine", False) and find_exact_diagonal(kernel) is None)
+
+
+def find_exact_diagonal(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
+    """K(x, x) of one row x, exactly; None where that is no rational number."""
+    if isinstance(kernel, RBF):
+        return lambda row: Fraction(1)  # noqa: ARG005
+    if isinstance(kernel, Linear):
+        return compute_squared_norm
+    if isinstance(kernel, Polynomial) and float(kernel.degree).is_integer():
+        factor, shift, degree = Fraction(kernel.gamma), Fraction(kernel.coef0), int(kernel.degree)
+        return lambda row: (factor * compute_squared_norm(row) + shift) ** degree
+    return None
+
+
+def build_exact_diagonal(problem: Any) -> Callable[[int], Fraction]:
+    """K(x, x) of each of the points, exactly."""
+    value = find_exact_diagonal(problem.kernel)
+    if value is None or (not problem.space.is_linear and uses_kernel_matrix(problem)):
+        diagonal = np.diagonal(problem.space.gram.dense()).tolist()
+        return lambda i: Fraction(diagonal[i])
+    points = as_row_source(stack_points(problem))
+    return lambda i: value(points.take(np.array([i])))
+
+
+def compute_half_diagonal(problem: Any) -> RationalVector:
+    """½K(x_i, x_i) of the samples that take part, the levels of a ball: (n,)."""
+    kernel, X = problem.kernel, problem.samples.active_features
+    n = X.shape[0]
+    if isinstance(kernel, Linear):
+        return BallSpace(as_row_source(X), np.zeros(X.shape[1])).levels
+    if uses_kernel_matrix(problem):
+        return from_floats(np.diagonal(problem.space.gram.dense())[:n].copy(), Fraction(1, 2))
+    if isinstance(kernel, RBF):
+        return from_constant(Fraction(1, 2), n)
+    value = build_exact_diagonal(problem)
+    return from_fractions([value(i) / 2 for i in range(n)])

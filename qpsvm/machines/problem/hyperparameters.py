@@ -1,0 +1,60 @@
+"""List the hyperparameters of the machines, with their symbols and checks (`HYPERPARAMETERS`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from qpsvm.base.arrays.checks import LARGEST_VALUE, as_positive
+from qpsvm.data.samples import TrainingSamples
+
+if TYPE_CHECKING:
+    pass
+
+from qpsvm.machines.problem.parameter_checks import as_share, check_choice, make_range_check
+from qpsvm.machines.problem.penalties import check_penalties, format_penalty
+
+
+class Hyperparameter(NamedTuple):
+    """A parameter of machines: its letter, for people, what it is, and the check of a value by its name."""
+
+    symbol: str
+    description: str
+    check: Callable[[Any, str], Any]
+
+
+#: Those that machines name in `_hyperparameters`. A C may be one for each sample, `check_penalties`.
+HYPERPARAMETERS = {
+    "C": Hyperparameter("C", "penalty of slack", as_positive),
+    "nu": Hyperparameter("ν", "bound on the share of errors, or of rows outside", as_share),
+    "lam": Hyperparameter("λ", "weight of the norm", as_positive),
+    "epsilon": Hyperparameter(
+        "ε", "half the width of the tube, in units of the target",
+        make_range_check("at least 0 and finite", lambda value: 0.0 <= value < LARGEST_VALUE),
+    ),
+    "quantile": Hyperparameter(
+        "τ", "share of the targets that is to lie below f",
+        make_range_check("above 0 and below 1", lambda value: 0.0 < value < 1.0),
+    ),
+    "width": Hyperparameter("κ", "slack up to which the penalty is its square", as_positive),
+    "loss": Hyperparameter(
+        "loss", "what is beyond the tube costs", lambda value, name: check_choice(value, name, ("absolute", "squared"))
+    ),
+}  # fmt: skip
+
+
+def check_hyperparameter(name: str, value: Any, samples: TrainingSamples) -> Any:
+    """Check a hyperparameter and return it. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
+    if name == "C":
+        return check_penalties(value, samples)
+    return HYPERPARAMETERS[name].check(value, name) if name in HYPERPARAMETERS else value  # one of a user's machine
+
+
+def format_hyperparameter(name: str, value: Any) -> str:
+    """Format a hyperparameter for a title; "" if it is not a number."""
+    if isinstance(value, str):
+        return ""
+    number = format_penalty(value) if isinstance(value, np.ndarray) else f"{value:g}"
+    return f", {HYPERPARAMETERS[name].symbol if name in HYPERPARAMETERS else name} = {number}"

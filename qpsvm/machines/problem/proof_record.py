@@ -1,0 +1,112 @@
+"""Describe a machine and its result in the terms of a proof file (`build_proof_record`).
+
+The record has what a third party needs to state the same machine over the same data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.types import as_dense
+from qpsvm.bounds.proof.checker import SEVERAL
+from qpsvm.bounds.proof.file import Recorded
+from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
+from qpsvm.machines.problem.derived_problems import get_hyperparameters, get_kernel_parameters
+from qpsvm.machines.problem.exact_primal import collect_coefficients, find_point_level
+from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.result.saving.json_values import as_json
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import Linear
+from qpsvm.space.kernels.kernel_registry import NAMES
+
+
+def build_proof_record(problem: Any, result: SVMResult | AllInOneResult | None = None) -> Recorded:
+    """Build the record of the machine and its samples that a proof file stores."""
+    machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _describe_parameters(problem)}
+    machine["kernel"], X, why = _describe_kernel(problem)
+    if problem.samples.classes is not None:
+        machine["classes"] = as_json({"labels": problem.samples.classes.tolist()}, "the classes")["labels"]
+    weights = problem.sample_weight
+    if find_common_value(weights) != 1.0 and bool((np.asarray(weights) != 1.0).any()):
+        machine["weights"] = np.asarray(weights).tolist()
+    if problem.constraints:
+        machine["rows"] = _describe_constraints(problem)
+        why = why or ("rows of your own beside a ball are not in it" if problem._is_affine else "")
+    if hasattr(problem, "pairs"):
+        machine["pairs"] = np.asarray(problem.pairs).tolist()
+    target = np.zeros(X.n) if problem._target_kind == "none" else np.asarray(problem.samples.target)
+    plane = {} if result is None else _describe_hyperplane(problem, result)
+    return Recorded(machine, X, target, plane, why)
+
+
+def _describe_hyperplane(problem: Any, result: SVMResult | AllInOneResult) -> dict[str, Any]:
+    """Describe the decision function by the numbers that the user has."""
+    w = result.model.w
+    if isinstance(result, AllInOneResult):
+        own = problem.samples.select_active(result.coef).T if w is None else w
+        return {"coef" if w is None else "w": own.tolist(), "b": result.b.tolist()}
+    if result.model.radius is not None:
+        return {"centre": result.centre.tolist(), "radius": result.radius}
+    found: dict[str, Any] = {"coef": collect_coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
+    if find_point_level(problem, result) is not None:
+        return {**found, "radius": 0.0}
+    found["multipliers"] = {
+        name: float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
+        for name in (group.multiplier for group in problem._dual_structure.groups)
+    }
+    return found
+
+
+def _describe_constraints(problem: Any) -> dict[str, Any]:
+    """The user's rows as the user wrote them: their points, and of each the factors, c (None is their sum) and h."""
+    rows = problem._textbook_constraint_rows
+    mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
+    sums = np.concatenate([np.full(len(item.h), not item.over_w) for item in problem.constraints])
+    each = []
+    for k in range(rows.p):
+        row = mix[[k]]
+        factors = [[j, a] for j, a in zip(row.indices.tolist(), row.data.tolist(), strict=True)]
+        each.append([factors, None if sums[k] else float(rows.c[k]), float(rows.h[k])])
+    return {"names": list(rows.names), "points": as_dense(rows.Z).tolist(), "each": each}
+
+
+def _describe_parameters(problem: Any) -> dict[str, Any]:
+    """Return the machine's own parameters, and whether b is free, penalised or absent."""
+    found = {name: each.tolist() if isinstance(each, np.ndarray) else each
+             for name, each in get_hyperparameters(problem).items()}  # fmt: skip
+    if type(problem).__name__ in SEVERAL:
+        found["intercept"] = problem.intercept
+    elif problem._target_kind in ("labels", "numbers"):  # the others have an equality that is not that of an intercept
+        ridge = [group.ridge for group in problem._dual_structure.groups if group.multiplier == "b"]
+        found["intercept"] = None if not ridge else "penalised" if ridge[0] else "free"
+    checked: dict[str, Any] = as_json(found, "the parameters")
+    return checked
+
+
+def _describe_kernel(problem: Any) -> tuple[dict[str, Any], RowSource, str]:
+    """The kernel with its parameters as numbers, the rows that it is of, and why a file cannot have it, or nothing.
+
+    Of a map of features these are the rows, and of a kernel that is repaired, or the user's own, its matrix.
+    """
+    kernel, X = problem.kernel, as_row_source(problem.X)
+    if isinstance(kernel, FeatureMap) and type(problem).__name__ not in SEVERAL:
+        return {"name": "linear"}, FeatureRows(X, kernel), ""
+    name = NAMES.get(type(kernel))
+    if isinstance(kernel, Linear):
+        return {"name": name}, X, ""
+    if name is None or problem.space.shift or problem.space.is_clipped:
+        some = not problem.samples.all_weights_positive or problem.constraints
+        why = (
+            f"the matrix of {kernel} goes into it only where all rows have a weight, and none is your own"
+            if some
+            else ""
+        )
+        return {"name": "precomputed"}, as_row_source(problem.space.gram.dense()), why
+    values = get_kernel_parameters(kernel)
+    odd = name == "polynomial" and not float(values["degree"]).is_integer()
+    return {"name": name, **values}, X, f"no checker computes the powers of {kernel}" if odd else ""

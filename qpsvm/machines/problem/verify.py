@@ -1,0 +1,83 @@
+"""Prove bounds for the numbers of a result (`verify_result`, `verify_all_in_one_result`)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.checks import as_real
+from qpsvm.base.arrays.rationals import (
+    RationalVector,
+)
+from qpsvm.base.errors import UnsupportedError
+from qpsvm.bounds.proof.claims import ProofRequest
+from qpsvm.bounds.proof.classes import ClassesSpace, feasible_of_classes
+from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
+from qpsvm.bounds.proof.proof import Proof
+from qpsvm.bounds.proof.prove import prove
+from qpsvm.bounds.proof.spaces import BallSpace, Space
+from qpsvm.machines.problem.exact_primal import collect_all_in_one_primal, collect_alpha, collect_primal
+from qpsvm.machines.problem.exact_program import build_all_in_one_program, build_exact_program
+from qpsvm.machines.problem.exact_space import (
+    build_class_space,
+    build_exact_space,
+    collect_linear_points,
+    list_sample_assumptions,
+)
+from qpsvm.machines.problem.proof_record import build_proof_record
+from qpsvm.machines.problem.reading import check_all_in_one_result, check_point, check_result, format_title
+from qpsvm.machines.registry import is_registered
+from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.result.svm_result import SVMResult
+
+
+def verify_result(problem: Any, result: SVMResult, tol: float | None = None) -> Proof:
+    """Prove bounds for the numbers of a result. Raises ParameterTypeError, DataError, UnsupportedError."""
+    check_result(problem.samples, result)
+    check_point(problem, result)
+    tol = None if tol is None else as_real(tol, "tol")
+    space, held = build_space_and_primal(problem, result)
+    program = build_registered_program(problem, space.levels if isinstance(space, BallSpace) else None)
+    record, title = {"stated": partial(build_proof_record, problem, result)}, format_title(problem, result)
+    return prove(ProofRequest(program, space, held, collect_alpha(problem, result), result.gap, tol, title, record))
+
+
+def build_space_and_primal(problem: Any, result: SVMResult) -> tuple[Space, Primal]:
+    """Return the points of a problem, and the numbers that a result has for them; of a linear ball from its centre."""
+    w = result.model.w
+    if w is None or not problem._is_affine or problem.constraints:
+        return build_exact_space(problem), collect_primal(problem, result)
+    centre = w / float(problem._f_scale)
+    space = BallSpace(collect_linear_points(problem), centre)
+    space.assumptions = list_sample_assumptions(problem)
+    if not (math.isfinite(result.radius) and np.isfinite(centre).all()):
+        return space, Primal(centre, None)  # of which nothing is proven
+    return space, Primal(np.zeros_like(w), None, {"b": Fraction(result.radius) ** 2 / 2})  # (BALL.1)
+
+
+def build_registered_program(problem: Any, levels: RationalVector | None = None) -> ExactDual:
+    """Build the exact program of a machine of the library. Raises UnsupportedError."""
+    if not is_registered(type(problem)):
+        name = type(problem).__name__
+        raise UnsupportedError(f"there is no exact program of {name} to prove; certify says what is measured")
+    return build_exact_program(problem, levels)
+
+
+def verify_all_in_one_result(problem: Any, result: AllInOneResult, tol: float | None = None) -> Proof:
+    """Prove bounds for a result of several classes. Raises ParameterTypeError, DataError, UnsupportedError."""
+    check_all_in_one_result(result)
+    check_point(problem, result)
+    tol = None if tol is None else as_real(tol, "tol")
+    alpha = problem.samples.select_active(result.alpha)
+    program, space = build_all_in_one_program(problem), ClassesSpace(build_class_space(problem), alpha.shape[1])
+    held, record = collect_all_in_one_primal(problem, result), {"stated": partial(build_proof_record, problem, result)}
+    title = format_title(problem, result)
+    proof = prove(
+        ProofRequest(program, space, held, alpha.ravel(), result.gap, tol, title, record, feasible_of_classes)
+    )
+    return replace(proof, alpha=proof.alpha.reshape(alpha.shape))

@@ -1,0 +1,84 @@
+"""Build the problem of one fold, and predict its tested samples from the shared Gram matrix (`FoldProblem`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from qpsvm.base.arrays.frozen import cached
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import (
+    TooLargeError,
+)
+from qpsvm.base.resources.limits import check_memory
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.derived_problems import restrict_to_rows
+from qpsvm.many.grid.folds import Fold
+from qpsvm.many.grid.scorers import target_of
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Precomputed
+from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram
+
+#: The matrices that a fold needs at the same time: that of all samples, its part, and what solvers make of that.
+MATRICES = 3
+
+
+def share_gram(problem: Problem) -> None:
+    """Make the Gram matrix that all folds take their parts of, where it is the kernel's own and fits."""
+    space = problem.space
+    if space.is_linear or space.n > CACHE_ROWS or not space.is_plain or not isinstance(space.gram, KernelGram):
+        return
+    try:
+        check_memory(MATRICES * space.n, space.n, "the Gram matrices of the folds")
+    except TooLargeError:
+        return
+    space.gram.dense()
+
+
+class FoldProblem:
+    """The problem of one fold, and the tested samples as it sees them.
+
+    problem: Over all samples.
+    """
+
+    def __init__(self, problem: Problem, fold: Fold) -> None:
+        self.problem, self.fold, self.space = restrict_to_rows(problem, fold.train), fold, problem.space
+        rows = problem.active_rows
+        self.train_rows, self.test_rows = rows[fold.train], rows[fold.test]
+        self.target = target_of(problem)[self.test_rows]
+        X = problem.samples.X[self.test_rows]
+        self.X = X[:, self.train_rows] if isinstance(problem.kernel, Precomputed) else X
+
+    @cached
+    def _cross_gram(self) -> FloatArray | None:
+        """K between the tested rows and those that train, (t, k), if the full matrix is stored."""
+        gram = None if self.space.is_linear else self.space.gram
+        kept = gram.cached_matrix if isinstance(gram, KernelGram) and self.space.is_plain else None
+        return None if kept is None else kept[self.fold.test[:, None], self.fold.train]
+
+    def values(self, results: Sequence[SVMResult]) -> Sequence[FloatArray]:
+        """f at the tested samples for each result: (t,), or (t, k) of several classes in one program."""
+        if results[0].coef.ndim > 1:
+            return [result.decision_function(self.X) for result in results]
+        K = self._cross_gram
+        columns = [None if K is None else _coefficients(result) for result in results]
+        known = [j for j, column in enumerate(columns) if column is not None]
+        values = np.empty((len(self.fold.test), len(results)))
+        if known:
+            assert K is not None
+            coef = np.column_stack([column for column in columns if column is not None])
+            values[:, known] = K @ coef + [results[j].b for j in known]
+        for j in set(range(len(results))) - set(known):
+            values[:, j] = results[j].decision_function(self.X)
+        return list(values.T)
+
+
+def _coefficients(result: SVMResult) -> FloatArray | None:
+    """c of f = Kc + b over the samples that train, (k,); None where the model has others than those with c ≠ 0."""
+    support = np.flatnonzero(result.coef)
+    if result.model.w is not None or len(support) != len(result.model.coef):
+        return None
+    coef = np.zeros(len(result.coef))
+    coef[support] = result.model.coef
+    return coef

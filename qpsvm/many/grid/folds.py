@@ -1,0 +1,127 @@
+"""Split the samples that take part into folds, by scikit-learn's splitters or the caller's (`folds_of`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.types import IntArray
+from qpsvm.base.errors import (
+    DataError,
+    ParameterError,
+    ParameterTypeError,
+)
+from qpsvm.machines import Problem
+from qpsvm.many.grid.scorers import target_of
+
+#: Seeds that NumPy's older generator, which scikit-learn's splitters use, can begin from.
+SEEDS = 2**32
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """The rows that train and those that are tested, among the samples that take part."""
+
+    train: IntArray
+    test: IntArray
+
+
+def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
+    """The folds asked for; of a number of them, scikit-learn's `StratifiedKFold`, or `KFold` of a regression."""
+    target, two_classes = target_of(problem), problem.samples.classes is not None
+    labels = target[problem.active_rows]
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
+        return _split_into_folds(labels, two_classes, int(folds), shuffle, seed)
+    if shuffle or seed is not None:
+        raise ParameterError("shuffle and seed belong to a number of folds; what is given otherwise is taken as it is")
+    splits = hasattr(folds, "split") and not isinstance(folds, str)
+    pairs = folds.split(np.zeros((problem.n, 1)), target) if splits else folds
+    if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+        raise ParameterTypeError(
+            f"folds must be a number, pairs (train, test) of row numbers, or one of scikit-learn's splitters, "
+            f"got {format_value(folds)}"
+        )
+    found = [_read_fold(problem, pair) for pair in pairs]
+    for k, fold in enumerate(found):
+        if two_classes and len(np.unique(labels[fold.train])) < 2:
+            raise DataError(f"the rows that train fold {k} are all of one class")
+    if not found:
+        raise ParameterError("folds is empty: give at least one pair (train, test) of row numbers")
+    return found
+
+
+def _split_into_folds(
+    labels: NDArray[Any], stratified: bool, folds: int, shuffle: bool, seed: int | None
+) -> list[Fold]:
+    if folds < 2:
+        raise ParameterError(f"folds must be at least 2, got {folds}")
+    if seed is not None and not shuffle:
+        raise ParameterError("a seed has no effect without shuffle=True")
+    if seed is not None and (not isinstance(seed, (int, np.integer)) or not 0 <= seed < SEEDS):
+        raise ParameterError(f"seed must be a whole number from 0 to 2³² − 1, got {format_value(seed)}")
+    return list(draw_folds(len(labels), labels if stratified else None, None, folds, shuffle, seed))
+
+
+def draw_folds(
+    n: int, labels: NDArray[Any] | None, groups: NDArray[Any] | None, folds: int, shuffle: bool, seed: int | None,
+    unit: str = "sample",
+) -> Iterator[Fold]:  # fmt: skip
+    """Return scikit-learn's folds of n rows: with labels stratified by class, else with groups kept whole."""
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+
+    what, fewest = f"there are {describe_active(n, unit)}", n
+    if groups is not None:
+        fewest = len(np.unique(groups))
+        what = f"there are {fewest} groups"
+    elif labels is not None:
+        label, fewest = smallest(labels)
+        what = f"the class {label} has {describe_active(fewest, unit)}"
+    if fewest < folds:
+        more = f"; {fewest} folds are the most" if fewest >= 2 else ""
+        raise DataError(f"{what}, too few for {folds} folds, each of which needs one{more}")
+    kind, how = (KFold if labels is None else StratifiedKFold), {"shuffle": shuffle, "random_state": seed}
+    splitter = kind(folds, **how) if groups is None else GroupKFold(folds)
+    return (Fold(train, test) for train, test in splitter.split(np.zeros((n, 1)), labels, groups))
+
+
+def smallest(labels: NDArray[Any]) -> tuple[Any, int]:
+    """The class of the fewest rows, and how many they are."""
+    classes, counts = np.unique(labels, return_counts=True)
+    k = int(counts.argmin())
+    return classes[k], int(counts[k])
+
+
+def describe_active(count: int, unit: str) -> str:
+    """Describe a number of active rows, or samples."""
+    return f"1 {unit} that takes part" if count == 1 else f"{count} {unit}s that take part"
+
+
+def _read_fold(problem: Problem, pair: Any) -> Fold:
+    """Return a pair of the caller's row numbers, or masks, as places among the active samples."""
+    if not isinstance(pair, Sequence) or len(pair) != 2:
+        raise ParameterTypeError(f"a fold must be a pair (train, test) of row numbers, got {format_value(pair)}")
+    parts = []
+    for rows, name in zip(pair, ("train", "test"), strict=True):
+        index = np.asarray(rows)
+        if index.dtype == bool and index.shape == (problem.n,):
+            index = np.flatnonzero(index)
+        if index.ndim != 1 or not len(index) or index.dtype.kind not in "iu":
+            raise DataError(
+                f"the {name} rows of a fold must be a vector of at least one row number, got {format_value(rows)}"
+            )
+        if index.min() < 0 or index.max() >= problem.n:
+            raise DataError(f"the {name} rows of a fold go from {index.min()} to {index.max()}; X has {problem.n} rows")
+        place = np.full(problem.n, -1)
+        place[problem.active_rows] = np.arange(len(problem.active_rows))
+        parts.append(place[index][place[index] >= 0])
+    train, test = parts
+    if len(np.intersect1d(train, test)):
+        raise DataError(f"row {problem.active_rows[np.intersect1d(train, test)[0]]} of a fold trains and is tested")
+    if len(np.unique(train)) < len(train):
+        raise DataError("a row trains twice in a fold: give it the weight 2 instead")
+    return Fold(train, test)

@@ -1,0 +1,87 @@
+"""Bound how far the computed positive part K₊ of an indefinite matrix is from the true one (`PositivePart`).
+
+With K ≈ VΛVᵀ, all computed, and r_j ≥ ‖Kv_j − λ_jv_j‖:  whatever rounding has made of λ_j and v_j,
+
+    (CLIP.1)  w = Σ c_iφ₊(x_i) with c = VVᵀβ over the kept columns is near w(α) = Σ β_iφ₊(x_i), ⟨φ₊(x_i), φ₊(x_j)⟩ = K₊
+    (CLIP.2)  β − c = Σ a_jv_j + x + s, for any numbers a and any vector x of those v_j with λ_j near 0, so that
+              ‖w − w(α)‖ ≤ Σ |a_j| ‖K₊^½v_j‖ + (‖x‖ ‖Kx‖)^½ + ‖K₊‖^½ ‖s‖
+    (CLIP.3)  λ_j < 0:  ‖K₊^½v_j‖ ≤ r_j/(2√|λ_j|);  any λ_j ≤ 0:  ≤ √r_j;  λ_j > 0:  ≤ √(λ_j + 2r_j)
+
+Derivation of (CLIP.3), ‖v_j‖ = 1: in K's own eigenvectors q, (λ(q) − λ_j)⟨q, v_j⟩ = ⟨q, Kv_j − λ_jv_j⟩. For
+λ(q) > 0 ≥ λ_j the factor is at least λ(q), and at least 2√(λ(q)|λ_j|): sum λ(q)⟨q, v_j⟩². For λ_j > 0,
+v_jᵀK₊v_j = v_jᵀKv_j + v_jᵀK₋v_j with K₋ = K₊ − K, and ‖K₋v_j‖ ≤ r_j in the same way. Of x in (CLIP.2):
+xᵀK₊x ≤ ‖x‖ ‖K₊x‖ ≤ ‖x‖ ‖Kx‖, for all v_j near 0 at once, where the sum of their lengths is √n times as large.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.linalg import eigh
+
+from qpsvm.base.arrays.frozen import as_read_only, cached, freeze
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
+from qpsvm.base.arrays.types import FloatArray
+
+
+class PositivePart:
+    """The positive part of a symmetric matrix.
+
+    K (n, n): Each entry within a rounding of what it stands for.
+    tolerance: Eigenvalues up to this are taken for 0.
+    """
+
+    def __init__(self, K: FloatArray, tolerance: float) -> None:
+        self.K = as_read_only(K)
+        self.values, self.vectors = freeze(eigh(K))
+        self.positive_vectors = freeze(self.vectors[:, self.values > tolerance])
+        self._tolerance = tolerance
+
+    @property
+    def matrix(self) -> FloatArray:
+        """K₊ as computed: (n, n)."""
+        found: FloatArray = (
+            self.positive_vectors * self.values[self.values > self._tolerance]
+        ) @ self.positive_vectors.T
+        return found
+
+    def coefficients(self, beta: FloatArray) -> FloatArray:
+        """c of (CLIP.1), (n,) or (n, k): f of new samples is Σ c_i K(x_i, x) + b.
+
+        Twice: what is rounded the first time is as large as the rounding of β.
+        """
+        for _ in range(2):
+            beta = self.positive_vectors @ (self.positive_vectors.T @ beta)
+        return beta
+
+    @cached
+    def _lengths(self) -> FloatArray:
+        """‖K₊^½v_j‖ of (CLIP.3) from above: (n,); NaN where λ_j is near 0."""
+        left = self.K @ self.vectors
+        left -= self.vectors * self.values
+        r = np.linalg.norm(left, axis=0) + self._product_error
+        below, kept = np.maximum(-self.values, 0.0), self.values > self._tolerance
+        found = np.full(len(below), np.nan)
+        np.sqrt(self.values + 2.0 * r, out=found, where=kept)
+        np.divide(r, 2.0 * np.sqrt(below), out=found, where=4.0 * below > r)  # else √r is less
+        return found * FEW
+
+    @cached
+    def _product_error(self) -> float:
+        """Bound of the rounding error of K times a vector of length 1."""
+        return gamma(2 * len(self.K) + 16) * float(np.linalg.norm(self.K))
+
+    def bound_distance(self, coef: FloatArray, beta: FloatArray) -> float:
+        """‖w − w(α)‖ of (CLIP.2) from above, for coefficients c and β: (n,) each."""
+        n, difference = len(beta), beta - coef
+        a, near = self.vectors.T @ difference, np.isnan(self._lengths)
+        x, far = self.vectors @ np.where(near, a, 0.0), np.where(near, 0.0, a)
+        rest = difference - x - self.vectors @ far
+        size = float(np.linalg.norm(difference)) + float(np.linalg.norm(a))
+        rounded = gamma(n + 8) * math.sqrt(n) * size + UNIT * float(np.linalg.norm(np.abs(beta) + np.abs(coef)))
+        longest = math.sqrt(float(np.linalg.norm(self.K))) * FEW
+        length = float(np.linalg.norm(x))
+        distance = math.sqrt(length * (float(np.linalg.norm(self.K @ x)) + self._product_error * length)) * FEW
+        distance += float(np.abs(far) @ np.where(near, 0.0, self._lengths))
+        return (distance + longest * (float(np.linalg.norm(rest)) + rounded)) * FEW
