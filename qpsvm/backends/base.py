@@ -25,6 +25,9 @@ from qpsvm.program.status import Solver
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import LowRank
 
+#: Options of `solve` that all backends share: suggested when an option is misspelt.
+COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "start", "polish", "check", "backend", "form"})
+
 
 class BackendBase:
     """Default behaviour of a backend: capability queries, checks and error messages."""
@@ -226,10 +229,6 @@ class Backend(BackendBase, ABC):
 def list_supporting(option: RequestedOption, backends: Iterable[BackendBase]) -> str:
     """Return the names of those of the given backends that support a limit or a start, separated by commas."""
     return ", ".join(backend.name for backend in backends if backend.abilities.supports(option))
-
-
-#: Options of `solve` that all backends share: suggested when an option is misspelt.
-COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "start", "polish", "check", "backend", "form"})
 
 
 def check_known_options(solver: str, options: Mapping[str, Any], known: frozenset[str]) -> None:

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
 #: Raw status of a point that is not finite.
 NOT_FINITE = "returned numbers that are not finite"
+#: What solvers raise when the value of a setting is wrong.
+SETTING_ERRORS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
+#: What they raise at a numerical breakdown.
+NUMERICAL_ERRORS = (ArithmeticError, np.linalg.LinAlgError)
 
 
 class ForeignCode:
@@ -39,14 +41,6 @@ class ForeignCode:
             said = str(error).strip().splitlines()
             why = f"{type(error).__name__}{f': {said[0]}' if said else ''}"
             raise SolverError(f"the registered backend {self.name!r} failed {self.activity}: {why}") from error
-
-
-#: What solvers raise when the value of a setting is wrong.
-SETTING_ERRORS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
-
-
-#: What they raise at a numerical breakdown.
-NUMERICAL_ERRORS = (ArithmeticError, np.linalg.LinAlgError)
 
 
 def describe_breakdown(error: Exception, options: Mapping[str, Any]) -> str:

@@ -63,6 +63,16 @@ SMALL_PART = 1e-2
 TIED = 8.0
 #: What all capacities of a graph are together: they are whole numbers.
 CAPACITY = 2**29
+#: Bits of the whole numbers in one sample, and in all samples together.
+SAMPLE_BITS, ALL_BITS = 52, 61
+#: What a few roundings keep away from a bound goes there.
+NEAR = 8 * float(np.finfo(float).eps)
+#: Larger numbers count as this one: the sum of as many of them as there may be rows is still a number.
+LARGEST = 1e290
+#: All floats are multiples of 2 to this.
+LEAST_EXPONENT = -1074
+#: A class gives up to this share of its largest flow by one row alone; more is taken from all, in proportion.
+SMALL = 1e-6
 
 
 def centre_intercepts(b: FloatArray) -> FloatArray:
@@ -211,17 +221,6 @@ def _minimise_along(dual: AllInOneDual, u: FloatArray, b: FloatArray, together: 
         return 0.5 * (low + float(points[order[j + 1]]))
     return low
 
-
-#: Bits of the whole numbers in one sample, and in all samples together.
-SAMPLE_BITS, ALL_BITS = 52, 61
-#: What a few roundings keep away from a bound goes there.
-NEAR = 8 * float(np.finfo(float).eps)
-#: Larger numbers count as this one: the sum of as many of them as there may be rows is still a number.
-LARGEST = 1e290
-#: All floats are multiples of 2 to this.
-LEAST_EXPONENT = -1074
-#: A class gives up to this share of its largest flow by one row alone; more is taken from all, in proportion.
-SMALL = 1e-6
 
 Whole = NDArray[np.int64]
 

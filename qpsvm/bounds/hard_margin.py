@@ -33,6 +33,13 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import SolverError
 from qpsvm.program.svm_dual import SVMDual
 
+#: ε of (ROOM.1), in units of the levels, below which it may be rounding of the program's solver.
+ROUNDING = 1e-9
+#: Multipliers below this share of the largest are rounding.
+IDLE = 1e-9
+#: Most rows in a proof that is looked for in fractions, and most numbers that they may have.
+FEW_ROWS, FEW_NUMBERS = 60, 4000
+
 
 def hard_reach(svm: SVMDual, u: FloatArray) -> float:
     """c of (SCALE.1) over the hard rows, for u (n,) at the samples; infinite where one class has none."""
@@ -91,14 +98,6 @@ def direction(svm: SVMDual, a: FloatArray) -> FloatArray:
         plus = svm.sign > 0
         a = np.where(plus, 1 / plus.sum(), 1 / (~plus).sum())
     return np.asarray(a / a.max())  # a diverging solver's α may overflow
-
-
-#: ε of (ROOM.1), in units of the levels, below which it may be rounding of the program's solver.
-ROUNDING = 1e-9
-#: Multipliers below this share of the largest are rounding.
-IDLE = 1e-9
-#: Most rows in a proof that is looked for in fractions, and most numbers that they may have.
-FEW_ROWS, FEW_NUMBERS = 60, 4000
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,11 @@ STRIP, FEWEST_ROWS, MOST_ROWS = 200_000, 256, 2048
 NARROWEST, BLOCKS_A_WIDTH, WIDEST = 8, 8, 64
 #: Most pivots, and most as a share of the support vectors: otherwise the kernel values among those cost no more.
 MOST_PIVOTS, MOST_SHARE = 4000, 0.5
+#: Kernel values between all samples and the support vectors up to which w(α) is a candidate beside a w over few
+#: samples: half a minute. Of more, that w stands alone.
+AFFORDABLE_VALUES = 4e9
+#: The same up to which ‖w − w(α)‖ of one wanted w is evaluated besides being bounded: a second.
+DIRECT_VALUES = 2e8
 
 
 class Span:
@@ -193,13 +198,6 @@ def span_of(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: boo
     if space.is_linear or not space.is_plain or not 0 < len(pivots) <= most:
         return None
     return Span(space, beta, pivots) if (space.curvature(pivots) > 0.0).any() else None
-
-
-#: Kernel values between all samples and the support vectors up to which w(α) is a candidate beside a w over few
-#: samples: half a minute. Of more, that w stands alone.
-AFFORDABLE_VALUES = 4e9
-#: The same up to which ‖w − w(α)‖ of one wanted w is evaluated besides being bounded: a second.
-DIRECT_VALUES = 2e8
 
 
 def point_beside(

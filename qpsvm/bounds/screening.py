@@ -48,6 +48,8 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 #: Roundings of a few sums of numbers of which none is negative.
 FEW = 1.0 + 2.0**-40
+#: δ from which on (RADII.1) is of no use.
+LOOSE = 0.1
 
 
 def combined_values(
@@ -144,10 +146,6 @@ def _user_sizes(accuracy: Accuracy, svm: SVMDual, w: FloatArray) -> tuple[FloatA
     part = svm.mix[users.unconstrained_dual.m :]
     whole = np.concatenate([np.zeros(users.unconstrained_dual.n), sizes])
     return np.asarray(abs(part) @ whole), terms + int(np.diff(part.indptr).max(initial=1))
-
-
-#: δ from which on (RADII.1) is of no use.
-LOOSE = 0.1
 
 
 def rbf_blocks(space: FeatureSpace) -> KernelBlocks | None:

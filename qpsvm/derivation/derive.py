@@ -29,6 +29,14 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.kernel_registry import as_kernel
 
+#: What `derive` takes besides problem and result.
+OPTIONS = ("alpha", "proven", "steps")
+#: Four samples on which every machine can be made, and what is learnt of them.
+POINTS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
+TARGETS = {"labels": [0, 1, 0, 1], "numbers": [0.0, 1.0, 2.0, 0.5], "ranks": [0, 2, 1, 3]}
+#: What has an entry a sample or a label, so that there is none without data.
+DATA_OPTIONS = ("X", "y", "t", "sample_weight", "groups", "pairs")
+
 
 def derive(
     problem: Problem | AllInOneProblem | type[Problem] | type[AllInOneProblem],
@@ -116,10 +124,6 @@ def derive(
     return replace(found, steps=select_steps(found.every, tags, f"in the derivation of {found.variant}"))
 
 
-#: What `derive` takes besides problem and result.
-OPTIONS = ("alpha", "proven", "steps")
-
-
 def _derive_class(
     kind: type[Problem] | type[AllInOneProblem], measured: bool, options: Mapping[str, Any]
 ) -> Derivation:
@@ -182,12 +186,6 @@ def _build_derivation(
 
 
 # --- without data -----------------------------------------------------------------------------------------------------
-
-#: Four samples on which every machine can be made, and what is learnt of them.
-POINTS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]])
-TARGETS = {"labels": [0, 1, 0, 1], "numbers": [0.0, 1.0, 2.0, 0.5], "ranks": [0, 2, 1, 3]}
-#: What has an entry a sample or a label, so that there is none without data.
-DATA_OPTIONS = ("X", "y", "t", "sample_weight", "groups", "pairs")
 
 
 def build_example_problem(

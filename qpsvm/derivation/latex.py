@@ -27,6 +27,9 @@ SIZES = re.compile(r"\\(?:[bB]igg?[lr]?|left|right|displaystyle|limits|nolimits)
 RAISED = {"2": "²", "+": "⁺", "−": "⁻", "*": "*", "±": "±", "ᵀ": "ᵀ", "−1": "⁻¹"}
 HALVES = {("1", "2"): "½", ("1", "4"): "¼"}
 WORDS = (r"\text", r"\mathrm", r"\operatorname", r"\mathbf", r"\mathit")
+#: An index at the end and what has it; a sum in a fraction; what needs no brackets below a line.
+INDEX = re.compile(r"(\w?)_(?:\w+|\w∈\w|\([^()]*\))$")
+SUM, ATOM = re.compile(r" [+−]\s"), re.compile(r"∂?(?:\d+|[^\W\d]+(?:_\w+)?[²⁺⁻*]?|([‖|])[^‖|]*\1|√\(.*\))")
 
 
 def latex_to_lines(latex: str) -> list[str]:
@@ -116,11 +119,6 @@ class _LatexReader:
         if token in WORDS:
             return self._read_raw()
         return SIGNS.get(token) or ("" if token in ("&", r"\!") else token.lstrip("\\"))
-
-
-#: An index at the end and what has it; a sum in a fraction; what needs no brackets below a line.
-INDEX = re.compile(r"(\w?)_(?:\w+|\w∈\w|\([^()]*\))$")
-SUM, ATOM = re.compile(r" [+−]\s"), re.compile(r"∂?(?:\d+|[^\W\d]+(?:_\w+)?[²⁺⁻*]?|([‖|])[^‖|]*\1|√\(.*\))")
 
 
 def _join(before: str, after: str) -> str:

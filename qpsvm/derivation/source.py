@@ -31,6 +31,8 @@ HOME = Path(qpsvm.base.errors.__file__).parents[2]
 SHORT, AROUND = 14, 3
 #: Statements with a body, of which only the head can be an equation.
 COMPOUND = (ast.FunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Match)
+#: A definition: its tag, and the text up to the end of the line. Lines that are indented deeper continue it.
+DEFINITION = re.compile(r"^ {4}\(([A-Z][A-Z0-9]+\.\d+)\)  (\S.*(?:\n {5,}\S.*)*)", re.MULTILINE)
 
 
 def find_code(function: Callable[..., Any], tag: str = "", general: str = "") -> Code:
@@ -103,10 +105,6 @@ def _shorten_docstring(written: str) -> str:
     if ast.get_docstring(definition) and first.end_lineno is not None and first.end_lineno > first.lineno:
         lines[first.lineno - 1 : first.end_lineno] = [lines[first.lineno - 1].rstrip() + '"""']
     return "\n".join(lines)
-
-
-#: A definition: its tag, and the text up to the end of the line. Lines that are indented deeper continue it.
-DEFINITION = re.compile(r"^ {4}\(([A-Z][A-Z0-9]+\.\d+)\)  (\S.*(?:\n {5,}\S.*)*)", re.MULTILINE)
 
 
 def parse_statements(module: ModuleType | None) -> dict[str, str]:

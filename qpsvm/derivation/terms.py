@@ -11,10 +11,10 @@ import numpy as np
 
 #: Who needs brackets within whom: a sum, a product, a letter.
 SUM, PRODUCT, ATOM = 1, 2, 3
-
-
 #: The places of LaTeX, text and Python among what is written of a term.
 LATEX, TEXT, PYTHON = 0, 1, 2
+#: What stands before a letter without a space.
+NUMERALS = {"½", "2", "4", "¼"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,10 +132,6 @@ class Term:
     def __pow__(self, two: int) -> Term:
         latex = "{%s}^2" if "^" in self.latex() or self.rank < ATOM else "%s^2"
         return Term((latex, "%s²", "%s**2"), lambda _, a: a**two, (self,), (ATOM,))
-
-
-#: What stands before a letter without a space.
-NUMERALS = {"½", "2", "4", "¼"}
 
 
 def term(value: Term | float) -> Term:

@@ -11,6 +11,9 @@ from typing import Any, TypedDict
 from qpsvm.base import errors
 from qpsvm.estimators.parameter_table import ATTRIBUTES, ParameterInfo
 
+#: Columns of a line of documentation.
+COLUMNS = 112
+
 
 class EstimatorSettings(TypedDict, total=False):
     """The parameters of all estimators, for type checkers and editors; each estimator takes some of them."""
@@ -76,10 +79,6 @@ def build_constructor(defaults: Mapping[str, Any], positional: int = 0) -> Calla
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     return __init__
-
-
-#: Columns of a line of documentation.
-COLUMNS = 112
 
 
 def build_docstring(text: str, parameters: Mapping[str, ParameterInfo], attributes: Iterable[str]) -> str:

@@ -27,10 +27,42 @@ from qpsvm.estimators.parameter_checks import (
 
 #: Scikit-learn's names of kernels.
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
-
-
 #: What scikit-learn writes for "no limit".
 NO_LIMIT = -1
+LIBSVM_ONLY = "Without effect: it belongs to LIBSVM."
+#: What a fit leaves, by name: type and meaning.
+ATTRIBUTES: dict[str, tuple[str, str]] = {
+    "center_": ("ndarray, shape (d,)", "Centre of the ball, of a linear kernel."),
+    "classes_": ("ndarray, shape (k,)", "The labels in sort order."),
+    "support_": ("ndarray of int32, shape (s,)", "Rows of the support vectors, class after class."),
+    "support_vectors_": ("ndarray or csr_matrix, shape (s, d)", "Empty of a precomputed kernel."),
+    "n_support_": ("ndarray of int32, shape (1,) or (k,)", "How many there are; of several classes, of each."),
+    "dual_coef_": (
+        "ndarray or csr_matrix, shape (1, s) or (k − 1, s)",
+        "As scikit-learn stores them: α_i y_i, of a regression α⁺ − α⁻; (P, s) of machines that are no pairs.",
+    ),
+    "coef_": (
+        "ndarray or csr_matrix, shape (1, d) or (P, d)",
+        "The weights of the features, a row for each machine, of a linear kernel, where they cannot be written to; "
+        "(d,) of `LinearSVR`.",
+    ),
+    "intercept_": ("ndarray, shape (P,)", "One for each machine."),
+    "offset_": ("ndarray, shape (1,)", "`decision_function` is `score_samples` less this."),
+    "pairs_": ("ndarray of int, shape (m, 2)", "The pairs (better, worse) that were learnt from."),
+    "radius_": ("float", "Radius R of the ball, in feature space."),
+    "fit_status_": ("int", "0 where every gap is certified to be within `tol`, else 1."),
+    "gap_": ("float", "The largest of the certified relative gaps."),
+    "result_": ("SVMResult", "The certified result."),
+    "results_": (
+        "sequence of SVMResult", "The certified result of each machine; of two classes there is also `result_`.",
+    ),
+    "n_iter_": ("int or ndarray of int32, shape (P,)", "Iterations of the solver."),
+    "class_weight_": ("ndarray, shape (k,)", "The factor of C of each class."),
+    "notes_": ("tuple of str", "What a colleague would say of the fit, such as features out of scale; mostly empty."),
+    "shape_fit_": ("tuple of int", "The shape of X."),
+    "n_features_in_": ("int", "d."),
+    "feature_names_in_": ("ndarray of str, shape (d,)", "Where X was a data frame."),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,9 +73,6 @@ class ParameterInfo:
     text: str
     default: Any = None
     check: Check | None = None
-
-
-LIBSVM_ONLY = "Without effect: it belongs to LIBSVM."
 
 
 #: Parameters by name. A class in which one means something else has an entry in `_parameter_overrides`.
@@ -166,38 +195,3 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "bool", "Begin where the last fit ended, if it was over as many samples.", False, as_flag
     ),
 }
-
-
-#: What a fit leaves, by name: type and meaning.
-ATTRIBUTES: dict[str, tuple[str, str]] = {
-    "center_": ("ndarray, shape (d,)", "Centre of the ball, of a linear kernel."),
-    "classes_": ("ndarray, shape (k,)", "The labels in sort order."),
-    "support_": ("ndarray of int32, shape (s,)", "Rows of the support vectors, class after class."),
-    "support_vectors_": ("ndarray or csr_matrix, shape (s, d)", "Empty of a precomputed kernel."),
-    "n_support_": ("ndarray of int32, shape (1,) or (k,)", "How many there are; of several classes, of each."),
-    "dual_coef_": (
-        "ndarray or csr_matrix, shape (1, s) or (k − 1, s)",
-        "As scikit-learn stores them: α_i y_i, of a regression α⁺ − α⁻; (P, s) of machines that are no pairs.",
-    ),
-    "coef_": (
-        "ndarray or csr_matrix, shape (1, d) or (P, d)",
-        "The weights of the features, a row for each machine, of a linear kernel, where they cannot be written to; "
-        "(d,) of `LinearSVR`.",
-    ),
-    "intercept_": ("ndarray, shape (P,)", "One for each machine."),
-    "offset_": ("ndarray, shape (1,)", "`decision_function` is `score_samples` less this."),
-    "pairs_": ("ndarray of int, shape (m, 2)", "The pairs (better, worse) that were learnt from."),
-    "radius_": ("float", "Radius R of the ball, in feature space."),
-    "fit_status_": ("int", "0 where every gap is certified to be within `tol`, else 1."),
-    "gap_": ("float", "The largest of the certified relative gaps."),
-    "result_": ("SVMResult", "The certified result."),
-    "results_": (
-        "sequence of SVMResult", "The certified result of each machine; of two classes there is also `result_`.",
-    ),
-    "n_iter_": ("int or ndarray of int32, shape (P,)", "Iterations of the solver."),
-    "class_weight_": ("ndarray, shape (k,)", "The factor of C of each class."),
-    "notes_": ("tuple of str", "What a colleague would say of the fit, such as features out of scale; mostly empty."),
-    "shape_fit_": ("tuple of int", "The shape of X."),
-    "n_features_in_": ("int", "d."),
-    "feature_names_in_": ("ndarray of str, shape (d,)", "Where X was a data frame."),
-}  # fmt: skip

@@ -12,6 +12,11 @@ from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.html import Cell, render_table
 from qpsvm.space.operators import Operator
 
+#: Most variables, and most rows of G and A together, that are read at a glance; and how wide a screen is.
+MAX_SIZE, MAX_WIDTH = 8, 100
+#: Significant digits.
+DIGITS = 4
+
 
 def as_text(qp: Any) -> str:
     """Format a QP for a terminal."""
@@ -90,11 +95,6 @@ def _format_bytes(size: float) -> str:
         size /= 1024
     return f"{size:.1f} GiB"
 
-
-#: Most variables, and most rows of G and A together, that are read at a glance; and how wide a screen is.
-MAX_SIZE, MAX_WIDTH = 8, 100
-#: Significant digits.
-DIGITS = 4
 
 #: Letter, one entry for each variable, relation, right-hand side, and the name of the row.
 Line = tuple[str, list[str], str, str, str]

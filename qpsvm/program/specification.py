@@ -44,6 +44,8 @@ from qpsvm.space.operators import Diagonal, Operator
 
 #: One number for all rows, floats of which each is exact, or exact numbers: (m,).
 Numbers = RationalVector | FloatArray | Fraction | float
+#: What the slack of each half of the rows is called.
+SLACKS = ("xi", "xi_star")
 
 
 class Equality(NamedTuple):
@@ -132,10 +134,6 @@ class Specification:
             radius = 0.0 if exact else round_up(abs(group.total - Fraction(total)))
             own.append(DualGroup(group.name, group.multiplier, column, total, formula=group.formula, radius=radius))
         return (*build_intercept_groups(self.sign, intercept, self.balance), *own)
-
-
-#: What the slack of each half of the rows is called.
-SLACKS = ("xi", "xi_star")
 
 
 class PrimalNotation(NamedTuple):

@@ -25,6 +25,13 @@ from qpsvm.result.model import Model
 KINDS = ("peripheral", "margin", "violator")
 #: The same for people who look at a picture or a page.
 KINDS_IN_WORDS = ("peripheral", "on the margin", "at the bound")
+#: What the variables of the primal beside w and b are called at the beginning of a line.
+EXTRA_LINES = {
+    "rho": "margin", "epsilon": "tube", "radius": "ball",
+    "exact_primal": "exact", "exact_dual": "exact", "exact_gap": "exact",
+}  # fmt: skip
+#: Rows of a user's that a notebook shows: all of them are in `SVMResult.constraints`.
+MAX_DISPLAYED_ROWS = 10
 
 
 @dataclass(frozen=True)
@@ -39,15 +46,6 @@ class KindLabels:
     names: tuple[str, str, str] = KINDS
     descriptions: tuple[str, str, str] = KINDS_IN_WORDS
     curved_description: str = "inside the margin or misclassified"
-
-
-#: What the variables of the primal beside w and b are called at the beginning of a line.
-EXTRA_LINES = {
-    "rho": "margin", "epsilon": "tube", "radius": "ball",
-    "exact_primal": "exact", "exact_dual": "exact", "exact_gap": "exact",
-}  # fmt: skip
-#: Rows of a user's that a notebook shows: all of them are in `SVMResult.constraints`.
-MAX_DISPLAYED_ROWS = 10
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,6 +36,16 @@ from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.solvers.shared.budget import Budget, StopReason
 from qpsvm.space.operators import LowRank, Operator
 
+#: Samples in a working set, more of which cost inner steps on old values of f, and fewer products; and most sweeps.
+WORKING_SET, SWEEPS = 100, 8
+#: A working set is left once its violation has fallen to this share.
+INNER = 0.2
+#: ρ of a free intercept in units of the mean of K_ii: more slows the steps down, less the way of b. Times the mean C_i
+#: it is at least this share of the level: where C is small, b would get nowhere otherwise.
+COUPLING, REACH = 0.03, 0.1
+#: b is moved once the violation is below this share of what the imbalance is worth.
+BALANCED = 0.5
+
 
 def compute_shared_step(z: FloatArray, C: float) -> FloatArray:
     """(SAMPLE.1) for z = m/K over the rivals: (k − 1,)."""
@@ -67,17 +77,6 @@ def compute_separate_step(z: FloatArray, C: float) -> FloatArray:
     above = float(np.minimum(np.maximum(z - low, 0.0), C).sum()) - low
     slope = 1.0 + int(np.count_nonzero((z > low) & (z - C <= low)))
     return np.asarray(np.minimum(np.maximum(z - (low + above / slope), 0.0), C))
-
-
-#: Samples in a working set, more of which cost inner steps on old values of f, and fewer products; and most sweeps.
-WORKING_SET, SWEEPS = 100, 8
-#: A working set is left once its violation has fallen to this share.
-INNER = 0.2
-#: ρ of a free intercept in units of the mean of K_ii: more slows the steps down, less the way of b. Times the mean C_i
-#: it is at least this share of the level: where C is small, b would get nowhere otherwise.
-COUPLING, REACH = 0.03, 0.1
-#: b is moved once the violation is below this share of what the imbalance is worth.
-BALANCED = 0.5
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,8 @@ from qpsvm.base.errors import DataError, DataTypeError, ParameterError, Paramete
 LARGEST_VALUE = 1e150
 #: Values of which a copy is made in less time than NumPy takes to read a formula.
 FEW_VALUES = 10_000
+#: Names that a message lists at most. It counts the rest.
+MAX_LISTED = 3
 
 
 def as_matrix(X: Any, name: str = "X", columns: int | None = None) -> Matrix:
@@ -355,10 +357,6 @@ def as_penalties(C: Any, n: int) -> FloatArray:
         row = int(np.flatnonzero(~(np.isfinite(values) & (values > 0)))[0])
         raise ParameterError(f"C must be positive and finite, got C[{row}] = {values[row]:g}")
     return values
-
-
-#: Names that a message lists at most. It counts the rest.
-MAX_LISTED = 3
 
 
 def find_feature_names(X: Any) -> tuple[str, ...] | None:

@@ -32,6 +32,8 @@ TINY, GREAT = 2.0**-960, 2.0**960
 DIGITS = 53
 #: Products beside these sizes might lose their errors to underflow, or overflow.
 SMALLEST, LARGEST = 2.0**-400, 2.0**400
+#: The largest float.
+FINITE = math.nextafter(math.inf, 0.0)
 
 
 def enclose_fraction(value: Fraction) -> tuple[float, float]:
@@ -53,10 +55,6 @@ def round_down(value: Fraction) -> float:
 def round_up(value: Fraction) -> float:
     """Return the smallest float that is not below a rational."""
     return enclose_fraction(value)[1]
-
-
-#: The largest float.
-FINITE = math.nextafter(math.inf, 0.0)
 
 
 def sum_rounded_down(*parts: float) -> float:

@@ -36,17 +36,6 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError
 
-
-def compute_relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
-    """Return (CERT.3): P − D over max(|P|, |D|, floor); 0 where all are 0, infinite where P is."""
-    scale = max(abs(primal), abs(dual), floor)
-    if difference == 0.0:
-        return 0.0
-    if not math.isfinite(difference) or not math.isfinite(scale):
-        return float("inf")
-    return difference / scale if scale > 0 else float("inf")
-
-
 #: Unit roundoff u of a double.
 UNIT = 2.0**-53
 #: A sum below this share of its terms is 0 but for rounding, and numbers that differ by less are one.
@@ -71,6 +60,20 @@ EXACT = 4096
 IN_CACHE = 16_384
 #: How often a longer vector is cut before what is left is added in any order.
 CUTS = 6
+#: Whole numbers up to here are doubles, every one.
+MAX_EXACT_INTEGER = 2.0**53
+#: What to do about others.
+ADVICE = "leave out what only identifies, subtract an offset, or round it yourself by astype(float)"
+
+
+def compute_relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
+    """Return (CERT.3): P − D over max(|P|, |D|, floor); 0 where all are 0, infinite where P is."""
+    scale = max(abs(primal), abs(dual), floor)
+    if difference == 0.0:
+        return 0.0
+    if not math.isfinite(difference) or not math.isfinite(scale):
+        return float("inf")
+    return difference / scale if scale > 0 else float("inf")
 
 
 def gamma(k: float) -> float:
@@ -248,11 +251,6 @@ def _sum_in_chunks(values: FloatArray) -> tuple[list[float], float]:
     spread = gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))
     return [*found, *parts.tolist(), *values[whole:].tolist()], spread
 
-
-#: Whole numbers up to here are doubles, every one.
-MAX_EXACT_INTEGER = 2.0**53
-#: What to do about others.
-ADVICE = "leave out what only identifies, subtract an offset, or round it yourself by astype(float)"
 
 _DIGITS = re.compile(r"\s*[+-]?\d{16,}\s*")
 

@@ -40,6 +40,8 @@ from qpsvm.bounds.proof.terms import violations as violations_in_floats
 
 #: Rounds over the b of several classes.
 SWEEPS = 4
+#: Radii by which a level is lowered beyond what a row may fall short by: the next look at it has rounding as well.
+BEYOND = 4.0
 
 
 def free_intercepts(program: ExactDual) -> list[ExactGroup]:
@@ -95,10 +97,6 @@ def _step(program: ExactDual, group: ExactGroup, t: FloatArray) -> float:
     first = min(int(np.searchsorted(slopes, 0.0)), len(soft) - 1)
     best = float(at[soft[first]]) if len(soft) else 0.5 * (low + high)
     return min(max(best, low), high) if low <= high else math.nan
-
-
-#: Radii by which a level is lowered beyond what a row may fall short by: the next look at it has rounding as well.
-BEYOND = 4.0
 
 
 def relax_levels(

@@ -57,6 +57,8 @@ from qpsvm.data.rows.memory import as_block
 
 #: A rational between two.
 Between = tuple[Fraction, Fraction]
+#: Rows whose β_i x_i are added up before these sums are.
+PIECE = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +240,6 @@ class BallSpace(Space):
 
 def _power(exponent: int) -> Fraction:
     return Fraction(2) ** exponent
-
-
-#: Rows whose β_i x_i are added up before these sums are.
-PIECE = 512
 
 
 class LinearSpace(Space):

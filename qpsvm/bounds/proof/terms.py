@@ -35,6 +35,10 @@ from qpsvm.program.losses import compute_loss
 #: A real number between two floats, and numbers of some rows.
 Interval = tuple[float, float]
 Ends = tuple[FloatArray, FloatArray]
+#: The same from below.
+IN = 2.0 - FEW
+#: Terms of a combination of points up to which these are added in double-double.
+FEW_TERMS = 32
 
 
 @dataclass(frozen=True)
@@ -86,12 +90,6 @@ class GapBounds:
             return self
         primal, difference = (math.nextafter(end[1] + lost, math.inf) for end in (self.primal, self.difference))
         return replace(self, primal=(self.primal[0], primal), difference=(self.difference[0], difference), lost=lost)
-
-
-#: The same from below.
-IN = 2.0 - FEW
-#: Terms of a combination of points up to which these are added in double-double.
-FEW_TERMS = 32
 
 
 @dataclass(eq=False)

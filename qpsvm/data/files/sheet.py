@@ -30,6 +30,12 @@ MISSING = frozenset(["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null
 
 _LIBSVM_LINE = re.compile(rb"(\S+\s+)?(qid|[+-]?\d+):[^,;\s]*(\s|$)")
 _BARE_NUMBER = re.compile(rb"[+-]?[\d.]+([eE][+-]?\d+)?$")
+#: Cells that are held as Python text at a time: about 10 MB.
+BLOCK_CELLS = 100_000
+#: Names that a message lists at most.
+MAX_LISTED = 30
+#: The first column where the header leaves its name empty, as pandas and R write the names of the rows.
+UNNAMED = ""
 
 
 def detect_format(content: bytes) -> str | None:
@@ -60,14 +66,6 @@ def as_integers(values: FloatArray) -> NDArray[Any]:
     """Convert labels (n,) to integers if all are whole numbers."""
     exact = np.abs(values) < 2.0**53
     return values.astype(np.int64) if (exact & (values == np.floor(values))).all() else values
-
-
-#: Cells that are held as Python text at a time: about 10 MB.
-BLOCK_CELLS = 100_000
-#: Names that a message lists at most.
-MAX_LISTED = 30
-#: The first column where the header leaves its name empty, as pandas and R write the names of the rows.
-UNNAMED = ""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,12 @@ from qpsvm.data.sources.spool import DecodedRows, StoredDecoder, decode_to_scrat
 from qpsvm.data.sources.stored import StoredRows
 from qpsvm.data.sources.text import CsvRows, LibsvmRows
 
+#: The first bytes of formats that begin with a mark.
+MARKS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
+#: … and of some that are no tables, with a word on each.
+UNSUPPORTED_MARKS = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
+          b"\x89HDF": "HDF5: write its array as .npy"}  # fmt: skip
+
 
 def open_rows(
     data: Any,
@@ -145,13 +151,6 @@ def open_source(data: Any, target: Any, columns: Any, weight: Any, block_rows: i
         refuse_column_options(paths[0], {"target": target, "columns": columns, "weight": weight}.get)
         return LibsvmRows(paths)
     return arrow.ArrowRows(arrow.open_dataset(paths, form), True, form.capitalize(), target, columns, weight)
-
-
-#: The first bytes of formats that begin with a mark.
-MARKS = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "feather"}
-#: … and of some that are no tables, with a word on each.
-UNSUPPORTED_MARKS = {b"PK\x03\x04": "an archive (.npz, .xlsx): take the array or the table out of it",
-          b"\x89HDF": "HDF5: write its array as .npy"}  # fmt: skip
 
 
 def expand_paths(data: Any) -> list[str]:

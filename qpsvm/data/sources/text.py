@@ -23,6 +23,9 @@ from qpsvm.data.files.source import open_text, open_unpacked, translate_read_err
 from qpsvm.data.sources.decoder import Batch, Decoder, DecoderRestart
 from qpsvm.data.sources.stored import IN_MEMORY, FileWatch, check_names, choose_columns
 
+#: Bytes of text that are decoded at a time.
+LIBSVM_BYTES = 1 << 22
+
 
 class CsvRows(Decoder):
     """The rows of CSV files of the same columns.
@@ -101,10 +104,6 @@ def open_csv(path: str) -> Sheet:
 def _describe_cell(sheet: Sheet, name: str, row: int) -> str:
     """Describe the position of a cell."""
     return f"{sheet.path}, line {sheet.find_cell(row, name)[0]}, row {row}, column {name!r}"
-
-
-#: Bytes of text that are decoded at a time.
-LIBSVM_BYTES = 1 << 22
 
 
 class LibsvmRows(Decoder):

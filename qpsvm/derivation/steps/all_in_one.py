@@ -38,6 +38,25 @@ SYMBOLS = {
     "k": Meaning("number of classes"),
     "v": Meaning("difference of the two weight vectors", "(d,)"),
 }
+#: The index of a row: a sample and a class that is not its own.
+RIVALS = r"i\sum_{c\ne y_i}"
+NET = Term((r"\sum_i\beta_{ic}", "Σ_i β_ic", "beta.sum(axis=0)"), lambda at: at.net, rank=PRODUCT)
+B = letter("b_c", lambda at: at.net if at.absorbed else at.b)
+SQUARE = letter(r"\|w_c\|^2", "squares", "norm(w, axis=1)**2")
+OF_ALPHA = letter(r"\beta_c^{\top}K\beta_c", "squares_of_alpha", "diag(beta.T @ K @ beta)")
+DIFFERENCE = letter(
+    r"\|w_c-w_c(\alpha)\|^2", lambda at: at.squares - 2.0 * (at.beta * (at.f - B.value(at))).sum(axis=0)
+    + at.squares_of_alpha, "norm(w - w_of_alpha, axis=1)**2",
+)  # fmt: skip
+QP_VALUE = letter(
+    "",
+    lambda at: -at.problem.qp("dual").objective(at.dual.flatten_alpha(at.alpha)),
+    "-qp.objective(variables)",
+    "minus the dual QP's objective at α",
+)
+SUM_OF_ALPHA = Term(
+    (r"\sum_{d\ne y_i}\alpha_{id}", "Σ_d α_id", "sum_over_rivals(alpha)"), lambda at: at.alpha.sum(axis=1), rank=PRODUCT
+)
 
 
 def flat(name: str) -> Any:
@@ -66,28 +85,9 @@ def weight_distances(at: AllInOneQuantities) -> FloatArray:
     return at.dual.flatten_alpha(np.linalg.norm(w[at.label][:, None] - w[None], axis=2))
 
 
-#: The index of a row: a sample and a class that is not its own.
-RIVALS = r"i\sum_{c\ne y_i}"
 ALPHA = letter(r"\alpha_{ic}", flat("alpha"))
-NET = Term((r"\sum_i\beta_{ic}", "Σ_i β_ic", "beta.sum(axis=0)"), lambda at: at.net, rank=PRODUCT)
-B = letter("b_c", lambda at: at.net if at.absorbed else at.b)
-SQUARE = letter(r"\|w_c\|^2", "squares", "norm(w, axis=1)**2")
-OF_ALPHA = letter(r"\beta_c^{\top}K\beta_c", "squares_of_alpha", "diag(beta.T @ K @ beta)")
-DIFFERENCE = letter(
-    r"\|w_c-w_c(\alpha)\|^2", lambda at: at.squares - 2.0 * (at.beta * (at.f - B.value(at))).sum(axis=0)
-    + at.squares_of_alpha, "norm(w - w_of_alpha, axis=1)**2",
-)  # fmt: skip
-QP_VALUE = letter(
-    "",
-    lambda at: -at.problem.qp("dual").objective(at.dual.flatten_alpha(at.alpha)),
-    "-qp.objective(variables)",
-    "minus the dual QP's objective at α",
-)
 #: f of a sample's own class less that of a rival.
 APART = letter(r"f_{y_i}(x_i)-f_c(x_i)", lambda at: at.dual.level - flat("missing")(at), "f_y - f_c", rank=SUM)
-SUM_OF_ALPHA = Term(
-    (r"\sum_{d\ne y_i}\alpha_{id}", "Σ_d α_id", "sum_over_rivals(alpha)"), lambda at: at.alpha.sum(axis=1), rank=PRODUCT
-)
 
 
 def steps(problem: AllInOneProblem) -> tuple[Step, ...]:

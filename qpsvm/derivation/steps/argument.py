@@ -19,6 +19,9 @@ from qpsvm.derivation.term_builders import HALF, add, multiply, operation, reind
 from qpsvm.derivation.terms import PRODUCT, Term
 from qpsvm.machines import SVDD, OneClass, Problem, ValueConstraints
 
+#: Rows that are named in a sentence: more of them are in `SVMResult.constraints`.
+MAX_NAMED = 3
+
 
 def step(
     title: str, text: str, equation: Equation, function: Callable[..., Any] | None = None, absent: str = "",
@@ -104,10 +107,6 @@ class RowTerms:
         if self.upper is None:
             return line(self.alpha, "≥", 0, scale=scale)
         return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)
-
-
-#: Rows that are named in a sentence: more of them are in `SVMResult.constraints`.
-MAX_NAMED = 3
 
 
 def collect_bounds(at: At) -> FloatArray:

@@ -23,19 +23,6 @@ from qpsvm.program.status import Status
 
 #: Share of the level by which a row may miss it and still be on it: rounding.
 ROUNDING = 1e-9
-
-
-def get_part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
-    """Return a function that reads an attribute of a point times a factor; of a regression, one half of the rows."""
-
-    def find(at: Any) -> Any:
-        found = getattr(at, name)
-        found = found if half is None else np.split(found, 2)[half]
-        return found if factor == 1.0 else factor * found
-
-    return find
-
-
 W = letter("w", "products")
 W2 = letter(r"\|w\|^2", "square_of_w", "norm(w)**2")
 NORM = letter(r"\|w\|", lambda at: np.sqrt(at.square_of_w), "norm(w)")
@@ -57,6 +44,29 @@ ETA = letter(r"\eta_i")
 CLAIMED = letter("P", lambda at: at.result.primal, "result.primal", "the value claimed")
 CLAIMED_DUAL = letter("D", lambda at: at.result.dual, "result.dual", "the value claimed")
 QP_VALUE = letter("D", "dual_value", "-qp.objective(variables)", "minus the objective of the dual QP")
+#: α = 0; α between its bounds, or above 0 where nothing bounds it; α at its upper bound.
+ZERO = Subset("kind == 0", lambda at: at.kind == 0)
+ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
+#: The prices of a user's rows, and that a projected gradient step does not move them.
+PRICES_POSITIVE = line(
+    PRICE, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_prices).max()) or 1.0
+)  # fmt: skip
+#: A sample of weight 0 has no α.
+NOTHING = line(
+    letter("", "alpha_without_weight", "",
+    "the largest |α| of a sample of weight 0"), "=", 0, scale=lambda at: at.box.max(), shown=False
+)  # fmt: skip
+
+
+def get_part(name: str, half: int | None = None, factor: float = 1.0) -> Callable[[Any], Any]:
+    """Return a function that reads an attribute of a point times a factor; of a regression, one half of the rows."""
+
+    def find(at: Any) -> Any:
+        found = getattr(at, name)
+        found = found if half is None else np.split(found, 2)[half]
+        return found if factor == 1.0 else factor * found
+
+    return find
 
 
 def combination(coef: Term) -> Term:
@@ -160,12 +170,9 @@ def is_at_bound(at: At) -> Any:
     return (at.kind == 2) & np.isfinite(at.C)
 
 
-#: α = 0; α between its bounds, or above 0 where nothing bounds it; α at its upper bound.
-ZERO = Subset("kind == 0", lambda at: at.kind == 0)
 BETWEEN = Subset("kind == 1", lambda at: (at.kind > 0) & ~is_at_bound(at))
 POSITIVE = replace(BETWEEN, code="kind > 0")
 BOUNDED = Subset("kind == 2", is_at_bound)
-ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
 
 
 # --- letters that are found -------------------------------------------------------------------------------------------
@@ -214,19 +221,10 @@ def project_prices(at: Any) -> FloatArray:
     return np.asarray(np.maximum(prices + at.reach / at.level * pull / at.problem._constraint_scale, 0.0))
 
 
-#: The prices of a user's rows, and that a projected gradient step does not move them.
-PRICES_POSITIVE = line(
-    PRICE, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_prices).max()) or 1.0
-)  # fmt: skip
 PRICES_STATIONARY = line(
     letter("", lambda at: at.all_multipliers[at.svm.m :], "", "π"), "=",
     letter("", project_prices, "", "after a projected gradient step"), place="constraint", shown=False,
     scale=lambda at: max(at.reach, float(np.abs(at.all_multipliers[at.svm.m :]).max())),
-)  # fmt: skip
-#: A sample of weight 0 has no α.
-NOTHING = line(
-    letter("", "alpha_without_weight", "",
-    "the largest |α| of a sample of weight 0"), "=", 0, scale=lambda at: at.box.max(), shown=False
 )  # fmt: skip
 #: A projected gradient step goes nowhere, and the dual QP finds α feasible.
 ALPHA_OPTIMAL = (

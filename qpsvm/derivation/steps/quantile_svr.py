@@ -18,23 +18,19 @@ from qpsvm.machines import QuantileSVR
 
 TAU = letter(r"\tau", lambda at: at.problem.quantile)
 UPPER, LOWER = TAU * two.C, (1 - TAU) * two.C
-
-
 #: What the letters of this machine mean.
 SYMBOLS = two.SYMBOLS | {
     r"\tau": Meaning("which quantile"),
     "M": Meaning("samples on the curve: β_i is between its bounds, and not 0"),
 }
+#: The samples of which no α is at its bound.
+INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(of.BOUNDED(at), 2)))
 
 
 def argument(problem: QuantileSVR) -> Argument:
     """Build the terms of the machine."""
     price = total(two.C * (TAU * two.XI + (1 - TAU) * two.XI_STAR))
     return two.argument(problem, price, (UPPER, LOWER), None)
-
-
-#: The samples of which no α is at its bound.
-INSIDE = Subset("(kind_above < 2) & (kind_below < 2)", lambda at: ~np.logical_or(*np.split(of.BOUNDED(at), 2)))
 
 
 def select_at_bound(half: int) -> Subset:

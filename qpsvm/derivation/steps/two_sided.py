@@ -37,8 +37,6 @@ EPSILON = letter(
 MISSED = magnitude(of.T - of.F)
 EACH = letter("|t_i-f(x_i)|", lambda at: np.tile(MISSED.value(at), 2), "tile(abs(t - f(X)), 2)")
 EITHER = letter(r"\alpha^\pm_i", python="alpha")
-
-
 #: What the letters of a regression mean.
 SYMBOLS = {
     r"\xi": Meaning("slack: ξ of the targets above f, ξ* of those below", "(n,)"),
@@ -47,6 +45,17 @@ SYMBOLS = {
     r"\beta": Meaning("α⁺ − α⁻, the coefficients of the samples in f", "(n,)"),
     r"\Sigma": Meaning("Σ_C, the sum of all C_i"),
 }
+#: The samples of which both α are 0.
+NEITHER = Subset("(kind_above == 0) & (kind_below == 0)", lambda at: np.logical_and(*np.split(of.ZERO(at), 2)))
+#: Where a sample is that is inside of a tube, on its edge, or beyond it.
+UPPER = letter("C_i", "C", "tile(C, 2)")
+INSIDE: EquationLine = case(
+    NEITHER, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
+)  # fmt: skip
+KINDS = (
+    INSIDE, case(of.BETWEEN, (0, "<", EITHER, "<", UPPER), (EACH, "=", EPSILON)),
+    case(of.BOUNDED, (EITHER, "=", UPPER), (EACH, "≥", EPSILON))
+)  # fmt: skip
 
 
 def active_prices(at: At) -> FloatArray:
@@ -70,18 +79,3 @@ def argument(
         quadratic=HALF * letter(r"\beta^{\top}K\beta", "quadratic", "beta @ K @ beta"), reach=of.F,
         matrix=r"X^{\top}\beta", sides="sides of f", **more,
     )  # fmt: skip
-
-
-#: The samples of which both α are 0.
-NEITHER = Subset("(kind_above == 0) & (kind_below == 0)", lambda at: np.logical_and(*np.split(of.ZERO(at), 2)))
-
-
-#: Where a sample is that is inside of a tube, on its edge, or beyond it.
-UPPER = letter("C_i", "C", "tile(C, 2)")
-INSIDE: EquationLine = case(
-    NEITHER, line(ABOVE, "=", BELOW, "=", 0, scale=lambda at: at.box.max()), line(MISSED, "≤", EPSILON, scale="level")
-)  # fmt: skip
-KINDS = (
-    INSIDE, case(of.BETWEEN, (0, "<", EITHER, "<", UPPER), (EACH, "=", EPSILON)),
-    case(of.BOUNDED, (EITHER, "=", UPPER), (EACH, "≥", EPSILON))
-)  # fmt: skip

@@ -25,6 +25,10 @@ LIT = """.SCOPE:has([data-s="NAME"]:is(:hover, :focus)) [data-s="NAME"] { backgr
 SCOPE = "qpsvm-derivation"
 #: An index in plain text, such as that of α_i, K_ij and ν_max.
 INDEX = re.compile(r"(?<=\w)_(max|[ijy]_[ik]|[a-zA-Z0-9]{1,2})(?![a-zA-Z0-9_])")
+#: A symbol of MathML: a letter.
+LETTER = re.compile(r"<mi>([^<]+)</mi>")
+#: Sides of the picture, and the room around its points.
+WIDTH, HEIGHT, ROOM = 320, 230, 18
 
 
 @cache
@@ -114,20 +118,12 @@ def mathml(latex: str) -> str:
     return equation
 
 
-#: A symbol of MathML: a letter.
-LETTER = re.compile(r"<mi>([^<]+)</mi>")
-
-
 def tag_symbols(equation: str, names: frozenset[str]) -> str:
     """Tag the symbols of the key in MathML with their names, so that all occurrences light up together."""
     return LETTER.sub(
         lambda found: f'<mi data-s="{html.unescape(found[1])}">{found[1]}</mi>'
         if html.unescape(found[1]) in names else found[0], equation
     )  # fmt: skip
-
-
-#: Sides of the picture, and the room around its points.
-WIDTH, HEIGHT, ROOM = 320, 230, 18
 
 
 def draw_picture(picture: Picture | None) -> str:

@@ -35,6 +35,8 @@ FALLBACK_ERRORS = (
     errors.UnsupportedError, errors.ParameterError, errors.UnknownOptionError, errors.DataError,
     errors.IndefiniteKernelError, errors.TooLargeError, errors.SolverError,
 )  # fmt: skip
+#: The questions that scikit-learn's estimator answers where that was fitted.
+DELEGATED_METHODS = ("predict", "decision_function", "score_samples")
 
 
 class StandInMeta(type):
@@ -171,10 +173,6 @@ class ProbableStandIn(StandIn):
 
 #: Scikit-learn is about to drop the parameter, and says so where it is given at all.
 NO_PROBABILITIES = read_defaults(theirs.SVC).get("probability", False)
-
-
-#: The questions that scikit-learn's estimator answers where that was fitted.
-DELEGATED_METHODS = ("predict", "decision_function", "score_samples")
 
 
 def build_stand_in(ours: Any, base: type = StandIn, **defaults: Any) -> type:

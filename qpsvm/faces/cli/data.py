@@ -44,6 +44,8 @@ SHOWN_CLASSES = 6
 FEWEST_ROWS, MANY_NUMBERS = 2.0, 20
 #: The machines of several classes in one program, in words.
 ALL_IN_ONE_NAMES = join_names(tuple(registry.ALL_IN_ONE))
+#: Of the draw of rows, where no seed is given: the same command prints the same.
+SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,10 +279,6 @@ def _set_against_rest(table: EncodedTable, y: NDArray[Any], positive: str) -> Da
         return Dataset(table, signs, np.array([rest[0], y[chosen][0]], dtype=y.dtype))
     name = str(y[chosen][0])
     return Dataset(table, signs, np.array([f"not {name}", name]), name, positive=y[chosen][0].item())
-
-
-#: Of the draw of rows, where no seed is given: the same command prints the same.
-SEED = 0
 
 
 def draw_held_out(dataset: Dataset, test_share: float, seed: int) -> Fold:

@@ -50,6 +50,15 @@ SPELLINGS = {
     "\N{COMBINING MACRON}": "_mean", "\N{COMBINING TILDE}": "~", "\N{COMBINING CIRCUMFLEX ACCENT}": "^",
 }  # fmt: skip
 HANDLER = "qpsvm-letters"
+#: Bytes that the BLAS of NumPy and that of SciPy take together for buffers, at their first product: measured, and
+#: rounded up.
+BLAS_BYTES = 1 << 27
+#: Rows and columns of a product that is large enough to need the buffers.
+SIDE = 256
+#: Seconds between two looks of the line, and before the first: what is over sooner shows none.
+REDRAWN = 0.5
+#: Letters of a bar.
+BAR = 20
 
 
 def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
@@ -92,13 +101,6 @@ def spell_unencodable(stream: Any) -> Iterator[None]:
         stream.reconfigure(errors=before)
 
 
-#: Bytes that the BLAS of NumPy and that of SciPy take together for buffers, at their first product: measured, and
-#: rounded up.
-BLAS_BYTES = 1 << 27
-#: Rows and columns of a product that is large enough to need the buffers.
-SIDE = 256
-
-
 def reserve_blas_buffers() -> None:
     """Let BLAS allocate its buffers early if the address space is limited.
 
@@ -117,12 +119,6 @@ def reserve_blas_buffers() -> None:
     X = np.ones((SIDE, SIDE))
     X @ X
     dgemm(1.0, X, X)
-
-
-#: Seconds between two looks of the line, and before the first: what is over sooner shows none.
-REDRAWN = 0.5
-#: Letters of a bar.
-BAR = 20
 
 
 class Ticker(logging.Handler):

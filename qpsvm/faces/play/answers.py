@@ -54,6 +54,14 @@ from qpsvm.solve.call import solve
 
 #: Digits of a ν that is offered in place of one that is too large.
 DIGITS = 4
+#: A path that goes on for ever, upwards or downwards.
+TOP, BOTTOM = "top", "bottom"
+#: Seconds that a solve may take, the imports of the first one among them, and the relative gap to reach.
+SECONDS, TOL = 4.0, 1e-6
+#: What a fault of this library may be. The page gets a sentence, and the log the rest.
+INTERNAL_ERRORS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
 
 
 def build_failure(
@@ -124,8 +132,6 @@ def _describe_proof_samples(error: NotSeparableError) -> Mapping[str, Any]:
     return {"share": to_json_list(share), "verdict": verdict}
 
 
-#: A path that goes on for ever, upwards or downwards.
-TOP, BOTTOM = "top", "bottom"
 Point = tuple[float, float | str]
 
 
@@ -158,13 +164,6 @@ def _build_two_sided_path(result: SVMResult, epsilon: float) -> list[Point]:
     down, up = -below / full, above / full
     return [(down, BOTTOM), (down, -epsilon), (0.0, -epsilon), (0.0, epsilon), (up, epsilon), (up, TOP)]
 
-
-#: Seconds that a solve may take, the imports of the first one among them, and the relative gap to reach.
-SECONDS, TOL = 4.0, 1e-6
-#: What a fault of this library may be. The page gets a sentence, and the log the rest.
-INTERNAL_ERRORS = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
-)  # fmt: skip
 
 log = logging.getLogger(__name__)
 

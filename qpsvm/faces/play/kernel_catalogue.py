@@ -11,6 +11,15 @@ from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.kernel_registry import FUNCTIONS
 from qpsvm.space.kernels.kernel_registry import KERNELS as KERNEL_KINDS
 
+PSD = PageParameter("psd", "choice", "raise", choices=("raise", "clip", "shift"))
+#: The parameters of kernels by their names; and r of a polynomial, which is positive semidefinite for r ≥ 0 only.
+KERNEL_PARAMETERS = {
+    "degree": PageParameter("degree", "linear", 3, 1, 6, accepts=(1, 20), step=1),
+    "gamma": PageParameter("gamma", "log", 1.0, 0.01, 100.0),
+    "coef0": PageParameter("coef0", "linear", 0.0, -2.0, 2.0, accepts=(-1e6, 1e6)),
+    "polynomial coef0": PageParameter("coef0", "linear", 1.0, 0.0, 4.0, accepts=(0.0, 1e6)),
+}
+
 
 @dataclass(frozen=True)
 class KernelChoice:
@@ -24,18 +33,6 @@ class KernelChoice:
     def build_kernel(self, values: Mapping[str, Any]) -> Kernel:
         """The kernel with these parameters."""
         return self.kind(**{name: value for name, value in values.items() if name != "psd"})
-
-
-PSD = PageParameter("psd", "choice", "raise", choices=("raise", "clip", "shift"))
-
-
-#: The parameters of kernels by their names; and r of a polynomial, which is positive semidefinite for r ≥ 0 only.
-KERNEL_PARAMETERS = {
-    "degree": PageParameter("degree", "linear", 3, 1, 6, accepts=(1, 20), step=1),
-    "gamma": PageParameter("gamma", "log", 1.0, 0.01, 100.0),
-    "coef0": PageParameter("coef0", "linear", 0.0, -2.0, 2.0, accepts=(-1e6, 1e6)),
-    "polynomial coef0": PageParameter("coef0", "linear", 1.0, 0.0, 4.0, accepts=(0.0, 1e6)),
-}
 
 
 def _build_kernel_choice(name: str) -> KernelChoice:

@@ -40,6 +40,14 @@ from qpsvm.machines import (
 )
 from qpsvm.space.kernels.functions import Kernel
 
+#: What the page knows of a machine by its own name.
+JSON_FIELDS = (
+    "title", "bound", "share", "level", "eta", "learnt", "value", "path", "against", "width", "correct", "balance",
+    "tube",
+)  # fmt: skip
+#: Four points on which every machine can be made, to ask what it is like.
+TOY_POINTS, TOY_LABELS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]]), np.array([-1.0, 1.0, -1.0, 1.0])
+
 
 @dataclass(frozen=True)
 class PageMachine:
@@ -152,16 +160,7 @@ class PageMachine:
         }
 
 
-#: What the page knows of a machine by its own name.
-JSON_FIELDS = (
-    "title", "bound", "share", "level", "eta", "learnt", "value", "path", "against", "width", "correct", "balance",
-    "tube",
-)  # fmt: skip
-
-
 EPSILON_SVR = PageMachine("ε-SVR", EpsilonSVR, "C", {"balance": "ESVR.5", "box": "ESVR.7"})
-
-
 MACHINES: dict[str, PageMachine] = {
     "hard": PageMachine("hard margin", HardMargin, "", {"balance": "HARD.5", "box": "HARD.6"}),
     "c": PageMachine("C-SVM", CSVM, "C", {"balance": "CSVM.5", "box": "CSVM.7"}, tighter="raise C"),
@@ -216,7 +215,3 @@ def has_labels(machine: str) -> bool:
 def build_toy_problem(machine: str, values: Mapping[str, Any], kernel: Kernel, psd: str = "raise") -> Problem:
     """A machine over four points."""
     return MACHINES[machine].build_problem(TOY_POINTS, TOY_LABELS, values, kernel, psd)
-
-
-#: Four points on which every machine can be made, to ask what it is like.
-TOY_POINTS, TOY_LABELS = np.array([[0.0, 0.0], [2.0, 1.0], [0.0, 1.0], [2.0, 0.0]]), np.array([-1.0, 1.0, -1.0, 1.0])

@@ -47,6 +47,31 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
+#: Variables up to which every number is shown; and cells of the heat map a side.
+MOST_SHOWN, MOST_CELLS = 14, 48
+#: Samples up to which the primal is written out, too: of a kernel that takes a Cholesky factor, at every drag.
+MOST_WRITTEN = 120
+#: Machines with their parameters and kernels whose equations are kept.
+CACHE_SIZE = 64
+#: Half of what is shown where the points have no range.
+LONE_HALF_WIDTH = 1.0
+#: Digits of f, below the larger of its level and its typical size.
+DIGITS = 6
+#: A hull is drawn to this share of its range: less than a pixel.
+PIXEL = 1e-4
+#: Levels of f inside and outside, as shares of its largest value at a sample.
+CONTOURS = (-1.0, -0.5, 0.25, 0.5, 0.75)
+#: The classes in the order in which a page lists them.
+LABELS = (1, -1)
+#: Points of a run, and the iterations of the last one.
+RUN_POINTS, MAX_RUN_ITERATIONS = 40, 1000
+#: Seconds for all runs together; and for the optimum beside them.
+RUN_SECONDS, OPTIMUM_SECONDS = 2.5, 2.0
+#: The shortest time limit of a run, in seconds: what it has after one step.
+MIN_RUN_SECONDS = 0.01
+#: The relative gap at which a run has arrived.
+CONVERGED_GAP = 1e-8
+
 
 def measure_width(problem: Problem, result: SVMResult, machine: PageMachine, norm: float) -> float | None:
     """2ρ/‖w‖ of two classes, the tube 2ε, ρ, the radius R, or ‖w‖: what the machine's `width` names."""
@@ -68,12 +93,6 @@ def compute_sample_share(problem: Problem, result: SVMResult, machine: PageMachi
     if machine.learnt == "none":
         third &= result.xi > 0.0  # where w = 0, f is 0 everywhere
     return float(np.mean(third)) if len(third) else math.nan
-
-
-#: Variables up to which every number is shown; and cells of the heat map a side.
-MOST_SHOWN, MOST_CELLS = 14, 48
-#: Samples up to which the primal is written out, too: of a kernel that takes a Cholesky factor, at every drag.
-MOST_WRITTEN = 120
 
 
 def describe_qp(state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
@@ -131,10 +150,6 @@ def _average_blocks(P: FloatArray) -> dict[str, Any]:
     sizes = np.diff(np.append(starts, n))
     sums = np.add.reduceat(np.add.reduceat(P, starts, axis=0), starts, axis=1)
     return {"n": k, "values": to_json_list((sums / np.outer(sizes, sizes)).ravel())}
-
-
-#: Machines with their parameters and kernels whose equations are kept.
-CACHE_SIZE = 64
 
 
 def measure_equations(problem: Problem, result: SVMResult, alpha: FloatArray | None = None) -> dict[str, Any]:
@@ -244,18 +259,6 @@ def _compute_shares(result: SVMResult) -> FloatArray:
     largest = float(result.alpha.max(initial=0.0)) or 1.0
     sizes = np.where(np.isfinite(result.upper) & (result.upper > 0.0), result.upper, largest)
     return result.alpha / sizes
-
-
-#: Half of what is shown where the points have no range.
-LONE_HALF_WIDTH = 1.0
-#: Digits of f, below the larger of its level and its typical size.
-DIGITS = 6
-#: A hull is drawn to this share of its range: less than a pixel.
-PIXEL = 1e-4
-#: Levels of f inside and outside, as shares of its largest value at a sample.
-CONTOURS = (-1.0, -0.5, 0.25, 0.5, 0.75)
-#: The classes in the order in which a page lists them.
-LABELS = (1, -1)
 
 
 def build_plane(request: PageRequest, state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
@@ -400,16 +403,6 @@ def _hulls_to_json(full: list[FloatArray], reduced: list[FloatArray] | None) -> 
     parts = [[], []] if reduced is None else [to_json_list(hull) for hull in reduced]
     return [{"label": label, "full": to_json_list(hull), "reduced": part}
             for label, hull, part in zip(LABELS, full, parts, strict=True)]  # fmt: skip
-
-
-#: Points of a run, and the iterations of the last one.
-RUN_POINTS, MAX_RUN_ITERATIONS = 40, 1000
-#: Seconds for all runs together; and for the optimum beside them.
-RUN_SECONDS, OPTIMUM_SECONDS = 2.5, 2.0
-#: The shortest time limit of a run, in seconds: what it has after one step.
-MIN_RUN_SECONDS = 0.01
-#: The relative gap at which a run has arrived.
-CONVERGED_GAP = 1e-8
 
 
 def run_solver(problem: Problem, name: str) -> dict[str, Any]:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 #: A column of the answer's table, how the machine writes it, and what it is.
 SymbolRow = tuple[str, str, str]
-
-
 ALPHA, GAP = ("alpha", "α", "multiplier"), ("gap", "g", "share of the gap")
-
-
 SLACK, SIGNED = ("xi", "ξ", "slack"), ("yf", "y f", "signed margin")
-
-
 #: What stands beside a product of complementary slackness.
 ZERO = "0 at an optimum"
+#: How a machine is written by default, by what it learns; {bound}, {level} and {twice} are its own. See `BaseProblem`.
+NOTATION = {
+    "labels": {
+        "value": "y f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "yᵀα",
+        "path": "α is 0, or y f = {level}, or α is {bound}", "width": "width {twice}/‖w‖", "correct": "correct",
+    },
+    "numbers": {
+        "value": "t − f", "share": "|β| / {bound}", "against": "β / {bound}", "box": "0 ≤ α⁺_i, α⁻_i ≤ {bound}",
+        "path": "β is 0 inside the tube, between −{bound} and {bound} on an edge, and −{bound} or {bound} beyond it",
+        "width": "tube 2ε", "correct": "beyond", "balance": "1ᵀβ",
+    },
+    "none": {
+        "value": "f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "1ᵀα", "width": "ρ",
+        "path": "α is 0 inside, between 0 and {bound} on the boundary, and {bound} outside", "correct": "outside",
+    },
+}  # fmt: skip
 
 
 def build_two_class_symbols(bound: str, level: str, eta: str) -> tuple[SymbolRow, ...]:
@@ -60,21 +70,3 @@ def build_enclosing_symbols(bound: str) -> tuple[SymbolRow, ...]:
         ("xi", "ξ", "outside by"), ("yf", "f", "inside where f > 0"), GAP, ("margin_product", "α (f + ξ)", ZERO),
         ("slack_product", f"({bound} − α) ξ", ZERO),
     )  # fmt: skip
-
-
-#: How a machine is written by default, by what it learns; {bound}, {level} and {twice} are its own. See `BaseProblem`.
-NOTATION = {
-    "labels": {
-        "value": "y f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "yᵀα",
-        "path": "α is 0, or y f = {level}, or α is {bound}", "width": "width {twice}/‖w‖", "correct": "correct",
-    },
-    "numbers": {
-        "value": "t − f", "share": "|β| / {bound}", "against": "β / {bound}", "box": "0 ≤ α⁺_i, α⁻_i ≤ {bound}",
-        "path": "β is 0 inside the tube, between −{bound} and {bound} on an edge, and −{bound} or {bound} beyond it",
-        "width": "tube 2ε", "correct": "beyond", "balance": "1ᵀβ",
-    },
-    "none": {
-        "value": "f", "share": "α / {bound}", "box": "0 ≤ α_i ≤ {bound}", "balance": "1ᵀα", "width": "ρ",
-        "path": "α is 0 inside, between 0 and {bound} on the boundary, and {bound} outside", "correct": "outside",
-    },
-}  # fmt: skip

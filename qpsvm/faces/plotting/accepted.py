@@ -10,6 +10,12 @@ from qpsvm.machines.problem.all_in_one import check_all_in_one_matches
 from qpsvm.machines.problem.base import check_result_matches
 from qpsvm.space.kernels.functions import Linear, Precomputed
 
+TWO_CLASS_PICTURES = ("boundary", "decisions")
+CLASSES, NUMBERS, INSIDE = ("hinge", "hard", "curved"), ("tube", "quantile"), ("plane", "ball")
+#: Up to how many features are drawn without a choice among them, by pictures that need features.
+MOST_FEATURES = {"boundary": 2, "novelty": 2, "regions": 2, "influence": 2, "quantiles": 1}
+E = TypeVar("E", bound=QPSVMError)
+
 
 class MachineGroup(NamedTuple):
     """Machines that the same pictures draw: their names, what they have, and pictures of them, the best one first."""
@@ -26,7 +32,6 @@ class PictureScope(NamedTuple):
     groups: tuple[str, ...]
 
 
-TWO_CLASS_PICTURES = ("boundary", "decisions")
 GROUPS = {
     "hinge": MachineGroup(("CSVM", "NuSVM", "PrimalHinge"), "two classes", TWO_CLASS_PICTURES),
     "hard": MachineGroup(("HardMargin",), "two classes and no parameter", TWO_CLASS_PICTURES),
@@ -38,7 +43,6 @@ GROUPS = {
     "ball": MachineGroup(("SVDD",), "no classes, but an inside and an outside", ("novelty", "decisions")),
     "ranking": MachineGroup(("Ranking",), "pairs of samples", ("complementarity",)),
 }
-CLASSES, NUMBERS, INSIDE = ("hinge", "hard", "curved"), ("tube", "quantile"), ("plane", "ball")
 #: The pictures of a machine and its result.
 PICTURES = {
     "boundary": PictureScope("where classes end, or the inside", (*CLASSES, "several", *INSIDE)),
@@ -58,10 +62,6 @@ PICTURES = {
     ),
     "influence": PictureScope("how far f moves without each sample", (*CLASSES, *NUMBERS, "plane")),
 }
-#: Up to how many features are drawn without a choice among them, by pictures that need features.
-MOST_FEATURES = {"boundary": 2, "novelty": 2, "regions": 2, "influence": 2, "quantiles": 1}
-
-E = TypeVar("E", bound=QPSVMError)
 
 
 def find_group(problem: Problem | AllInOneProblem) -> str:

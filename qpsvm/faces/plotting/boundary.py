@@ -48,6 +48,10 @@ from qpsvm.space.kernels.functions import Linear
 
 #: Where the thin lines run: at these shares of the way from f = 0 to the largest f inside, and to the smallest outside.
 CONTOUR_SHARES = (1 / 3, 2 / 3)
+#: Bins of a histogram: by Freedman and Diaconis or by Sturges, whichever are more, but no more and no fewer than these.
+FEWEST_BINS, MOST_BINS = 8, 60
+#: Hatching that tells the classes apart in grey, and the opacity of their areas.
+HATCHES, OPACITY = ("//", ".."), 0.35
 
 
 @picture
@@ -272,12 +276,6 @@ def _draw_ball(ax: Axes, result: SVMResult, centre: FloatArray, on_it: FloatArra
     ax.plot([centre[0], end[0]], [centre[1], end[1]], color=BLACK, linestyle="--", linewidth=1.1, zorder=2)
     ax.scatter(centre[0], centre[1], marker="+", s=110, c=BLACK, linewidths=1.8, zorder=6)
     return [make_marker_proxy("+", BLACK, BLACK, "centre c"), make_line_proxy(BLACK, "--", f"radius R = {radius:.4g}")]
-
-
-#: Bins of a histogram: by Freedman and Diaconis or by Sturges, whichever are more, but no more and no fewer than these.
-FEWEST_BINS, MOST_BINS = 8, 60
-#: Hatching that tells the classes apart in grey, and the opacity of their areas.
-HATCHES, OPACITY = ("//", ".."), 0.35
 
 
 @picture

@@ -51,6 +51,14 @@ from qpsvm.space.kernels.functions import Linear
 
 #: A point is a vertex, and not rounding, where it reaches beyond an edge by this share of the samples' range.
 NOTICED = 1e-9
+#: A boundary is the segment's bisector where it passes the middle closer than this share of the segment's length.
+BISECTS = 1e-6
+#: Size of the mark where hulls meet, in points². The mark is open, because a sample may lie there.
+STAR = 300
+#: Closest points are one point where they are nearer than this share of the samples' range.
+ONE_POINT = 1e-7
+#: What `solve` raises where there is no margin to draw: two points of the hulls that are one, or look so.
+ERRORS = (errors.NotSeparableError, errors.MarginNotFoundError)
 
 
 def find_furthest_points(points: FloatArray, caps: FloatArray, directions: FloatArray) -> FloatArray:
@@ -99,15 +107,6 @@ def _find_vertices_beyond(
     return (length > tolerance) & (reach > tolerance * length) & new, found
 
 
-#: A boundary is the segment's bisector where it passes the middle closer than this share of the segment's length.
-BISECTS = 1e-6
-#: Size of the mark where hulls meet, in points². The mark is open, because a sample may lie there.
-STAR = 300
-#: Closest points are one point where they are nearer than this share of the samples' range.
-ONE_POINT = 1e-7
-
-#: What `solve` raises where there is no margin to draw: two points of the hulls that are one, or look so.
-ERRORS = (errors.NotSeparableError, errors.MarginNotFoundError)
 HullsError = errors.NotSeparableError | errors.MarginNotFoundError
 
 

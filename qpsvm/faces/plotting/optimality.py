@@ -48,6 +48,10 @@ POINTS = 25
 ABOVE = 3.0
 #: Where the gap is marked: the place on the way to the optimum where this share of the first gap is left.
 MARKED = 0.4
+#: Smaller gaps are rounding, and are drawn at this value, because a logarithmic axis has no 0.
+SMALLEST = float(np.finfo(float).eps)
+#: Markers along a curve.
+MARKERS = 12
 
 
 @picture
@@ -169,12 +173,6 @@ def _set_frame(ax: Axes, primal: FloatArray, dual: FloatArray) -> None:
     ax.set_ylim(low - room, high + room)
     across = "t, with $\\alpha(t) = (1 - t)\\,\\alpha^0 + t\\,\\alpha^*$ and $w(t) = w(\\alpha(t))$"
     set_labels(ax, across, "value of the objective")
-
-
-#: Smaller gaps are rounding, and are drawn at this value, because a logarithmic axis has no 0.
-SMALLEST = float(np.finfo(float).eps)
-#: Markers along a curve.
-MARKERS = 12
 
 
 @picture

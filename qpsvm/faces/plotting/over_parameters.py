@@ -54,6 +54,9 @@ OVER_DECADES = ("margin", "norm", "objective")
 DECADE = 10.0
 #: Coefficients that a legend names one by one.
 NAMED_CURVES = len(CURVES)
+#: Numbers beside an axis: more are left out.
+MOST_TICKS = 8
+UNSOLVED = "not optimal in every fold"
 
 
 @picture
@@ -236,11 +239,6 @@ def _find_zero_margin(problem: Problem | AllInOneProblem, results: Sequence[Any]
     """Mark results without a margin, w = 0 and ρ = 0: (k,), of a ν-SVM or a one-class SVM."""
     has = has_margin(problem) or isinstance(problem, OneClass)
     return np.array([has and result.rho == 0 for result in results])
-
-
-#: Numbers beside an axis: more are left out.
-MOST_TICKS = 8
-UNSOLVED = "not optimal in every fold"
 
 
 @picture

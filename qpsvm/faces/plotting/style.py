@@ -46,6 +46,58 @@ else:  # for the annotations of the pictures
 LINE_LENGTH, MAX_LINES = 30, 3
 #: A number with more digits than a title needs.
 LONG_NUMBER = re.compile(r"\d+\.\d{4,}(?:e[+-]?\d+)?")
+P = ParamSpec("P")
+R = TypeVar("R")
+#: What several pictures take and raise, for their documentation.
+SHARED_PARAMETERS = {
+    "problem": ("Problem", "Whose samples are drawn."),
+    "result": ("SVMResult", "Of that problem."),
+    "features": (
+        "(int, int), optional",
+        "The columns of X to show, needed where there are more than two. The others are held at their medians: the "
+        "lines are those of this one slice, and all samples are projected on it.",
+    ),
+    "names": ("sequence of str, optional", "Names of all d features."),
+    "resolution": ("int, default=200", "Points of the grid in each direction, at least 2."),
+    "legend": ("bool, default=True", "Whether a legend stands below the axes."),
+    "ax": ("Axes, optional", "By default those of a new figure."),
+    "DataError": ("", "The result is not of this problem, or there are not as many names as features."),
+    "ParameterTypeError": ("", "An argument of another type."),
+    "MissingExtraError": ("", "Matplotlib is not installed."),
+}  # fmt: skip
+BLACK, GREY = "black", "0.45"
+ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
+#: Kinds of samples in the order of `result.kind`: name and outline; None stands for a pale marker in its own hue.
+#: No class has these colours, and in grey print one is pale, one outlined in black, and one in a lighter grey.
+KINDS = tuple(zip(KINDS_IN_WORDS, (None, BLACK, ORANGE), strict=True))
+#: How much of its hue a pale marker has.
+PALE = 0.35
+#: Shapes and colours of the two classes, in sort order: of the edges of samples, and of areas.
+SHAPES, CLASSES = ("^", "o"), (VERMILION, BLUE)
+#: Opacity of the colour on the side of each class: in grey print the side of f > 0 is the darker one.
+SHADES = (0.08, 0.16)
+SIDES = tuple(zip(CLASSES, SHADES, strict=True))
+#: Curves, one after the other: colour, line style, marker.
+CURVES = (
+    (BLUE, "-", "o"), (VERMILION, "--", "s"), (GREEN, "-.", "^"), (ORANGE, ":", "D"), (PURPLE, "-", "v"),
+    (SKY, "--", "P"), (BLACK, "-.", "X"),
+)  # fmt: skip
+#: Sizes of markers in points²: samples, and the rings around support vectors. Widths of edges and outlines, in points.
+SAMPLE, RING, EDGE, OUTLINE = 44, 130, 1.0, 1.5
+#: Units are equal in both directions unless one side of the picture would then be more than so many times the other.
+SLIVER = 4.0
+#: Points of a curve over one feature.
+CURVE_POINTS = 400
+#: Said where a kernel is precomputed.
+NO_FEATURES = "a precomputed kernel has no features to draw"
+#: Said above a picture whose units differ.
+DISTORTED = "units differ: right angles do not look right"
+#: Inches: width of a picture and of its plane, and what title, labels and legend take above and below it.
+WIDTH, PLANE, AROUND = 6.4, 5.4, 1.9
+#: Inches: the least and greatest height of the plane.
+HEIGHTS = (2.0, 4.6)
+#: Free space around the samples, as a share of their range.
+ROOM = 0.12
 
 
 def escape_label(text: object) -> str:
@@ -127,27 +179,6 @@ def _measure_cell(ax: Axes) -> tuple[float, float]:
     return float(whole.width) * len(top.colspan) / grid.ncols, float(whole.height) * len(top.rowspan) / grid.nrows
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
-#: What several pictures take and raise, for their documentation.
-SHARED_PARAMETERS = {
-    "problem": ("Problem", "Whose samples are drawn."),
-    "result": ("SVMResult", "Of that problem."),
-    "features": (
-        "(int, int), optional",
-        "The columns of X to show, needed where there are more than two. The others are held at their medians: the "
-        "lines are those of this one slice, and all samples are projected on it.",
-    ),
-    "names": ("sequence of str, optional", "Names of all d features."),
-    "resolution": ("int, default=200", "Points of the grid in each direction, at least 2."),
-    "legend": ("bool, default=True", "Whether a legend stands below the axes."),
-    "ax": ("Axes, optional", "By default those of a new figure."),
-    "DataError": ("", "The result is not of this problem, or there are not as many names as features."),
-    "ParameterTypeError": ("", "An argument of another type."),
-    "MissingExtraError": ("", "Matplotlib is not installed."),
-}  # fmt: skip
-
-
 def picture(draw: Callable[P, R]) -> Callable[P, R]:
     """A picture that checks its `legend`, and whose documentation says in full what it shares with others.
 
@@ -172,27 +203,6 @@ def picture(draw: Callable[P, R]) -> Callable[P, R]:
             lines += textwrap.wrap(text, 112, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ")
     drawn.__doc__ = "\n".join(lines)
     return drawn
-
-
-BLACK, GREY = "black", "0.45"
-ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7"
-#: Kinds of samples in the order of `result.kind`: name and outline; None stands for a pale marker in its own hue.
-#: No class has these colours, and in grey print one is pale, one outlined in black, and one in a lighter grey.
-KINDS = tuple(zip(KINDS_IN_WORDS, (None, BLACK, ORANGE), strict=True))
-#: How much of its hue a pale marker has.
-PALE = 0.35
-#: Shapes and colours of the two classes, in sort order: of the edges of samples, and of areas.
-SHAPES, CLASSES = ("^", "o"), (VERMILION, BLUE)
-#: Opacity of the colour on the side of each class: in grey print the side of f > 0 is the darker one.
-SHADES = (0.08, 0.16)
-SIDES = tuple(zip(CLASSES, SHADES, strict=True))
-#: Curves, one after the other: colour, line style, marker.
-CURVES = (
-    (BLUE, "-", "o"), (VERMILION, "--", "s"), (GREEN, "-.", "^"), (ORANGE, ":", "D"), (PURPLE, "-", "v"),
-    (SKY, "--", "P"), (BLACK, "-.", "X"),
-)  # fmt: skip
-#: Sizes of markers in points²: samples, and the rings around support vectors. Widths of edges and outlines, in points.
-SAMPLE, RING, EDGE, OUTLINE = 44, 130, 1.0, 1.5
 
 
 def make_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
@@ -326,22 +336,6 @@ def draw_rings(ax: Axes, points: FloatArray, label: str) -> Any:
     return ax.scatter(
         points[:, 0], points[:, 1], s=RING, facecolors="none", edgecolors=BLACK, linewidths=0.9, zorder=7, label=label
     )
-
-
-#: Units are equal in both directions unless one side of the picture would then be more than so many times the other.
-SLIVER = 4.0
-#: Points of a curve over one feature.
-CURVE_POINTS = 400
-#: Said where a kernel is precomputed.
-NO_FEATURES = "a precomputed kernel has no features to draw"
-#: Said above a picture whose units differ.
-DISTORTED = "units differ: right angles do not look right"
-#: Inches: width of a picture and of its plane, and what title, labels and legend take above and below it.
-WIDTH, PLANE, AROUND = 6.4, 5.4, 1.9
-#: Inches: the least and greatest height of the plane.
-HEIGHTS = (2.0, 4.6)
-#: Free space around the samples, as a share of their range.
-ROOM = 0.12
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,12 @@ from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import estimate_kernel_seconds
 from qpsvm.space.kernels.space import FeatureSpace
 
+#: Rows this close to the margin of the other result start between 0 and C, in units of the margin level or, where rows
+#: have levels of their own, of what is usually missing.
+BAND = 0.1
+#: The kind of a sample whose α is at its bound.
+FULL = 2
+
 
 def find_affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, seconds: float) -> FloatArray:
     """Return an α (m,) near this one whose certificate takes at most `seconds`, if there is one.
@@ -67,13 +73,6 @@ def _keep_largest(alpha: FloatArray, y: FloatArray, most: int) -> FloatArray:
             rows = rows[np.argpartition(alpha[rows], len(rows) - kept)[len(rows) - kept :]]
         part[rows] = alpha[rows]
     return part
-
-
-#: Rows this close to the margin of the other result start between 0 and C, in units of the margin level or, where rows
-#: have levels of their own, of what is usually missing.
-BAND = 0.1
-#: The kind of a sample whose α is at its bound.
-FULL = 2
 
 
 def start(self: Any, start: SVMResult | ArrayLike) -> FloatArray:

@@ -19,6 +19,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 STEPS, FEWEST = 32, 8
 #: Why it ended; `AGAIN` and `FULL` are no reasons to do anything.
 END, FULL, AGAIN, UNUSUAL, ENTERS, LEAVES_UP, LEAVES_DOWN = range(7)
+NOTHING: Any = (np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8))
 
 
 class Steps:
@@ -49,7 +50,6 @@ class Steps:
 
 #: Is told of steps, whose arrays are used again.
 Record = Callable[[Steps], None]
-NOTHING: Any = (np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8))
 
 
 def run(engine: Any, record: Record | None) -> tuple[int, int, int]:

@@ -32,6 +32,8 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
 T = TypeVar("T")
+#: Relative difference of two C from which on a third is extrapolated.
+LEAST_STEP = 1e-9
 
 
 def run_tasks(
@@ -90,10 +92,6 @@ def bar_of(total: int, verbose: bool, unit: str) -> Any:
     if not verbose or importlib.util.find_spec("tqdm") is None:
         return Lines(total, verbose, unit)
     return importlib.import_module("tqdm.auto").tqdm(total=total, unit=unit)
-
-
-#: Relative difference of two C from which on a third is extrapolated.
-LEAST_STEP = 1e-9
 
 
 def walk(

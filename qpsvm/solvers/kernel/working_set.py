@@ -34,6 +34,11 @@ from qpsvm.solvers.kernel.newton_step import (
 )
 from qpsvm.space.kernels.blocks import KernelBlocks
 
+#: Newton steps between two looks outside.
+STEPS = 10
+#: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
+LOOP_TOL = 1e-3
+
 
 @dataclass(frozen=True)
 class WorkingSetSettings:
@@ -51,10 +56,6 @@ class WorkingSetSettings:
 
 
 SETTINGS = WorkingSetSettings()
-#: Newton steps between two looks outside.
-STEPS = 10
-#: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
-LOOP_TOL = 1e-3
 
 
 class WorkingSet:

@@ -32,6 +32,8 @@ SMOOTH = 100.0
 LARGEST = 1e100
 #: Rows from which a typical size of the levels is estimated.
 SAMPLE = 20_000
+#: Corrections of yᵀα: the second removes the rounding of the first, or what the box cut off.
+BALANCINGS = 2
 
 
 def mean(values: PerRow) -> float:
@@ -172,10 +174,6 @@ class MultiplierResponse:
             return (t >= self._lower) & (t <= self._upper)
         v = soft_threshold(t, self.threshold)
         return (v >= self._lower) & (v <= self._upper) & (np.abs(t) >= self.threshold)
-
-
-#: Corrections of yᵀα: the second removes the rounding of the first, or what the box cut off.
-BALANCINGS = 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,6 +40,10 @@ from qpsvm.solvers.shared.budget import Budget, StopReason
 DEFAULT_TOL, FINE, FEW_STEPS = 1e-6, 1e-18, 5
 #: How far w may be from Σ α_i y_i x_i, as a share of its length.
 STATIONARY = 1e-6
+#: Most rows, and columns a row, for which the factorisation pays. It takes 2dn² operations at the speed of a matrix
+#: product, sixteen times that of a pass over X, and so costs n/16 passes: at 500 rows, some ten Newton steps.
+MOST_ROWS, COLUMNS_PER_ROW = 500, 2
+ENGINES = ("auto", "coordinate", "newton")
 
 
 @dataclass(frozen=True)
@@ -57,11 +61,6 @@ class SolveProgress:
     rows: int
     gap: float
     seconds: float
-
-
-#: Most rows, and columns a row, for which the factorisation pays. It takes 2dn² operations at the speed of a matrix
-#: product, sixteen times that of a pass over X, and so costs n/16 passes: at 500 rows, some ten Newton steps.
-MOST_ROWS, COLUMNS_PER_ROW = 500, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +109,6 @@ def reduce_wide(X: Matrix | None, centred: bool) -> WideReduction | None:
 Intercept: TypeAlias = Literal["free", "penalised"] | None
 #: What may go first: coordinate descent where it pays, always or never.
 Engine: TypeAlias = Literal["auto", "coordinate", "newton"]
-ENGINES = ("auto", "coordinate", "newton")
 
 
 @dataclass(frozen=True, eq=False)

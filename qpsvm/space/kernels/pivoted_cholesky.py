@@ -33,6 +33,8 @@ from qpsvm.space.kernels.feature_map import FeatureMap, Fit, as_approximable, sa
 from qpsvm.space.kernels.functions import Kernel
 
 EPS = float(np.finfo(np.float64).eps)
+#: Rows among which the pivots are chosen, at most; and the largest factor of these, in numbers.
+FACTORED_ROWS, FACTORED_NUMBERS = 50_000, 50_000_000
 
 
 @dataclass(frozen=True)
@@ -173,10 +175,6 @@ class PivotedFactor:
             at += column.shape[1]
             self.columns[k] = column[:0]  # of many rows, two copies are one too many
         self.pivots = np.concatenate([np.zeros(0, dtype=np.intp), *self.chosen])
-
-
-#: Rows among which the pivots are chosen, at most; and the largest factor of these, in numbers.
-FACTORED_ROWS, FACTORED_NUMBERS = 50_000, 50_000_000
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,6 +44,12 @@ FUNCTION = 60.0
 Entry = Callable[[int, int], tuple[int, int]]
 #: One in units of 2⁻¹⁹².
 ONE = 1 << BITS
+#: A difference of √γ'x that is larger makes an exponent below −600, and its square is a number.
+FAR = 2.0**20
+#: More than 2e^−600.
+NOTHING_IN_TWO = 2.0**-860
+#: Kernels that are functions of samples.
+WITH_SAMPLES = (RBFValues, ProductValues)
 
 
 def exact_values(values: KernelValues, coef: FloatArray, beta: Sequence[Fraction], most: float) -> ExactValues | None:
@@ -181,12 +187,6 @@ def _raise_to_power(b: int, exponent: int, p: float) -> tuple[int, int]:
     return found[0], found[1]
 
 
-#: A difference of √γ'x that is larger makes an exponent below −600, and its square is a number.
-FAR = 2.0**20
-#: More than 2e^−600.
-NOTHING_IN_TWO = 2.0**-860
-
-
 def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weights: FloatArray) -> PointValues | None:
     """Σ_j weights_j K_ij over some columns, (s,), at some points, (r,), by (KTWO.4)."""
     r, s = len(points), len(columns)
@@ -270,7 +270,3 @@ def _times(a: FloatArray, a_low: FloatArray, b: FloatArray, b_low: FloatArray) -
     """The product of two numbers of two doubles each, off by 9u² of itself."""
     product, error = two_product(a, b)
     return two_sum(product, error + (a * b_low + a_low * b))
-
-
-#: Kernels that are functions of samples.
-WITH_SAMPLES = (RBFValues, ProductValues)

@@ -45,6 +45,10 @@ from qpsvm.space.kernels.kernel import squared_norms
 Block = Callable[[slice, slice], tuple[FloatArray, FloatArray | None]]
 #: Rows and columns of a block: with its scratch memory it stays in the second-level cache.
 ROWS, COLUMNS = 128, 256
+#: Error of an exponent up to which e^δ − 1 ≤ δ(1 + δ); from `EXPONENT_ERROR` on differences are taken, (KVAL.2).
+SMALL = 1e-6
+#: More than 2e^−700.
+NOTHING = 2.0**-1000
 
 
 class KernelValues(ABC):
@@ -208,12 +212,6 @@ def power_of(b: FloatArray, p: float) -> tuple[FloatArray, float]:
             roundings += 3.0
     assert found is not None
     return found, roundings
-
-
-#: Error of an exponent up to which e^δ − 1 ≤ δ(1 + δ); from `EXPONENT_ERROR` on differences are taken, (KVAL.2).
-SMALL = 1e-6
-#: More than 2e^−700.
-NOTHING = 2.0**-1000
 
 
 class RBFValues(KernelValues):

@@ -46,6 +46,8 @@ NEXT_COMMANDS = (
     "predict bought.npz new_customers.csv --id customer_id",
     "--help",
 )
+#: An example of values of ν.
+EXAMPLE_SHARES = "0.1,0.2,0.5"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -126,10 +128,6 @@ def list_backends(options: argparse.Namespace) -> int:
         state = f"{package} {version}" if version else f"not installed: pip install {package}"
         print(f"{backend.name:<21}{state:<28}{backend.abilities.describe()}")
     return 0
-
-
-#: An example of values of ν.
-EXAMPLE_SHARES = "0.1,0.2,0.5"
 
 
 def parse_values(text: str) -> list[Any]:
