@@ -45,7 +45,7 @@ from benchmarks.summary import (
     select_runs,
     trace_progress,
 )
-from qpsvm.faces.plotting.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from qpsvm.faces.plotting.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 
 #: Beside the colours of the library's pictures three of Tol's, *Colour Schemes* (2021), safe for the same eyes.
 WINE, OLIVE, INDIGO = "#882255", "#999933", "#332288"

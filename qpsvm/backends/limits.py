@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 #: The largest iteration limit that every solver can hold, a 32-bit integer.
 MAX_ITERATIONS = int(np.iinfo(np.int32).max)
-
-
 #: The relative gap aimed at where no tolerance is given, and what the own tolerances of LIBSVM and LIBLINEAR stand for.
 DEFAULT_TOLERANCE = 1e-6
 

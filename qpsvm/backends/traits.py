@@ -53,11 +53,7 @@ TRAIT_DESCRIPTIONS = {
     "mirrored α": "two α a sample, one for each side, as in a regression",
     "several α a sample": "several α a sample, or several samples an α",
 }
-
-
 Traits = frozenset[str]
-
-
 #: Every trait: what a solver of any QP takes.
 ALL_TRAITS: Traits = frozenset(TRAIT_DESCRIPTIONS)
 

@@ -31,17 +31,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.double_double import UNDERFLOW, multiply_double_double, multiply_to_pairs, two_sum
 from qpsvm.base.arrays.frozen import cached, find_common_value, repeat_value
-from qpsvm.base.arrays.rounding import (
-    UNDERFLOW,
-    UNIT,
-    bound_norm,
-    bound_row_norms,
-    gamma,
-    multiply_double_double,
-    multiply_to_pairs,
-    two_sum,
-)
+from qpsvm.base.arrays.rounding import UNIT, bound_norm, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.space.kernels.blocks import bound_exponent_error
 from qpsvm.space.kernels.functions import DISTANCE_ERROR, LOWEST_EXPONENT, RBF, Polynomial, Precomputed, Sigmoid

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import FEW, multiply_double_double
+from qpsvm.base.arrays.double_double import multiply_double_double
+from qpsvm.base.arrays.rounding import FEW
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import AFFORDABLE, Accuracy
 from qpsvm.program.all_in_one import AllInOneDual

@@ -41,17 +41,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound, sum_with_bound, two_product
 from qpsvm.base.arrays.frozen import cached, find_common_value
-from qpsvm.base.arrays.rounding import (
-    FEW,
-    UNDERFLOW,
-    UNIT,
-    bound_norm,
-    dot_with_bound,
-    gamma,
-    sum_with_bound,
-    two_product,
-)
+from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import BLOCK, Certificate, Gap, multiplier, weighs

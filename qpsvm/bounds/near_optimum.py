@@ -36,9 +36,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.double_double import UNDERFLOW
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import RationalVector, enclose_fraction, round_up
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.near_points import NearFunction, Places
 from qpsvm.bounds.proof import terms

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, bound_row_norms, gamma
+from qpsvm.base.arrays.double_double import UNDERFLOW
+from qpsvm.base.arrays.rounding import FEW, UNIT, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import FileFormatError
 from qpsvm.bounds.proof.classes import ClassesSpace

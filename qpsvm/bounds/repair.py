@@ -27,8 +27,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from qpsvm.base.arrays.double_double import sum_with_bound
 from qpsvm.base.arrays.frozen import find_common_value, multiply
-from qpsvm.base.arrays.rounding import sum_with_bound
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import all_in_one_repair
 from qpsvm.bounds.all_in_one_repair import LARGEST

@@ -59,8 +59,6 @@ MOST_NUMBERS = 20_000_000
 NOTHING = 2.0**-46
 #: Singular values below this share of the largest are dropped: rows that repeat others.
 RANK_TOLERANCE = 1e-13
-
-
 #: Multipliers by name, and all values of each that are as good.
 Known = tuple[dict[str, float], dict[str, tuple[float, float]]]
 

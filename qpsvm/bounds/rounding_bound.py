@@ -14,8 +14,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.double_double import dot_with_bound, sum_with_bound
 from qpsvm.base.arrays.frozen import find_common_value
-from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm, dot_with_bound, sum_with_bound
+from qpsvm.base.arrays.rounding import FEW, UNIT, bound_norm
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate, multiplier

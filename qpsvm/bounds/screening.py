@@ -27,15 +27,14 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.rounding import (
+from qpsvm.base.arrays.double_double import (
     UNDERFLOW,
-    UNIT,
-    gamma,
     multiply_double_double,
     sum_columns_to_pairs,
     two_product,
     two_sum,
 )
+from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME, FLOOR, FUNCTION_ROUNDINGS, LONGEST, Accuracy
 from qpsvm.bounds.certificate import Certificate

@@ -21,7 +21,8 @@ import math
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import gamma, sum_with_bound
+from qpsvm.base.arrays.double_double import sum_with_bound
+from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.ties import find_ties
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.bounds import levels

@@ -15,8 +15,6 @@ PLAIN = (
     (r"\\sum_?", "Σ_"), (r",", ", "), (r"(?<=.)([-+])", r" \1 "), ("-", "−"), (r" ?\\le ?", " ≤ "),
     (r" ?\\ge ?", " ≥ "), (r"\\max", "max"), ("  +", " ")
 )  # fmt: skip
-
-
 GREEK: dict[str, str] = dict(zip(
     re.findall(r"\w+", "alpha beta zeta eta xi rho mu nu lambda pi kappa Delta delta tau varepsilon varphi psi "
                "Sigma ell"), "αβζηξρμνλπκΔδτεφψΣℓ", strict=True,

@@ -30,7 +30,7 @@ from qpsvm.base.arrays.checks import (
     find_order,
     shorten_indices,
 )
-from qpsvm.base.arrays.rounding import check_not_rounded
+from qpsvm.base.arrays.large_integers import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, QPSVMError, UnsupportedError
 from qpsvm.data.kinds import is_column, is_dask, is_stored, is_table

@@ -63,11 +63,7 @@ def is_infinite(value: Any) -> bool:
 
 
 check_share = make_range_check("above 0 and at most 1", lambda value: 0.0 < value <= 1.0)
-
-
 check_not_negative = make_range_check("0 or positive", lambda value: value >= 0.0)
-
-
 #: A positive, finite number, or infinity.
 check_penalty = check_unless(is_infinite, as_positive)
 

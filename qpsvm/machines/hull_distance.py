@@ -27,24 +27,14 @@ from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
 MEETING = 1e-8
-
-
 #: Hulls whose least distance is known to be this share of what it is at most are apart, however near.
 APART = 0.1
-
-
 #: Up to so many times as far apart they are looked at again: what coordinates leave out of K is as large.
 NEARLY = 100.0
-
-
 #: Squared norms that centring brings down to this share of what they were are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
-
-
 #: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
 WHOLE_ROWS, FEWEST_ADDED = 1500, 200
-
-
 #: A margin over all rows that is this share of the margin over S is as good; and how often S may grow.
 AS_GOOD, ROUNDS = 1.0 - 1e-6, 100
 

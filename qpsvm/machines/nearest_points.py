@@ -24,24 +24,14 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: Iterations at most; about 15 decide where the hulls are apart or overlap, 40 where they touch to rounding.
 ITERATIONS = 100
-
-
 #: Iterations without better bounds, after which rounding is all that moves the point.
 STALLED = 6
-
-
 #: Bounds that agree to this are the distance; a distance below this share of the largest norm is none.
 AGREED, NOTHING = 1e-9, 1e-14
-
-
 #: Share of the way to the boundary that a step may go.
 STEP = 0.995
-
-
 #: Solves with the residual of a step, which takes the rounding of the factorisation away.
 REFINEMENTS = 2
-
-
 #: Added to the unit diagonal of (NEAR.4), where rounding made it singular.
 RIDGE = 1e-14
 

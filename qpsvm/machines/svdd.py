@@ -52,9 +52,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import from_floats
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, dot_with_bound, gamma
+from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate

@@ -31,12 +31,8 @@ from qpsvm.solve.request import USER_STOP_STATUSES, SolveRequest, format_time_es
 
 #: The tolerances of a solver that can refine, one after the other, until its point is certified.
 TOLERANCES = (1e-6, 1e-9)
-
-
 #: Seconds that the certificate may take after Ctrl-C.
 INTERRUPTED_CERTIFICATE_SECONDS = 0.5
-
-
 #: Bytes of address space that anything takes: OpenBLAS waits for its buffers for ever where it cannot have them.
 MIN_ADDRESS_SPACE = 1.5e8
 

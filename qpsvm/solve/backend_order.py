@@ -32,16 +32,10 @@ from qpsvm.machines.problem.parameter_checks import Form
 #: are free or change sides, and their Gram matrix is singular. Wide ones have at most the third number of rows, and at
 #: least as many features.
 FEW_ROWS, MAX_FEW_ROWS_SCALE, WIDE_ROWS = 300, 8000.0, 1000
-
-
 #: It is small up to this many rows and this n d², the products of an interior-point iteration: some 30 ms for any C.
 SMALL_ROWS, SMALL_SYSTEM = 2000, 3e7
-
-
 #: Rows up to which CVXOPT, which nothing can stop, has a turn: on the dual some 3 s, on the primal of a kernel as long.
 DUAL_ROWS, PRIMAL_ROWS = 2000, 400
-
-
 #: Rows of a kernel machine up to which CVXPY has one.
 CVXPY_ROWS = 4000
 

@@ -28,16 +28,10 @@ from qpsvm.result.svm_result import SVMResult
 #: Factor on the time of the first backend that bounds all later ones together, and on the time of the solver that
 #: bounds its polishing, if there is no limit; and the seconds that the time counts as at least.
 FOLLOW_UP_FACTOR, MIN_COUNTED_SECONDS = 3.0, 1.0
-
-
 #: Statuses after which there is no other attempt.
 USER_STOP_STATUSES = (Status.TIME_LIMIT, Status.INTERRUPTED)
-
-
 #: The shortest time limit that a solver is handed: 0 would mean none to some.
 MIN_TIME_LIMIT = 1e-9
-
-
 #: Seconds that the certificate may take however short the limit, and those that polishing of few rows may.
 MIN_CERTIFICATE_SECONDS, MIN_POLISH_SECONDS = 1.0, 0.1
 

@@ -11,7 +11,7 @@ from judge import judge_dual
 from stated_machines import drawn_pairs, examined
 
 import qpsvm
-from qpsvm.base.arrays.rounding import sum_columns_to_pairs
+from qpsvm.base.arrays.double_double import sum_columns_to_pairs
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.screening import combined_beta, combined_values
 

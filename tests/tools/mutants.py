@@ -92,7 +92,7 @@ MUTANTS = [
     Mutant("bounds/gap_bounds.py", "moved += grown * FEW", "pass", ROUNDING),
     Mutant("bounds/gap_bounds.py", "if 2.0 * bound <= gamma(n + 4) * top * n else", "if True else", ROUNDING),
     Mutant("bounds/repair.py", "surplus = -left", "surplus = left", ROUNDING),
-    Mutant("base/arrays/rounding.py", "values = values - heads", "values = 0.0 * heads", ROUNDING),
+    Mutant("base/arrays/double_double.py", "values = values - heads", "values = 0.0 * heads", ROUNDING),
     Mutant("bounds/gap_bounds.py", "off = np.abs(t[held]) + r[held]", "off = 0.0 * r[held]", ROUNDING),
     Mutant("bounds/gap_bounds.py", "= self._value_radius(point, rows) + self", "= self", COUNTED),
     # --- the point that is certified

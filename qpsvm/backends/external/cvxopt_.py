@@ -24,23 +24,13 @@ from qpsvm.space.operators import Diagonal, LowRank
 
 #: Rows from which a low-rank P stays a factor (the KKT system below) instead of becoming a dense n × n matrix.
 STRUCTURED_ROWS = 2000
-
-
 #: A row missed by this share of its terms is not met.
 MAX_ROW_VIOLATION = 1e-4
-
-
 #: Default of the solver's own iteration limit.
 MAX_ITERATIONS = 100
-
-
 #: What the solver raises when it breaks down; it has no status for that.
 BREAKDOWNS = (ValueError, ArithmeticError, ZeroDivisionError)
-
-
 OPTIONS = frozenset(("abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"))
-
-
 STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}
 
 

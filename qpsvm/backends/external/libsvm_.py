@@ -55,8 +55,6 @@ NU_ITERATIONS = 20_000
 ITERATIONS_PER_ROW, MIN_ITERATIONS = 100, 10_000_000
 #: A sparse product costs about so many times as much for each entry as a dense one.
 SPARSE_FACTOR = 4.0
-
-
 #: The ν-SVMs.
 NU_TRAITS = INTERVALS - {"level 1", "other levels", "balance", "sum", "mirrored α"}
 

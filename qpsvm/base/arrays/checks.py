@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import as_read_only, freeze, repeat_value
-from qpsvm.base.arrays.rounding import check_not_rounded
+from qpsvm.base.arrays.large_integers import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, DataTypeError, ParameterError, ParameterTypeError
 

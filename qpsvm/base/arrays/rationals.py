@@ -20,8 +20,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from qpsvm.base.arrays.double_double import UNDERFLOW, two_product, two_sum
 from qpsvm.base.arrays.frozen import find_common_value, repeat_value
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, two_product, two_sum
+from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 
 #: Relative error of (EXACT.2): sum, factor, product or quotient, and the rounding of the bounds themselves.

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 T = TypeVar("T")
-
-
 #: Seconds of work that each thread must have. To wake one and to wait for it takes .05 ms on a quiet machine, and
 #: several times as much on a busy one.
 MIN_THREADED_SECONDS = 4e-4

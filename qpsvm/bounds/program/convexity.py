@@ -21,8 +21,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound
 from qpsvm.base.arrays.frozen import cached
-from qpsvm.base.arrays.rounding import FEW, ROUNDED, UNDERFLOW, dot_with_bound, gamma
+from qpsvm.base.arrays.rounding import FEW, ROUNDED, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.near import as_exact, product
 

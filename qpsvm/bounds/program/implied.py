@@ -10,7 +10,8 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, gamma
+from qpsvm.base.arrays.double_double import UNDERFLOW
+from qpsvm.base.arrays.rounding import FEW, gamma
 from qpsvm.base.arrays.types import FloatArray, Matrix
 
 #: Rounds over all rows, and the most entries of rows that are examined.

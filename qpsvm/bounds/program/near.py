@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import qr
 
+from qpsvm.base.arrays.double_double import UNDERFLOW, two_product
 from qpsvm.base.arrays.rationals import have_exact_products
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, gamma, two_product
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 
 #: Up to this many entries fractions are quick.

@@ -23,8 +23,8 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.double_double import two_product
 from qpsvm.base.arrays.rationals import LARGEST, SMALLEST, round_up
-from qpsvm.base.arrays.rounding import two_product
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.bounds.program.near import PIVOT, independent_rows
 from qpsvm.bounds.program.rational import as_multiple, combinations_of, combine_rows, largest_change

@@ -34,9 +34,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound, sum_with_bound
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.rationals import round_down
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, dot_with_bound, gamma, sum_with_bound
+from qpsvm.base.arrays.rounding import FEW, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.program.convexity import Convexity
 from qpsvm.bounds.program.faces import Face

@@ -25,9 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.double_double import TINY, UNDERFLOW
 from qpsvm.base.arrays.formatting import format_lower_bound, format_upper_bound
 from qpsvm.base.arrays.rationals import round_down, round_up, sum_floats
-from qpsvm.base.arrays.rounding import FEW, TINY, UNDERFLOW, gamma
+from qpsvm.base.arrays.rounding import FEW, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.feasible import Feasible, feasible

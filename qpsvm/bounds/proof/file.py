@@ -40,9 +40,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.double_double import IN_CACHE, UNDERFLOW
 from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.rationals import as_integers
-from qpsvm.base.arrays.rounding import IN_CACHE, UNDERFLOW, UNIT
+from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.atomic_files import as_path_text, open_output
 from qpsvm.base.errors import DataError, FileFormatError, UnsupportedError

@@ -50,9 +50,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from qpsvm.base.arrays.double_double import UNDERFLOW, multiply_to_pairs
 from qpsvm.base.arrays.formatting import format_upper_bound
 from qpsvm.base.arrays.rationals import as_integers, round_up, to_common_denominator
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma, multiply_to_pairs
+from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.bounds.proof.proof import Claim, Proof, Verdict
 from qpsvm.space.kernels.functions import Kernel, Linear, Polynomial, Precomputed

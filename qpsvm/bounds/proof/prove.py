@@ -18,9 +18,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from qpsvm.base.arrays.double_double import UNDERFLOW
 from qpsvm.base.arrays.formatting import format_upper_bound
 from qpsvm.base.arrays.rationals import FINITE, enclose_fraction, round_up, sum_rounded_down
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW
+from qpsvm.base.arrays.rounding import FEW
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof import rational, terms
 from qpsvm.bounds.proof.claims import ProofRequest, build_empty_proof, build_proof, weak_duality

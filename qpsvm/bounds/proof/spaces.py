@@ -35,17 +35,9 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from qpsvm.base.arrays.double_double import UNDERFLOW, multiply_to_pairs, sum_pairs, two_sum
 from qpsvm.base.arrays.rationals import RationalVector, as_integers, from_enclosure, to_common_denominator
-from qpsvm.base.arrays.rounding import (
-    UNDERFLOW,
-    UNIT,
-    bound_norm,
-    bound_row_norms,
-    gamma,
-    multiply_to_pairs,
-    sum_pairs,
-    two_sum,
-)
+from qpsvm.base.arrays.rounding import UNIT, bound_norm, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.bounds.accuracy import AFFORDABLE, AT_A_TIME

@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
+from qpsvm.base.arrays.double_double import IN_CACHE, UNDERFLOW, two_product, two_sum
 from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.rationals import FINITE, enclose_fraction, round_down, round_up
-from qpsvm.base.arrays.rounding import FEW, IN_CACHE, UNDERFLOW, UNIT, gamma, two_product, two_sum
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup, Primal
 from qpsvm.bounds.proof.feasible import Feasible, compute_residual

@@ -22,12 +22,8 @@ from qpsvm.data.files.dates import DATE_ORDERS, DATE_PARTS, split_dates
 
 #: What of a file's target a machine learns from.
 TargetKind = Literal["labels", "numbers", "none"]
-
-
 #: Largest n·d for which a matrix is made dense that could be sparse: 5e7 numbers are 400 MB.
 DENSE_LIMIT = 50_000_000
-
-
 #: Features that stand for all rare categories of a column, and for its missing values.
 RARE_LABEL, MISSING_LABEL = "(rare)", "(missing)"
 

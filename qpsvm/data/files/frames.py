@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.rounding import build_rounding_error, find_first_rounded
+from qpsvm.base.arrays.large_integers import build_rounding_error, find_first_rounded
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.files.columns import Cells, TableColumns, intern_texts
 from qpsvm.data.files.sheet import Sheet, add_drop_advice

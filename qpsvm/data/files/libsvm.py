@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import has_large_integers
+from qpsvm.base.arrays.large_integers import has_large_integers
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError
 from qpsvm.data.files.encoding import Encoding

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import ADVICE, check_texts
+from qpsvm.base.arrays.large_integers import ADVICE, check_texts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, describe_nearest
 from qpsvm.data.files.source import FilePath

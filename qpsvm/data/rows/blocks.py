@@ -23,28 +23,16 @@ from qpsvm.base.resources.workers import run_tiles, split_range, split_strips
 
 #: Numbers worked on at a time: 2 MB, near the size of a core's cache.
 CACHED_NUMBERS = 250_000
-
-
 #: Fewest rows at a time, whatever their width.
 MIN_ROWS = 64
-
-
 #: Numbers from which a product with all rows is made a few rows at a time: below, no second thread is worth its while.
 TILED_NUMBERS = 8 * CACHED_NUMBERS
-
-
 #: Seconds of a number that is read, of one that is gathered, and of a multiplication of two matrices: roughly.
 READ_SECONDS, GATHER_SECONDS, PRODUCT_SECONDS = 5e-10, 1e-9, 4e-11
-
-
 #: Some rows of a block, by index or as a range without gaps.
 RowIndex: TypeAlias = IntArray | slice
-
-
 #: All of them.
 ALL = slice(None)
-
-
 #: Second and first moments of some rows: (d, d) and (d,).
 Moments: TypeAlias = tuple[FloatArray, FloatArray]
 

@@ -13,17 +13,11 @@ from qpsvm.data.rows.blocks import ALL, Block, Moments, RowIndex, compute_tile_r
 #: Second moments of sparse rows: a product of two stored numbers costs as much as this many operations of a dense
 #: product, …
 SPARSE_PRODUCT_COST = 60
-
-
 #: … and a sparse product, with its result made dense, begins at the cost of this many of them, and of this many a
 #: number of the result. (Measured: 2.5 ns, 60 µs and 1 ns a number, against 0.04 ns.)
 SPARSE_START, SPARSE_RESULT = 1.5e6, 25.0
-
-
 #: The same of the compiled core, which adds up pairs: .7 ns each.
 COMPILED_PRODUCT_COST, COMPILED_START, COMPILED_RESULT = 10, 1e4, 10.0
-
-
 #: Numbers stored in selected rows up to which they are added up one by one: less than the cost of making a sparse
 #: array of them.
 SCATTERED_NUMBERS = 5000

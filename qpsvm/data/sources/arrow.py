@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import as_raw_array, as_real_vector
-from qpsvm.base.arrays.rounding import build_rounding_error, find_first_rounded, has_large_integers
+from qpsvm.base.arrays.large_integers import build_rounding_error, find_first_rounded, has_large_integers
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import (
     DataError,

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from qpsvm.base.arrays.checks import compute_sum_of_squares, find_index
-from qpsvm.base.arrays.rounding import build_rounding_error, find_first_rounded
+from qpsvm.base.arrays.large_integers import build_rounding_error, find_first_rounded
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.data.files.sheet import as_integers

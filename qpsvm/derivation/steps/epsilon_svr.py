@@ -16,8 +16,6 @@ from qpsvm.machines import EpsilonSVR
 
 #: ξ of each row as α gives it, of squared slacks: δ_iα_i.
 CURVES = (two.ABOVE / (2 * two.C), two.BELOW / (2 * two.C))
-
-
 #: What the letters of this machine mean.
 SYMBOLS = two.SYMBOLS
 

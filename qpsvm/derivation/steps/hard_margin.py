@@ -22,8 +22,6 @@ from qpsvm.program.losses import compute_gap_term
 #: The least u of the one class, and the largest of the other.
 LEAST = letter(r"\min_{+}u", lambda at: float(at.u[at.y > 0].min()), "u[y > 0].min()", "min₊ u")
 MOST = letter(r"\max_{-}u", lambda at: float(at.u[at.y < 0].max()), "u[y < 0].max()", "max₋ u")
-
-
 #: What the letters of this machine mean.
 SYMBOLS = {
     r"\delta": Meaning("half of the gap between the classes along w(α)"),

@@ -19,8 +19,6 @@ XI = letter(r"\xi_i", lambda at: at.xi - at.zeta)
 ZETA = letter(r"\zeta_i")
 #: δ_iα_i.
 CURVE = WIDTH * of.ALPHA / of.C
-
-
 #: What the letters of this machine mean.
 SYMBOLS = {
     r"\kappa": Meaning("width of the quadratic part of the loss"),

@@ -18,8 +18,6 @@ from qpsvm.machines.nu_svm import compute_nu_max
 
 A = letter("a_i", "C")
 MASS = dot(1, of.ALPHA)
-
-
 #: What the letters of this machine mean.
 SYMBOLS = {
     "a": Meaning("share of each sample in all weights, the upper bound of α", "(n,)"),

@@ -13,8 +13,6 @@ from qpsvm.derivation.term_builders import HALF, dot, largest_of, total
 from qpsvm.machines import NuSVR
 
 MASS, SHARE = dot(1, two.ABOVE + two.BELOW), of.NU * two.SIGMA_C
-
-
 #: What the letters of this machine mean.
 SYMBOLS = two.SYMBOLS
 

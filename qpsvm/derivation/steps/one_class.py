@@ -31,8 +31,6 @@ WHAT_NU_BOUNDS = (
     "A sample outside has its α_i at the bound, so such samples weigh at most a share ν together. No α_i is above its "
     "bound, so the support vectors weigh at least that share."
 )
-
-
 #: What the letters of this machine mean.
 SYMBOLS = {
     "Q": Meaning("Q_ij = K(x_i, x_j)", "(n, n)"),

@@ -27,8 +27,6 @@ P = letter("p_i", lambda at: at.problem.weight_shares)
 UPPER = P / LAM
 #: Rows up to which K is factored for the primal QP of a kernel. This many take seconds, and 100 MB.
 MAX_FACTORED_ROWS = 3000
-
-
 #: What the letters of this machine mean.
 SYMBOLS = {
     "p": Meaning("share of each sample in all weights", "(n,)"),

@@ -25,8 +25,6 @@ C = letter("C_k")
 BETA = letter(r"\beta_i")
 #: What is to be 1.
 APART = letter("f(x_{i_k})-f(x_{j_k})", "f", "f(X[i]) - f(X[j])", rank=SUM)
-
-
 #: What the letters of this machine mean; m is the number of pairs.
 SYMBOLS = {
     "y": Meaning("+1 for every pair", "(m,)"),

@@ -54,8 +54,6 @@ from qpsvm.space.kernels.space import FeatureSpace
 NO_INTERCEPT = "intercept=None: f(x) = ⟨w, φ(x)⟩ goes through the origin, there is no b"
 #: Why ξ ≥ 0 needs no multiplier where its square is paid.
 NO_MULTIPLIER_NEEDED = "where a negative ξ_i is feasible 0 is, and it costs less"
-
-
 #: The argument, step by step; of "first", "level", "besides" and "last" a machine has its own, or none.
 ORDER = (
     "first", "primal", "lagrangian", "w", "b", "level", "xi", "box", "slackness", "substitution", "dual", "f",

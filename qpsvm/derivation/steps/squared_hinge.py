@@ -23,8 +23,6 @@ BENT = letter(
     r"\alpha^{\top}(Q+D)\alpha", lambda at: at.quadratic + float(at.svm.curvature @ at.alpha**2),
     "alpha @ (Q + diag(1 / (2 * C))) @ alpha"
 )  # fmt: skip
-
-
 #: What the letters of this machine mean.
 SYMBOLS = {"e": Meaning("e_i, the unit vector of sample i", "(n,)")}
 

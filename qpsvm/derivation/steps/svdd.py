@@ -42,8 +42,6 @@ FAR = letter(r"\|\varphi(x_i)-c\|^2", lambda at: SQUARE.value(at) - F.value(at),
 OWN_LENGTH = letter("K(x,x)", of.diagonal_between, "K(x, x).diagonal()")
 RADIUS = letter("R", lambda at: float(at.result.extras["radius"]))
 MASS = dot(1, of.ALPHA)
-
-
 #: What the letters of this machine mean.
 SYMBOLS = {
     "f": Meaning("decision function, R² − ‖φ(x) − c‖²", "(n,)", F.value),

@@ -39,22 +39,12 @@ def require_text(text: str) -> str:
 
 
 file_name, name = make_reader(require_text, "the name of a file"), make_reader(require_text, "a name")
-
-
 names = make_reader(
     lambda text: [require_text(part.strip()) for part in text.split(",")], "names with commas between them"
 )
-
-
 numbers = make_reader(lambda text: [float(part) for part in text.split(",")], "numbers with commas between them")
-
-
 fold_count = make_reader(make_integer_reader(2, SEEDS), "a whole number of folds, 2 or more")
-
-
 repeats = make_reader(make_integer_reader(1, SEEDS), "a whole number, 1 or more")
-
-
 seed = make_reader(make_integer_reader(0, SEEDS), f"a whole number from 0 to {SEEDS - 1}")
 
 

@@ -18,38 +18,24 @@ from qpsvm.space.kernels.kernel_registry import FUNCTIONS, KERNELS
 
 #: What a machine makes of the target: two classes, a number for each row, an order of the rows, or nothing.
 LearningTarget = Literal["labels", "numbers", "ranks", "none"]
-
-
 #: The machines by the words of the command line.
 VARIANTS: dict[str, Any] = {word: registry.load_machine(word) for word in (*registry.FILES, *registry.ALL_IN_ONE)}
-
-
 #: Parameters of the machines that are numbers, and what they are.
 PARAMETERS = {name: each.description for name, each in HYPERPARAMETERS.items() if name != "loss"}
-
-
 #: Parameters whose values are words, the first by default: no grid varies them.
 WORD_CHOICES = {"loss": ("absolute", "squared"), "intercept": ("free", "penalised", "none")}
-
-
 #: Those of the kernels, with their defaults.
 KERNEL_DEFAULTS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
-
-
 #: Lists of columns, and what becomes of these.
 COLUMN_LISTS = {
     "drop": "leave out columns (several may follow, with blanks or commas)",
     "keep": "take columns that would be left out: identifiers, free text, many categories",
     "date": "make year, month, weekday and days of columns of dates",
 }
-
-
 #: Options that say how a file is read, and do nothing without one.
 FILE_OPTIONS = (
     "target", "positive", "groups", "weights", "class_weight", *COLUMN_LISTS, "missing", "drop_missing", "standardise",
 )  # fmt: skip
-
-
 #: What is done with columns in memory only.
 COLUMN_OPTIONS = ("keep", "date", "missing", "drop_missing")
 

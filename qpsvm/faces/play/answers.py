@@ -29,22 +29,16 @@ from qpsvm.base.errors import (
 from qpsvm.faces.play import catalogue
 from qpsvm.faces.play.certain import build_exact_path, compare_without_sample
 from qpsvm.faces.play.checks import to_json_list, to_json_number
+from qpsvm.faces.play.equations import list_equations, measure_equations
 from qpsvm.faces.play.explanations import NOTICED, describe_result, describe_user_alpha
 from qpsvm.faces.play.machine_catalogue import MACHINES, PageMachine
+from qpsvm.faces.play.measures import compute_sample_share, measure_width
 from qpsvm.faces.play.moves import MoveFinder
-from qpsvm.faces.play.parts import (
-    build_plane,
-    build_proof_plane,
-    build_sample_table,
-    compute_full_size,
-    compute_sample_share,
-    describe_qp,
-    list_equations,
-    measure_equations,
-    measure_width,
-    run_solver,
-)
+from qpsvm.faces.play.plane import build_plane, build_proof_plane
+from qpsvm.faces.play.qp_description import describe_qp
 from qpsvm.faces.play.request import PageRequest, PageState, read_id, read_request, write_program
+from qpsvm.faces.play.sample_table import build_sample_table, compute_full_size
+from qpsvm.faces.play.solver_run import run_solver
 from qpsvm.faces.play.start import SCENES, Start, choose_default_start
 from qpsvm.faces.plotting.tube import find_half_width
 from qpsvm.machines import Problem

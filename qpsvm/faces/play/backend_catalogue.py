@@ -20,8 +20,6 @@ SOLVER_DESCRIPTIONS = {
     "cvxopt": "a general interior-point method for cone programs",
     "slsqp": "sequential least squares, a general method for smooth problems: small problems only",
 }
-
-
 #: How those are written whose names are not words.
 SOLVER_TITLES = {"osqp": "OSQP", "cvxopt": "CVXOPT", "slsqp": "SLSQP"}
 

@@ -15,7 +15,7 @@ from qpsvm.base.errors import QPSVMError, UnknownOptionError, UnsupportedError
 from qpsvm.faces.play.checks import RequestError, to_json_list, to_json_number
 from qpsvm.faces.play.machine_catalogue import MACHINES
 from qpsvm.faces.play.page_parameters import PARAMETERS
-from qpsvm.faces.play.parts import DIGITS, build_boundary
+from qpsvm.faces.play.plane import DIGITS, build_boundary
 from qpsvm.faces.play.request import PageRequest, PageState
 from qpsvm.machines import Problem
 from qpsvm.many.exact.path import exact_path

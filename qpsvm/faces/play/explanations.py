@@ -24,8 +24,6 @@ IDLE, HELD = "Without this sample, nothing would change.", "It has no part in w.
 NOTICED = 1e-6
 #: The smallest gap that is told, relative to the objective: what is below it cannot be resolved.
 MIN_SHOWN_GAP = 1e-16
-
-
 #: What says a sentence of sample i: of a result, a machine, the products of that sample, what is paid inside the margin
 #: and what for slack, and the size from which on they count.
 Explainer = Callable[[SVMResult, PageMachine, int, float, float, float], str]

@@ -15,21 +15,11 @@ if TYPE_CHECKING:
 
 
 Scope = MutableMapping[str, Any]
-
-
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-
-
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-
 #: The names of this computer under which the page may be open.
 NAMES = ("127.0.0.1", "localhost")
-
-
 #: How a WebSocket is closed that breaks the rules: RFC 6455, 7.4.1.
 POLICY_VIOLATION = 1008
 

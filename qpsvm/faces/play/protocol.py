@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 #: Characters that a message may have: the largest state with an α takes less than half.
 MAX_MESSAGE_BYTES = 1_000_000
-
-
 #: Messages that may wait besides the newest "solve".
 MOST_WAITING = 32
 

@@ -32,26 +32,16 @@ from qpsvm.faces.play.origin_check import App, guard_app
 from qpsvm.faces.play.protocol import MAX_MESSAGE_BYTES, MessageQueue, answer_message, build_refusal, parse_message
 
 HOST = "127.0.0.1"
-
-
 PORT = 8765
-
-
 #: The files of the page by their addresses, and their types.
 PAGE_FILES = {
     "/": ("index.html", "text/html"), "/index.html": ("index.html", "text/html"),
     "/play.mjs": ("play.mjs", "text/javascript"), "/play.css": ("play.css", "text/css"),
 }  # fmt: skip
-
-
 #: Solves that run at a time, over all connections.
 WORKERS = 4
-
-
 #: Bytes of a message at which the connection is closed without an answer; a letter has four at the most.
 LARGEST_FRAME = 4 * MAX_MESSAGE_BYTES
-
-
 #: Seconds that open pages get to say goodbye when the server ends.
 GOODBYE = 1
 

@@ -13,34 +13,20 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.faces.plotting.accepted import check_picture
-from qpsvm.faces.plotting.several import regions
-from qpsvm.faces.plotting.style import (
-    BLACK,
-    BLUE,
-    CLASSES,
-    CURVE_POINTS,
-    GREY,
-    SIDES,
-    Axes,
-    View,
-    build_view,
-    check_features,
-    check_resolution,
-    describe_run,
+from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels
+from qpsvm.faces.plotting.markers import (
     draw_kinds,
     draw_rings,
     draw_samples,
-    escape_label,
-    finish_axes,
-    make_axes,
     make_line_proxy,
     make_marker_proxy,
     make_side_proxies,
-    picture,
-    set_labels,
     shade_sides,
-    write_title,
 )
+from qpsvm.faces.plotting.palette import BLACK, BLUE, CLASSES, GREY, SIDES
+from qpsvm.faces.plotting.picture import Axes, check_resolution, describe_run, make_axes, picture, write_title
+from qpsvm.faces.plotting.several import regions
+from qpsvm.faces.plotting.view import CURVE_POINTS, View, build_view, check_features
 from qpsvm.machines import SVDD, AllInOneProblem, Problem
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult

@@ -27,24 +27,11 @@ from numpy.typing import NDArray
 from qpsvm.base import errors
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.faces.plotting.accepted import build_refusal, check_machine, check_picture
-from qpsvm.faces.plotting.style import (
-    BLACK,
-    CLASSES,
-    EDGE,
-    GREY,
-    PURPLE,
-    SAMPLE,
-    SHAPES,
-    Axes,
-    View,
-    build_view,
-    escape_label,
-    finish_axes,
-    make_axes,
-    make_marker_proxy,
-    picture,
-    set_title,
-)
+from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_title
+from qpsvm.faces.plotting.markers import make_marker_proxy
+from qpsvm.faces.plotting.palette import BLACK, CLASSES, EDGE, GREY, PURPLE, SAMPLE, SHAPES
+from qpsvm.faces.plotting.picture import Axes, make_axes, picture
+from qpsvm.faces.plotting.view import View, build_view
 from qpsvm.machines import Problem
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear

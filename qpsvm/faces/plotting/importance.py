@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.errors import DataError
-from qpsvm.faces.plotting.style import BLACK, BLUE, GREY, Axes, escape_label, make_axes, picture, set_labels, set_title
+from qpsvm.faces.plotting.labels import escape_label, set_labels, set_title
+from qpsvm.faces.plotting.palette import BLACK, BLUE, GREY
+from qpsvm.faces.plotting.picture import Axes, make_axes, picture
 
 #: Columns that a picture shows.
 MOST = 30

@@ -11,27 +11,11 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
 from qpsvm.faces.plotting.accepted import check_picture
-from qpsvm.faces.plotting.style import (
-    BLACK,
-    BLUE,
-    CLASSES,
-    CURVE_POINTS,
-    CURVES,
-    SHAPES,
-    SIDES,
-    Axes,
-    View,
-    build_view,
-    check_resolution,
-    escape_label,
-    finish_axes,
-    make_axes,
-    make_line_proxy,
-    make_marker_proxy,
-    picture,
-    set_labels,
-    write_title,
-)
+from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels
+from qpsvm.faces.plotting.markers import make_line_proxy, make_marker_proxy
+from qpsvm.faces.plotting.palette import BLACK, BLUE, CLASSES, CURVES, SHAPES, SIDES
+from qpsvm.faces.plotting.picture import Axes, check_resolution, make_axes, picture, write_title
+from qpsvm.faces.plotting.view import CURVE_POINTS, View, build_view
 from qpsvm.machines import Problem
 from qpsvm.many.exact.influence import Influence
 from qpsvm.result.svm_result import SVMResult

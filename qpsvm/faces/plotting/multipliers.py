@@ -23,26 +23,12 @@ from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError
 from qpsvm.faces.plotting.accepted import check_picture
+from qpsvm.faces.plotting.labels import finish_axes, set_labels
+from qpsvm.faces.plotting.markers import draw_groups, make_line_proxy, name_kinds
+from qpsvm.faces.plotting.palette import BLACK, BLUE, CLASSES, GREY, PURPLE, SHAPES, SKY
+from qpsvm.faces.plotting.picture import Axes, make_axes, picture, write_title
 from qpsvm.faces.plotting.several import choose_class_look
-from qpsvm.faces.plotting.style import (
-    BLACK,
-    BLUE,
-    CLASSES,
-    GREY,
-    PURPLE,
-    ROOM,
-    SHAPES,
-    SKY,
-    Axes,
-    draw_groups,
-    finish_axes,
-    make_axes,
-    make_line_proxy,
-    name_kinds,
-    picture,
-    set_labels,
-    write_title,
-)
+from qpsvm.faces.plotting.view import ROOM
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult

@@ -23,21 +23,10 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterError
 from qpsvm.faces.plotting.accepted import check_picture, suggest_alternative
 from qpsvm.faces.plotting.hulls import ERRORS
-from qpsvm.faces.plotting.style import (
-    BLACK,
-    BLUE,
-    CURVES,
-    GREEN,
-    GREY,
-    ROOM,
-    Axes,
-    escape_label,
-    finish_axes,
-    make_axes,
-    picture,
-    set_labels,
-    write_title,
-)
+from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels
+from qpsvm.faces.plotting.palette import BLACK, BLUE, CURVES, GREEN, GREY
+from qpsvm.faces.plotting.picture import Axes, make_axes, picture, write_title
+from qpsvm.faces.plotting.view import ROOM
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult

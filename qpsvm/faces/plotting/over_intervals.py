@@ -10,21 +10,11 @@ from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, describe_nearest
 from qpsvm.faces.plotting.accepted import build_margin_refusal, has_margin
+from qpsvm.faces.plotting.labels import finish_axes, set_labels, set_title
+from qpsvm.faces.plotting.markers import make_line_proxy
 from qpsvm.faces.plotting.over_parameters import DECADE
-from qpsvm.faces.plotting.style import (
-    BLACK,
-    BLUE,
-    CURVES,
-    SKY,
-    VERMILION,
-    Axes,
-    finish_axes,
-    make_axes,
-    make_line_proxy,
-    picture,
-    set_labels,
-    set_title,
-)
+from qpsvm.faces.plotting.palette import BLACK, BLUE, CURVES, SKY, VERMILION
+from qpsvm.faces.plotting.picture import Axes, make_axes, picture
 from qpsvm.many.exact.error_curve import ErrorCurve, LeastError
 from qpsvm.many.exact.pieces import ExactPath
 from qpsvm.many.exact.validation import ValidationCurves

@@ -20,23 +20,12 @@ from qpsvm.base.errors import (
     describe_nearest,
 )
 from qpsvm.faces.plotting.accepted import build_margin_refusal, check_machine, check_picture, has_margin
+from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels, set_title
+from qpsvm.faces.plotting.markers import name_kinds
 from qpsvm.faces.plotting.multipliers import KINDS_OF_ROWS
-from qpsvm.faces.plotting.style import (
-    BLACK,
-    BLUE,
-    CURVES,
-    SKY,
-    VERMILION,
-    Axes,
-    build_feature_labels,
-    escape_label,
-    finish_axes,
-    make_axes,
-    name_kinds,
-    picture,
-    set_labels,
-    set_title,
-)
+from qpsvm.faces.plotting.palette import BLACK, BLUE, CURVES, SKY, VERMILION
+from qpsvm.faces.plotting.picture import Axes, make_axes, picture
+from qpsvm.faces.plotting.view import build_feature_labels
 from qpsvm.machines import AllInOneProblem, OneClass, Problem
 from qpsvm.many.grid.cross_validation import CrossValidation
 from qpsvm.many.grid.parameters import LETTERS, family, path_values

@@ -11,26 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.base.errors import DataError
 from qpsvm.faces.plotting.accepted import check_machine
-from qpsvm.faces.plotting.style import (
-    BLACK,
-    CURVES,
-    EDGE,
-    SAMPLE,
-    Axes,
-    View,
-    build_feature_labels,
-    build_sample_view,
-    check_features,
-    choose_features,
-    draw_rings,
-    escape_label,
-    finish_axes,
-    make_axes,
-    make_marker_proxy,
-    picture,
-    set_labels,
-    set_title,
-)
+from qpsvm.faces.plotting.labels import escape_label, finish_axes, set_labels, set_title
+from qpsvm.faces.plotting.markers import draw_rings, make_marker_proxy
+from qpsvm.faces.plotting.palette import BLACK, CURVES, EDGE, SAMPLE
+from qpsvm.faces.plotting.picture import Axes, make_axes, picture
+from qpsvm.faces.plotting.view import View, build_feature_labels, build_sample_view, check_features, choose_features
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 

@@ -11,29 +11,11 @@ from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
 from qpsvm.faces.plotting.accepted import build_refusal, check_machine, check_picture, suggest_alternative
-from qpsvm.faces.plotting.style import (
-    BLACK,
-    BLUE,
-    CURVE_POINTS,
-    CURVES,
-    EDGE,
-    GREY,
-    NO_FEATURES,
-    SAMPLE,
-    SHADES,
-    Axes,
-    View,
-    build_feature_view,
-    build_view,
-    draw_kinds,
-    finish_axes,
-    make_axes,
-    name_kinds,
-    picture,
-    set_labels,
-    set_title,
-    write_title,
-)
+from qpsvm.faces.plotting.labels import finish_axes, set_labels, set_title
+from qpsvm.faces.plotting.markers import draw_kinds, name_kinds
+from qpsvm.faces.plotting.palette import BLACK, BLUE, CURVES, EDGE, GREY, SAMPLE, SHADES
+from qpsvm.faces.plotting.picture import Axes, make_axes, picture, write_title
+from qpsvm.faces.plotting.view import CURVE_POINTS, NO_FEATURES, View, build_feature_view, build_view
 from qpsvm.machines import Problem, QuantileSVR
 from qpsvm.machines.problem.base import check_result_matches
 from qpsvm.result.svm_result import SVMResult

@@ -33,20 +33,14 @@ SHARED = {
     A factor of C for each class, by its label; "balanced" makes the classes weigh the same. It multiplies
     `sample_weight`.""",
 }
-
-
 RAISES = """Raises
 ------
 DataError, DataTypeError, ParameterError
     See `Problem`.
 
 """
-
-
 #: The section of a docstring that has the parameters, and an entry of it.
 SECTION = re.compile(r"^Parameters\n-+\n((?:.+\n)*)\n", re.MULTILINE)
-
-
 ENTRY = re.compile(r"^(\w+) : .*(?:\n +.*)*", re.MULTILINE)
 
 

@@ -30,8 +30,6 @@ from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
 
 #: Parameters of machines in which the dual's data are affine; of "lam" it is 1/λ.
 AFFINE = ("C", "lam", "nu", "epsilon", "quantile")
-
-
 #: Share of a bound within which α is there, and of the levels within which a slack is 0.
 INSIDE, NO_SLACK = 1e-8, 1e-9
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 #: Which of a machine's two QPs.
 Form = Literal["dual", "primal"]
-
-
 FORMS = get_args(Form)
 
 

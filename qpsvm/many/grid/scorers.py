@@ -25,8 +25,6 @@ from qpsvm.machines import Problem
 #: scorer(estimator, X, y) of scikit-learn; the estimator has `predict`, and of two classes
 #: `decision_function` and `classes_`.
 Scorer = Callable[[Any, Any, NDArray[Any]], float]
-
-
 #: The scores by default: of two classes, of a regression, and of a quantile.
 ACCURACY, R2, PINBALL = "accuracy", "r2", "neg_mean_pinball_loss"
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from qpsvm import core
 from qpsvm.backends.external.libsvm_ import describe_libsvm as libsvm
 from qpsvm.backends.packages import find_library_version
+from qpsvm.base.arrays.double_double import multiply_double_double
 from qpsvm.base.arrays.frozen import multiply
-from qpsvm.base.arrays.rounding import multiply_double_double
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.base.resources.workers import run_tiles

@@ -13,8 +13,9 @@ import numpy as np
 
 from qpsvm.backends.own.row_descent import DescentRows, RowDescent, is_descent_suitable
 from qpsvm.backends.packages import find_library_version
+from qpsvm.base.arrays.double_double import multiply_double_double
 from qpsvm.base.arrays.frozen import multiply
-from qpsvm.base.arrays.rounding import bound_row_norms, multiply_double_double
+from qpsvm.base.arrays.rounding import bound_row_norms
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.data.samples import TrainingSamples

@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, bound_row_norms, gamma, sum_with_bound
+from qpsvm.base.arrays.double_double import UNDERFLOW, sum_with_bound
+from qpsvm.base.arrays.rounding import FEW, UNIT, bound_row_norms, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.gap_bounds import NEXT_TO_NOTHING
 from qpsvm.bounds.screening import row_radii

@@ -29,27 +29,15 @@ from qpsvm.base.errors import FileFormatError
 #: An array may be this many times as large as its packed form, or take this many bytes, whichever is more. Deflate
 #: packs zeros 1000 times, and tables of one-hot columns up to 90 times.
 RATIO, SMALL = 100, 32_000_000
-
-
 #: The same for text, which is held tighter: it may be JSON, which takes several times as much memory again.
 TEXT_RATIO, SMALL_TEXT = 60, 4_000_000
-
-
 #: Bytes unpacked at a time.
 CHUNK = 1 << 20
-
-
 #: Entries along one axis at most: as many numbers of eight bytes as can be addressed.
 LONGEST_AXIS = np.iinfo(np.intp).max // 8
-
-
 #: Magic and version 1.0 of an .npy file, and the length of the line that follows.
 START = struct.Struct("<8sH")
-
-
 MAGIC = b"\x93NUMPY\x01\x00"
-
-
 #: That line as NumPy writes it, for numbers, text and dates.
 LINE = re.compile(
     rb"\{'descr': '([<>|][biufSUMm]\d{1,9}(?:\[\w{1,9}\])?)', 'fortran_order': (True|False), "

@@ -26,8 +26,6 @@ SAVED_MAPS: dict[str, tuple[type[FeatureMap], tuple[str, ...]]] = {
     "random_fourier": (RandomFourier, ("gamma", "components", "seed")),
     "pivoted_cholesky": (PivotedCholesky, ("rank", "tol", "seed")),
 }
-
-
 #: What the names of a map's arrays begin with; and what comes behind that, of dense and of sparse points.
 PREFIX, DENSE, SPARSE = "map_", {"factor", "points"}, {"factor", "data", "indices", "indptr", "rows"}
 

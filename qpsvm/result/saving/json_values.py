@@ -11,8 +11,6 @@ from qpsvm.base.errors import ParameterTypeError
 
 #: How deep values may be nested, so that Python's reader of JSON takes them.
 DEEPEST = 100
-
-
 #: How many bits a whole number may have, for the same reason.
 LONGEST_NUMBER = 10_000
 

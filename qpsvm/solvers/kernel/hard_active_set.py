@@ -23,8 +23,6 @@ from qpsvm.space.kernels.blocks import EPS
 
 #: Steps, and so rows that F may have: beyond, other methods take less.
 LARGEST = 64
-
-
 #: κ as a share of K_jj that is rounding, and a slack in roundings of its sum that is none.
 SPANNED, ROUNDINGS = 1e-12, 4.0
 

@@ -28,8 +28,6 @@ from qpsvm.space.kernels.functions import Kernel, Linear
 
 #: C, in units of one over the mean of K_ii. Beyond the last, α loses the digits that its steps need.
 PENALTIES = (100.0, 1e4, 1e6)
-
-
 #: The gap of the C-SVM that is asked for, as a share of the hard margin's: there slack costs more than C.
 FINER = 0.01
 

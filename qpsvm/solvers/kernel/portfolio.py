@@ -39,23 +39,13 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Precomputed
 
 Engine = Literal["auto", "gram", "libsvm"]
-
-
 ENGINES = ("auto", "gram", "libsvm")
-
-
 #: Rows whose kernel values say how much f of a novelty machine varies.
 SAMPLED = 100
-
-
 #: The margin of a ν-SVM in spreads of f, roughly: its classes overlap.
 MARGIN = 0.03
-
-
 #: What rounding may make of Σ|β|, as a share of the most that it can be.
 ALL = 1e-9
-
-
 #: A spread below this share of the largest number that it is made of is rounding.
 NO_SPREAD = 1e-12
 

@@ -14,15 +14,11 @@ from qpsvm.base.resources.messages import is_logging, log_step
 
 #: The most iterations that LIBSVM and LIBLINEAR can count, in 32 bits.
 MAX_ITERATIONS = int(np.iinfo(np.int32).max)
-
-
 #: Why a run ended. It is the method's own word: how good the point is, a certificate says.
 #: ``infeasible`` is said only where it is proven (the rows cannot be met within the box).
 StopReason: TypeAlias = Literal[
     "converged", "iteration_limit", "time_limit", "interrupted", "numerical_error", "infeasible"
 ]
-
-
 #: Takes W (d + 1,), τ, σ, the relative gap and the stage of a run.
 #: Takes the stage and the relative gap.
 Tell: TypeAlias = Callable[[str, float], None]

@@ -22,24 +22,14 @@ from qpsvm.base.resources.messages import log_step
 
 #: Seconds that a slice in this process may take, by a pessimistic estimate: nothing is answered meanwhile.
 AT_ONCE = 0.4
-
-
 #: Iterations a row that are worth a slice in this process before the loop runs apart: most loops end within them.
 WORTHWHILE = 5
-
-
 #: A slice between the first and the last must make so many times as many iterations as the first.
 GAINS = 5
-
-
 #: Share of the seconds left that a slice is given: where its speed is a guess, and where it has been measured.
 CAUTION, CONFIDENCE = 0.3, 0.8
-
-
 #: Seconds that a loop may take to end by itself when it is told to; under a time limit at most this share of the limit.
 GRACE, GRACE_SHARE = 0.8, 0.1
-
-
 #: Seconds between two signs of life.
 SIGN_OF_LIFE = 2.0
 

@@ -26,12 +26,8 @@ from qpsvm.space.kernels.kernel import UserKernel as UserKernel
 from qpsvm.space.kernels.kernel import compute_variance, inner_products, squared_distances, squared_norms
 
 Gamma = float | Literal["scale", "auto"]
-
-
 #: Largest rounding error of γ‖x − z‖² that the BLAS route may leave; pairs beyond it are computed directly.
 DISTANCE_ERROR = 1e-11
-
-
 #: Exponents below this are raised to it. Beyond, exp and products of what it returns run into denormal numbers, in
 #: single precision from the product of two e⁻⁴⁴ on, which take ten to a hundred times as long. e⁻⁴⁰ is 4e-18, a
 #: twentieth of what one rounding of K_ii = 1 may be.

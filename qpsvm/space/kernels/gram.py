@@ -18,16 +18,10 @@ from qpsvm.space.operators import Operator, scale_both_sides, scale_rows
 
 #: Rows up to which a Gram matrix is kept once it has been made (10 000 rows are 800 MB).
 CACHE_ROWS = 10_000
-
-
 #: Of more rows than this, products do not make the whole matrix until they have evaluated as many entries.
 SMALL_ROWS = 600
-
-
 #: A product with less than this share of non-zeros gathers their rows: reading and writing them costs three passes.
 GATHER_SHARE = 0.3
-
-
 #: Seconds of a kernel value, and of each feature in it.
 VALUE_SECONDS, FEATURE_SECONDS = 7e-9, 1e-10
 

@@ -16,18 +16,10 @@ from qpsvm.space.kernels.kernel import UserKernel as UserKernel
 KERNELS: dict[str, type[Kernel]] = {
     "linear": Linear, "rbf": RBF, "polynomial": Polynomial, "sigmoid": Sigmoid, "precomputed": Precomputed,
 }  # fmt: skip
-
-
 ALIASES = {"poly": "polynomial", "gaussian": "rbf"}
-
-
 #: Their matrices are symmetric as computed. Those of any other are checked.
 BUILT_IN_KERNELS = tuple(KERNELS.values())
-
-
 NAMES = {kind: name for name, kind in KERNELS.items()}
-
-
 #: Those that are functions of samples, with the names of their parameters.
 FUNCTIONS = {name: tuple(inspect.signature(kind).parameters) for name, kind in KERNELS.items() if kind.formula}
 

@@ -36,8 +36,6 @@ def check_range(K: FloatArray, what: str) -> None:
 
 
 Intercept = Literal["free", "penalised"] | None
-
-
 PSDRule = Literal["raise", "clip", "shift"]
 
 

@@ -20,8 +20,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import eigvalsh, lapack
 
+from qpsvm.base.arrays.double_double import dot_with_bound
 from qpsvm.base.arrays.frozen import cached, freeze, multiply
-from qpsvm.base.arrays.rounding import UNIT, dot_with_bound
+from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, IndefiniteKernelError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS

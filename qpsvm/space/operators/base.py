@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.checks import as_real_vector
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import FastABCMeta, freeze_parts, multiply
-from qpsvm.base.arrays.rounding import check_not_rounded
+from qpsvm.base.arrays.large_integers import check_not_rounded
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, DataTypeError
 from qpsvm.base.resources.limits import check_memory

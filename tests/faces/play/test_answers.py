@@ -13,8 +13,7 @@ from asking import LEARNT, PAIRS, ask, samples, state
 
 import qpsvm
 from qpsvm.derivation.registry import STEPS
-from qpsvm.faces.play import backend_catalogue
-from qpsvm.faces.play import parts as runs
+from qpsvm.faces.play import backend_catalogue, solver_run
 from qpsvm.faces.play.answers import SECONDS, TOL, reply
 from qpsvm.faces.play.explanations import format_gap
 from qpsvm.faces.play.machine_catalogue import MACHINES
@@ -326,8 +325,8 @@ def test_a_class_without_points_is_named(labels):
 
 @pytest.mark.parametrize("solver", backend_catalogue.list_solvers())
 def test_a_run_comes_closer_to_the_optimum(solver, monkeypatch):
-    monkeypatch.setattr(runs, "MAX_RUN_ITERATIONS", 100)
-    monkeypatch.setattr(runs, "RUN_SECONDS", 60.0)  # of a busy machine
+    monkeypatch.setattr(solver_run, "MAX_RUN_ITERATIONS", 100)
+    monkeypatch.setattr(solver_run, "RUN_SECONDS", 60.0)  # of a busy machine
     held = state("c", **samples(14))
     answer = ask("run", held, solver=solver)
     points, optimum = answer["points"], answer["optimum"]

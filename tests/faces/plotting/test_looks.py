@@ -12,7 +12,9 @@ from test_plotting import FLAT, FOUR, HISTORY, IRIS, NEAR, PICTURES, PROBLEMS, S
 
 from qpsvm import CSVM, RBF, NuSVM, path, solve
 from qpsvm.faces import plotting
-from qpsvm.faces.plotting.style import CLASSES, DISTORTED, KINDS, SIDES, SLIVER, choose_look
+from qpsvm.faces.plotting.markers import choose_look
+from qpsvm.faces.plotting.palette import CLASSES, KINDS, SIDES
+from qpsvm.faces.plotting.view import DISTORTED, SLIVER
 
 mpl.use("Agg")
 LONG = ("the height of the plant above the ground in metres", "the width of its widest leaf at noon, $measured$ twice")

@@ -18,7 +18,7 @@ from qpsvm import CSVM, RBF, HardMargin, NuSVM, Precomputed, PrimalHinge, solve
 from qpsvm.faces import plotting
 from qpsvm.faces.plotting.hulls import compute_reduced_hull, find_furthest_points
 from qpsvm.faces.plotting.over_parameters import compute_weight_norm
-from qpsvm.faces.plotting.style import KINDS
+from qpsvm.faces.plotting.palette import KINDS
 
 mpl.use("Agg")
 

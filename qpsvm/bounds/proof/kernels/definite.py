@@ -23,7 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from qpsvm.base.arrays.rounding import UNDERFLOW, UNIT, gamma
+from qpsvm.base.arrays.double_double import UNDERFLOW
+from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.gap_bounds import NEXT_TO_NOTHING
 from qpsvm.bounds.proof.kernels.values import ROWS

@@ -29,8 +29,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from qpsvm.base.arrays.double_double import IN_CACHE, UNDERFLOW, multiply_to_pairs, two_product, two_sum
 from qpsvm.base.arrays.rationals import as_integers, to_common_denominator
-from qpsvm.base.arrays.rounding import FEW, IN_CACHE, UNDERFLOW, UNIT, gamma, multiply_to_pairs, two_product, two_sum
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.bounds.accuracy import AFFORDABLE
 from qpsvm.bounds.proof.kernels.exponential import BITS, LOWEST_IN_TWO, RELATIVE_IN_TWO, exp_fixed, exp_in_two

@@ -30,7 +30,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from qpsvm.base.arrays.rounding import UNIT, two_product, two_sum
+from qpsvm.base.arrays.double_double import two_product, two_sum
+from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 
 #: N of (EXP.1) is 2 to this.

@@ -18,7 +18,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from qpsvm.base.arrays.rounding import FEW, UNDERFLOW, UNIT, dot_with_bound, gamma, two_sum
+from qpsvm.base.arrays.double_double import UNDERFLOW, dot_with_bound, two_sum
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.exact_dual import Primal

@@ -34,7 +34,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.rounding import FEW, TINY, UNDERFLOW, UNIT, gamma
+from qpsvm.base.arrays.double_double import TINY, UNDERFLOW
+from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
 from qpsvm.bounds.proof.kernels.exponential import LOWEST, Exponential
 from qpsvm.space.kernels.blocks import DENSE_BYTES, EXPONENT_ERROR, bound_exponent_error

@@ -1,0 +1,189 @@
+"""Compute sums and products in double-double precision, with bounds on their errors (`sum_with_bound`).
+
+    (ROUND.2)  a + b = s + e,  s = fl(a + b), and e computed without error (Knuth)
+    (ROUND.3)  a·b = p + e,  p = fl(a·b), and e computed without error (Dekker, Veltkamp)
+    (ROUND.4)  dot product: sum its p by (ROUND.2) in a tree, sum all e as floats, and add the two. This is off by at
+               most u|result| + γ_2k γ_l Σ|a_i b_i|,  l = 2 + log₂ k
+
+Sources: Ogita, Rump & Oishi, *Accurate sum and dot product*, SIAM J. Sci. Comput. 26 (2005); Rump, Ogita & Oishi,
+*Accurate floating-point summation, part I*, SIAM J. Sci. Comput. 31 (2008).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from qpsvm.base.arrays.rounding import UNIT, gamma
+from qpsvm.base.arrays.types import FloatArray, IntArray
+
+#: What an operation that underflows may lose.
+UNDERFLOW = 2.0**-1070
+#: Veltkamp's factor. It splits 53 bits into halves whose products are exact.
+SPLITTER = 2.0**27 + 1.0
+#: Numbers between these have room beside them for a power of 2 that is larger, or less, by many times.
+TINY, HUGE = 2.0**-900, 2.0**900
+#: Terms that are added in any order before the partial sums are added exactly.
+CHUNK = 256
+#: Of more numbers than this, those that are 0 are left out first.
+SPARSE = 64
+#: A sum of at most this many terms is exact but for its last rounding.
+EXACT = 4096
+#: Numbers of a vector that is worked on in one piece.
+IN_CACHE = 16_384
+#: How often a longer vector is cut before what is left is added in any order.
+CUTS = 6
+
+
+def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (ROUND.2): the sum of two arrays of one shape, and its error."""
+    if a.ndim == 1 and len(a) > IN_CACHE:
+        return _map_blocks(two_sum, a, b)
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (ROUND.3): the product of two arrays of one shape, and its error.
+
+    The two are exact for |a|, |b| < 2⁹⁹⁵ where nothing underflows.
+    """
+    if a.ndim == 1 and len(a) > IN_CACHE:
+        return _map_blocks(two_product, a, b)
+    p = a * b
+    t = SPLITTER * a
+    a_high = t - (t - a)
+    t = SPLITTER * b
+    b_high = t - (t - b)
+    a_low, b_low = a - a_high, b - b_high
+    return p, a_low * b_low - (((p - a_high * b_high) - a_low * b_high) - a_high * b_low)
+
+
+def _map_blocks(
+    pair: Callable[..., tuple[FloatArray, FloatArray]], *given: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Apply a function that makes two vectors, by blocks: fresh memory takes longer than the arithmetic."""
+    first, second = np.empty(len(given[0])), np.empty(len(given[0]))
+    for start in range(0, len(first), IN_CACHE):
+        part = slice(start, start + IN_CACHE)
+        first[part], second[part] = pair(*(vector[part] for vector in given))
+    return first, second
+
+
+def multiply_double_double(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return Ax in double-double precision, and the error bound of each entry, by (ROUND.4).
+
+    Shapes: A (m, k), x (k,) → values, radii (m,).
+    """
+    values, _, radii = multiply_to_pairs(A, x)
+    return values, UNIT * np.abs(values) + radii
+
+
+def multiply_to_pairs(A: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return Ax with each entry as a sum of two doubles, the first of which is the rounded value.
+
+    Returns high, low, radii (m,).
+    """
+    k = A.shape[1]
+    sums, error = two_product(A, np.broadcast_to(x, A.shape))
+    sizes = np.abs(sums).sum(axis=1) * (1.0 + gamma(k))
+    low: FloatArray = error.sum(axis=1)
+    while sums.shape[1] > 1:
+        half = sums.shape[1] // 2
+        added, error = two_sum(sums[:, :half], sums[:, half : 2 * half])
+        low = low + error.sum(axis=1)
+        sums = np.hstack([added, sums[:, 2 * half :]]) if sums.shape[1] % 2 else added
+    spread = gamma(2 * k) * gamma(2 + math.ceil(math.log2(max(k, 2))))
+    radii: FloatArray = spread * sizes + k * UNDERFLOW
+    return *two_sum(sums[:, 0] if k else np.zeros(len(A)), low), radii
+
+
+def sum_pairs(parts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sum few vectors, each entry of two doubles and with a radius, (p, 3, n), into one of them: (n,) each."""
+    high, low, radii = (np.zeros(parts.shape[2]) for _ in range(3))
+    spread = np.zeros(parts.shape[2])
+    for other_high, other_low, other_radii in parts:
+        high, error = two_sum(high, other_high)
+        low = low + (error + other_low)
+        spread += np.abs(error) + np.abs(other_low)
+        radii = radii + other_radii
+    more = gamma(2 * len(parts) + 4)
+    return *two_sum(high, low), (radii + more * spread) * (1.0 + more)
+
+
+def sum_columns_to_pairs(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Sum the numbers of each of n columns, each as a sum of two doubles.
+
+    Each number is cut in two, the first part a multiple of one power of 2 that is so large that these parts are added
+    without rounding (Rump). Shapes: columns (k,), products (k,) → high, low, radii (n,).
+    """
+    most = int(np.bincount(columns, minlength=n).max(initial=0))
+    largest = float(np.abs(products).max(initial=0.0))
+    if not 0.0 < largest < HUGE:
+        return (
+            _sum_by_column(columns, products, n),
+            np.zeros(n),
+            2.0 * gamma(most) * _sum_by_column(columns, np.abs(products), n),
+        )
+    cut = math.ldexp(1.0, math.frexp(largest)[1] + math.ceil(math.log2(most + 2)))
+    heads = (cut + products) - cut
+    tails = products - heads
+    high, low, sizes = (_sum_by_column(columns, part, n) for part in (heads, tails, np.abs(tails)))
+    return *two_sum(high, low), 2.0 * gamma(most) * sizes
+
+
+def _sum_by_column(columns: IntArray, values: FloatArray, n: int) -> FloatArray:
+    return np.bincount(columns, values, minlength=n).astype(np.float64, copy=False)
+
+
+def dot_with_bound(a: FloatArray, b: FloatArray, *added: float) -> tuple[float, float]:
+    """Return aᵀb plus more numbers, rounded once, and its error bound. a and b have one length, (n,)."""
+    product, error = two_product(a, b)
+    s = sum_exactly([*product.tolist(), *error.tolist(), *added])
+    return s, UNIT * abs(s) + len(a) * UNDERFLOW
+
+
+def sum_exactly(values: list[float]) -> float:
+    """Return `math.fsum`; NaN if the sum is beyond all floats or contains ∞ − ∞."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return math.nan
+
+
+def sum_with_bound(values: FloatArray, *added: float) -> tuple[float, float]:
+    """Return the sum of a vector (n,) and more numbers, and its error bound. A long vector is added in chunks."""
+    terms, spread = _sum_in_chunks(values)
+    s = sum_exactly([*terms, *added] if added else terms)
+    return s, UNIT * abs(s) + spread
+
+
+def _sum_in_chunks(values: FloatArray) -> tuple[list[float], float]:
+    """Return numbers with the sum of a vector (n,), and their error bound: 0 but for numbers of very many sizes.
+
+    A long vector is cut into multiples of one power of 2, which are added without rounding, as in
+    `sum_columns_to_pairs`, until little is left.
+    """
+    found: list[float] = []
+    for _ in range(CUTS):
+        if len(values) > SPARSE:
+            values = values[values.nonzero()[0]]
+        n = len(values)
+        if n <= EXACT:
+            return [*found, *values.tolist()] if found else values.tolist(), 0.0
+        largest = float(np.abs(values).max())
+        if not largest < HUGE:
+            break
+        cut = math.ldexp(1.0, math.frexp(largest)[1] + math.ceil(math.log2(n + 2)))
+        heads = values + cut
+        heads -= cut
+        found.append(float(heads.sum()))
+        values = values - heads
+    n = len(values)
+    whole = n - n % CHUNK
+    parts = values[:whole].reshape(-1, CHUNK).sum(axis=1)
+    spread = gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))
+    return [*found, *parts.tolist(), *values[whole:].tolist()], spread

@@ -1,0 +1,173 @@
+"""Build the geometry that the page draws: curves, hulls, enclosures, values on a grid (`build_plane`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import NotSeparableError
+from qpsvm.faces.play.checks import to_json_list, to_json_number
+from qpsvm.faces.play.machine_catalogue import MACHINES
+from qpsvm.faces.play.request import PageRequest, PageState
+from qpsvm.faces.plotting.hulls import compute_reduced_hull, find_closest_points
+from qpsvm.faces.plotting.tube import find_half_width
+from qpsvm.faces.plotting.view import CURVE_POINTS, ROOM, View
+from qpsvm.machines import Problem
+from qpsvm.result.svm_result import SVMResult
+
+#: Half of what is shown where the points have no range.
+LONE_HALF_WIDTH = 1.0
+#: Digits of f, below the larger of its level and its typical size.
+DIGITS = 6
+#: A hull is drawn to this share of its range: less than a pixel.
+PIXEL = 1e-4
+#: Levels of f inside and outside, as shares of its largest value at a sample.
+CONTOURS = (-1.0, -0.5, 0.25, 0.5, 0.75)
+#: The classes in the order in which a page lists them.
+LABELS = (1, -1)
+
+
+def build_plane(request: PageRequest, state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
+    """f on the grid and the geometry of the dual; of a regression f over the horizontal axis."""
+    box = request.box or compute_box(state)
+    shown: dict[str, Any] = {"box": list(box), "n": request.grid}
+    learnt = MACHINES[state.machine].learnt
+    if learnt == "numbers":
+        return shown | _build_curve(state, problem, result, box)
+    shown["f"] = _evaluate_on_grid(state, result, box, request.grid)
+    if learnt == "none":
+        return shown | _build_enclosure(state, problem, result)
+    return shown | {"levels": [-result.rho, 0.0, result.rho], **_build_hulls(state, problem, result)}
+
+
+def build_boundary(request: PageRequest, state: PageState, result: SVMResult) -> dict[str, Any]:
+    """f alone: on the grid, or of a regression over the horizontal axis."""
+    box = request.box or compute_box(state)
+    if MACHINES[state.machine].learnt == "numbers":
+        return {"box": list(box), "n": request.grid, "curve": to_json_list(_evaluate_on_axis(state, result, box))}
+    return {"box": list(box), "n": request.grid, "f": _evaluate_on_grid(state, result, box, request.grid)}
+
+
+def _build_curve(
+    state: PageState, problem: Problem, result: SVMResult, box: tuple[float, float, float, float]
+) -> dict[str, Any]:
+    """f along the horizontal axis, the other features at their medians, with half the width of the tube."""
+    f = _evaluate_on_axis(state, result, box)
+    return {
+        "f": None,
+        "levels": [],
+        "curve": to_json_list(f),
+        "epsilon": find_half_width(problem, result),
+        **_build_empty_geometry(""),
+    }
+
+
+def _evaluate_on_axis(state: PageState, result: SVMResult, box: tuple[float, float, float, float]) -> FloatArray:
+    x = np.linspace(box[0], box[1], CURVE_POINTS)
+    return _build_page_view(state.axes[:1], state.points[:, :-1]).evaluate(result, x[:, None])
+
+
+def _build_enclosure(state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
+    """f = 0 between levels inside and outside, and the ball where it is one of the plane."""
+    highest = float(result.yf.max(initial=0.0))
+    ball = None
+    if "radius" in result.extras and problem.space.is_linear and state.points.shape[1] == 2:
+        ball = {"centre": to_json_list(result.centre[list(state.axes)]), "radius": to_json_number(result.radius)}
+    return {"levels": [None, 0.0, None], "contours": [share * highest for share in CONTOURS if highest > 0.0],
+            "ball": ball, **_build_empty_geometry("")}  # fmt: skip
+
+
+def build_proof_plane(
+    request: PageRequest, state: PageState, problem: Problem, error: NotSeparableError
+) -> dict[str, Any]:
+    """The hulls of two classes that cannot be separated, and the point that they share."""
+    box, why = request.box or compute_box(state), explain_missing_hulls(state, problem)
+    shown = {"box": list(box), "n": request.grid, "f": None, "levels": [-1.0, 0.0, 1.0], **_build_empty_geometry(why)}
+    if not why:
+        shown["hulls"] = _hulls_to_json(_compute_hulls(state, np.ones(len(state.labels))), None)
+        shown["meeting"] = to_json_list((error.u + error.v) @ _project_points(state) / 2)
+    return shown
+
+
+def compute_box(state: PageState) -> tuple[float, float, float, float]:
+    """A square part of the plane around the points."""
+    points = _project_points(state)
+    if not len(points):
+        return -LONE_HALF_WIDTH, LONE_HALF_WIDTH, -LONE_HALF_WIDTH, LONE_HALF_WIDTH
+    low, high = points.min(axis=0), points.max(axis=0)
+    middle, half = (low + high) / 2, float((high - low).max()) * (0.5 + ROOM) or LONE_HALF_WIDTH
+    x, y = (float(m) for m in middle)
+    return x - half, x + half, y - half, y + half
+
+
+def explain_missing_hulls(state: PageState, problem: Problem) -> str:
+    """Explain in a sentence why no hulls can be drawn; "" if they can."""
+    if not problem.space.is_linear:
+        return f"No hulls here: they lie in the feature space of {problem.kernel}."
+    if MACHINES[state.machine].curved:
+        return "No hulls here: where the penalty of slack is curved, the dual is no distance between hulls alone."
+    if problem.intercept != "free":
+        return "No hulls here: without a free intercept, there is no row yᵀα = 0, and the dual is no such distance."
+    if state.points.shape[1] != 2:
+        return f"No hulls here: they lie in {state.points.shape[1]} dimensions."
+    return ""
+
+
+def _project_points(state: PageState) -> FloatArray:
+    """The points on the plane, (n, 2)."""
+    return state.points[:, list(state.axes)]
+
+
+def _build_page_view(axes: tuple[int, ...], X: FloatArray) -> View:
+    """The plane, or line, that the page shows: features that are not shown are held at their medians."""
+    return View(axes, np.median(X, axis=0), X[:, list(axes)], [], "")
+
+
+def _evaluate_on_grid(state: PageState, result: SVMResult, box: tuple[float, float, float, float], n: int) -> list[Any]:
+    """f on an n × n grid, row by row from y0 up, with as many digits as a picture needs: n² numbers."""
+    grid = np.meshgrid(np.linspace(*box[:2], n), np.linspace(*box[2:], n))
+    f = _build_page_view(state.axes, state.points).evaluate(result, np.column_stack([each.ravel() for each in grid]))
+    finite = np.abs(f[np.isfinite(f)])
+    size = max(abs(result.rho), float(np.median(finite)) if len(finite) else 0.0)
+    if size > 0.0:
+        f = np.round(f, min(max(DIGITS - int(np.ceil(np.log10(size))), 0), 300))
+    return to_json_list(f)
+
+
+def _build_hulls(state: PageState, problem: Problem, result: SVMResult) -> dict[str, Any]:
+    """(HULL.3): the hulls, the reduced hulls with the share that no sample may exceed, and their closest points."""
+    why = explain_missing_hulls(state, problem)
+    if why:
+        return _build_empty_geometry(why)
+    full = _compute_hulls(state, np.ones(len(state.labels)))
+    if not min(result.alpha[state.labels == label].sum() for label in LABELS) > 0.0:
+        return {**_build_empty_geometry("No closest points: every α is 0."), "hulls": _hulls_to_json(full, None)}
+    shares, axes = find_closest_points(problem, result), list(state.axes)
+    reduced = full if shares.is_unreduced else _compute_hulls(state, shares.caps)
+    return {
+        "hulls": _hulls_to_json(full, reduced), "cap": float(shares.caps.max()),
+        "closest": to_json_list([shares.plus[axes], shares.minus[axes]]),
+        "meeting": to_json_list(shares.plus[axes]) if shares.is_common_point(state.points) else None, "missing": "",
+    }  # fmt: skip
+
+
+def _build_empty_geometry(why: str) -> dict[str, Any]:
+    """Return the empty geometry of the dual, and a sentence that explains it."""
+    return {"hulls": None, "cap": None, "closest": None, "meeting": None, "missing": why}
+
+
+def _compute_hulls(state: PageState, caps: FloatArray) -> list[FloatArray]:
+    """The reduced hulls of both classes on the plane, for the caps of all samples (n,)."""
+    points = _project_points(state)
+    return [
+        compute_reduced_hull(points[rows], caps[rows], PIXEL) for rows in (state.labels == label for label in LABELS)
+    ]
+
+
+def _hulls_to_json(full: list[FloatArray], reduced: list[FloatArray] | None) -> list[dict[str, Any]]:
+    """The hulls of both classes for the page; where there are no reduced ones, their lists are empty."""
+    parts = [[], []] if reduced is None else [to_json_list(hull) for hull in reduced]
+    return [{"label": label, "full": to_json_list(hull), "reduced": part}
+            for label, hull, part in zip(LABELS, full, parts, strict=True)]  # fmt: skip

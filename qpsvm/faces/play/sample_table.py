@@ -1,0 +1,87 @@
+"""Build the table of multipliers, slacks and shares of the gap, one row per sample (`build_sample_table`).
+
+Complementary slackness is two products for each α, α (y f − ρ + ξ) and (C − α) ξ; where the penalty of slack is
+curved, the second is C (ξ − α/(2C))² or Huber's. They are never negative, and their sum is the sample's term g_i of
+the gap, (CERT.1). A regression has two α a sample, and the products are summed over both.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.faces.play.checks import to_json_list
+from qpsvm.faces.play.explanations import explain_samples
+from qpsvm.faces.play.machine_catalogue import PageMachine
+from qpsvm.faces.play.moves import MoveFinder
+from qpsvm.program.losses import compute_gap_term
+from qpsvm.result.svm_result import SVMResult
+
+
+def build_sample_table(result: SVMResult, machine: PageMachine, moves: MoveFinder | None = None) -> dict[str, Any]:
+    """Everything about each sample, as columns of n entries; with `moves` also which of them raise the dual value."""
+    alpha, xi = result.alpha, result.xi
+    with np.errstate(invalid="ignore", over="ignore"):
+        slack = compute_gap_term(alpha, xi, result.upper, result.curvature)
+        products = (alpha * np.maximum(result.yf - result.margin, 0.0), slack)
+    margin_product, slack_product = (_sum_by_sample(part, result) for part in products)
+    own = _build_two_sided_columns(result) if machine.learnt == "numbers" else _build_one_sided_columns(result)
+    return own | {
+        "kind": [int(kind) for kind in result.kind], "gap": to_json_list(result.kkt["residual"]),
+        "margin_product": to_json_list(margin_product), "slack_product": to_json_list(slack_product),
+        "verdict": explain_samples(result, machine, margin_product, slack_product, moves),
+        "slope": None if moves is None else to_json_list(moves.slope),
+    }  # fmt: skip
+
+
+def _sum_by_sample(values: FloatArray, result: SVMResult) -> FloatArray:
+    """Values of all α, (m,), summed over those of each sample: (n,)."""
+    return values.reshape(-1, len(result.kind)).sum(axis=0) if len(values) else values
+
+
+def _build_one_sided_columns(result: SVMResult) -> dict[str, Any]:
+    return {
+        "alpha": to_json_list(result.alpha),
+        "upper": to_json_list(result.upper),
+        "share": to_json_list(_compute_shares(result)),
+        "xi": to_json_list(result.xi),
+        "eta": to_json_list(result.kkt["eta"]),
+        "yf": to_json_list(result.yf),
+    }
+
+
+def _build_two_sided_columns(result: SVMResult) -> dict[str, Any]:
+    """α is β = α⁺ − α⁻ here, and what it is drawn against t − f."""
+    n, target = len(result.kind), result.target
+    assert target is not None
+    beta, f, upper = result.coef, result.yf[:n], result.upper
+    shares = _compute_shares(result)
+    return {
+        "alpha": to_json_list(beta),
+        "alpha_above": to_json_list(result.alpha[:n]),
+        "alpha_below": to_json_list(result.alpha[n:]),
+        "upper": to_json_list(upper[:n]),
+        "lower": to_json_list(-upper[n:]),
+        "share": to_json_list(np.maximum(shares[:n], shares[n:])),
+        "signed": to_json_list(beta / compute_full_size(result)),
+        "xi": to_json_list(_sum_by_sample(result.xi, result)),
+        "f": to_json_list(f),
+        "target": to_json_list(target),
+        "value": to_json_list(target - f),
+    }
+
+
+def compute_full_size(result: SVMResult) -> float:
+    """Return the α that is drawn at full size: the largest bound; without bounds, the largest α."""
+    bounded = result.upper[np.isfinite(result.upper)]
+    size = bounded.max(initial=0.0) if len(bounded) else np.abs(result.alpha).max(initial=0.0)
+    return float(size) or 1.0
+
+
+def _compute_shares(result: SVMResult) -> FloatArray:
+    """α/C; where nothing bounds α, α/max α: (m,)."""
+    largest = float(result.alpha.max(initial=0.0)) or 1.0
+    sizes = np.where(np.isfinite(result.upper) & (result.upper > 0.0), result.upper, largest)
+    return result.alpha / sizes

@@ -1,0 +1,113 @@
+"""Decorate the functions that draw pictures: shared parameters, documentation, axes and title (`picture`)."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from qpsvm.base.arrays.checks import as_flag
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.errors import (
+    MissingExtraError,
+    ParameterError,
+    ParameterTypeError,
+    describe_install,
+)
+from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.program.status import Status
+from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.result.svm_result import SVMResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+else:  # for the annotations of the pictures
+    Axes = Any
+
+from qpsvm.faces.plotting.labels import set_title
+
+P = ParamSpec("P")
+R = TypeVar("R")
+#: What several pictures take and raise, for their documentation.
+SHARED_PARAMETERS = {
+    "problem": ("Problem", "Whose samples are drawn."),
+    "result": ("SVMResult", "Of that problem."),
+    "features": (
+        "(int, int), optional",
+        "The columns of X to show, needed where there are more than two. The others are held at their medians: the "
+        "lines are those of this one slice, and all samples are projected on it.",
+    ),
+    "names": ("sequence of str, optional", "Names of all d features."),
+    "resolution": ("int, default=200", "Points of the grid in each direction, at least 2."),
+    "legend": ("bool, default=True", "Whether a legend stands below the axes."),
+    "ax": ("Axes, optional", "By default those of a new figure."),
+    "DataError": ("", "The result is not of this problem, or there are not as many names as features."),
+    "ParameterTypeError": ("", "An argument of another type."),
+    "MissingExtraError": ("", "Matplotlib is not installed."),
+}  # fmt: skip
+
+
+def picture(draw: Callable[P, R]) -> Callable[P, R]:
+    """A picture that checks its `legend`, and whose documentation says in full what it shares with others.
+
+    A line of names of `SHARED_PARAMETERS` stands for their entries.
+    """
+
+    @wraps(draw)
+    def drawn(*args: P.args, **named: P.kwargs) -> R:
+        as_flag(named.get("legend", True), "legend")
+        return draw(*args, **named)
+
+    lines = []
+    for line in (draw.__doc__ or "").splitlines():
+        names = line.strip().split(", ")
+        if not all(name in SHARED_PARAMETERS for name in names):
+            lines.append(line)
+            continue
+        indent = line[: len(line) - len(line.lstrip())]
+        for name in names:
+            kind, text = SHARED_PARAMETERS[name]
+            lines.append(f"{indent}{name} : {kind}" if kind else f"{indent}{name}")
+            lines += textwrap.wrap(text, 112, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ")
+    drawn.__doc__ = "\n".join(lines)
+    return drawn
+
+
+def make_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
+    """The axes given, or those of a new figure that makes room for a legend below them."""
+    try:
+        from matplotlib import pyplot
+        from matplotlib.axes import Axes as Kind
+    except ImportError as error:
+        raise MissingExtraError(
+            f"qpsvm.plotting needs Matplotlib, which is not installed; run: {describe_install('plot')}"
+        ) from error
+    if ax is None:
+        created: Axes = pyplot.subplots(figsize=size or (6.4, 5.2), layout="constrained")[1]
+        return created
+    if not isinstance(ax, Kind):
+        raise ParameterTypeError(f"ax must be a Matplotlib Axes, got {type(ax).__name__}; of several pass one, axes[0]")
+    return ax
+
+
+def describe_run(problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult) -> tuple[str, str, str]:
+    """Describe the problem, a result that is of another problem, and a failure to solve: "" where none."""
+    other = "" if result.title == problem.title else f"the numbers are those of a result of {result.title}"
+    return problem.title, other, "" if result.status is Status.OPTIMAL else f"not solved: {result.status}"
+
+
+def write_title(ax: Axes, problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult, *notes: str) -> None:
+    """Write above the axes what was solved, or that it was not."""
+    title, other, said = describe_run(problem, result)
+    set_title(ax, title, other, *notes, said)
+
+
+def check_resolution(resolution: int) -> None:
+    """Check that a grid has at least two points in each direction. Raises ParameterError, ParameterTypeError."""
+    if isinstance(resolution, bool) or not isinstance(resolution, (int, np.integer)):
+        raise ParameterTypeError(f"resolution must be an integer, got {format_value(resolution)}")
+    if resolution < 2:
+        raise ParameterError(f"resolution must be at least 2 points in each direction, got {resolution}")

@@ -1,0 +1,176 @@
+"""Choose the plane of two features that a picture shows (`View`, `build_view`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.errors import (
+    DataError,
+    ParameterError,
+    ParameterTypeError,
+)
+from qpsvm.base.resources.limits import BLOCK_NUMBERS
+from qpsvm.faces.plotting.accepted import build_refusal, suggest_alternative
+from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.kernels.functions import Precomputed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes as Axes
+else:  # for the annotations of the pictures
+    Axes = Any
+
+from qpsvm.faces.plotting.labels import escape_label, set_labels
+
+#: Units are equal in both directions unless one side of the picture would then be more than so many times the other.
+SLIVER = 4.0
+#: Points of a curve over one feature.
+CURVE_POINTS = 400
+#: Said where a kernel is precomputed.
+NO_FEATURES = "a precomputed kernel has no features to draw"
+#: Said above a picture whose units differ.
+DISTORTED = "units differ: right angles do not look right"
+#: Inches: width of a picture and of its plane, and what title, labels and legend take above and below it.
+WIDTH, PLANE, AROUND = 6.4, 5.4, 1.9
+#: Inches: the least and greatest height of the plane.
+HEIGHTS = (2.0, 4.6)
+#: Free space around the samples, as a share of their range.
+ROOM = 0.12
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A line or plane through the space of the samples.
+
+    columns: The features shown, one or two.
+    base (d,): The medians of all features, at which those not shown are held.
+    points (m, len(columns)): The m samples that take part, projected.
+    names: Of the features shown.
+    note: What is held, for the title.
+    """
+
+    columns: tuple[int, ...]
+    base: FloatArray
+    points: FloatArray
+    names: list[str]
+    note: str
+
+    def compute_ticks(self, axis: int, count: int) -> FloatArray:
+        """Evenly spaced values of a feature, over the range of the samples and some room around it: (count,)."""
+        low, high = float(self.points[:, axis].min()), float(self.points[:, axis].max())
+        room = ROOM * (high - low) or ROOM * abs(high) or 1.0
+        return np.linspace(low - room, high + room, count)
+
+    @property
+    def is_plane(self) -> bool:
+        """Whether two features are shown."""
+        return len(self.columns) == 2
+
+    @property
+    def shape(self) -> float:
+        """Height over width of the plane in the features' own units."""
+        (left, right), (low, high) = self.compute_ticks(0, 2), self.compute_ticks(1, 2)
+        return float((high - low) / (right - left))
+
+    @property
+    def has_equal_units(self) -> bool:
+        """Whether one unit is to be as long across as up, so that w is perpendicular to the boundary on the paper."""
+        return 1 / SLIVER <= self.shape <= SLIVER
+
+    @property
+    def figure_size(self) -> tuple[float, float] | None:
+        """A figure into which the plane fits, in inches; None over one feature."""
+        if not self.is_plane:
+            return None
+        least, most = HEIGHTS
+        return WIDTH, (min(max(PLANE * self.shape, least), most) if self.has_equal_units else 0.6 * PLANE) + AROUND
+
+    def set_frame(self, ax: Axes) -> str:
+        """Set limits, units and names of both axes. What a reader must know of the units, or "", comes back."""
+        ax.set_xlim(*self.compute_ticks(0, 2))
+        ax.set_ylim(*self.compute_ticks(1, 2))
+        ax.set_aspect("equal" if self.has_equal_units else "auto")
+        set_labels(ax, *self.names)
+        return "" if self.has_equal_units else DISTORTED
+
+    def evaluate(self, result: SVMResult, at: FloatArray) -> FloatArray:
+        """f at k points of the view, `at` (k, len(columns)): (k,)."""
+        step = max(1, BLOCK_NUMBERS // len(self.base))
+        return np.concatenate([self._evaluate_block(result, at[i : i + step]) for i in range(0, len(at), step)])
+
+    def _evaluate_block(self, result: SVMResult, at: FloatArray) -> FloatArray:
+        with np.errstate(all="ignore"):  # what overflows is not drawn
+            return result.decision_function(self.embed_points(at))
+
+    def embed_points(self, points: FloatArray) -> FloatArray:
+        """Points of the view (k, len(columns)) in the space of the samples: (k, d)."""
+        X = np.tile(self.base, (len(points), 1))
+        X[:, list(self.columns)] = points
+        return X
+
+
+def build_view(name: str, problem: Problem, features: Sequence[int] | None, names: Sequence[str] | None) -> View:
+    """The view that `features` asks for, in the picture of a name.
+
+    Raises UnsupportedError, ParameterError, ParameterTypeError, DataError.
+    """
+    return build_feature_view(problem, check_features(name, problem, features), names)
+
+
+def check_features(name: str, problem: Problem | AllInOneProblem, features: Sequence[int] | None) -> tuple[int, ...]:
+    """The one or two features that the picture of a name shows. Raises UnsupportedError, ParameterError."""
+    if isinstance(problem.kernel, Precomputed):
+        raise build_refusal(name, problem, NO_FEATURES)
+    otherwise = f"; {suggest_alternative(name, problem)} without a choice" if features is None else ""
+    return choose_features(int(problem.X.shape[1]), features, otherwise)
+
+
+def build_feature_view(problem: Problem, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
+    """The view of one or two features that exist. Raises ParameterTypeError, DataError."""
+    return build_sample_view(as_dense(problem.X[problem.active_rows]), columns, names)
+
+
+def build_sample_view(dense: FloatArray, columns: tuple[int, ...], names: Sequence[str] | None) -> View:
+    """The view of one or two features of samples (n, d). Raises ParameterTypeError, DataError."""
+    d = int(dense.shape[1])
+    texts = build_feature_labels(names, d)
+    held = d - len(columns)
+    labels = [texts[j] if texts is not None else f"feature {j}" if d > 2 else f"$x_{j + 1}$" for j in columns]
+    note = f"{held} other feature{'s' if held > 1 else ''} held at the median" if held else ""
+    return View(columns, np.median(dense, axis=0), dense[:, list(columns)], labels, note)
+
+
+def build_feature_labels(names: Sequence[str] | None, d: int) -> list[str] | None:
+    """The names of d features as labels, or None where none are given. Raises ParameterTypeError, DataError."""
+    if names is None:
+        return None
+    if isinstance(names, (str, bytes)) or not (hasattr(names, "__len__") and hasattr(names, "__getitem__")):
+        raise ParameterTypeError(f"names must be a sequence with one text for each feature, got {format_value(names)}")
+    if np.ndim(names) != 1 or len(names) != d:
+        count = len(names) if np.ndim(names) == 1 else f"shape {np.shape(names)}"
+        raise DataError(f"names must have one entry for each of the {d} features, got {count}")
+    return [escape_label(name) for name in names]
+
+
+def choose_features(d: int, features: Sequence[int] | None, otherwise: str = "") -> tuple[int, ...]:
+    """The one or two features that a picture shows; what else to do is the end of a message. Raises ParameterError."""
+    if features is None:
+        if d > 2:
+            raise ParameterError(
+                f"the samples have {d} features and a picture shows two: pass features=(i, j) with 0 <= i, j < {d}; "
+                f"the others are held at their medians{otherwise}"
+            )
+        return tuple(range(d))
+    chosen = np.atleast_1d(np.asarray(features))
+    wanted = min(d, 2)
+    whole = chosen.dtype.kind in "iu" and chosen.shape == (wanted,) and len(set(chosen.tolist())) == wanted
+    if not whole or chosen.min() < 0 or chosen.max() >= d:
+        what = "(0,)" if d == 1 else f"two different integers from 0 to {d - 1}"
+        raise ParameterError(f"features must be {what}, got {format_value(features)}")
+    return tuple(int(j) for j in chosen)
