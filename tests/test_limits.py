@@ -80,7 +80,7 @@ def test_polishing_takes_no_longer_than_the_solver_that_was_stopped(monkeypatch)
         lasting.append(clock.limit)
         return certificate
 
-    monkeypatch.setattr(qpsvm.machines.problem.base.Problem, "_polish", spy)
+    monkeypatch.setattr(qpsvm.machines.problem.problem.Problem, "_polish", spy)
     problem = CSVM(*samples(300), 1.0, RBF(0.05))
     result = solve(problem, "osqp", "dual", max_iter=2, check=False)
     assert lasting[-1] == pytest.approx(max(result.solve_time, 0.1))

@@ -21,7 +21,7 @@ from qpsvm.backends import REGISTRY, iter_backends
 from qpsvm.backends.abilities import Abilities
 from qpsvm.backends.traits import find_problem_traits
 from qpsvm.derivation.registry import STEPS
-from qpsvm.machines.problem.machine import BaseProblem
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.solve.backend_order import rank_backends
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

@@ -77,7 +77,7 @@ def build_reference(app: Sphinx, docname: str, name: str) -> nodes.reference | N
 def resolve_by_home(
     app: Sphinx, _env: BuildEnvironment, node: pending_xref, shown: nodes.TextElement
 ) -> nodes.Node | None:
-    """A class that Sphinx names by its module (`qpsvm.machines.problem.base.Problem`) is found by its public name."""
+    """Find a class that Sphinx names by its module, such as `qpsvm.machines.c_svm.CSVM`, by its public name."""
     target = node.get("reftarget", "")
     if node.get("refdomain") != "py" or not target.startswith("qpsvm."):
         return None

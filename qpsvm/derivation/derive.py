@@ -22,8 +22,8 @@ from qpsvm.derivation.derived import Derivation
 from qpsvm.derivation.registry import build_steps, select_steps
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.machines.problem.all_in_one import check_all_in_one_matches
-from qpsvm.machines.problem.base import check_result_matches
 from qpsvm.machines.problem.constraints import Constraints
+from qpsvm.machines.problem.problem import check_result_matches
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed

@@ -30,7 +30,7 @@ from qpsvm.derivation.step import Measurement, Step
 from qpsvm.derivation.written.article import render_latex
 from qpsvm.derivation.written.terminal import describe
 from qpsvm.machines import AllInOneProblem, Problem
-from qpsvm.machines.problem.reading import format_title
+from qpsvm.machines.problem.result_checks import format_title
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 

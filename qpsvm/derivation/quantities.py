@@ -384,8 +384,7 @@ class Quantities(Generic[P]):
         """
         svm = self.svm
         if svm.rows is None:
-            kind: NDArray[np.int8] = self.problem._restrict_to_dual(self.result.kind)  # type: ignore[arg-type,assignment]
-            return kind
+            return self.problem._restrict_to_dual(self.result.kind)
         of_sample = self.problem._select_active(self.result.kind)[svm.rows]
         most = np.full(svm.n, -np.inf)
         np.maximum.at(most, svm.rows, self.alpha)

@@ -16,7 +16,7 @@ from qpsvm.derivation.residual import BothSides, NotMeasurable, choose_shown_sid
 from qpsvm.derivation.source import find_code
 from qpsvm.derivation.written.terminal import describe_with_code
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.base import check_result_matches
+from qpsvm.machines.problem.problem import check_result_matches
 from qpsvm.result.svm_result import SVMResult
 
 #: From the letters at a point to the sides of the equation: one comparison, or several, of which the first says most.

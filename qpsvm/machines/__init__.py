@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from qpsvm.base.renamed_modules import build_lazy_attributes
 from qpsvm.machines.c_svm import CSVM as CSVM
-from qpsvm.machines.problem.base import Problem as Problem
 from qpsvm.machines.problem.constraints import Constraints as Constraints
 from qpsvm.machines.problem.constraints import ValueConstraints as ValueConstraints
+from qpsvm.machines.problem.problem import Problem as Problem
 from qpsvm.machines.registry import LAZY_IMPORTS as _LATE
 
 if TYPE_CHECKING:

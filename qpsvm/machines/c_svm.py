@@ -43,9 +43,9 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.data.samples import ClassWeight, build_binary_samples
-from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import compute_nu, convert_problem
 from qpsvm.machines.problem.penalties import compute_upper_bounds
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear

@@ -56,9 +56,9 @@ from qpsvm.base.arrays.rationals import as_rationals, concatenate_rationals, div
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.data.samples import build_regression_samples
-from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import compute_nu, convert_problem
 from qpsvm.machines.problem.penalties import compute_active_penalties, compute_upper_bounds
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.machines.problem.regression import RegressionProblem
 from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import SVMResult

@@ -47,9 +47,9 @@ from qpsvm.bounds.restoration import infeasible
 from qpsvm.data.rows import RowSource, as_row_source
 from qpsvm.data.samples import build_binary_samples
 from qpsvm.machines.hull_distance import HullDistance, find_nearest_hulls, find_shared_sample
-from qpsvm.machines.problem.base import Problem
-from qpsvm.machines.problem.certifier import CertifiedOutcome, with_rounding_bound
+from qpsvm.machines.problem.certifier import CertifiedOutcome
 from qpsvm.machines.problem.evidence import build_constraints_error, build_margin_error
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
 from qpsvm.program.status import Status
 from qpsvm.space.kernels.functions import Linear, Precomputed
@@ -219,7 +219,7 @@ class HardMargin(Problem):
             return certificate
         explicit = hulls.direction if self.space.is_linear and len(hulls.direction) else None
         start = self._certifier.certify(hulls.u + hulls.v, explicit)
-        better = with_rounding_bound(self, self._polish(start, tol) if polished and not hulls.undecided else start, tol)
+        better = self._bound_rounding(self._polish(start, tol) if polished and not hulls.undecided else start, tol)
         return better if better.gap < certificate.gap else certificate
 
 

@@ -51,8 +51,8 @@ from numpy.typing import ArrayLike
 from qpsvm.base.arrays.rationals import divide_exactly
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.samples import ClassWeight, build_binary_samples
-from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.penalties import compute_active_penalties
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import KindLabels
 from qpsvm.space.kernels.functions import Linear

@@ -48,11 +48,11 @@ from qpsvm.base.errors import InfeasibleNuError, ParameterError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import ClassWeight, build_binary_samples
 from qpsvm.machines.c_svm import CSVM
-from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import convert_problem
 from qpsvm.machines.problem.evidence import attach_sums
 from qpsvm.machines.problem.penalties import sum_weights
-from qpsvm.machines.problem.reading import check_result
+from qpsvm.machines.problem.problem import Problem
+from qpsvm.machines.problem.result_checks import check_result
 from qpsvm.program.specification import Equality, Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear

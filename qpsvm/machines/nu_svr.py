@@ -52,8 +52,8 @@ from qpsvm.machines.epsilon_svr import EpsilonSVR
 from qpsvm.machines.problem.derived_problems import convert_problem
 from qpsvm.machines.problem.parameter_checks import as_share
 from qpsvm.machines.problem.penalties import compute_active_penalties
-from qpsvm.machines.problem.reading import check_result
 from qpsvm.machines.problem.regression import RegressionProblem
+from qpsvm.machines.problem.result_checks import check_result
 from qpsvm.program.specification import Equality, Specification
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear

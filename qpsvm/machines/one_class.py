@@ -47,9 +47,9 @@ from numpy.typing import ArrayLike
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import build_unlabelled_samples
-from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import convert_problem
 from qpsvm.machines.problem.penalties import sum_weights
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.machines.problem.regression import NoveltyProblem
 from qpsvm.program.specification import Equality, Specification
 from qpsvm.space.kernels.functions import RBF

@@ -51,9 +51,9 @@ from qpsvm.base.arrays.rationals import from_floats
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.data.samples import ClassWeight, build_binary_samples, normalise_weights
 from qpsvm.machines.c_svm import CSVM
-from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import convert_problem
 from qpsvm.machines.problem.penalties import sum_weights
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
 from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.psd_rule import Intercept, PSDRule

@@ -52,7 +52,7 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.kinds import is_table
 from qpsvm.data.rows import as_row_source
 from qpsvm.data.samples import build_regression_samples, check_features, open_stored
-from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model

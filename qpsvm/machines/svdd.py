@@ -61,9 +61,9 @@ from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.samples import build_unlabelled_samples
 from qpsvm.machines.one_class import check_constant_diagonal
-from qpsvm.machines.problem.base import Problem
 from qpsvm.machines.problem.derived_problems import convert_problem
 from qpsvm.machines.problem.penalties import sum_weights
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.machines.problem.reading import remove_constraints
 from qpsvm.machines.problem.regression import NoveltyProblem
 from qpsvm.program.specification import Equality, Specification

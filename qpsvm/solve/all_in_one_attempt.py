@@ -25,7 +25,6 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import polish
 from qpsvm.machines import AllInOneProblem
 from qpsvm.machines.problem.parameter_checks import Form, check_form
-from qpsvm.machines.problem.reading import build_result
 from qpsvm.program.status import Solver, Status
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.solve.attempt import build_unstarted_result, check_available_memory, run_backend
@@ -190,11 +189,10 @@ def _solve_by_sequential_dual(problem: AllInOneProblem, request: SolveRequest, l
     status, words = translate_stop_reason(reason)
     if math.isnan(best.size):  # not counted yet
         best = judge.with_rounding_bound(best, tol)
-    result: AllInOneResult = build_result(
-        problem, best, status, tol, backend=NAME, form="dual", iterations=steps, build_time=build_time,
+    return problem._build_judged_result(
+        best, status, tol, backend=NAME, form="dual", iterations=steps, build_time=build_time,
         solve_time=solving, solver=Solver(NAME, find_library_version(), words), solver_gap=solver_gap,
     )  # fmt: skip
-    return result
 
 
 def _estimate_gram_seconds(problem: AllInOneProblem) -> float:

@@ -21,7 +21,7 @@ from qpsvm.base.resources.limits import SMALL_BYTES, find_available_memory, find
 from qpsvm.base.resources.messages import is_logging, log_message
 from qpsvm.base.resources.pulse import PULSE_SECONDS, Pulse
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.machine import BaseProblem
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.dual_solution import DualSolution
 from qpsvm.program.exchange import R

@@ -16,7 +16,7 @@ from qpsvm.base.errors import (
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import Problem
-from qpsvm.machines.problem.machine import BaseProblem
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP

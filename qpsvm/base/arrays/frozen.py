@@ -169,16 +169,16 @@ class cached(cached_property[V]):
         return value  # type: ignore[no-any-return]
 
 
-def copy_without_cache(thing: Any) -> Any:
+def copy_without_cache(thing: T) -> T:
     """Return a copy without cached values, such as the Gram matrix of a problem."""
-    computed = _list_cached_names(thing.__class__)
+    computed = _list_cached_names(thing.__class__)  # type: ignore[arg-type]  # a class is hashable
     twin = object.__new__(thing.__class__)
     twin.__dict__.update({name: value for name, value in thing.__dict__.items() if name not in computed})
     return twin
 
 
 @cache
-def _list_cached_names(kind: Any) -> frozenset[str]:
+def _list_cached_names(kind: type) -> frozenset[str]:
     """Return the names of the cached properties of a class."""
     return frozenset(name for name in dir(kind) if isinstance(getattr(kind, name, None), cached_property))
 

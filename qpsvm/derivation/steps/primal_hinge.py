@@ -16,8 +16,7 @@ from qpsvm.derivation.steps.shared import Argument
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, largest_of, total
 from qpsvm.derivation.terms import Term
-from qpsvm.machines import PrimalHinge
-from qpsvm.machines.problem.reading import read
+from qpsvm.machines import PrimalHinge, Problem
 from qpsvm.program import residuals
 from qpsvm.space.kernels.space import FeatureSpace
 
@@ -109,7 +108,7 @@ def steps(problem: PrimalHinge) -> tuple[Step, ...]:
                     ),
                     explain_missing_primal,
                 ),
-                read,
+                Problem.read,
             ),
             step(
                 "A feature of ones",

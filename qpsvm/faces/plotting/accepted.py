@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 from qpsvm.base.errors import ParameterTypeError, QPSVMError, UnsupportedError
 from qpsvm.machines import SVDD, AllInOneProblem, Problem, QuantileSVR
 from qpsvm.machines.problem.all_in_one import check_all_in_one_matches
-from qpsvm.machines.problem.base import check_result_matches
+from qpsvm.machines.problem.problem import check_result_matches
 from qpsvm.space.kernels.functions import Linear, Precomputed
 
 TWO_CLASS_PICTURES = ("boundary", "decisions")

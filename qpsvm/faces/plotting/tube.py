@@ -17,7 +17,7 @@ from qpsvm.faces.plotting.palette import BLACK, BLUE, CURVES, EDGE, GREY, SAMPLE
 from qpsvm.faces.plotting.picture import Axes, make_axes, picture, write_title
 from qpsvm.faces.plotting.view import CURVE_POINTS, NO_FEATURES, View, build_feature_view, build_view
 from qpsvm.machines import Problem, QuantileSVR
-from qpsvm.machines.problem.base import check_result_matches
+from qpsvm.machines.problem.problem import check_result_matches
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,35 +29,30 @@ from numpy.typing import ArrayLike, NDArray
 
 from qpsvm.base.arrays.checks import as_real_vector
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.frozen import cached, copy_without_cache, repeat_value
-from qpsvm.base.arrays.rationals import as_floats, bound_float_errors
+from qpsvm.base.arrays.frozen import cached, copy_without_cache
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, ParameterTypeError, TooLargeError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.bounds.class_space import ClassSpace
 from qpsvm.bounds.polish import polish
 from qpsvm.bounds.repair import feasible
 from qpsvm.data.samples import ClassWeight, build_multiclass_samples
+from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.certifier import (
     CLEAR,
     LEAST_CURVATURE,
     NOTHING,
     SMALL,
-    Certifier,
-    describe_caveats,
-    with_rounding_bound,
 )
 from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT
-from qpsvm.machines.problem.machine import BaseProblem
 from qpsvm.machines.problem.parameter_checks import Form, as_intercept
-from qpsvm.machines.problem.penalties import check_penalties, compute_active_penalties, format_penalty
-from qpsvm.machines.problem.reading import build_result, check_all_in_one_result, check_point
-from qpsvm.program.all_in_one import AllInOneDual, ClassGroup
+from qpsvm.machines.problem.penalties import check_penalties, format_penalty
+from qpsvm.machines.problem.result_checks import check_all_in_one_result, check_point
+from qpsvm.program.all_in_one import AllInOneDual
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
-from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.caveats import find_caveats
 from qpsvm.result.model import AllInOneModel
@@ -66,8 +61,6 @@ from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
 from qpsvm.space.operators import (
     Diagonal,
     Operator,
-    RepeatedOperator,
-    build_directions,
     couple_class_rows,
     couple_classes,
 )
@@ -169,24 +162,12 @@ def read_alpha(dual: AllInOneDual, parts: Mapping[str, FloatArray], margins: Flo
     return dual.unflatten_alpha(np.where(np.isfinite(flat), flat, 0.0))
 
 
-class AllInOneProblem(BaseProblem[AllInOneResult]):
+class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
     """A machine that learns several classes in one program.
 
     X (n, d): The samples as they are computed with.
     classes (k,): The labels in sort order.
     """
-
-    #: What the machine is called, for people.
-    _short_name: ClassVar[str]
-    #: The names of the machine's own parameters, which `replace` changes.
-    _hyperparameters: ClassVar[tuple[str, ...]] = ("C",)
-    _uses_explicit_features: ClassVar[bool] = False
-    #: What a row is to reach, and whether the rivals of a sample share one slack.
-    _margin_level: ClassVar[float] = 1.0
-    _has_shared_slack: ClassVar[bool]
-    #: The tags of the primal and of the dual.
-    _primal_tag: ClassVar[str]
-    _dual_tag: ClassVar[str]
 
     def __init__(
         self,
@@ -213,48 +194,6 @@ class AllInOneProblem(BaseProblem[AllInOneResult]):
         kept = {"free": "intercept free", "penalised": "intercept penalised", None: "no intercept"}[self.intercept]
         price = format_penalty(self.C)
         return f"{self._short_name}, {len(self.classes)} classes, C = {price}, {kept}, kernel {self.kernel}"
-
-    @property
-    def class_index(self) -> IntArray:
-        """Index of each sample's label in `classes`: (n,)."""
-        return self.samples.target.astype(np.intp)
-
-    @cached
-    def _all_in_one_dual(self) -> AllInOneDual:
-        """Dual used for computation, over the samples that take part."""
-        return AllInOneDual(
-            label=self.samples.select_active(self.class_index),
-            k=len(self.classes),
-            upper=np.array(as_floats(compute_active_penalties(self.C, self.samples))),
-            level=self._margin_level,
-            has_shared_slack=self._has_shared_slack,
-            intercept=self.space.computed_intercept,
-        )
-
-    @cached
-    def svm(self) -> SVMDual:
-        """Dual in the common form of all machines: its rows are pairs (i, c) in order, its values class by class."""
-        dual = self._all_in_one_dual
-        sample, (own, rival) = dual.row_positions // dual.k, dual.class_pairs
-        m, classes = len(sample), range(dual.k if dual.intercept else 0)
-        off = bound_float_errors(compute_active_penalties(self.C, self.samples))
-        return SVMDual(
-            gram=RepeatedOperator(self.space.centred_gram, dual.k),
-            sign=repeat_value(1.0, m),
-            level=repeat_value(dual.level, m),
-            upper=dual.upper[sample],
-            curvature=repeat_value(0.0, m),
-            groups=tuple(ClassGroup(dual, c) for c in classes),
-            mix=build_directions(dual.n, sample, own, rival, dual.k),
-            block=dual.k - 1 if dual.has_shared_slack else 1,
-            classes=dual,
-            upper_radius=None if off is None else off[sample],
-        )
-
-    @cached
-    def _certifier(self) -> Certifier:
-        """Certifier of the points of this problem."""
-        return Certifier(ClassSpace(self.space, self._all_in_one_dual.k), self.svm)
 
     def _compute_scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
         return compute_scaling(self._all_in_one_dual, self.space.scale, form)
@@ -305,13 +244,12 @@ class AllInOneProblem(BaseProblem[AllInOneResult]):
         gap, stopped = point.gap, solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if polished and not stopped:
             point = polish(self.svm, point, self._certifier.certify, clock=polishing)
-        found = with_rounding_bound(self, point, tol, polished=False)
-        result: AllInOneResult = build_result(
-            self, found, solution.reported, tol, backend=backend or solution.solver.name,
+        found = self._bound_rounding(point, tol, polished=False)
+        return self._build_judged_result(
+            found, solution.reported, tol, backend=backend or solution.solver.name,
             form=form or ("primal" if "margin" in solution.qp.constraints else "dual"), iterations=solution.iterations,
             build_time=build_time, solve_time=solution.solve_time, solver=solution.solver, solver_gap=gap,
         )  # fmt: skip
-        return result
 
     def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
         shape = (self.n, len(self.classes))
@@ -340,24 +278,22 @@ class AllInOneProblem(BaseProblem[AllInOneResult]):
 
     def _enclose_optima(self, result: AllInOneResult) -> NearOptimum:
         """Return a set that contains every exact optimum."""
-        from qpsvm.machines.problem.optimum_enclosure import enclose_optima  # loaded when somebody asks for it
+        from qpsvm.machines.problem.optimum_enclosure import (
+            enclose_all_in_one_optima,  # loaded when somebody asks for it
+        )
 
         check_all_in_one_result(result)
-        return enclose_optima(self, result)
+        return enclose_all_in_one_optima(self, result)
 
-    def _describe_caveats(self, point: Certificate) -> str:
-        """Describe the caveats of a result of this machine."""
-        return describe_caveats(self, point)
-
-    def _build_result(self, point: Certificate, **record: Any) -> AllInOneResult:
+    def _build_result(self, certificate: Certificate, **record: Any) -> AllInOneResult:
         """Build the result of a certified point, with the record of the solve."""
-        self.samples.check()  # before anything is said of the point
+        self.samples.check()  # before anything is said of the certificate
         samples, dual, label = self.samples, self._all_in_one_dual, self.class_index
         model, t = (
-            self._build_model(point),
-            dual.unflatten_alpha(point.violation if point.slack is None else point.slack),
+            self._build_model(certificate),
+            dual.unflatten_alpha(certificate.violation if certificate.slack is None else certificate.slack),
         )
-        alpha, missing = self._expand_from_dual(dual.unflatten_alpha(point.alpha)), self._expand_from_dual(t)
+        alpha, missing = self._expand_from_dual(dual.unflatten_alpha(certificate.alpha)), self._expand_from_dual(t)
         whole = AllInOneDual(
             label, dual.k, samples.expand_active(dual.upper), dual.level, dual.has_shared_slack, dual.intercept
         )
@@ -366,16 +302,16 @@ class AllInOneProblem(BaseProblem[AllInOneResult]):
             missing[absent] = replace(whole, label=label[absent]).compute_shortfalls(
                 model.decision_function(self.X[absent])
             )
-        short, coef = np.maximum(missing, 0.0), point.coef.reshape(dual.k, -1).T
+        short, coef = np.maximum(missing, 0.0), certificate.coef.reshape(dual.k, -1).T
         return AllInOneResult(
             alpha=alpha,
             coef=self._expand_from_dual(coef),
             b=model.b,
-            primal=point.primal,
-            dual=point.dual,
-            gap=point.gap,
-            rounding=point.rounding,
-            kind=self._expand_from_dual(self._classify_variables(dual.unflatten_alpha(point.alpha), t)),
+            primal=certificate.primal,
+            dual=certificate.dual,
+            gap=certificate.gap,
+            rounding=certificate.rounding,
+            kind=self._expand_from_dual(self._classify_variables(dual.unflatten_alpha(certificate.alpha), t)),
             missing=missing,
             xi=short.max(axis=1) if dual.has_shared_slack else short,
             terms=whole.compute_gap_terms(alpha, missing),
@@ -384,7 +320,7 @@ class AllInOneProblem(BaseProblem[AllInOneResult]):
             model=model,
             title=self.title,
             problem=copy_without_cache(self),
-            caveats=find_caveats(self, point),
+            caveats=find_caveats(self, certificate),
             **record,
         )
 
@@ -421,5 +357,4 @@ class AllInOneProblem(BaseProblem[AllInOneResult]):
 
 def check_all_in_one_matches(problem: AllInOneProblem, result: object) -> None:
     """Check that a result of several classes fits a problem. Raises ParameterTypeError, DataError."""
-    check_all_in_one_result(result)
-    check_point(problem, result)
+    check_point(problem, check_all_in_one_result(result))

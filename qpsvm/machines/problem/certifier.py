@@ -1,7 +1,6 @@
 """Certify the points of a problem: certificate, rounding, polish, and the status that follows.
 
-All are functions over what the problem states: its dual `svm` over its `space`. (`problem.machine` imports this file,
-so a problem is any object here.)
+All are functions over the dual `svm` of a problem and its feature space, which a `Certifier` has.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ from qpsvm.bounds.restoration import Restoration
 from qpsvm.bounds.rounding_bound import Counting
 from qpsvm.program.status import Status
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.space import FeatureSpace
 
 #: A certificate, the status that follows, what to say of it, and the error where there is one.
@@ -85,32 +83,14 @@ def compute_measured_gap(point: Any) -> float:
     return float(np.fmin(point.gap, point.measured))
 
 
-def with_rounding_bound(
-    problem: Any, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True
-) -> Certificate:
-    """Return the certificate with a gap that includes all rounding; refine the kernel values if that helps."""
-    found: Certificate = problem._certifier.with_rounding_bound(certificate, tol, in_time)
-    twin = (
-        problem._without_cancellation
-        if in_time and tol < found.gap and compute_measured_gap(certificate) <= tol
-        else None
-    )
-    if twin is None:
-        return found
-    exact = twin._certifier.certify(certificate.alpha)
-    exact = twin._certifier.with_rounding_bound(twin._polish(exact, tol) if polished else exact, tol)
-    return exact if exact.gap < found.gap else found
-
-
 def polish_certificate(
-    problem: Any, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+    judge: Certifier, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
 ) -> Certificate:
     """Polish to rounding where that costs little, of few rows; else to what was asked for.
 
     Whoever asks for less than the default gets just that: far from the exact split, polishing would cost more than a
     solver that is asked for more.
     """
-    judge = problem._certifier
     svm, space, n, alpha = judge.svm, judge.space, judge.svm.m, certificate.alpha
     enough = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
     if not certificate.gap <= enough:
@@ -137,36 +117,6 @@ def decide_status(certificate: Any, said: Status, tol: float, note: str = "") ->
     if said is Status.OPTIMAL:
         return Status.INACCURATE, note
     return Status.NUMERICAL_ERROR if said in (Status.INFEASIBLE, Status.UNBOUNDED) else said, note
-
-
-def decide_outcome(
-    problem: Any, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None
-) -> CertifiedOutcome:
-    """Return the certificate with its status; a machine may override this with a better point or an error."""
-    del polished, clock
-    return certificate, *decide_status(certificate, said, tol, problem._describe_caveats(certificate)), None
-
-
-def describe_caveats(problem: Any, certificate: Any) -> str:
-    """Describe the caveats of a result."""
-    if isinstance(problem.kernel, FeatureMap):
-        return str(problem.kernel.note)
-    if certificate.explicit is not None and not problem.constraints:
-        return (
-            f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "
-            "coefficients result.model has, stands in for Σ α_i y_i φ(x_i); the gap counts how far they are apart"
-        )
-    if problem.space.shift:
-        return (
-            f"the certificate is for the kernel matrix plus {problem.space.shift!r} times the identity "
-            "(psd='shift'), which has no counterpart for new samples: there f(x) = Σ α_i y_i K(x_i, x) + b"
-        )
-    if problem.space.is_clipped:
-        return (
-            "the kernel matrix is indefinite: the certificate is for its positive part (psd='clip'), in which f of "
-            "new samples is taken too"
-        )
-    return ""
 
 
 def classify_samples(

@@ -42,10 +42,10 @@ from qpsvm.base.arrays.checks import as_matrix, as_positive, find_feature_names
 from qpsvm.base.arrays.frozen import freeze
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError, ParameterError
-from qpsvm.machines.problem.linear_constraints import Rows, broadcast_values, copy_matrix
+from qpsvm.machines.problem.linear_constraints import UserConstraints, broadcast_values, copy_matrix
 
 
-class Constraints(Rows):
+class Constraints(UserConstraints):
     """Rows over the weights of a linear machine: G w + c b ≤ h.
 
     Parameters
@@ -238,7 +238,7 @@ class Constraints(Rows):
         return cls(np.atleast_2d(np.asarray(costs, dtype=float)), limit, names=[name])
 
 
-class ValueConstraints(Rows):
+class ValueConstraints(UserConstraints):
     """Rows over values of f at points: A f(Z) ≤ h, for any kernel.
 
     Parameters

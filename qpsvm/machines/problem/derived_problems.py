@@ -1,7 +1,6 @@
 """Derive a machine from another: other parameters, samples, class or space, sharing the parts that do not change.
 
-What is shared is not made again: the samples always, the Gram matrix where kernel and psd rule stay. (`problem.base`
-imports this file, so a problem is any object here.)
+What is shared is not made again: the samples always, the Gram matrix where kernel and psd rule stay.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,10 +18,14 @@ from qpsvm.base.errors import ParameterError, UnknownOptionError, UnsupportedErr
 from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.transformed import select_rows
 from qpsvm.data.samples import TrainingSamples
-from qpsvm.machines.problem.reading import check_result
+from qpsvm.machines.problem.result_checks import check_result
+from qpsvm.machines.problem.statement import MachineStatement
+from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Kernel, Precomputed
 from qpsvm.space.kernels.kernel_registry import as_kernel
 from qpsvm.space.kernels.space import FeatureSpace
+
+S = TypeVar("S", bound=MachineStatement)
 
 
 def get_kernel_parameters(kernel: Kernel) -> dict[str, Any]:
@@ -31,7 +34,7 @@ def get_kernel_parameters(kernel: Kernel) -> dict[str, Any]:
     return {name: getattr(kernel, name) for name in asked if name != "kernel"}
 
 
-def get_parameters(problem: Any) -> dict[str, Any]:
+def get_parameters(problem: MachineStatement) -> dict[str, Any]:
     """Return every numeric parameter of a problem by name: those of the machine, then those of the kernel."""
     return {
         **{name: getattr(problem, name) for name in problem._hyperparameters},
@@ -39,7 +42,7 @@ def get_parameters(problem: Any) -> dict[str, Any]:
     }
 
 
-def replace_parameters(problem: Any, changes: Mapping[str, Any]) -> Any:
+def replace_parameters(problem: S, changes: Mapping[str, Any]) -> S:
     """Build the machine with changed parameters: see `Machine.replace`."""
     kernel = as_kernel(changes.get("kernel", problem.kernel))
     values = {name: changes[name] for name in get_kernel_parameters(kernel) if name in changes}
@@ -63,7 +66,7 @@ def replace_parameters(problem: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def convert_problem(
-    problem: Any, machine: str, weight: FloatArray | None = None, scaled: bool = False, **own: Any
+    problem: MachineStatement, machine: str, weight: FloatArray | None = None, scaled: bool = False, **own: Any
 ) -> Any:
     """Build a machine of another class, by name, over the same samples with the same kernel, intercept and constraints.
 
@@ -89,7 +92,7 @@ def convert_problem(
     return new
 
 
-def compute_nu(problem: Any, result: Any, penalties: FloatArray) -> float:
+def compute_nu(problem: MachineStatement, result: SVMResult, penalties: FloatArray) -> float:
     """ν = Σα_i / Σ C_i s_i of a result of a problem.
 
     Shapes: penalties (n,). Raises ParameterError, ParameterTypeError, DataError.
@@ -101,7 +104,7 @@ def compute_nu(problem: Any, result: Any, penalties: FloatArray) -> float:
     return nu
 
 
-def restrict_to_rows(problem: Any, rows: IntArray) -> Any:
+def restrict_to_rows(problem: S, rows: IntArray) -> S:
     """Restrict a machine to some of its samples of positive weight; its Gram matrix is a part of the known one.
 
     Whether its own parameters suit these samples is not asked: `replace` does, of what it is given.
@@ -130,7 +133,7 @@ def restrict_to_rows(problem: Any, rows: IntArray) -> Any:
     return new
 
 
-def _check_per_sample_values(problem: Any) -> None:
+def _check_per_sample_values(problem: MachineStatement) -> None:
     """Check that a machine names every array that has one entry per sample. Raises UnsupportedError."""
     kept = vars(copy_without_cache(problem)).items()
     stray = [
@@ -145,23 +148,16 @@ def _check_per_sample_values(problem: Any) -> None:
         )
 
 
-def get_hyperparameters(problem: Any) -> dict[str, Any]:
+def get_hyperparameters(problem: MachineStatement) -> dict[str, Any]:
     """Return the hyperparameters as the machine takes them: one number if it is the same for all samples."""
     return {name: _collapse_constant(getattr(problem, name)) for name in problem._hyperparameters}
 
 
-def with_samples(problem: Any, samples: TrainingSamples, own: Mapping[str, Any]) -> Any:
+def with_samples(problem: S, samples: TrainingSamples, own: Mapping[str, Any]) -> S:
     """Return the machine over other samples."""
     new = copy_without_cache(problem)
     new._set_data(samples, problem.kernel, problem.intercept, problem.psd)
     new.__dict__.update(own)
-    return new
-
-
-def with_space(problem: Any, space: FeatureSpace) -> Any:
-    """Return the problem over another feature space of its samples."""
-    new = copy_without_cache(problem)
-    new.__dict__["space"] = space
     return new
 
 

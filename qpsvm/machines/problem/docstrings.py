@@ -5,11 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from types import CodeType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
 
 #: What the docstring of a machine says of a parameter, unless that has an entry of its own.
 SHARED = {

@@ -1,6 +1,6 @@
 """Attach to errors the evidence for `error.verify()`: the problem without a solution, and the weights that prove it.
 
-(`problem.base` imports this file, so a problem is any object here; `proofs` is loaded when somebody asks for one.)
+`proofs_of_errors` is imported when a proof is asked for.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from qpsvm.base.errors import (
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.gap_bounds import Bounds
 from qpsvm.bounds.restoration import find_row_feasibility, infeasible
+from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.program.svm_dual import SVMDual
 
 #: An error about two classes: it keeps which.
@@ -41,13 +42,13 @@ def _prove(what: str, *given: Any) -> Any:
     return getattr(proofs, what)(*given)
 
 
-def attach_hulls(error: HullsError, problem: Any) -> HullsError:
+def attach_hulls(error: HullsError, problem: MachineStatement) -> HullsError:
     """Return the error with its proof: the weights of the samples."""
     error._evidence = partial(_prove, "prove_hulls", copy_without_cache(problem), error.u + error.v)
     return error
 
 
-def build_margin_error(problem: Any, u: FloatArray, v: FloatArray, distance: float) -> QPSVMError:
+def build_margin_error(problem: MachineStatement, u: FloatArray, v: FloatArray, distance: float) -> QPSVMError:
     """Build the error for two classes without a margin: their hulls meet, or no margin was found.
 
     Shapes: u, v (n,).
@@ -61,7 +62,7 @@ def build_margin_error(problem: Any, u: FloatArray, v: FloatArray, distance: flo
     return attach_hulls(MarginNotFoundError(u, v, distance, None if known is None else True), problem)
 
 
-def build_constraints_error(error: InfeasibleConstraintsError, problem: Any) -> QPSVMError:
+def build_constraints_error(error: InfeasibleConstraintsError, problem: MachineStatement) -> QPSVMError:
     """Build the error for linear constraints without a feasible point: there is none, or none was found."""
     known = _prove("is_proven_infeasible", problem, error.weights)
     found = error if known else UndecidedConstraintsError(error.weights, error.bound, error.residual)
@@ -69,7 +70,7 @@ def build_constraints_error(error: InfeasibleConstraintsError, problem: Any) -> 
     return found
 
 
-def check_feasible_constraints(problem: Any, svm: SVMDual) -> SVMDual:
+def check_feasible_constraints(problem: MachineStatement, svm: SVMDual) -> SVMDual:
     """Check that the linear constraints are feasible; return the dual with the implied equalities marked.
 
     Raises InfeasibleConstraintsError, UndecidedConstraintsError.
@@ -83,7 +84,7 @@ def check_feasible_constraints(problem: Any, svm: SVMDual) -> SVMDual:
     bounds = Bounds(Accuracy(problem.space), svm)
     found = find_row_feasibility(svm, bounds, rows)
     if found.farkas is not None:
-        raise build_constraints_error(infeasible(svm, bounds, rows, found, problem._constraint_rows.scale), problem)
+        raise build_constraints_error(infeasible(svm, bounds, rows, found, problem._constraint_scale), problem)
     if not found.equal.any():
         return svm
     return replace(
@@ -91,7 +92,7 @@ def check_feasible_constraints(problem: Any, svm: SVMDual) -> SVMDual:
     )
 
 
-def attach_sums(error: InfeasibleNuError, problem: Any) -> InfeasibleNuError:
+def attach_sums(error: InfeasibleNuError, problem: MachineStatement) -> InfeasibleNuError:
     """Return the error with its proof: the sums of the weights of both classes."""
     error._evidence = partial(_prove, "prove_imbalance", error.nu, problem.samples)
     return error

@@ -18,8 +18,6 @@ Sources: Fine & Scheinberg, *Efficient SVM training using low-rank kernel repres
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from qpsvm.base.arrays.rounding import gamma
@@ -28,13 +26,14 @@ from qpsvm.base.errors import TooLargeError
 from qpsvm.bounds.accuracy import Accuracy
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.data.rows import as_row_source
-from qpsvm.machines.problem.certifier import with_rounding_bound
+from qpsvm.machines.problem.derived_problems import replace_parameters
+from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.result.model import Model
 from qpsvm.space.kernels.pivoted_cholesky import PivotedCholesky
 from qpsvm.space.kernels.space import FeatureSpace
 
 
-def bound_exact_objectives(problem: Any, certificate: Certificate, model: Model) -> dict[str, float]:
+def bound_exact_objectives(problem: MachineStatement, certificate: Certificate, model: Model) -> dict[str, float]:
     """Bound the objectives for the exact kernel: `exact_primal`, `exact_dual` and their relative gap."""
     kernel = problem.kernel
     if model.w is None or not isinstance(kernel, PivotedCholesky):
@@ -49,11 +48,11 @@ def bound_exact_objectives(problem: Any, certificate: Certificate, model: Model)
     if not np.isfinite(coef).all():
         return {}
     try:
-        exact = problem.replace(kernel=kernel.exact_kernel)
+        exact = replace_parameters(problem, {"kernel": kernel.exact_kernel})
         # of this w, and of no better one
         measured = exact._certifier.certify(certificate.alpha, coef / problem._f_scale, np.inf)
         found, own = (
-            with_rounding_bound(exact, measured, 0.0, polished=False),
+            exact._bound_rounding(measured, 0.0, polished=False),
             exact._certifier.gap_bounder.bounded(measured),
         )
     except TooLargeError:

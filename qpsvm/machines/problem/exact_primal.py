@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -12,12 +11,14 @@ from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.base.errors import DataError, UnsupportedError
 from qpsvm.bounds.proof.exact_dual import Primal
+from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
+from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.exact_space import compute_half_diagonal
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 
-def collect_alpha(problem: Any, result: SVMResult) -> FloatArray:
+def collect_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
     """Collect α at the rows of the program, followed by the multipliers of the linear constraints: (m,)."""
     alpha: FloatArray = problem._restrict_to_dual(result.alpha)
     if result.constraints is None:
@@ -26,7 +27,7 @@ def collect_alpha(problem: Any, result: SVMResult) -> FloatArray:
     return np.concatenate([alpha, result.constraints["price"] / unit])
 
 
-def collect_primal(problem: Any, result: SVMResult) -> Primal:
+def collect_primal(problem: DualStatement, result: SVMResult) -> Primal:
     """Collect w or the coefficients, and every finite multiplier, as the user has them."""
     size, w = Fraction(problem._f_scale), result.model.w
     multipliers = {}
@@ -46,7 +47,7 @@ def collect_primal(problem: Any, result: SVMResult) -> Primal:
     return Primal(w / float(size), None, multipliers)
 
 
-def find_point_level(problem: Any, result: SVMResult) -> Fraction | None:
+def find_point_level(problem: DualStatement, result: SVMResult) -> Fraction | None:
     """½K(x, x) of a ball of radius 0 around one sample x, of which b is a rounding; None of any other result."""
     if not problem._is_affine or problem.constraints or result.model.w is not None or result.radius != 0.0:
         return None
@@ -58,7 +59,7 @@ def find_point_level(problem: Any, result: SVMResult) -> Fraction | None:
     return level if abs(Fraction(result.b) / Fraction(size) + level) <= 4 * Fraction(UNIT) * level else None
 
 
-def collect_all_in_one_primal(problem: Any, result: AllInOneResult) -> Primal:
+def collect_all_in_one_primal(problem: AllInOneStatement, result: AllInOneResult) -> Primal:
     """w or the coefficients of every class, and b, as a user has them. Raises DataError."""
     if problem.intercept is None and result.b.any():
         raise DataError(f"{problem.title} has no intercepts, and the result has b = {result.b.tolist()}")
@@ -69,7 +70,7 @@ def collect_all_in_one_primal(problem: Any, result: AllInOneResult) -> Primal:
     return Primal(None, problem.samples.select_active(result.coef), multipliers)
 
 
-def collect_coefficients(problem: Any, result: Any) -> FloatArray:
+def collect_coefficients(problem: DualStatement, result: SVMResult) -> FloatArray:
     """c of f(x) = Σ c_i K(x_i, x) + b over the samples that take part and the points of a user's rows: (n + q,).
 
     A result has those of the samples; its model has all that are not 0, in this order, and the points themselves.

@@ -8,7 +8,6 @@ where f has −K(x, x) besides, (h + Σ_l A_kl K(z_l, z_l))/2.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,10 +21,12 @@ from qpsvm.base.arrays.rationals import (
 )
 from qpsvm.bounds.proof.classes import of_classes
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
+from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
+from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.exact_space import build_exact_diagonal, compute_half_diagonal
 
 
-def build_exact_program(problem: Any, levels: RationalVector | None = None) -> ExactDual:
+def build_exact_program(problem: DualStatement, levels: RationalVector | None = None) -> ExactDual:
     """Return the exact program of a problem: its record, and the rows of `constraints` behind it."""
     record, svm = problem._build_specification(), problem._dual_structure
     if problem.constraints:
@@ -51,13 +52,13 @@ def build_exact_program(problem: Any, levels: RationalVector | None = None) -> E
     return ExactDual(svm.sign, level, upper, curvature, groups, svm.n, svm.rows, svm.mix, record.unit, behind)
 
 
-def build_all_in_one_program(problem: Any) -> ExactDual:
+def build_all_in_one_program(problem: AllInOneStatement) -> ExactDual:
     """Return the exact program of a machine of several classes, of which there is one for both machines."""
     label, C, weight = map(problem.samples.select_active, (problem.class_index, problem.C, problem.sample_weight))
     return of_classes(label, len(problem.classes), C, weight, problem._has_shared_slack, problem.intercept)
 
 
-def compute_constraint_levels(problem: Any) -> RationalVector:
+def compute_constraint_levels(problem: DualStatement) -> RationalVector:
     """−h of the user's rows in units of f as the dual has it: (p,)."""
     size, own, first = Fraction(problem._f_scale), problem._diagonal_weight, problem.samples.active_features.shape[0]
     found: list[Fraction] = []
@@ -75,7 +76,7 @@ def compute_constraint_levels(problem: Any) -> RationalVector:
     return from_fractions(found)
 
 
-def compute_exact_sums(problem: Any) -> dict[int, Fraction]:
+def compute_exact_sums(problem: DualStatement) -> dict[int, Fraction]:
     """c_k = Σ_l A_kl of the user's rows by number, where it is no float."""
     found, first = {}, 0
     for item in problem.constraints:

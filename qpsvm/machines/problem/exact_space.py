@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,12 +23,13 @@ from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space
 from qpsvm.bounds.proof.spaces import BallSpace, LinearSpace, Space
 from qpsvm.data.rows import FeatureRows, RowSource, StandardisedRows, as_row_source
+from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.space.kernels.space import FeatureSpace
 
 
-def build_exact_space(problem: Any) -> Space:
+def build_exact_space(problem: MachineStatement) -> Space:
     """Build the points of a problem in feature space, in the caller's coordinates."""
     if isinstance(problem.kernel, (Linear, FeatureMap)):
         linear = LinearSpace(collect_linear_points(problem))
@@ -47,7 +47,7 @@ def build_exact_space(problem: Any) -> Space:
     return made
 
 
-def _list_matrix_assumptions(problem: Any) -> tuple[str, ...]:
+def _list_matrix_assumptions(problem: MachineStatement) -> tuple[str, ...]:
     """List the assumption about the kernel matrix, if that is not the matrix that the user gave."""
     kernel, space = problem.kernel, problem.space
     named = "K"
@@ -62,14 +62,14 @@ def _list_matrix_assumptions(problem: Any) -> tuple[str, ...]:
     return () if named == "K" else (f"the kernel matrix is {named}",)
 
 
-def collect_linear_points(problem: Any) -> RowSource:
+def collect_linear_points(problem: MachineStatement) -> RowSource:
     """Collect the points of a linear machine, or their features under a map."""
     if isinstance(problem.kernel, FeatureMap):
         return FeatureRows(as_row_source(problem.samples.active_features), problem.kernel)  # (MAP.1)
     return as_row_source(stack_points(problem))
 
 
-def list_sample_assumptions(problem: Any) -> tuple[str, ...]:
+def list_sample_assumptions(problem: MachineStatement) -> tuple[str, ...]:
     """List the assumption about the samples, if they are not the ones that the user stored."""
     if isinstance(problem.kernel, FeatureMap):
         return (f"the samples are the features, as computed, that {problem.kernel} makes of them",)
@@ -78,7 +78,7 @@ def list_sample_assumptions(problem: Any) -> tuple[str, ...]:
     return ()
 
 
-def build_class_space(problem: Any) -> Space:
+def build_class_space(problem: MachineStatement) -> Space:
     """Return the samples in feature space. Here a map of features is a kernel like others, and known by its matrix."""
     if isinstance(problem.kernel, FeatureMap):
         return matrix_space(problem.space.gram.dense())
@@ -88,10 +88,10 @@ def build_class_space(problem: Any) -> Space:
 # --- linear constraints, and the levels of a ball ---
 
 
-def stack_points(problem: Any) -> Matrix | RowSource:
+def stack_points(problem: MachineStatement) -> Matrix | RowSource:
     """Return the samples that take part, with the points of a user's rows behind them: (n + q, d)."""
     X: Matrix | RowSource = problem.samples.active_features
-    return problem._textbook_constraint_rows.append_points(X) if getattr(problem, "constraints", ()) else X
+    return problem._textbook_constraint_rows.append_points(X) if problem.constraints else X
 
 
 def compute_squared_norm(row: Matrix) -> Fraction:
@@ -100,11 +100,11 @@ def compute_squared_norm(row: Matrix) -> Fraction:
     return sum(v * v for v in j) * Fraction(2) ** (2 * exponent)
 
 
-def uses_kernel_matrix(problem: Any) -> bool:
+def uses_kernel_matrix(problem: MachineStatement) -> bool:
     """Return whether a proof is about the kernel matrix as it is: of kernels that it knows no function of."""
     kernel, space = problem.kernel, problem.space
     known = isinstance(kernel, (RBF, Polynomial, Sigmoid)) and not (space.shift or space.is_clipped)
-    return not known or (getattr(problem, "_is_affine", False) and find_exact_diagonal(kernel) is None)
+    return not known or (problem._is_affine and find_exact_diagonal(kernel) is None)
 
 
 def find_exact_diagonal(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
@@ -119,7 +119,7 @@ def find_exact_diagonal(kernel: Kernel) -> Callable[[Matrix], Fraction] | None:
     return None
 
 
-def build_exact_diagonal(problem: Any) -> Callable[[int], Fraction]:
+def build_exact_diagonal(problem: MachineStatement) -> Callable[[int], Fraction]:
     """K(x, x) of each of the points, exactly."""
     value = find_exact_diagonal(problem.kernel)
     if value is None or (not problem.space.is_linear and uses_kernel_matrix(problem)):
@@ -129,7 +129,7 @@ def build_exact_diagonal(problem: Any) -> Callable[[int], Fraction]:
     return lambda i: value(points.take(np.array([i])))
 
 
-def compute_half_diagonal(problem: Any) -> RationalVector:
+def compute_half_diagonal(problem: MachineStatement) -> RationalVector:
     """½K(x_i, x_i) of the samples that take part, the levels of a ball: (n,)."""
     kernel, X = problem.kernel, problem.samples.active_features
     n = X.shape[0]

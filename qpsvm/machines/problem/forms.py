@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.frozen import find_common_value, multiply, repeat_value
+from qpsvm.base.arrays.frozen import multiply, repeat_value
 from qpsvm.base.arrays.types import FloatArray, Matrix
+from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.linear_constraints import ConstraintRows
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.qp import QP, Rows
@@ -53,26 +53,11 @@ def build_dual_qp(svm: SVMDual, formula: str, title: str) -> QP:
     )  # fmt: skip
 
 
-def format_dual_formula(problem: Any, svm: SVMDual) -> str:
-    """Format the objective of a problem's dual for printing."""
-    linear = {1.0: " − 1ᵀα", 0.0: ""}.get(svm.common_level if svm.common_level is not None else np.nan, " − ℓᵀα")
-    objective = f"½ αᵀQα{f' + {problem._curvature_term}' if svm.has_curvature else ''}{linear}"
-    if svm.unit != 1.0:
-        objective = f"{problem._unit_symbol} ({objective})"
-    centred = not problem.space.is_linear and problem.space.centred_gram is not problem.space.gram
-    entry = "(HKH)_ij,  H = I − 11ᵀ/n" if centred else "K(x_i, x_j)"
-    if problem.intercept == "penalised":
-        entry = "(K(x_i, x_j) + 1)"
-    sign = (
-        "" if find_common_value(svm.sign) == 1.0 else "y_i y_j " if problem.samples.classes is not None else "s_i s_j "
-    )
-    return f"{objective},  Q_ij = {sign}{entry}"
-
-
-def build_constrained_qp(problem: Any, form: Form, textbook: bool) -> QP:
+def build_constrained_qp(problem: DualStatement, form: Form, textbook: bool) -> QP:
     """Build either QP of a problem with linear constraints, in textbook form or as used to compute, (USER.2)."""
     space, n = problem.space, len(problem._active_target)
-    rows: ConstraintRows = problem._textbook_constraint_rows if textbook else problem._constraint_rows
+    rows = problem._textbook_constraint_rows if textbook else problem._constraint_rows
+    assert rows is not None
     if form == "primal":
         points = space.coordinates if not space.is_linear else rows.append_points(space.samples.take(np.arange(n)))
         return add_constraints_to_primal(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qpsvm.base.arrays.checks import LARGEST_VALUE, as_positive
 from qpsvm.data.samples import TrainingSamples
-
-if TYPE_CHECKING:
-    pass
-
 from qpsvm.machines.problem.parameter_checks import as_share, check_choice, make_range_check
 from qpsvm.machines.problem.penalties import check_penalties, format_penalty
 

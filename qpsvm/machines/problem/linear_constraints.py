@@ -29,7 +29,7 @@ from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import cached, freeze, is_ours, repeat_value
 from qpsvm.base.arrays.rounding import gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix, as_dense
-from qpsvm.base.errors import AbsentError, DataError, ParameterError, UnsupportedError
+from qpsvm.base.errors import DataError, ParameterError, UnsupportedError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource, StackedRows, as_row_source
 from qpsvm.program.svm_dual import DualGroup, LinearConstraints, SVMDual
@@ -37,6 +37,8 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.operators import Diagonal, Operator
 
+#: Letters of the names of a user's rows that a table keeps.
+LONGEST_NAME = 64
 #: Rows of values whose length is measured by kernel values between all their points.
 MAX_POINTS = 2000
 #: Below this share of what it would be without cancellation, the length of a row of values is rounding.
@@ -47,7 +49,7 @@ LARGEST_EXPONENT = 300
 GRID = 40
 
 
-class Rows:
+class UserConstraints:
     """Linear inequalities of a user's, p rows over q points of d features: `Constraints`, or `ValueConstraints`.
 
     h, c (p,): Their bounds, and what b counts in each.
@@ -281,34 +283,33 @@ def _add_to_equality(formula: str) -> str:
     return f"{left} − cᵀπ = {right}"
 
 
-def as_constraints(constraints: Any) -> tuple[Rows, ...]:
+def as_constraints(constraints: Any) -> tuple[UserConstraints, ...]:
     """Return the argument `constraints=` as a tuple. Raises ParameterError."""
     items = constraints if isinstance(constraints, (list, tuple)) else [constraints]
     for item in items:
-        if not isinstance(item, Rows):
+        if not isinstance(item, UserConstraints):
             raise ParameterError(
                 f"constraints must be Constraints, ValueConstraints, or a list of them, got {type(item).__name__}"
             )
     return tuple(items)
 
 
-def build_computed_rows(problem: Any) -> ConstraintRows:
-    """Build the linear constraints of a problem in the form used for computation."""
-    X, rows = problem.samples.active_features, build_textbook_rows(problem)
-    own = X.squared_norms() if isinstance(X, RowSource) else problem.kernel.diagonal(X)
+def build_computed_rows(rows: ConstraintRows, X: Matrix | RowSource, kernel: Kernel) -> ConstraintRows:
+    """Scale the constraints of a problem over samples X (n, d) for computation."""
+    own = X.squared_norms() if isinstance(X, RowSource) else kernel.diagonal(X)
     usual = float(np.sqrt(max(float(np.mean(own)), 0.0))) or 1.0
-    return rows.rescale(compute_lengths(rows, problem.kernel), usual)
+    return rows.rescale(compute_lengths(rows, kernel), usual)
 
 
-def build_textbook_rows(problem: Any) -> ConstraintRows:
-    """Build the rows (USER.1) of the constraints as the user wrote them.
+def build_textbook_rows(
+    items: Sequence[UserConstraints], kernel: Kernel, d: int, size: float = 1.0, diagonal: float = 0.0
+) -> ConstraintRows:
+    """Build the rows (USER.1) of the constraints as the user wrote them, over samples of d features.
 
-    Raises UnsupportedError, DataError, ParameterError, AbsentError.
+    `size` and `diagonal` are f in units of that of the dual, and what it has of K(x, x) besides.
+
+    Raises UnsupportedError, DataError, ParameterError.
     """
-    if not problem.constraints:
-        raise AbsentError(f"{type(problem).__name__} has no linear constraints")
-    items, kernel, d = problem.constraints, problem.kernel, problem.X.shape[1]
-    size, diagonal = problem._f_scale, problem._diagonal_weight
     if isinstance(kernel, Precomputed):
         raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")
     if isinstance(kernel, FeatureMap):

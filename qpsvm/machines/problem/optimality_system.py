@@ -23,8 +23,10 @@ from qpsvm.base.resources.limits import check_memory
 from qpsvm.data.rows import RowSource
 from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.bordered_system import SymmetricSystem
-from qpsvm.machines.problem.derived_problems import get_hyperparameters, with_samples
-from qpsvm.machines.problem.reading import check_result
+from qpsvm.machines.problem.derived_problems import get_hyperparameters, replace_parameters, with_samples
+from qpsvm.machines.problem.dual_statement import DualStatement
+from qpsvm.machines.problem.result_checks import check_result
+from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
 
@@ -52,7 +54,7 @@ class OptimalitySystem:
     degenerate: IntArray
     singular: bool
 
-    def __init__(self, problem: Any, result: Any) -> None:
+    def __init__(self, problem: DualStatement, result: SVMResult) -> None:
         _check_supported(problem, result)
         svm = problem.svm
         self.problem, self.svm, self.kernel = problem, svm, problem.kernel
@@ -157,7 +159,7 @@ class OptimalitySystem:
         if name not in self._changes:
             value = float(get_hyperparameters(self.problem)[name])
             other = {"lam": 2.0 * value, "epsilon": value + 1.0}.get(name, 0.5 * value)
-            here, there = self.svm, self.problem.replace(**{name: other}).svm
+            here, there = self.svm, replace_parameters(self.problem, {name: other}).svm
             step = 0.5 * value if name == "lam" else other - value  # d(1/λ) = −dλ/λ²
             with np.errstate(invalid="ignore", divide="ignore"):
                 up, level, total = (
@@ -259,7 +261,7 @@ def add_changes(a: DataChange | None, b: DataChange, factor: float = 1.0) -> Dat
     )  # fmt: skip
 
 
-def _check_supported(problem: Any, result: Any) -> None:
+def _check_supported(problem: DualStatement, result: SVMResult) -> None:
     """Check that the optimum is (DUAL.1) with kernel values. Raises UnsupportedError, ParameterTypeError, DataError."""
     name = type(problem).__name__
     svm = getattr(problem, "_dual_structure", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
 
@@ -13,9 +12,6 @@ from qpsvm.base.arrays.rationals import RationalVector, multiply_exactly, sum_fl
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
 from qpsvm.data.samples import TrainingSamples
-
-if TYPE_CHECKING:
-    pass
 
 
 def check_penalties(C: float | ArrayLike, samples: TrainingSamples) -> FloatArray:

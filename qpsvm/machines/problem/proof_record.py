@@ -16,7 +16,9 @@ from qpsvm.bounds.proof.checker import SEVERAL
 from qpsvm.bounds.proof.file import Recorded
 from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
 from qpsvm.machines.problem.derived_problems import get_hyperparameters, get_kernel_parameters
+from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.exact_primal import collect_coefficients, find_point_level
+from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.saving.json_values import as_json
 from qpsvm.result.svm_result import SVMResult
@@ -25,7 +27,7 @@ from qpsvm.space.kernels.functions import Linear
 from qpsvm.space.kernels.kernel_registry import NAMES
 
 
-def build_proof_record(problem: Any, result: SVMResult | AllInOneResult | None = None) -> Recorded:
+def build_proof_record(problem: MachineStatement, result: SVMResult | AllInOneResult | None = None) -> Recorded:
     """Build the record of the machine and its samples that a proof file stores."""
     machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _describe_parameters(problem)}
     machine["kernel"], X, why = _describe_kernel(problem)
@@ -37,19 +39,27 @@ def build_proof_record(problem: Any, result: SVMResult | AllInOneResult | None =
     if problem.constraints:
         machine["rows"] = _describe_constraints(problem)
         why = why or ("rows of your own beside a ball are not in it" if problem._is_affine else "")
-    if hasattr(problem, "pairs"):
-        machine["pairs"] = np.asarray(problem.pairs).tolist()
+    if isinstance(problem, DualStatement) and problem._sample_pairs is not None:
+        machine["pairs"] = problem._sample_pairs.tolist()
     target = np.zeros(X.n) if problem._target_kind == "none" else np.asarray(problem.samples.target)
-    plane = {} if result is None else _describe_hyperplane(problem, result)
+    plane: dict[str, Any] = {}
+    if isinstance(result, AllInOneResult):
+        plane = _describe_class_hyperplanes(problem, result)
+    elif result is not None and isinstance(problem, DualStatement):
+        plane = _describe_hyperplane(problem, result)
     return Recorded(machine, X, target, plane, why)
 
 
-def _describe_hyperplane(problem: Any, result: SVMResult | AllInOneResult) -> dict[str, Any]:
+def _describe_class_hyperplanes(problem: MachineStatement, result: AllInOneResult) -> dict[str, Any]:
+    """Describe the decision functions of several classes by the numbers that the user has."""
+    w = result.model.w
+    own = problem.samples.select_active(result.coef).T if w is None else w
+    return {"coef" if w is None else "w": own.tolist(), "b": result.b.tolist()}
+
+
+def _describe_hyperplane(problem: DualStatement, result: SVMResult) -> dict[str, Any]:
     """Describe the decision function by the numbers that the user has."""
     w = result.model.w
-    if isinstance(result, AllInOneResult):
-        own = problem.samples.select_active(result.coef).T if w is None else w
-        return {"coef" if w is None else "w": own.tolist(), "b": result.b.tolist()}
     if result.model.radius is not None:
         return {"centre": result.centre.tolist(), "radius": result.radius}
     found: dict[str, Any] = {"coef": collect_coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
@@ -62,7 +72,7 @@ def _describe_hyperplane(problem: Any, result: SVMResult | AllInOneResult) -> di
     return found
 
 
-def _describe_constraints(problem: Any) -> dict[str, Any]:
+def _describe_constraints(problem: MachineStatement) -> dict[str, Any]:
     """The user's rows as the user wrote them: their points, and of each the factors, c (None is their sum) and h."""
     rows = problem._textbook_constraint_rows
     mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
@@ -75,11 +85,11 @@ def _describe_constraints(problem: Any) -> dict[str, Any]:
     return {"names": list(rows.names), "points": as_dense(rows.Z).tolist(), "each": each}
 
 
-def _describe_parameters(problem: Any) -> dict[str, Any]:
+def _describe_parameters(problem: MachineStatement) -> dict[str, Any]:
     """Return the machine's own parameters, and whether b is free, penalised or absent."""
     found = {name: each.tolist() if isinstance(each, np.ndarray) else each
              for name, each in get_hyperparameters(problem).items()}  # fmt: skip
-    if type(problem).__name__ in SEVERAL:
+    if not isinstance(problem, DualStatement):
         found["intercept"] = problem.intercept
     elif problem._target_kind in ("labels", "numbers"):  # the others have an equality that is not that of an intercept
         ridge = [group.ridge for group in problem._dual_structure.groups if group.multiplier == "b"]
@@ -88,7 +98,7 @@ def _describe_parameters(problem: Any) -> dict[str, Any]:
     return checked
 
 
-def _describe_kernel(problem: Any) -> tuple[dict[str, Any], RowSource, str]:
+def _describe_kernel(problem: MachineStatement) -> tuple[dict[str, Any], RowSource, str]:
     """The kernel with its parameters as numbers, the rows that it is of, and why a file cannot have it, or nothing.
 
     Of a map of features these are the rows, and of a kernel that is repaired, or the user's own, its matrix.

@@ -19,6 +19,7 @@ from qpsvm.bounds.proof.infeasible import Combination, ExcludedRows, balance, co
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.data.rows import FeatureRows, RowSource, as_row_source
 from qpsvm.machines.hull_distance import find_shared_sample
+from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.exact_program import build_exact_program
 from qpsvm.machines.problem.exact_space import build_exact_space, find_exact_diagonal, stack_points, uses_kernel_matrix
 from qpsvm.machines.problem.proof_record import build_proof_record
@@ -38,14 +39,14 @@ class _HullMeeting:
     point: str
     assumptions: tuple[str, ...]
 
-    def weights_by_sample(self, problem: Any, sign: float) -> dict[int, Fraction]:
+    def weights_by_sample(self, problem: DualStatement, sign: float) -> dict[int, Fraction]:
         """Return the weights of one class that are not 0, by the numbers of samples; they sum to 1."""
         labels, numbers = problem._active_target[self.chosen].tolist(), problem.active_rows[self.chosen].tolist()
         every = zip(labels, numbers, self.halves, strict=True)
         return {number: 2 * half for label, number, half in every if label == sign and half}
 
 
-def _find_meeting(problem: Any, weights: FloatArray, exactly: bool) -> _HullMeeting:
+def _find_meeting(problem: DualStatement, weights: FloatArray, exactly: bool) -> _HullMeeting:
     """Find out whether the hulls of two classes meet by weights near some floats, (n,)."""
     chosen = np.flatnonzero(weights > 0.0)
     matrix = not isinstance(problem.kernel, (Linear, FeatureMap)) and uses_kernel_matrix(problem)
@@ -66,7 +67,7 @@ def _find_meeting(problem: Any, weights: FloatArray, exactly: bool) -> _HullMeet
     return _HullMeeting(found, chosen, halves, point, assumed)
 
 
-def find_common_point(problem: Any, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
+def find_common_point(problem: DualStatement, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
     """Return whether the hulls of the classes meet, by what takes least time; None where that is not known.
 
     Where they do by rational weights next to those asked about, (n,), these by the numbers of samples.
@@ -77,7 +78,7 @@ def find_common_point(problem: Any, weights: FloatArray) -> Mapping[int, Fractio
     return bool(known.found.share) or known.weights_by_sample(problem, 1.0) | known.weights_by_sample(problem, -1.0)
 
 
-def _explain_disjoint(problem: Any) -> str:
+def _explain_disjoint(problem: DualStatement) -> str:
     """Explain why the hulls of two classes do not meet, or return "" if that is not known."""
     X = problem.samples.active_features
     if not isinstance(problem.kernel, RBF) or isinstance(X, RowSource) or find_shared_sample(X, problem._active_target):
@@ -88,7 +89,7 @@ def _explain_disjoint(problem: Any) -> str:
     )
 
 
-def prove_hulls(problem: Any, weights: FloatArray) -> Proof:
+def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
     """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
     known = _find_meeting(problem, weights, exactly=True)
     u, v = (known.weights_by_sample(problem, sign) for sign in (1.0, -1.0))
@@ -97,7 +98,7 @@ def prove_hulls(problem: Any, weights: FloatArray) -> Proof:
     return replace(proof, record={**proof.record, "stated": partial(build_proof_record, problem)})
 
 
-def is_proven_infeasible(problem: Any, weights: Mapping[str, float]) -> bool:
+def is_proven_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> bool:
     """Return whether it is proven that no (w, b) satisfies the rows with weights, by name."""
     try:
         return combination(*_build_farkas_system(problem, weights)) is not None
@@ -105,7 +106,7 @@ def is_proven_infeasible(problem: Any, weights: Mapping[str, float]) -> bool:
         return False
 
 
-def prove_infeasible(problem: Any, weights: Mapping[str, float]) -> Proof:
+def prove_infeasible(problem: DualStatement, weights: Mapping[str, float]) -> Proof:
     """Prove that rows with weights, given by name, exclude every point. Raises UnsupportedError."""
     return infeasible.prove_no_plane(problem.title, *_build_farkas_system(problem, weights))
 
@@ -122,7 +123,7 @@ def _name_classes(samples: Any) -> tuple[str, str]:
     return format_value(first), format_value(second)
 
 
-def _build_farkas_system(problem: Any, weights: Mapping[str, float]) -> tuple[ExcludedRows, FloatArray]:
+def _build_farkas_system(problem: DualStatement, weights: Mapping[str, float]) -> tuple[ExcludedRows, FloatArray]:
     """Return the rows with weights, and these; a margin row is called "margin[i]". Raises UnsupportedError."""
     kernel: Kernel = problem.kernel
     if problem.psd != "raise" and not kernel.is_psd:
@@ -135,7 +136,9 @@ def _build_farkas_system(problem: Any, weights: Mapping[str, float]) -> tuple[Ex
     return _build_rows(problem, np.array(chosen), list(weights), False)[0], np.array(list(weights.values()))
 
 
-def _build_rows(problem: Any, chosen: IntArray, names: list[str], matrix: bool) -> tuple[ExcludedRows, tuple[str, ...]]:
+def _build_rows(
+    problem: DualStatement, chosen: IntArray, names: list[str], matrix: bool
+) -> tuple[ExcludedRows, tuple[str, ...]]:
     """Build rows (PFARKAS.1) of the exact program, −s_k⟨w, φ_k⟩ − E_k b ≤ −ℓ_k, and the assumptions on their points."""
     program = build_exact_program(problem)
     every = [program.row(k) for k in chosen.tolist()]
@@ -149,7 +152,7 @@ def _build_rows(problem: Any, chosen: IntArray, names: list[str], matrix: bool) 
     return ExcludedRows(coordinates(kernel, points), terms, c, h, names), assumed
 
 
-def _build_points(problem: Any, places: IntArray, matrix: bool) -> tuple[Kernel, Matrix, tuple[str, ...]]:
+def _build_points(problem: DualStatement, places: IntArray, matrix: bool) -> tuple[Kernel, Matrix, tuple[str, ...]]:
     """Build the points of the program by a kernel or by its matrix, and the assumptions on them."""
     kernel: Kernel = problem.kernel
     if isinstance(kernel, FeatureMap):

@@ -25,7 +25,7 @@ from qpsvm.base.arrays.rationals import add_exactly
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
-from qpsvm.machines.problem.base import Problem
+from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.rows import build_two_sided_rows
 from qpsvm.program.specification import Equality, Numbers, Specification
 from qpsvm.program.svm_dual import SVMDual

@@ -1,29 +1,20 @@
-"""A point whose certificate can be afforded: where time is over, an α with fewer support vectors.
+"""Find an α to begin at, or one whose certificate can be afforded (`read_neighbouring_alpha`, `find_affordable_alpha`).
 
 A certificate over a kernel costs n × (support vectors) kernel values. Any feasible α can be certified; of the rows that
 a solver left above 0, those with the largest α are kept, equally many of each class. The gap shows what that costs.
-
-Where to begin: an α for one problem from the result of another that is close to it.
-
-A point that is exact as the solver left it, without the traces of rows that belong at a bound.
-
-A multiplier that should be 0 comes back from a solver as 1e-18. Polishing would move it there, but a point whose gap is
-rounding is not polished.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.checks import find_order
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import DataError
-from qpsvm.bounds.repair import feasible, feasible_start
+from qpsvm.bounds.repair import feasible
 from qpsvm.data.rows import as_row_source
 from qpsvm.data.samples import TrainingSamples
+from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
@@ -75,45 +66,7 @@ def _keep_largest(alpha: FloatArray, y: FloatArray, most: int) -> FloatArray:
     return part
 
 
-def start(self: Any, start: SVMResult | ArrayLike) -> FloatArray:
-    """Build a feasible starting α from the result of a neighbouring problem, or from a given α.
-
-    Parameters
-    ----------
-    start : SVMResult, or array_like of shape (n,), or (2n,) of a regression
-        A result over the same rows keeps its split: what is at its bound goes to the new bound. From a result
-        over other rows of the same features, α follows from the margins y_i f(x_i) that it gives these.
-
-    Returns
-    -------
-    ndarray, shape (rows that take part,)
-        Feasible.
-
-    Raises
-    ------
-    DataError
-        Another shape or other features, or values that are not finite.
-
-    Examples
-    --------
-    What was at its bound C = 0.1 starts at the new one:
-
-    >>> import qpsvm
-    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
-    >>> before = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
-    >>> print(before.alpha.round(6))
-    [0.075 0.1   0.1   0.075]
-    >>> print(qpsvm.CSVM(X, y, C=0.2).start(before).round(6))
-    [0.075 0.2   0.2   0.075]
-    """
-    guess = (
-        read_neighbouring_alpha(self, start) if isinstance(start, SVMResult) else self._read_user_alpha(start, "start")
-    )
-    with np.errstate(all="ignore"):  # what overflows is clipped
-        return feasible_start(self.svm, guess)
-
-
-def read_neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
+def read_neighbouring_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
     """Return an α over the rows of the dual, (m,), those of linear constraints among them, not yet feasible.
 
     Raises DataError.
@@ -126,12 +79,11 @@ def read_neighbouring_alpha(problem: Any, result: SVMResult) -> FloatArray:
     return np.concatenate([alpha, prices * rows.scale * (problem._f_scale / problem.svm.unit)])
 
 
-def _read_alpha(problem: Any, result: SVMResult) -> FloatArray:
+def _read_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
     """Read a starting α over the rows of the machine itself from the result of a neighbouring problem.
 
     Over the same number of rows it keeps the other result's split: what is at its bound goes to the new bound. Over
     other rows of the same features it follows from what the f of the other result leaves missing at these rows.
-    (`problem.base` imports this file, so a problem is any object here.)
 
     Raises DataError.
     """

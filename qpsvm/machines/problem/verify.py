@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +20,8 @@ from qpsvm.bounds.proof.exact_dual import ExactDual, Primal
 from qpsvm.bounds.proof.proof import Proof
 from qpsvm.bounds.proof.prove import prove
 from qpsvm.bounds.proof.spaces import BallSpace, Space
+from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
+from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.exact_primal import collect_all_in_one_primal, collect_alpha, collect_primal
 from qpsvm.machines.problem.exact_program import build_all_in_one_program, build_exact_program
 from qpsvm.machines.problem.exact_space import (
@@ -30,13 +31,13 @@ from qpsvm.machines.problem.exact_space import (
     list_sample_assumptions,
 )
 from qpsvm.machines.problem.proof_record import build_proof_record
-from qpsvm.machines.problem.reading import check_all_in_one_result, check_point, check_result, format_title
+from qpsvm.machines.problem.result_checks import check_all_in_one_result, check_point, check_result, format_title
 from qpsvm.machines.registry import is_registered
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
 
-def verify_result(problem: Any, result: SVMResult, tol: float | None = None) -> Proof:
+def verify_result(problem: DualStatement, result: SVMResult, tol: float | None = None) -> Proof:
     """Prove bounds for the numbers of a result. Raises ParameterTypeError, DataError, UnsupportedError."""
     check_result(problem.samples, result)
     check_point(problem, result)
@@ -47,7 +48,7 @@ def verify_result(problem: Any, result: SVMResult, tol: float | None = None) -> 
     return prove(ProofRequest(program, space, held, collect_alpha(problem, result), result.gap, tol, title, record))
 
 
-def build_space_and_primal(problem: Any, result: SVMResult) -> tuple[Space, Primal]:
+def build_space_and_primal(problem: DualStatement, result: SVMResult) -> tuple[Space, Primal]:
     """Return the points of a problem, and the numbers that a result has for them; of a linear ball from its centre."""
     w = result.model.w
     if w is None or not problem._is_affine or problem.constraints:
@@ -60,7 +61,7 @@ def build_space_and_primal(problem: Any, result: SVMResult) -> tuple[Space, Prim
     return space, Primal(np.zeros_like(w), None, {"b": Fraction(result.radius) ** 2 / 2})  # (BALL.1)
 
 
-def build_registered_program(problem: Any, levels: RationalVector | None = None) -> ExactDual:
+def build_registered_program(problem: DualStatement, levels: RationalVector | None = None) -> ExactDual:
     """Build the exact program of a machine of the library. Raises UnsupportedError."""
     if not is_registered(type(problem)):
         name = type(problem).__name__
@@ -68,7 +69,7 @@ def build_registered_program(problem: Any, levels: RationalVector | None = None)
     return build_exact_program(problem, levels)
 
 
-def verify_all_in_one_result(problem: Any, result: AllInOneResult, tol: float | None = None) -> Proof:
+def verify_all_in_one_result(problem: AllInOneStatement, result: AllInOneResult, tol: float | None = None) -> Proof:
     """Prove bounds for a result of several classes. Raises ParameterTypeError, DataError, UnsupportedError."""
     check_all_in_one_result(result)
     check_point(problem, result)

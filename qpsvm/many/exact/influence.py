@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
-from qpsvm.machines.problem.machine import BaseProblem
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.exact.functions import Functions
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.exact.rows import kernel_matrix

@@ -15,7 +15,7 @@ from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.interrupt import defer_interrupt
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.machines.problem.machine import BaseProblem
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.exact.active_set import Stopped
 from qpsvm.many.exact.functions import Functions
 from qpsvm.many.exact.left_out import LeaveOutSolver, NoMachine

@@ -25,8 +25,8 @@ from qpsvm.base.errors import (
     UnsupportedError,
     describe_nearest,
 )
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.derived_problems import get_kernel_parameters, with_samples
-from qpsvm.machines.problem.machine import BaseProblem
 from qpsvm.many.exact.rows import SignedRows, check_supported
 from qpsvm.many.grid.parameters import FROM_ZERO, replace_own
 from qpsvm.program.svm_dual import SVMDual

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.clock import Clock
-from qpsvm.machines.problem.reading import check_point, check_result
+from qpsvm.machines.problem.result_checks import check_point, check_result
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
 from qpsvm.many.exact.rows import SignedRows
 from qpsvm.result.svm_result import SVMResult

@@ -16,7 +16,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InaccurateWarning, InfeasibleNuError, ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import AllInOneProblem, Problem
-from qpsvm.machines.problem.machine import BaseProblem
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.exact.validation import ValidationCurves, cross_validate_interval
 from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
 from qpsvm.many.grid.folds import Fold, folds_of

@@ -13,7 +13,7 @@ from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, ParameterTypeError
 from qpsvm.machines import AllInOneProblem, Problem
-from qpsvm.machines.problem.machine import BaseProblem
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.grid.parameters import Grid, grid_of, table
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.result.svm_result import SVMResult

@@ -1,0 +1,261 @@
+"""Define what can be done with any machine (`BaseProblem`): its two QPs, other parameters, certificates, proofs.
+
+`Problem` is a machine of one decision function, `AllInOneProblem` one of several.
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from qpsvm.base.arrays.checks import as_tolerance
+from qpsvm.base.arrays.frozen import FastABCMeta
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import UnknownOptionError
+from qpsvm.base.html import Cell, render_table
+from qpsvm.base.other_names import OF_PROBLEM, AnswersOtherNames, explain_argument
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.machines.problem.certifier import compute_measured_gap, decide_status
+from qpsvm.machines.problem.derived_problems import replace_parameters
+from qpsvm.machines.problem.docstrings import complete_docstring, signature_of
+from qpsvm.machines.problem.parameter_checks import Form, check_form
+from qpsvm.machines.problem.statement import MachineStatement
+from qpsvm.program.exchange import R, Solvable
+from qpsvm.program.qp import QP
+from qpsvm.program.scaled_qp import ScaledQP
+from qpsvm.program.status import Solver, Status
+from qpsvm.space.kernels.psd_rule import PSDRule
+
+if TYPE_CHECKING:
+    from qpsvm.bounds.proof.proof import Proof
+
+#: What may be done with an indefinite Gram matrix.
+PSD_RULES = get_args(PSDRule)
+
+
+class MachineType(FastABCMeta):
+    """Type of the classes of machines: a call with an unknown argument raises an error that says what to write."""
+
+    __signature__: inspect.Signature
+
+    if not TYPE_CHECKING:  # a type checker reads the arguments off `__init__`
+
+        def __call__(cls, *values: Any, **options: Any) -> Any:
+            known = cls.__signature__.parameters
+            unknown = next((name for name in options if name not in known), None)
+            if unknown is not None and all(each.kind is not each.VAR_KEYWORD for each in known.values()):
+                raise UnknownOptionError(explain_argument(cls.__name__, unknown, options, sorted(known)))
+            return super().__call__(*values, **options)
+
+
+class BaseProblem(AnswersOtherNames, MachineStatement, Solvable[R], metaclass=MachineType):
+    """Base of all machines; the result is an R."""
+
+    _other_names: ClassVar[Mapping[str, str]] = OF_PROBLEM
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        complete_docstring(cls)
+        cls.__signature__ = signature_of(cls)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.title}; {self.samples!r}>"
+
+    def __str__(self) -> str:
+        return "\n".join([self.title, *(f"  {label:<12}{text}" for label, text in self._describe_parts())])
+
+    def _repr_html_(self) -> str:
+        return render_table([[Cell(label), Cell(text)] for label, text in self._describe_parts()], title=self.title)
+
+    def _describe_parts(self) -> list[tuple[str, str]]:
+        """Describe the parts of the problem: pairs of a label and a short text."""
+        said = [("machine", type(self).__name__), *self.samples.describe(), ("kernel", str(self.kernel))]
+        names = self._textbook_constraint_rows.names if self.constraints else ()
+        first = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
+        return [*said, ("constraints", f"{len(names)} rows: {first}")] if names else said
+
+    def replace(self, **parameters: Any) -> Self:
+        """Return the problem with other parameters; it shares the samples and, for the same kernel, the Gram matrix.
+
+        Parameters
+        ----------
+        **parameters
+            Of the machine (`C`, `nu`, `lam`) and of its kernel (`gamma`, `degree`, `coef0`), by name; `kernel` and
+            `psd`.
+
+        Returns
+        -------
+        Problem
+            Of the same class. Kernel values that either of the two makes whole and keeps serve both.
+
+        Raises
+        ------
+        UnknownOptionError, ParameterError, ParameterTypeError
+            A parameter of another name (the nearest is named), out of its range, or of another type.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1], kernel=qpsvm.RBF(0.5))
+        >>> print(problem.replace(C=10).title)
+        C-SVM, C = 10, kernel RBF(gamma=0.5)
+        >>> print(problem.replace(C=10, gamma=2.0).title)
+        C-SVM, C = 10, kernel RBF(gamma=2)
+        >>> problem.replace(C=10).space is problem.space
+        True
+        """
+        same: Self = replace_parameters(self, parameters)
+        return same
+
+    def qp(self, form: Form = "dual") -> QP:
+        """Return the textbook QP of this problem.
+
+        Parameters
+        ----------
+        form : "dual" or "primal"
+            The primal of a kernel that is not linear is that of the rows of L, K = LLᵀ.
+
+        Returns
+        -------
+        QP
+            Over the rows of positive weight, unscaled, with the variables and constraints named as in the derivation.
+
+        Raises
+        ------
+        UnknownOptionError
+            Another form.
+        IndefiniteKernelError
+            The Gram matrix is indefinite and psd="raise".
+        TooLargeError
+            The primal of several classes has more numbers than are written down.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[1.0], [2.0], [4.0]], [0, 0, 1], C=3)
+        >>> print(problem.qp("dual").P.dense())  # y_i y_j x_i x_j
+        [[ 1.  2. -4.]
+         [ 2.  4. -8.]
+         [-4. -8. 16.]]
+        >>> print(list(problem.qp("primal").variables), problem.qp("primal").q)
+        ['w', 'b', 'xi'] [0. 0. 3. 3. 3.]
+        """
+        return self._build_qp(check_form(form), textbook=True)
+
+    def solver_qp(self, form: Form = "dual") -> ScaledQP:
+        """Return the QP as a solver gets it: scaled, and centred if that changes only rounding.
+
+        Parameters
+        ----------
+        form : "dual" or "primal"
+            As for `qp`.
+
+        Returns
+        -------
+        ScaledQP
+            `qp` is what the solver gets, and `unscale(solution)` brings its answer back to the units of the problem.
+
+        Raises
+        ------
+        UnknownOptionError, IndefiniteKernelError, TooLargeError
+            As `qp`.
+
+        Examples
+        --------
+        >>> import qpsvm  # whatever the units of X, the mean diagonal of P is 1
+        >>> scaled = qpsvm.CSVM([[0.0], [2e6]], [0, 1], C=1e-12).solver_qp("dual")
+        >>> print(round(scaled.qp.P.mean_diagonal(), 6))
+        1.0
+        >>> answer = scaled.unscale(qpsvm.compile(scaled.qp, "cvxopt").solve(tol=1e-9))
+        >>> print((1e12 * answer.x).round(5))
+        [0.5 0.5]
+        """
+        original = self._build_qp(check_form(form), textbook=False)
+        factors = self._compute_scaling(form)
+        return ScaledQP(original.scaled(*factors), original, *factors)
+
+    def _deferred_qp(self, form: Form = "dual") -> ScaledQP:
+        """Return the scaled QP as `solver_qp` does, but write a dual down only when its arrays are read.
+
+        Examples
+        --------
+        >>> import qpsvm
+        >>> posed = qpsvm.CSVM([[0.0], [2.0]], [0, 1], C=8)._deferred_qp()
+        >>> print(posed.qp.statement.svm.upper, posed.qp.ub)
+        [8. 8.] [8. 8.]
+        """
+        return self.solver_qp(form)
+
+    def at(self, alpha: ArrayLike, tol: float = 1e-6) -> R:
+        """Certify any α without a solver, and return the result.
+
+        Parameters
+        ----------
+        alpha : array_like, shape (n,), or (2n,) of a regression, or (n, k) of several classes in one program
+            Anything finite, indexed by the caller's rows. It is made feasible first, by `bounds.repair`, and for a hard
+            margin stretched as far as helps; the result's `alpha` is what that gives. b and ρ are the best for it.
+        tol : float
+            Relative gap, rounding included, up to which the result is `optimal`.
+
+        Returns
+        -------
+        SVMResult, or AllInOneResult
+            `optimal`, or a `candidate`.
+
+        Raises
+        ------
+        DataError, ParameterError
+            Another shape, values that are not finite, or a tolerance that is not positive.
+
+        Examples
+        --------
+        >>> import qpsvm  # the optimum of a neighbouring C is feasible, but no answer yet
+        >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+        >>> near = qpsvm.solve(qpsvm.CSVM(X, y, C=0.1))
+        >>> candidate = qpsvm.CSVM(X, y, C=1).at(near.alpha)
+        >>> print(candidate.status, candidate.dual <= 0.5 <= candidate.primal)
+        candidate True
+        >>> print(qpsvm.CSVM(X, y, C=1).at([0.0, 0.5, 0.5, 0.0]).status)
+        optimal
+        """
+        self.samples.check()
+        a, tol = self._read_user_alpha(alpha), as_tolerance(tol)
+        with np.errstate(all="ignore"):  # what overflows is clipped, or bounds nothing
+            measured = self._certifier.certify(a)
+            certificate = self._bound_rounding(measured, tol, polished=False)
+        return self._build_result(
+            certificate, message=self._describe_caveats(certificate),
+            status=Status.OPTIMAL if certificate.gap <= tol else Status.CANDIDATE, backend="none", form="dual",
+            iterations=None, build_time=0.0, solve_time=0.0, solver=Solver("no solver", "", "the point was given"),
+            solver_gap=compute_measured_gap(measured),
+        )  # fmt: skip
+
+    @abstractmethod
+    def prove(self, result: R, *, tol: float | None = None) -> Proof:
+        """Prove a theorem about the numbers of a result of this problem: see `Problem.prove`."""
+
+    @abstractmethod
+    def _build_qp(self, form: Form, textbook: bool) -> QP:
+        """Return a QP in the caller's own coordinates, as the textbook has it, or in those to compute with."""
+
+    @abstractmethod
+    def _compute_scaling(self, form: Form) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+        """Compute factors of variables, rows and objective for a solver, as `QP.scaled` takes them."""
+
+    @abstractmethod
+    def _read_user_alpha(self, alpha: ArrayLike, name: str = "alpha") -> FloatArray:
+        """Check α as a user gives it, and restrict it to the rows of the dual."""
+
+    def _build_judged_result(self, certificate: Certificate, said: Status, tol: float, **record: Any) -> R:
+        """Build the result of a point whose rounding is bounded; its certificate decides the status, not the solver."""
+        status, message = decide_status(certificate, said, tol, self._describe_caveats(certificate))
+        return self._build_result(certificate, status=status, message=message, **record)
+
+    @abstractmethod
+    def _build_result(self, certificate: Certificate, **record: Any) -> R:
+        """Build the result of a certified point, with the record of the solve."""

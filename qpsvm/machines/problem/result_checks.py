@@ -1,0 +1,76 @@
+"""Check that a result belongs to a problem (`check_result`, `check_point`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.errors import DataError, ParameterTypeError
+from qpsvm.data.samples import TrainingSamples
+from qpsvm.machines.problem.dual_statement import DualStatement
+from qpsvm.machines.problem.linear_constraints import LONGEST_NAME
+from qpsvm.machines.problem.statement import MachineStatement
+from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.result.svm_result import SVMResult
+
+
+def check_result(samples: TrainingSamples, result: SVMResult) -> None:
+    """Check that a result is over the samples of a problem. Raises ParameterTypeError, DataError."""
+    if not isinstance(result, SVMResult):
+        raise ParameterTypeError(f"result must be what solve(problem) returns, got {format_value(result)}")
+    if len(result.coef) != samples.n:
+        raise DataError(f"the result is over {len(result.coef)} rows, the problem has {samples.n}")
+
+
+def check_all_in_one_result(result: object) -> AllInOneResult:
+    """Check that a result is of several classes in one program, and return it. Raises ParameterTypeError."""
+    if not isinstance(result, AllInOneResult):
+        raise ParameterTypeError(f"result must be what solve(problem) returns, got {format_value(result)}")
+    return result
+
+
+def check_point(problem: MachineStatement, result: SVMResult | AllInOneResult) -> None:
+    """Check that a result is a point of a problem, with a decision function of that problem.
+
+    Raises DataError.
+    """
+    problem.samples.check()
+    model = result.model
+    classes = problem._predicted_labels if isinstance(result, SVMResult) else problem.classes
+    rows, features = len(result.coef), model.n_features
+    why = ""
+    if (rows, features) != problem.X.shape:
+        why = (
+            f"is over {rows} rows of {features} features, the problem has {problem.X.shape[0]} rows of "
+            f"{problem.X.shape[1]}"
+        )
+    elif model.kernel != problem.kernel:
+        why = f"has the kernel {model.kernel!r}, the problem {problem.kernel!r}"
+    elif not np.array_equal(np.asarray(model.classes), np.asarray(classes)):
+        why = f"has the classes {format_value(model.classes)}, the problem {format_value(classes)}"
+    elif isinstance(result, SVMResult) and isinstance(problem, DualStatement):
+        why = _explain_other_variables(problem, result)
+    if why:
+        raise DataError(f"the result {why}: give the result of solve(problem)")
+
+
+def format_title(problem: MachineStatement, result: SVMResult | AllInOneResult) -> str:
+    """Format the title of a proof: the problem, and the other machine if the result is from one."""
+    if result.title == problem.title:
+        return str(problem.title)
+    return f"{problem.title}; the numbers are those of a result of {result.title}"
+
+
+def _explain_other_variables(problem: DualStatement, result: SVMResult) -> str:
+    """Explain which variables of a problem a result lacks or has in excess: the end of a sentence, or ""."""
+    names = [name[:LONGEST_NAME] for name in problem._textbook_constraint_rows.names] if problem.constraints else []
+    given = [] if result.constraints is None else result.constraints["name"].tolist()
+    needed = {group.multiplier for group in problem._dual_structure.groups} - {"b", "rho"}
+    needed |= {"radius"} if problem._is_affine else set()
+    if len(result.alpha) != problem._n_dual_variables:
+        return f"of {result.title} has {len(result.alpha)} α, the problem {problem._n_dual_variables}"
+    if names != given:
+        return f"has the rows of constraints {format_value(given)}, the problem {format_value(names)}"
+    if not needed <= {*result.extras} or (result.model.diagonal != 0.0) != (problem._diagonal_weight != 0.0):
+        return f"of {result.title} has other variables than {problem.title}"
+    return ""

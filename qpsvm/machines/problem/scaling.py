@@ -1,0 +1,83 @@
+"""Scale the QPs of a machine to the units of a solver (`compute_scaling`).
+
+    (FORM.4)  scaling:  α in units of a typical one, primal variables and rows in units of the level
+
+Solvers have absolute tolerances, so that they need numbers near 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from qpsvm.base.arrays.frozen import find_common_value
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.errors import ParameterError
+from qpsvm.machines.problem.forms import (
+    LARGEST_BOX,
+    LEVEL_ROWS,
+    SCALED_MULTIPLIERS,
+    SCALED_ROWS,
+    SLACKS,
+    SMALLEST_UNIT,
+)  # fmt: skip
+from qpsvm.machines.problem.parameter_checks import Form
+from qpsvm.program.svm_dual import SVMDual
+
+
+def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:
+    """A typical size of α: what K and δ make of a level, or U where that limits α, but at least a thousandth of U.
+
+    Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
+    """
+    largest = find_common_value(svm.upper)
+    if largest is None:
+        largest = _mean_or_default(svm.upper[np.isfinite(svm.upper)], np.inf)
+    if svm.is_homogeneous:
+        sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
+        return max(min(sizes, default=1.0), SMALLEST_UNIT)
+    bend = _mean_or_default(svm.curvature, 0.0) if svm.has_curvature else 0.0
+    unit = min(compute_level_size(svm) / (kappa + bend), largest)
+    return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
+
+
+def compute_level_size(svm: SVMDual) -> float:
+    """Return the size of the levels: their common value, else the largest."""
+    common = svm.common_level
+    return abs(common) if common is not None else float(np.abs(svm.level).max(initial=0.0))
+
+
+def _mean_or_default(values: FloatArray, default: float) -> float:
+    """Return the mean, or the default if there are no numbers."""
+    return float(values.sum()) / len(values) if len(values) else default
+
+
+def compute_scaling(
+    svm: SVMDual, kappa: float, form: Form, letters: Mapping[str, str] | None = None
+) -> tuple[Mapping[str, float], Mapping[str, float], float]:
+    """(FORM.4): factors of variables, rows and objective, as `QP.scaled` takes them; `letters` as in `Problem`.
+
+    Raises ParameterError.
+    """
+    users, svm = (
+        svm.linear_constraints,
+        svm if svm.linear_constraints is None else svm.linear_constraints.unconstrained_dual,
+    )
+    unit = compute_alpha_unit(svm, kappa)
+    level = unit * kappa if svm.is_homogeneous else compute_level_size(svm)
+    price = svm.unit * unit * level
+    if not all(size > 0.0 and 1.0 / size < np.inf for size in (price, unit if form == "dual" else level)):
+        raise ParameterError(
+            f"no scale makes ordinary numbers of α near {unit:.1e} and levels near {level:.1e}: multiply X, the "
+            "targets, or C and the weights by a constant, or standardise X"
+        )
+    objective = 1.0 / price
+    if form == "dual":
+        prices = {SCALED_MULTIPLIERS: unit} if users else {}
+        rows = {group.name: 1.0 / unit for group in svm.groups if not group.ridge}
+        return {"alpha": unit, **prices}, rows, objective
+    names = [*SLACKS, *(group.multiplier for group in svm.groups)]
+    variables = {"w": float(np.sqrt(unit * level)), **(dict.fromkeys(names, level) if level != 1.0 else {})}
+    variables = {(letters or {}).get(name, name): factor for name, factor in variables.items()}
+    return variables, dict.fromkeys([*LEVEL_ROWS, SCALED_ROWS], 1.0 / level) if level != 1.0 else {}, objective

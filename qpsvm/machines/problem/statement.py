@@ -1,0 +1,303 @@
+"""State a machine: samples, kernel, intercept and hyperparameters, and what follows from them (`MachineStatement`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qpsvm.base.arrays.frozen import IMMUTABLE_TYPES, FastABCMeta, as_read_only, cached, copy_without_cache, freeze_all
+from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
+from qpsvm.base.errors import AbsentError, DataError, UnsupportedError
+from qpsvm.base.resources.clock import Clock
+from qpsvm.bounds.certificate import Certificate
+from qpsvm.data.rows import RowSource, as_row_source
+from qpsvm.data.rows.transformed import map_rows
+from qpsvm.data.samples import TrainingSamples
+from qpsvm.machines.problem.certifier import Certifier, compute_measured_gap, polish_certificate
+from qpsvm.machines.problem.hyperparameters import check_hyperparameter, format_hyperparameter
+from qpsvm.machines.problem.linear_constraints import (
+    ConstraintRows,
+    UserConstraints,
+    as_constraints,
+    build_computed_rows,
+    build_textbook_rows,
+)
+from qpsvm.machines.problem.parameter_checks import as_intercept, check_choice
+from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.kernels.feature_map import FeatureMap
+from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
+from qpsvm.space.kernels.kernel_registry import as_kernel
+from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
+from qpsvm.space.kernels.space import FeatureSpace
+
+E = TypeVar("E", bound=np.generic)
+#: What may be done with an indefinite Gram matrix.
+PSD_RULES = get_args(PSDRule)
+
+
+class MachineStatement(metaclass=FastABCMeta):
+    """What a machine states. Arrays are read-only, since values computed from them are cached."""
+
+    samples: TrainingSamples
+    X: Matrix
+    kernel: Kernel
+    intercept: Intercept
+    psd: PSDRule
+    #: What the machine is called, for people.
+    _display_name: str = ""
+    #: The names of the machine's own parameters, which `_set_hyperparameters` checks and keeps.
+    _hyperparameters: ClassVar[tuple[str, ...]] = ()
+    #: What is learnt of a sample beside its features: one of two labels, a number, a place in an order, or nothing.
+    _target_kind: ClassVar[Literal["labels", "numbers", "ranks", "none"]] = "labels"
+    #: How many α each sample has: those of one side after those of the other.
+    _variables_per_sample: ClassVar[int] = 1
+    #: f in units of that of the dual, and what it has of K(x, x) besides.
+    _f_scale: ClassVar[float] = 1.0
+    _diagonal_weight: ClassVar[float] = 0.0
+    #: Whether 1ᵀβ = 1, so that w is a point that moves with the samples.
+    _is_affine: ClassVar[bool] = False
+    #: Whether a feature map is computed with by its features, not by the kernel that they make.
+    _uses_explicit_features: ClassVar[bool] = True
+
+    #: The linear constraints on w, b and f.
+    constraints: tuple[UserConstraints, ...]
+
+    def __init__(
+        self,
+        samples: TrainingSamples,
+        kernel: Any,
+        intercept: Intercept,
+        psd: PSDRule,
+        constraints: Any = None,
+        **own: Any,
+    ) -> None:
+        self.constraints = () if constraints is None else as_constraints(constraints)
+        self._set_data(samples, kernel, intercept, psd)
+        if own:
+            self._set_hyperparameters(**own)
+
+    def _take_kernel_diagonal(self, rows: IntArray | slice) -> FloatArray | None:
+        """Return K(x, x) of some samples, (r,), if the model needs it, else None."""
+        asks = self._diagonal_weight and isinstance(self.kernel, Precomputed)
+        return np.asarray(self.X.diagonal()[rows]) if asks else None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value if type(value) in IMMUTABLE_TYPES else as_read_only(value))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        freeze_all(self.__dict__)
+
+    def _set_data(self, samples: TrainingSamples, kernel: Any, intercept: Intercept, psd: PSDRule) -> None:
+        """Check and keep what every machine has."""
+        kernel = kernel if isinstance(kernel, Kernel) else as_kernel(kernel)
+        if isinstance(samples.X, RowSource) and not isinstance(kernel, (Linear, FeatureMap)):
+            samples = samples.to_memory()
+        n, d = samples.X.shape
+        if isinstance(kernel, Precomputed) and n != d:
+            raise DataError(f"a precomputed kernel matrix must be square, got shape {samples.X.shape}")
+        self.__dict__.update(  # nothing of it can be written to
+            samples=samples, X=samples.X, intercept=as_intercept(intercept), psd=check_choice(psd, "psd", PSD_RULES),
+            kernel=kernel.resolve(samples.active_features if isinstance(kernel, FeatureMap) else samples.X),
+        )  # fmt: skip
+        if self.constraints:
+            _ = self._textbook_constraint_rows  # only checked
+
+    def _set_hyperparameters(self, **own: Any) -> None:
+        """Check and keep the machine's own parameters, those of `_hyperparameters`."""
+        for name, value in own.items():
+            setattr(self, name, check_hyperparameter(name, value, self.samples))
+
+    @cached
+    def title(self) -> str:
+        """The machine with its parameters, for people."""
+        own = "".join(format_hyperparameter(name, getattr(self, name)) for name in self._hyperparameters)
+        kept = self.intercept if self._target_kind in ("labels", "numbers") else "free"  # of the others it is no choice
+        intercept = "" if kept == "free" else f", intercept {kept or 'absent'}"
+        return f"{self._display_name or type(self).__name__}{own}{intercept}, kernel {self.kernel}"
+
+    @property
+    def n(self) -> int:
+        """Number of samples, those of weight 0 included."""
+        return self.samples.n
+
+    @property
+    def sample_weight(self) -> FloatArray:
+        """The weights s: (n,)."""
+        return self.samples.weight
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None:
+        """The names of the columns of a data frame."""
+        return self.samples.feature_names
+
+    @property
+    def active_rows(self) -> IntArray:
+        """The samples that take part: those of positive weight."""
+        return self.samples.active_rows
+
+    @property
+    def _all_weights_positive(self) -> bool:
+        """Whether every sample takes part."""
+        return self.samples.all_weights_positive
+
+    def _select_active(self, vector: NDArray[Any]) -> NDArray[Any]:
+        """Return the entries of a vector for the samples of positive weight; the vector itself if that is all of them.
+
+        Parameters
+        ----------
+        vector : ndarray, shape (n,)
+            One entry a sample.
+
+        Returns
+        -------
+        ndarray, shape (rows that take part,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import qpsvm
+        >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0]], [0, 0, 1], sample_weight=[1, 0, 1])
+        >>> print(problem._select_active(np.array([5.0, 6.0, 7.0])))
+        [5. 7.]
+        """
+        return self.samples.select_active(vector)
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels in sort order: two, or (k,) of several in one program; AbsentError without classes."""
+        if self.samples.classes is None:
+            raise AbsentError(f"{type(self).__name__} has no classes: its target is a number")
+        return self.samples.classes
+
+    @property
+    def _active_target(self) -> FloatArray:
+        """The target of the samples that take part: −1/+1 of a two-class machine, places among `classes` of several."""
+        return self._select_active(self.samples.target)
+
+    @property
+    def _predicted_labels(self) -> NDArray[Any] | None:
+        """The two predicted labels, for f ≤ 0 and f > 0; None if f itself is the prediction."""
+        return self.samples.classes
+
+    @property
+    def _n_dual_variables(self) -> int:
+        """Number of dual variables α, including those of samples of weight 0."""
+        return self._variables_per_sample * self.n
+
+    @cached
+    def _active_variables(self) -> NDArray[np.bool_]:
+        """Mask of the dual variables that are in the dual, those of samples of positive weight: one entry per α."""
+        return np.tile(self.sample_weight > 0.0, self._variables_per_sample)
+
+    def _restrict_to_dual(self, alpha: NDArray[E]) -> NDArray[E]:
+        """Restrict an array over the caller's α, one entry per dual variable, to the rows of the dual: (m, …)."""
+        return alpha if self._all_weights_positive else alpha[self._active_variables]
+
+    def _expand_from_dual(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Expand an array over the rows of the dual, (m, …), to all of the caller's α: 0 for samples of weight 0."""
+        if self._all_weights_positive:
+            return values
+        whole = np.zeros((self._n_dual_variables, *values.shape[1:]), dtype=values.dtype)
+        whole[self._active_variables] = values
+        return whole
+
+    @cached
+    def space(self) -> FeatureSpace:
+        """The samples that take part, in feature space."""
+        X: Matrix = self.samples.active_features
+        if not self._all_weights_positive and isinstance(self.kernel, Precomputed):
+            X = X[:, self.active_rows]
+        if self._constraint_rows is not None:  # whose samples must not be centred
+            kept: Intercept = "penalised" if self.intercept == "penalised" else None
+            space = FeatureSpace(self.kernel, self._constraint_rows.append_points(X), kept, self.psd)
+            if kept and space.computed_intercept is None:
+                raise UnsupportedError("constraints and a penalised intercept take a positive semidefinite kernel")
+            return space
+        if self._uses_explicit_features and isinstance(self.kernel, FeatureMap):
+            X = map_rows(as_row_source(X), self.kernel)  # (MAP.1)
+        return FeatureSpace(self.kernel, X, self.intercept, self.psd, self._is_affine)
+
+    @cached
+    def _constraint_rows(self) -> ConstraintRows | None:
+        """The linear constraints as they are computed with; None without any."""
+        if not self.constraints:
+            return None
+        return build_computed_rows(self._textbook_constraint_rows, self.samples.active_features, self.kernel)
+
+    @property
+    def _textbook_constraint_rows(self) -> ConstraintRows:
+        """The linear constraints as the user wrote them."""
+        if not self.constraints:
+            raise AbsentError(f"{type(self).__name__} has no linear constraints")
+        return build_textbook_rows(self.constraints, self.kernel, self.X.shape[1], self._f_scale, self._diagonal_weight)
+
+    @property
+    def _constraint_scale(self) -> FloatArray:
+        """Divisors of the linear constraints: (p,)."""
+        if self._constraint_rows is None:
+            raise AbsentError(f"{type(self).__name__} has no linear constraints")
+        return self._constraint_rows.scale
+
+    @cached
+    def _without_cancellation(self) -> Self | None:
+        """This problem with kernel values free of cancellation; None if there are none."""
+        space = self.space.without_cancellation()
+        if space is None:
+            return None
+        new = copy_without_cache(self)
+        new.__dict__["space"] = space
+        return new
+
+    @property
+    @abstractmethod
+    def svm(self) -> SVMDual:
+        """The dual of this machine, over the samples that take part."""
+
+    @property
+    @abstractmethod
+    def _certifier(self) -> Certifier:
+        """Certifier of the points of this problem."""
+
+    def _polish(
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+    ) -> Certificate:
+        """Improve a certified point by solving for the exact split of free and bounded α."""
+        return polish_certificate(self._certifier, certificate, tol, clock, each)
+
+    def _bound_rounding(
+        self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True
+    ) -> Certificate:
+        """Return the certificate with a gap that includes all rounding; refine the kernel values if that helps."""
+        found = self._certifier.with_rounding_bound(certificate, tol, in_time)
+        refine = in_time and tol < found.gap and compute_measured_gap(certificate) <= tol
+        twin = self._without_cancellation if refine else None
+        if twin is None:
+            return found
+        exact = twin._certifier.certify(certificate.alpha)
+        exact = twin._certifier.with_rounding_bound(twin._polish(exact, tol) if polished else exact, tol)
+        return exact if exact.gap < found.gap else found
+
+    def _describe_caveats(self, certificate: Certificate) -> str:
+        """Describe the caveats of a result."""
+        if isinstance(self.kernel, FeatureMap):
+            return str(self.kernel.note)
+        if certificate.explicit is not None and not self.constraints:
+            return (
+                f"f rests on {np.count_nonzero(certificate.coef)} of the samples: a combination of these, whose "
+                "coefficients result.model has, stands in for Σ α_i y_i φ(x_i); the gap counts how far they are apart"
+            )
+        if self.space.shift:
+            return (
+                f"the certificate is for the kernel matrix plus {self.space.shift!r} times the identity "
+                "(psd='shift'), which has no counterpart for new samples: there f(x) = Σ α_i y_i K(x_i, x) + b"
+            )
+        if self.space.is_clipped:
+            return (
+                "the kernel matrix is indefinite: the certificate is for its positive part (psd='clip'), in which f of "
+                "new samples is taken too"
+            )
+        return ""
