@@ -164,7 +164,7 @@ def _derive_problem(
         )
     if alpha is None:
         if result is not None:
-            check_result_matches(problem, result)  # type: ignore[arg-type]
+            check_result_matches(problem, result)
         proof = problem.prove(result) if proven and isinstance(result, SVMResult) else None
         return _build_derivation(problem, result, proof=proof)
     if result is not None:

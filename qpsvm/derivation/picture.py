@@ -9,6 +9,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.display import Picture, Symbol
+from qpsvm.result.svm_result import SVMResult
 
 #: Points of the picture at most, and its cells along each side where f is evaluated.
 MAX_POINTS, CELLS = 250, 36
@@ -67,7 +68,7 @@ def build_picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
     return Picture(points[kept], group[kept] > 0, tuple(said), marks, lines, (axes[0], axes[1]))
 
 
-def contour(result: Any, points: FloatArray, level: float) -> Iterator[tuple[FloatArray, FloatArray]]:
+def contour(result: SVMResult, points: FloatArray, level: float) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield pieces of the line f = level over the plane of the points: two ends each, by halves of grid cells."""
     (x0, y0), (x1, y1) = points.min(axis=0), points.max(axis=0)
     across, up = np.meshgrid(np.linspace(x0, x1, CELLS), np.linspace(y0, y1, CELLS))

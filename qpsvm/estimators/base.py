@@ -369,7 +369,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         """Whether a solve begins where the last one ended."""
         return self._continues or bool(self.warm_start)
 
-    def _find_start(self, problem: Any) -> SVMResult | FloatArray | None:
+    def _find_start(self, problem: Problem) -> SVMResult | FloatArray | None:
         """Return the last result, or its α followed by zeros for new samples."""
         last = getattr(self, "result_", None) if self._is_warm_started else None
         more = problem.n - len(last.coef) if isinstance(last, SVMResult) else -1

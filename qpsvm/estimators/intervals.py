@@ -11,6 +11,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.estimators.bounded import BoundedRegressor
 from qpsvm.estimators.left_out import check_left_out, check_missed_share, compute_intervals, fit_leave_one_out
+from qpsvm.machines import Problem
 from qpsvm.many.exact.leave_one_out import LeaveOneOut
 
 
@@ -68,7 +69,7 @@ class IntervalRegressor(BoundedRegressor):
     def _fit_left_out(self) -> tuple[LeaveOneOut, FloatArray]:
         """Fit the machine without each sample; also return the targets (n,). Raises UnsupportedError, SolverError."""
         (result,) = self._all_results()
-        problem: Any = result.problem
+        problem: Problem = result.problem
         if problem is None:
             raise UnsupportedError(
                 "to leave samples out needs those of the fit, which a pickle or copy of the estimator leaves out: fit "

@@ -29,11 +29,13 @@ from qpsvm.base.errors import SolverError, UnsupportedError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.data.rows import RowSource
 from qpsvm.estimators.base import Estimator, GapWarning, find_caller_level
+from qpsvm.machines import Problem
 from qpsvm.machines.problem.parameter_checks import make_range_check
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
 from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.status import Status
+from qpsvm.result.svm_result import SVMResult
 
 #: Samples of one machine up to which each of them is left out: half a minute or two; beyond, minutes.
 MAX_LEFT_OUT = 3000
@@ -53,7 +55,7 @@ def check_left_out(name: str, X: Any, n: int, instead: str, constraints: Any = N
         )
 
 
-def fit_leave_one_out(estimator: Estimator, problem: Any, result: Any, deadline: float | None) -> LeaveOneOut:
+def fit_leave_one_out(estimator: Estimator, problem: Problem, result: SVMResult, deadline: float | None) -> LeaveOneOut:
     """Fit the machine without each sample. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
     name, verbose = type(estimator).__name__, bool(estimator.verbose)
     limit = None if deadline is None else max(deadline - monotonic(), 1e-3)
@@ -64,7 +66,7 @@ def fit_leave_one_out(estimator: Estimator, problem: Any, result: Any, deadline:
 
 
 def run_leave_one_out(
-    problem: Any, result: Any, tol: float, time_limit: float | None, verbose: bool
+    problem: Problem, result: SVMResult, tol: float, time_limit: float | None, verbose: bool
 ) -> tuple[LeaveOneOut, str]:
     """Fit the machine without each sample, with a note. Raises UnsupportedError, SolverError, KeyboardInterrupt."""
     if problem.space.shift or problem.space.is_clipped:
@@ -90,7 +92,7 @@ def fit_each_leave_one_out(
     found = []
     for p in range(len(split.pairs)):
         rows, signs = find_machine_rows(split, p)
-        problem: Any = split.problem(p)
+        problem: Problem = split.problem(p)
         alpha = np.maximum(together.coef[[p]].toarray()[0, rows] * signs, 0.0)
         found.append(fit_leave_one_out(estimator, problem, problem.at(alpha), deadline))
     return found

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Generic, cast
 
 from qpsvm.backends.base import Backend
 from qpsvm.backends.direct_dual import solve_dual_directly
+from qpsvm.backends.limits import Limits
 from qpsvm.backends.requirements import Requirements
 from qpsvm.base.errors import TooLargeError
 from qpsvm.base.resources.clock import Clock
@@ -31,8 +32,6 @@ from qpsvm.solve.request import USER_STOP_STATUSES, SolveRequest, format_time_es
 
 #: The tolerances of a solver that can refine, one after the other, until its point is certified.
 TOLERANCES = (1e-6, 1e-9)
-#: Seconds that the certificate may take after Ctrl-C.
-INTERRUPTED_CERTIFICATE_SECONDS = 0.5
 #: Bytes of address space that anything takes: OpenBLAS waits for its buffers for ever where it cannot have them.
 MIN_ADDRESS_SPACE = 1.5e8
 
@@ -50,101 +49,123 @@ def run_backend(
     Raises TooLargeError, UnsupportedError.
     """
     check_available_memory(problem, backend, form, needed)
-    budget_clock = budget_clock or Clock()
     try:
         with Pulse(request.verbose, _describe_setup(problem, backend, form)) as pulse:
             if needed.seconds > PULSE_SECONDS:  # some hold the interpreter's lock, and then nothing prints
-                said = f"{backend.name} may print nothing for {format_time_estimate(needed.seconds)}, while it sets up"
-                log_message(said, request.verbose)
-            return _run_at_tolerances(problem, backend, form, request, budget_clock, pulse)
+                seconds = format_time_estimate(needed.seconds)
+                log_message(f"{backend.name} may print nothing for {seconds}, while it sets up", request.verbose)
+            run = BackendRun(problem, backend, form, request, pulse)
+            return _refine_until_certified(run, budget_clock or Clock())
     except TooLargeError:
         raise
     except MemoryError as error:
         raise TooLargeError(_describe_memory_shortage(problem, backend, form, "ran out of memory")) from error
 
 
-def _run_at_tolerances(
-    problem: BaseProblem[R], backend: Backend, form: Form, request: SolveRequest, budget_clock: Clock, pulse: Pulse
-) -> R:
-    machine: Any = problem  # of which kind, its result says
-    building = Clock()
-    svm = machine.svm if form == "dual" and isinstance(problem, Problem) and not problem.constraints else None
-    scaled = compiled = None
-    if svm is None or not backend.can_solve_dual(svm):
-        scaled = problem._deferred_qp(form)
-        compiled = backend.compile(scaled.qp)
-    build_time = building.seconds
-    if is_logging(request.verbose):
-        variables = len(machine.svm.level) if scaled is None else scaled.qp.n
-        said = f"{problem.title}; backend {backend.name}, {form} form, {variables} variables"
-        log_message(said, request.verbose)
+def _refine_until_certified(run: BackendRun[R], budget_clock: Clock) -> R:
+    """Solve at one tolerance after the other, and return the best result."""
+    request = run.request
     best: Any = None
-    solve_time, iterations = 0.0, 0
-    point = request.start if request.start is not None and request.can_warm_start(backend, form) else None
-    if point is not None and scaled is not None:
-        point = scaled.scale(point)
-    for tol in _list_tolerances(backend, request):
-        limits = request.build_limits(backend, tol, budget_clock.remaining, point)
-        pulse.activity = f"{backend.name} at work"
-        answer: QPSolution | DualSolution
-        with defer_interrupt() if backend.abilities.handles_interrupt else nullcontext():
-            if scaled is None or compiled is None:
-                answer = solve_dual_directly(backend, machine.svm, limits, request.options)
-            else:
-                answer = compiled._solve_checked(limits, request.options)
-            point = None  # a second solve resumes from the last point
-            solve_time += answer.solve_time
-            iterations += answer.iterations or 0
-            if scaled is not None and isinstance(answer, QPSolution):
-                answer = scaled.unscale(answer, solve_time=solve_time, iterations=iterations or None)
-            pulse.activity = "measuring and polishing the point"
-            result = machine.interpret(
+    for tol in _list_tolerances(run.backend, request):
+        result: Any = run.solve(tol, budget_clock.remaining)
+        if best is not None and best.gap < result.gap:
+            best = replace(best, solve_time=run.solve_time, iterations=run.iterations, status=result.status)
+        else:
+            best = result
+        if best.status is Status.OPTIMAL or best.error or run.reported in USER_STOP_STATUSES:
+            break
+    assert best is not None  # there is at least one tolerance
+    if best.status is Status.TIME_LIMIT and request.time_limit is None:  # a later backend's, not the user's
+        best = replace(best, status=Status.INACCURATE)
+    return cast("R", best)
+
+
+class BackendRun(Generic[R]):
+    """A backend that is compiled for a problem, and the solves by it, each of which resumes from the one before.
+
+    solve_time, iterations: Totals of all solves so far.
+    reported: The status that the last solve reported.
+    """
+
+    reported: Status
+
+    def __init__(
+        self, problem: BaseProblem[R], backend: Backend, form: Form, request: SolveRequest, pulse: Pulse
+    ) -> None:
+        self.problem, self.backend, self.form, self.request, self._pulse = problem, backend, form, request, pulse
+        self.solve_time, self.iterations = 0.0, 0
+        building = Clock()
+        svm = problem.svm if form == "dual" and isinstance(problem, Problem) and not problem.constraints else None
+        self._scaled = self._compiled = None
+        if svm is None or not backend.can_solve_dual(svm):
+            self._scaled = problem._deferred_qp(form)
+            self._compiled = backend.compile(self._scaled.qp)
+        self._build_time = building.seconds
+        if is_logging(request.verbose):
+            variables = len(problem.svm.level) if self._scaled is None else self._scaled.qp.n
+            text = f"{problem.title}; backend {backend.name}, {form} form, {variables} variables"
+            log_message(text, request.verbose)
+        start = request.start if request.can_warm_start(backend, form) else None
+        self._start = start if start is None or self._scaled is None else self._scaled.scale(start)
+
+    def solve(self, tol: float | None, max_seconds: float) -> R:
+        """Solve once, within a number of seconds, and certify the point. Raises KeyboardInterrupt."""
+        request = self.request
+        limits = request.build_limits(self.backend, tol, max_seconds, self._start)
+        self._start = None  # a second solve resumes from the last point
+        self._pulse.activity = f"{self.backend.name} at work"
+        with defer_interrupt() if self.backend.abilities.handles_interrupt else nullcontext():
+            answer = self._call_solver(limits)
+            self._pulse.activity = "measuring and polishing the point"
+            result: Any = self.problem.interpret(
                 answer,
                 tol=request.tol,
                 polished=request.polish,
-                form=form,
-                backend=backend.name,
-                build_time=build_time,
-                certifying=INTERRUPTED_CERTIFICATE_SECONDS if is_interrupted() else request.certificate_seconds,
-                polishing=request.start_polish_clock(len(problem._active_target), solve_time),
-                clock=request.clock,
+                form=self.form,
+                backend=self.backend.name,
+                build_time=self._build_time,
+                limits=request.build_certification_limits(len(self.problem._active_target), self.solve_time),
             )
             if is_interrupted() and result.status is not Status.INTERRUPTED:
                 raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
         if is_logging(request.verbose):
-            said = f"{result.solver.name} said {result.solver.status!r}; certified relative gap {result.gap:.3g}"
-            log_message(said, request.verbose)
-        if best is not None and best.gap < result.gap:
-            best = replace(best, solve_time=solve_time, iterations=iterations, status=result.status)
-        else:
-            best = result
-        if best.status is Status.OPTIMAL or best.error or answer.reported in USER_STOP_STATUSES:
-            break
-    assert best is not None  # the ladder has at least one step
-    if best.status is Status.TIME_LIMIT and request.time_limit is None:  # a later backend's, not the user's
-        best = replace(best, status=Status.INACCURATE)
-    return cast("R", best)
+            text = f"{result.solver.name} said {result.solver.status!r}; certified relative gap {result.gap:.3g}"
+            log_message(text, request.verbose)
+        self.reported = answer.reported
+        return cast("R", result)
+
+    def _call_solver(self, limits: Limits) -> QPSolution | DualSolution:
+        """Call the solver; its point is returned in the units of the problem, with the totals of all solves."""
+        options = self.request.options
+        if self._scaled is None or self._compiled is None:
+            answer = solve_dual_directly(self.backend, self.problem.svm, limits, options)
+            self._count(answer)
+            return answer
+        solution = self._compiled._solve_checked(limits, options)
+        self._count(solution)
+        return self._scaled.unscale(solution, solve_time=self.solve_time, iterations=self.iterations or None)
+
+    def _count(self, answer: QPSolution | DualSolution) -> None:
+        self.solve_time += answer.solve_time
+        self.iterations += answer.iterations or 0
 
 
 def build_unstarted_result(
     problem: BaseProblem[R], name: str, version: str, form: Form, request: SolveRequest, why: str
 ) -> R:
     """Build the result of a backend that was not started: α = 0, or the machine's point for it, certified."""
-    machine: Any = problem
     log_message(f"{name} was not started: {why}", request.verbose)
     answer = QPSolution(problem.qp("dual"), Status.TIME_LIMIT, Solver(name, version, f"not started: {why}"))
-    result = machine.interpret(
+    result: Any = problem.interpret(
         answer,
         tol=request.tol,
         polished=request.polish,
         form="dual",
         backend=name,
-        certifying=request.certificate_seconds,
-        polishing=request.start_polish_clock(len(problem._active_target), 0.0),
-        clock=request.clock,
+        limits=request.build_certification_limits(len(problem._active_target), 0.0),
     )
-    said = "" if result.status is Status.OPTIMAL else f"{name} on the {form} form was not started: {why}."
-    return cast("R", replace(result, form=form, message=f"{result.message} {said}".strip()))
+    note = "" if result.status is Status.OPTIMAL else f"{name} on the {form} form was not started: {why}."
+    return cast("R", replace(result, form=form, message=f"{result.message} {note}".strip()))
 
 
 def check_available_memory(problem: BaseProblem[R], backend: Backend, form: Form, requirements: Requirements) -> None:

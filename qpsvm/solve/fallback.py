@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from qpsvm import backends
@@ -33,62 +33,103 @@ if TYPE_CHECKING:
     pass
 
 
-def find_best_result(
-    problem: Problem, candidates: Iterator[tuple[Backend, Form, Requirements]], request: SolveRequest
-) -> SVMResult:
+@dataclass(frozen=True)
+class ChosenBackend:
+    """A backend that may be started, the form that it solves, and what it needs."""
+
+    backend: Backend
+    form: Form
+    needed: Requirements
+
+    def __str__(self) -> str:
+        return str(Candidate(self.backend.name, self.form))
+
+
+def find_best_result(problem: Problem, candidates: Iterator[ChosenBackend], request: SolveRequest) -> SVMResult:
     """Return the best result of the candidates: of the first that can start, and of later ones within the time budget.
 
-    Raises UnsupportedError, TooLargeError.
+    Raises UnsupportedError, SolverError, TooLargeError.
     """
-    best: SVMResult | None = None
-    refused: QPSVMError | None = None
-    left: float | None = None  # seconds for all followers
-    late: tuple[Backend, Form, str] | None = None
-    left_out: list[str] = []
-    waiting_helps = False
-    for chosen, wanted, needed in candidates:
-        why = request.explain_late_start(needed.seconds)
+    search = _Search(request)
+    for candidate in candidates:
+        if search.is_in_time(candidate):
+            search.try_backend(problem, candidate)
+            if search.is_over():
+                break
+    return search.build_result(problem)
+
+
+class _Search:
+    """The best result so far, and the backends that were left out."""
+
+    def __init__(self, request: SolveRequest) -> None:
+        self.request = request
+        self._best: SVMResult | None = None
+        self._error: QPSVMError | None = None
+        self._remaining: float | None = None  # seconds for all that follow the first backend
+        self._late: tuple[ChosenBackend, str] | None = None
+        self._left_out: list[str] = []
+        self._waiting_helps = False
+        self._is_last = False
+
+    def is_in_time(self, candidate: ChosenBackend) -> bool:
+        """Return whether the set-up of a backend ends in time; note why, if it does not."""
+        setup = candidate.needed.seconds
+        why = self.request.explain_late_start(setup)
         if why is not None:
-            late = late or (chosen, wanted, why)
-            continue
-        if left is not None and needed.seconds >= left:
-            why = f"about {format_time_estimate(needed.seconds)} to set it up" if left > 0.0 else "no time left"
-            left_out.append(f"{Candidate(chosen.name, wanted)} ({why})")
-            waiting_helps = True
-            continue
-        turn = Clock(left)
+            self._late = self._late or (candidate, why)
+            return False
+        if self._remaining is None or setup < self._remaining:
+            return True
+        why = f"about {format_time_estimate(setup)} to set it up" if self._remaining > 0.0 else "no time left"
+        self._left_out.append(f"{candidate} ({why})")
+        self._waiting_helps = True
+        return False
+
+    def try_backend(self, problem: Problem, candidate: ChosenBackend) -> None:
+        """Run a backend, and keep its result if it is the best, or its error."""
+        clock = Clock(self._remaining)
         try:
-            result = run_backend(problem, chosen, wanted, needed, request, turn)
-        except UnsupportedError as error:
-            refused = refused or error  # it takes other machines
-            continue
+            result = run_backend(problem, candidate.backend, candidate.form, candidate.needed, self.request, clock)
+        except UnsupportedError as error:  # it takes other machines
+            self._error = self._error or error
+            return
         except SolverError as error:  # of a backend from outside, which is not the only one that there is
-            refused = refused or error
-            left_out.append(f"{Candidate(chosen.name, wanted)} ({error})")
-            continue
+            self._error = self._error or error
+            self._left_out.append(f"{candidate} ({error})")
+            return
         except TooLargeError as error:
-            refused = error
-            left_out.append(f"{Candidate(chosen.name, wanted)} (memory)")
-            continue
-        left = bound_follow_up_time(turn.seconds) if left is None else left - turn.seconds
-        best = result if best is None or result.gap < best.gap else best
-        if best.status is Status.OPTIMAL or result.error is not None or request.forbids_retry(result):
-            break
-    if best is None and late is not None:
-        backend, form, why = late
-        return build_unstarted_result(problem, backend.name, backend.version() or "?", form, request, why)
-    if best is None:
-        assert refused is not None  # there is at least one choice
-        raise refused
-    if best.status is Status.OPTIMAL or not left_out:
-        return best
-    said = f"Not tried: {', '.join(left_out)}" + ("; name one as backend= to wait for it." if waiting_helps else ".")
-    return replace(best, message=f"{best.message} {said}".strip())
+            self._error = error
+            self._left_out.append(f"{candidate} (memory)")
+            return
+        spent = clock.seconds
+        self._remaining = bound_follow_up_time(spent) if self._remaining is None else self._remaining - spent
+        self._best = result if self._best is None or result.gap < self._best.gap else self._best
+        self._is_last = result.error is not None or self.request.forbids_retry(result)
+
+    def is_over(self) -> bool:
+        """Return whether the last result ends the search."""
+        return self._best is not None and (self._best.status is Status.OPTIMAL or self._is_last)
+
+    def build_result(self, problem: Problem) -> SVMResult:
+        """Return the best result, with a note on the backends that were left out. Raises the error if there is none."""
+        if self._best is None and self._late is not None:
+            late, why = self._late
+            version = late.backend.version() or "?"
+            return build_unstarted_result(problem, late.backend.name, version, late.form, self.request, why)
+        if self._best is None:
+            assert self._error is not None  # there is at least one candidate
+            raise self._error
+        if self._best.status is Status.OPTIMAL or not self._left_out:
+            return self._best
+        note = f"Not tried: {', '.join(self._left_out)}"
+        note += "; name one as backend= to wait for it." if self._waiting_helps else "."
+        return replace(self._best, message=f"{self._best.message} {note}".strip())
 
 
 def iter_candidates(
     problem: Problem, backend: str, form: Form | None, request: SolveRequest
-) -> Iterator[tuple[Backend, Form, Requirements]]:
+) -> Iterator[ChosenBackend]:
     """Yield the backends and forms to try, in order, with their requirements; several only with "auto".
 
     A request that a named backend does not support is an error here, before anything is built; with "auto", backends
@@ -97,42 +138,62 @@ def iter_candidates(
     """
     if form is not None:
         check_form(form)
-    linear = problem.space.is_linear
-    named = not (isinstance(backend, str) and backend == "auto")
+    is_named = not (isinstance(backend, str) and backend == "auto")
     refused: QPSVMError | None = None
     found = False
     size, traits = measure_size(problem), find_problem_traits(problem)
-    candidates: Iterable[Candidate] = [Candidate(backend)] if named else rank_backends(problem)
-    if not named and is_logging(request.verbose):
-        candidates = list(candidates)
-        log_message(f"auto, in this order: {', '.join(str(choice) for choice in candidates)}", request.verbose)
-    for choice in candidates:
-        chosen = choice.backend_object
-        if form is not None and choice.form not in (None, form):
+    for candidate in [Candidate(backend)] if is_named else _rank_and_log(problem, request):
+        if form is not None and candidate.form not in (None, form):
             continue
-        preferred: Form = "dual" if request.can_warm_start(chosen, "dual") else chosen.preferred_form(linear)
-        wanted = form or choice.form or preferred
-        reason, needed = chosen.explain_refusal(traits, size.rows, wanted), chosen.requirements(size, wanted)
-        can_stop = request.time_limit is None or chosen.abilities.supports("time_limit")
+        chosen = candidate.backend_object
+        wanted = form or candidate.form or _prefer_form(problem, chosen, request)
+        needed = chosen.requirements(size, wanted)
         try:
-            if reason:
+            if reason := chosen.explain_refusal(traits, size.rows, wanted):
                 raise UnsupportedError(reason)
-            if named and request.start is not None and not request.can_warm_start(chosen, wanted):
-                raise chosen.build_warm_start_error(wanted)
-            late = can_stop and request.explain_late_start(needed.seconds) is not None  # it will not be started
-            if request.has_requirements and (named or not late):  # its options are asked of its package
-                chosen.check_request(request.build_limits(chosen), request.options)
+            _check_request(chosen, wanted, needed, request, is_named)
         except (UnsupportedError, UnknownOptionError) as error:
             refused = error
             continue
         chosen.require_package()
         found = True
-        yield chosen, wanted, needed
+        yield ChosenBackend(chosen, wanted, needed)
     if found or refused is None:
         return
-    if not named and isinstance(refused, UnknownOptionError):
+    if not is_named and isinstance(refused, UnknownOptionError):
         raise UnknownOptionError(_explain_unknown_option(request.options)) from None
     raise refused
+
+
+def _rank_and_log(problem: Problem, request: SolveRequest) -> Iterable[Candidate]:
+    """Return the backends that "auto" tries; log their order if messages are shown."""
+    if not is_logging(request.verbose):
+        return rank_backends(problem)
+    candidates = list(rank_backends(problem))
+    log_message(f"auto, in this order: {', '.join(map(str, candidates))}", request.verbose)
+    return candidates
+
+
+def _prefer_form(problem: Problem, backend: Backend, request: SolveRequest) -> Form:
+    """Return the form in which a backend can use the start, else the one in which it certifies best."""
+    if request.can_warm_start(backend, "dual"):
+        return "dual"
+    return backend.preferred_form(problem.space.is_linear)
+
+
+def _check_request(backend: Backend, form: Form, needed: Requirements, request: SolveRequest, is_named: bool) -> None:
+    """Check that a backend supports the start, limits and options of a request.
+
+    The options are looked up in the solver's package, but not if "auto" will not start the backend anyway.
+
+    Raises UnsupportedError, UnknownOptionError.
+    """
+    if is_named and request.start is not None and not request.can_warm_start(backend, form):
+        raise backend.build_warm_start_error(form)
+    can_stop = request.time_limit is None or backend.abilities.supports("time_limit")
+    will_not_start = can_stop and request.explain_late_start(needed.seconds) is not None
+    if request.has_requirements and (is_named or not will_not_start):
+        backend.check_request(request.build_limits(backend), request.options)
 
 
 def _explain_unknown_option(options: Mapping[str, Any]) -> str:

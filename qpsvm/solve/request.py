@@ -20,7 +20,9 @@ from qpsvm.backends.base import Backend
 from qpsvm.backends.limits import Limits
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.clock import Clock
+from qpsvm.base.resources.interrupt import is_interrupted
 from qpsvm.bounds.polish import FEW_ROWS as POLISHED_ROWS
+from qpsvm.machines.problem.certification_limits import CertificationLimits
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
@@ -34,6 +36,8 @@ USER_STOP_STATUSES = (Status.TIME_LIMIT, Status.INTERRUPTED)
 MIN_TIME_LIMIT = 1e-9
 #: Seconds that the certificate may take however short the limit, and those that polishing of few rows may.
 MIN_CERTIFICATE_SECONDS, MIN_POLISH_SECONDS = 1.0, 0.1
+#: Seconds that the certificate may take after Ctrl-C.
+INTERRUPTED_CERTIFICATE_SECONDS = 0.5
 
 
 def bound_follow_up_time(seconds: float) -> float:
@@ -104,6 +108,11 @@ class SolveRequest:
     def certificate_seconds(self) -> float:
         """Seconds that the certificate may take."""
         return float("inf") if self.time_limit is None else max(self.time_limit, MIN_CERTIFICATE_SECONDS)
+
+    def build_certification_limits(self, rows: int, solve_time: float) -> CertificationLimits:
+        """Build the limits of certifying and polishing, which follow a solver that took `solve_time` seconds."""
+        seconds = INTERRUPTED_CERTIFICATE_SECONDS if is_interrupted() else self.certificate_seconds
+        return CertificationLimits(seconds, self.start_polish_clock(rows, solve_time), self.clock)
 
     def start_polish_clock(self, rows: int, solve_time: float) -> Clock:
         """Return the clock of polishing and certifying, which follow the solver."""

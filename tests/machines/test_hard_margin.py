@@ -15,6 +15,7 @@ from qpsvm import RBF, HardMargin, NotSeparableError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.machines import hull_distance
 from qpsvm.machines.nearest_points import find_nearest_points
+from qpsvm.machines.problem.certification_limits import CertificationLimits
 from qpsvm.machines.problem.certifier import Certifier
 
 RNG = np.random.default_rng(0)
@@ -203,7 +204,7 @@ def test_what_was_not_decided_in_time_is_not_claimed():
     problem = HardMargin(X, y, RBF(0.5))
     scaled = problem.solver_qp("dual")
     answer = scaled.unscale(qpsvm.compile(scaled.qp, "kernel_newton").solve(max_iter=50))
-    result = problem.interpret(answer, clock=expired())
+    result = problem.interpret(answer, limits=CertificationLimits(run_clock=expired()))
     assert result.status == "time_limit"
     assert result.gap == np.inf
     assert result.error is None
@@ -236,7 +237,9 @@ def test_an_interrupted_search_ends_with_what_it_has(monkeypatch):
     assert not found.meet
     monkeypatch.setattr(Clock, "find_stop_reason", lambda _: "interrupted")
     scaled = problem.solver_qp("dual")
-    result = problem.interpret(scaled.unscale(qpsvm.compile(scaled.qp, "kernel_newton").solve()), clock=Clock())
+    result = problem.interpret(
+        scaled.unscale(qpsvm.compile(scaled.qp, "kernel_newton").solve()), limits=CertificationLimits(run_clock=Clock())
+    )
     assert result.status == "interrupted"
     assert "not decided before it was interrupted" in result.message
 

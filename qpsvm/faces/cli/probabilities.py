@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,9 +12,10 @@ from qpsvm.estimators.left_out import check_left_out, fit_curve, run_leave_one_o
 from qpsvm.faces.cli.data import Dataset
 from qpsvm.faces.cli.problem_options import VARIANTS
 from qpsvm.faces.cli.several import MulticlassProblem, MulticlassResult
-from qpsvm.machines import AllInOneProblem
+from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.result.calibration import KEY, Calibration
 from qpsvm.result.model import Model
+from qpsvm.result.svm_result import SVMResult
 
 INSTEAD = "leave --probability out"
 
@@ -32,7 +32,7 @@ def check_probability(options: argparse.Namespace) -> None:
         raise ParameterError(f"--probability leaves each sample out, which needs them here: {INSTEAD}, or --scheduler")
 
 
-def check_samples(problem: Any, options: argparse.Namespace) -> None:
+def check_samples(problem: Problem, options: argparse.Namespace) -> None:
     """Refuse samples that cannot be left out, before they are solved. Raises UnsupportedError, DataError."""
     if not options.probability or isinstance(problem, MulticlassProblem):
         return  # which asks the same of each of its machines
@@ -45,7 +45,7 @@ def check_samples(problem: Any, options: argparse.Namespace) -> None:
 
 
 def add_probabilities(
-    sample: Dataset, problem: Any, result: Any, model: Model, options: argparse.Namespace
+    sample: Dataset, problem: Problem, result: SVMResult, model: Model, options: argparse.Namespace
 ) -> tuple[Model, str]:
     """The model with its curve, and what is printed of the samples that were left out. Raises QPSVMError."""
     if isinstance(result, MulticlassResult):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from qpsvm.base.errors import ParameterTypeError, QPSVMError, UnsupportedError
 from qpsvm.machines import SVDD, AllInOneProblem, Problem, QuantileSVR
 from qpsvm.machines.problem.all_in_one import check_all_in_one_matches
 from qpsvm.machines.problem.problem import check_result_matches
+from qpsvm.result.all_in_one_result import AllInOneResult
+from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Linear, Precomputed
 
 TWO_CLASS_PICTURES = ("boundary", "decisions")
@@ -99,16 +101,19 @@ def build_refusal(name: str, problem: Problem | AllInOneProblem, why: str = "") 
     return UnsupportedError(f"{reason}; {suggest_alternative(name, problem)}")
 
 
-def check_picture(name: str, problem: Any, result: Any) -> None:
+def check_picture(name: str, problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult) -> None:
     """Check that a picture draws a machine, and that the result is one of the problem.
 
     Raises UnsupportedError, ParameterTypeError, DataError.
     """
     check_machine(name, problem)
-    (check_all_in_one_matches if isinstance(problem, AllInOneProblem) else check_result_matches)(problem, result)
+    if isinstance(problem, AllInOneProblem):
+        check_all_in_one_matches(problem, result)
+    else:
+        check_result_matches(problem, result)
 
 
-def check_machine(name: str, problem: Any) -> None:
+def check_machine(name: str, problem: Problem | AllInOneProblem) -> None:
     """Check that a picture draws a machine. Raises UnsupportedError, ParameterTypeError."""
     if not isinstance(problem, (Problem, AllInOneProblem)):
         raise ParameterTypeError(f"a problem such as CSVM(X, y) comes first, got {type(problem).__name__}")

@@ -100,10 +100,12 @@ class DrawnMultipliers:
         return f"upper bound C = {self.high[0]:.4g}" if self.sides == 1 else f"bounds ±C, C = {self.high[0]:.4g}"
 
 
-def collect_multipliers(problem: Problem | AllInOneProblem, result: Any) -> DrawnMultipliers:
+def collect_multipliers(problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult) -> DrawnMultipliers:
     """The dual variables of the samples that take part."""
     if isinstance(problem, AllInOneProblem):
+        assert isinstance(result, AllInOneResult)
         return _collect_multiclass(problem, result)
+    assert isinstance(result, SVMResult)
     return (
         _collect_regression(problem, result)
         if problem._variables_per_sample == 2

@@ -13,7 +13,6 @@ Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.2.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -113,14 +112,13 @@ def evaluate_on_segment(
     problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult, start: ArrayLike | None, t: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """P(t) and D(t) of (MEET.1), (k,) each, for k values of t."""
-    machine: Any = problem
-    first = _append_multipliers(machine.at(np.zeros(result.alpha.shape) if start is None else start))
+    first = _append_multipliers(problem.at(np.zeros(result.alpha.shape) if start is None else start))
     last = _append_multipliers(result)
-    points = [machine.at((1 - share) * first + share * last) for share in t]
+    points = [problem.at((1 - share) * first + share * last) for share in t]
     return np.array([point.primal for point in points]), np.array([point.dual for point in points])
 
 
-def _append_multipliers(result: Any) -> FloatArray:
+def _append_multipliers(result: SVMResult | AllInOneResult) -> FloatArray:
     """α, with the multipliers of rows of a user's behind it."""
     table = getattr(result, "constraints", None)
     return np.asarray(result.alpha if table is None else np.concatenate([result.alpha, table["price"]]))

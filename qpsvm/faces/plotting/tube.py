@@ -206,7 +206,7 @@ def _find_line_view(problem: Problem, feature: int | None, names: Sequence[str] 
     return build_feature_view(problem, (int(feature),), names)
 
 
-def find_half_width(problem: Any, result: SVMResult) -> float:
+def find_half_width(problem: Problem, result: SVMResult) -> float:
     """ε: how far f may be from t without a penalty, given or found; 0 of a quantile."""
     return max(float(result.extras.get("epsilon", getattr(problem, "epsilon", 0.0))), 0.0)
 

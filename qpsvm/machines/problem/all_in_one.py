@@ -32,13 +32,13 @@ from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.frozen import cached, copy_without_cache
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, ParameterTypeError, TooLargeError
-from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import polish
 from qpsvm.bounds.repair import feasible
 from qpsvm.data.samples import ClassWeight, build_multiclass_samples
 from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
 from qpsvm.machines.problem.base_problem import BaseProblem
+from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
 from qpsvm.machines.problem.certifier import (
     CLEAR,
     LEAST_CURVATURE,
@@ -234,16 +234,13 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
         form: Form | None = None,
         backend: str = "",
         build_time: float = 0.0,
-        certifying: float = float("inf"),
-        polishing: Clock | None = None,
-        clock: Clock | None = None,
+        limits: CertificationLimits = NO_LIMITS,
     ) -> AllInOneResult:
         """Certify a solution and build the result, as `Problem.interpret`; no time limit for the certificate."""
-        del certifying, clock
         point = self._certifier.certify(self._all_in_one_dual.flatten_alpha(self.read(solution)))
         gap, stopped = point.gap, solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED)
         if polished and not stopped:
-            point = polish(self.svm, point, self._certifier.certify, clock=polishing)
+            point = polish(self.svm, point, self._certifier.certify, clock=limits.polish_clock)
         found = self._bound_rounding(point, tol, polished=False)
         return self._build_judged_result(
             found, solution.reported, tol, backend=backend or solution.solver.name,

@@ -20,6 +20,7 @@ from qpsvm.base.errors import UnknownOptionError
 from qpsvm.base.html import Cell, render_table
 from qpsvm.base.other_names import OF_PROBLEM, AnswersOtherNames, explain_argument
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
 from qpsvm.machines.problem.certifier import compute_measured_gap, decide_status
 from qpsvm.machines.problem.derived_problems import replace_parameters
 from qpsvm.machines.problem.docstrings import complete_docstring, signature_of
@@ -234,6 +235,20 @@ class BaseProblem(AnswersOtherNames, MachineStatement, Solvable[R], metaclass=Ma
             iterations=None, build_time=0.0, solve_time=0.0, solver=Solver("no solver", "", "the point was given"),
             solver_gap=compute_measured_gap(measured),
         )  # fmt: skip
+
+    @abstractmethod
+    def interpret(
+        self,
+        solution: Any,
+        *,
+        tol: float = 1e-6,
+        polished: bool = True,
+        form: Form | None = None,
+        backend: str = "",
+        build_time: float = 0.0,
+        limits: CertificationLimits = NO_LIMITS,
+    ) -> R:
+        """Read α from a solution of one of this problem's QPs, polish it, and certify it: see `Problem.interpret`."""
 
     @abstractmethod
     def prove(self, result: R, *, tol: float | None = None) -> Proof:

@@ -22,6 +22,7 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.bounds.polish import FEW_ROWS, GOOD, MANY_ROWS
 from qpsvm.bounds.repair import feasible_start
 from qpsvm.machines.problem.base_problem import BaseProblem
+from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
 from qpsvm.machines.problem.certifier import CertifiedOutcome, decide_status
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.evidence import check_feasible_constraints
@@ -235,9 +236,7 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         form: Form | None = None,
         backend: str = "",
         build_time: float = 0.0,
-        certifying: float = float("inf"),
-        polishing: Clock | None = None,
-        clock: Clock | None = None,
+        limits: CertificationLimits = NO_LIMITS,
     ) -> SVMResult:
         """Read α from a solution of one of this problem's QPs, polish it, and certify it.
 
@@ -253,12 +252,8 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
             Read off the variables' names where absent.
         backend, build_time : str, float
             Who solved, and seconds, for the record.
-        certifying : float
-            Seconds that a certificate may take: where α has too many support vectors, some of them are certified.
-        polishing : Clock, optional
-            What polishing may take.
-        clock : Clock, optional
-            Of the whole run: what a machine has still to find out, it looks for while this runs.
+        limits : CertificationLimits, optional
+            Time that certifying and polishing may take.
 
         Returns
         -------
@@ -288,13 +283,13 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
             own = self.svm if self.svm.linear_constraints is None else self.svm.linear_constraints.unconstrained_dual
             form = infer_form(solution, form, own.m, self._margin_constraints)
             alpha, w = self.read(solution, form)
-        m = self.svm.m
+        m, seconds, polish_clock = self.svm.m, limits.certificate_seconds, limits.polish_clock
         enough = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
-        if self.space.is_linear or certifying == np.inf:
+        if self.space.is_linear or seconds == np.inf:
             pass
         elif w is None and not self.constraints:
-            alpha = find_affordable_alpha(self.space, self.svm, alpha, certifying)
-        elif estimate_certificate_seconds(self.space, alpha) > certifying:
+            alpha = find_affordable_alpha(self.space, self.svm, alpha, seconds)
+        elif estimate_certificate_seconds(self.space, alpha) > seconds:
             enough = float("inf")  # the solver's own w is all that can be looked at
         measured = Clock()
         certificate = self._certifier.certify(alpha, w, enough)
@@ -303,11 +298,11 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
             each = max(each, estimate_certificate_seconds(self.space, alpha))
         stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED) and m > FEW_ROWS
         if polished and not stopped:
-            certificate = self._polish(certificate, tol, polishing, each)
-        in_time = not stopped and (polishing is None or not polishing.find_stop_reason())
+            certificate = self._polish(certificate, tol, polish_clock, each)
+        in_time = not stopped and (polish_clock is None or not polish_clock.find_stop_reason())
         certificate = self._bound_rounding(certificate, tol, in_time)
         certificate, status, message, error = self._decide_outcome(
-            certificate, solution.reported, tol, polished and in_time, clock
+            certificate, solution.reported, tol, polished and in_time, limits.run_clock
         )
         return self._build_result(
             certificate, status=status, message=message, error=error, form=form, iterations=solution.iterations,
@@ -439,7 +434,7 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         return ScaledQP(scaled, original, *factors)
 
 
-def check_result_matches(problem: Problem, result: SVMResult) -> None:
+def check_result_matches(problem: Problem, result: object) -> None:
     """Check that a result has the rows, features, classes, kernel, constraints and variables of a problem.
 
     Raises ParameterTypeError, DataError.

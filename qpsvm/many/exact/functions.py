@@ -9,6 +9,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.machines import Problem
 from qpsvm.result.model import AllInOneModel
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
@@ -22,7 +23,7 @@ class Functions:
     machine (n,): Which of the functions is without the sample; 0 is that of all samples, −1 none.
     """
 
-    def __init__(self, problem: Any, full: SVMResult) -> None:
+    def __init__(self, problem: Problem, full: SVMResult) -> None:
         samples, space = problem.samples, problem.space
         self.space, self.kernel, self.diagonal = space, space.kernel, problem._diagonal_weight
         self.rows: IntArray = np.asarray(problem.active_rows)

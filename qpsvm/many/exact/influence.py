@@ -14,13 +14,13 @@ Elisseeff, *Stability and generalization*, JMLR 2 (2002), for the argument of (I
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
+from qpsvm.machines import Problem
 from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.exact.functions import Functions
 from qpsvm.many.exact.leave_one_out import LeaveOneOut, leave_one_out
@@ -78,7 +78,7 @@ class Influence:
 
 
 def influence(
-    problem: Any,
+    problem: Problem,
     result: SVMResult | None = None,
     groups: ArrayLike | None = None,
     *,
@@ -151,7 +151,7 @@ def influence(
     return Influence(w, most, mean, norm, found.gap, found)
 
 
-def _distances(problem: Any, functions: Functions) -> tuple[FloatArray, float]:
+def _distances(problem: Problem, functions: Functions) -> tuple[FloatArray, float]:
     """(INFLUENCE.1) of each function, and ‖w‖ of the first."""
     coef = np.array(functions.coef)
     apart = coef - coef[0]

@@ -15,6 +15,7 @@ from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.interrupt import defer_interrupt
 from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.machines import Problem
 from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.exact.active_set import Stopped
 from qpsvm.many.exact.functions import Functions
@@ -107,7 +108,7 @@ class LeaveOneOut:
 
 
 def leave_one_out(
-    problem: Any,
+    problem: Problem,
     result: SVMResult | None = None,
     groups: ArrayLike | None = None,
     *,
@@ -207,7 +208,7 @@ def leave_one_out(
     return _build_result(problem, out, decision, gap, tol, notes, stopped)
 
 
-def groups_of(problem: Any, groups: ArrayLike | None) -> list[IntArray]:
+def groups_of(problem: Problem, groups: ArrayLike | None) -> list[IntArray]:
     """The samples that are left out together, as places among those that take part. Raises DataError."""
     if groups is None:
         return [np.array([i]) for i in range(len(problem.active_rows))]
@@ -226,7 +227,7 @@ def _name_rows(rows: IntArray) -> str:
     return f"row {rows[0]}" if len(rows) == 1 else f"rows {rows[0]} and {len(rows) - 1} more"
 
 
-def error_of(problem: Any, decision: FloatArray) -> float:
+def error_of(problem: Problem, decision: FloatArray) -> float:
     """The share of wrong sides, the mean squared error, or the share outside, over samples with a decision (n,)."""
     known = np.isfinite(decision)
     if not known.any():
@@ -240,7 +241,13 @@ def error_of(problem: Any, decision: FloatArray) -> float:
 
 
 def _build_result(
-    problem: Any, out: LeaveOutSolver, decision: FloatArray, gap: FloatArray, tol: float, notes: list[str], stopped: str
+    problem: Problem,
+    out: LeaveOutSolver,
+    decision: FloatArray,
+    gap: FloatArray,
+    tol: float,
+    notes: list[str],
+    stopped: str,
 ) -> LeaveOneOut:
     whole, gaps = np.full(problem.n, np.nan), np.full(problem.n, np.nan)
     whole[problem.active_rows], gaps[problem.active_rows] = decision, gap

@@ -24,6 +24,7 @@ from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import InfeasibleNuError, QPSVMError
 from qpsvm.base.resources.clock import Clock
+from qpsvm.machines import Problem
 from qpsvm.machines.problem.certifier import Certifier
 from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
@@ -73,7 +74,7 @@ class LeaveOutSolver:
     moved: How many machines had another optimum.
     """
 
-    def __init__(self, problem: Any, result: SVMResult | None, tol: float, clock: Clock) -> None:
+    def __init__(self, problem: Problem, result: SVMResult | None, tol: float, clock: Clock) -> None:
         self.problem, self.tol, self.clock, self.moved = problem, tol, clock, 0
         self.svm: SVMDual = problem.svm
         self.rows = SignedRows(problem, [self.svm])
@@ -235,9 +236,9 @@ class LeaveOutSolver:
         kept = np.delete(np.arange(len(problem.active_rows)), rows)
         try:
             part = restrict_to_rows(problem, kept)
-            start = {} if self.hard else {"start": self.alpha[~gone]}
+            start = None if self.hard else self.alpha[~gone]
             left = None if self.clock.limit is None else max(self.clock.remaining, LEAST_TIME)
-            found = solve(part, tol=self.tol, check=False, time_limit=left, **start)
+            found = solve(part, tol=self.tol, check=False, time_limit=left, start=start)
         except QPSVMError as error:
             raise NoMachine(str(error)) from error
         if found.status in (Status.TIME_LIMIT, Status.INTERRUPTED):

@@ -25,6 +25,7 @@ from qpsvm.base.errors import (
     UnsupportedError,
     describe_nearest,
 )
+from qpsvm.machines import Problem
 from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.derived_problems import get_kernel_parameters, with_samples
 from qpsvm.many.exact.rows import SignedRows, check_supported
@@ -44,7 +45,7 @@ class ParameterLine:
     row: The sample whose weight or target it is, where it is one of `OF_A_SAMPLE`.
     """
 
-    problem: Any
+    problem: Problem
     name: str
     low: float
     high: float
@@ -70,7 +71,7 @@ class ParameterLine:
         return self.low + np.asarray(s) * (self.high - self.low)
 
 
-def line_of(problem: Any, name: Any, low: Any, high: Any, row: Any = None) -> tuple[ParameterLine, SignedRows]:
+def line_of(problem: Problem, name: Any, low: Any, high: Any, row: Any = None) -> tuple[ParameterLine, SignedRows]:
     """The line, and the rows of the dual, checked.
 
     Raises DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, TooLargeError.
@@ -108,7 +109,7 @@ def line_of(problem: Any, name: Any, low: Any, high: Any, row: Any = None) -> tu
     )
 
 
-def check_name(problem: Any, name: Any) -> None:
+def check_name(problem: Problem, name: Any) -> None:
     """Check that the machine has this parameter. Raises UnknownOptionError, UnsupportedError."""
     if name in problem._hyperparameters and not isinstance(getattr(problem, name, None), str):
         return
@@ -127,7 +128,7 @@ def check_name(problem: Any, name: Any) -> None:
     raise UnknownOptionError(f"{type(problem).__name__} has no parameter {name!r}; {known}")
 
 
-def _row_of(problem: Any, name: Any, row: Any) -> int | None:
+def _row_of(problem: Problem, name: Any, row: Any) -> int | None:
     """The sample whose weight or target varies; None where it is a parameter of the machine.
 
     Raises DataError, ParameterError, ParameterTypeError, UnsupportedError.
@@ -154,7 +155,7 @@ def _row_of(problem: Any, name: Any, row: Any) -> int | None:
     return found
 
 
-def _replace_sample_value(problem: Any, name: str, row: int, value: float) -> Any:
+def _replace_sample_value(problem: Problem, name: str, row: int, value: float) -> Any:
     """Return the machine over the same samples, one of which has another weight or target."""
     samples = problem.samples
     values = {"sample_weight": np.array(samples.weight), "y": np.array(samples.target)}

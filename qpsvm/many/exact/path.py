@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import Any
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from qpsvm.base.arrays.checks import as_flag, as_positive, as_tolerance
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.interrupt import defer_interrupt
 from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.machines import Problem
 from qpsvm.many.exact.follow import FollowedPath, follow
 from qpsvm.many.exact.line import ParameterLine, line_of
 from qpsvm.many.exact.pieces import ExactPath
@@ -26,7 +26,7 @@ ENDED = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Sta
 
 
 def exact_path(
-    problem: Any,
+    problem: Problem,
     parameter: str,
     low: float,
     high: float,

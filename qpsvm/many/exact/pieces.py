@@ -12,6 +12,7 @@ from qpsvm.base.arrays.checks import as_raw_array, as_real, as_tolerance
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
+from qpsvm.machines import Problem
 from qpsvm.many.exact.error_curve import ErrorCurve, error_curve
 from qpsvm.many.exact.follow import FollowedPath, Piece
 from qpsvm.many.exact.line import ParameterLine
@@ -58,7 +59,7 @@ class ExactPath:
     [0.05     0.068376 0.222222 0.285714 0.5      1.      ] [0.6] True
     """
 
-    problem: Any
+    problem: Problem
     parameter: str
     low: float
     high: float

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.base.resources.limits import check_memory
+from qpsvm.machines import Problem
 from qpsvm.program.svm_dual import SVMDual
 
 #: What to do where the kernel matrix does not fit.
@@ -69,7 +70,7 @@ class SignedRows:
     distinct: The representative of each distinct sample.
     """
 
-    def __init__(self, problem: Any, duals: list[SVMDual]) -> None:
+    def __init__(self, problem: Problem, duals: list[SVMDual]) -> None:
         svm = duals[0]
         space = problem.space
         self.svm, self.n_samples = svm, svm.n
@@ -152,7 +153,7 @@ class SignedRows:
         return values if self.plain else values[self.sample]
 
 
-def kernel_matrix(problem: Any) -> FloatArray:
+def kernel_matrix(problem: Problem) -> FloatArray:
     """K among the samples that take part, whole: (n, n).
 
     Raises TooLargeError before it is made where it does not fit.
@@ -162,7 +163,7 @@ def kernel_matrix(problem: Any) -> FloatArray:
     return np.asarray(problem.svm.gram.dense())
 
 
-def find_equal_samples(problem: Any) -> IntArray:
+def find_equal_samples(problem: Problem) -> IntArray:
     """Return the index of the first equal sample: (n,). A matrix with raised diagonal has no equal samples."""
     n = problem.svm.n
     if problem.space.shift:
@@ -175,7 +176,7 @@ def find_equal_samples(problem: Any) -> IntArray:
     return np.array([seen.setdefault(row.tobytes(), i) for i, row in enumerate(rows)])
 
 
-def check_supported(problem: Any) -> None:
+def check_supported(problem: Problem) -> None:
     """Check that the dual is (SIGNED.1) over known kernel values. Raises UnsupportedError."""
     name = type(problem).__name__
     svm: Any = getattr(problem, "_dual_structure", None)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.errors import DataError
 from qpsvm.base.resources.clock import Clock
+from qpsvm.machines import Problem
 from qpsvm.machines.problem.result_checks import check_point, check_result
 from qpsvm.many.exact.active_set import ActiveSet, Stopped, Stuck
 from qpsvm.many.exact.rows import SignedRows
@@ -22,7 +23,7 @@ LEAST_TIME = 1e-3
 
 
 def exact_start(
-    problem: Any, rows: SignedRows, result: SVMResult | None, clock: Clock
+    problem: Problem, rows: SignedRows, result: SVMResult | None, clock: Clock
 ) -> tuple[SVMResult, ActiveSet | None]:
     """The result of a problem, and the active set of its optimum; None where rounding keeps it from settling.
 
@@ -46,7 +47,7 @@ def exact_start(
     return (settled if settled.gap <= max(result.gap, FIRST) else result), engine
 
 
-def _adopt_result(problem: Any, result: SVMResult) -> SVMResult:
+def _adopt_result(problem: Problem, result: SVMResult) -> SVMResult:
     """Return a result as one of this problem, certified for it. Raises ParameterTypeError, DataError."""
     check_result(problem.samples, result)
     if result.problem is problem:

@@ -300,7 +300,7 @@ def _steps_at(curve: ErrorCurve, values: FloatArray) -> FloatArray:
 
 
 def cross_validate_interval(
-    problem: Any, options: Mapping[str, Any], folds: Any, shuffle: bool, seed: int | None, scoring: Any,
+    problem: Problem, options: Mapping[str, Any], folds: Any, shuffle: bool, seed: int | None, scoring: Any,
     n_jobs: int | None, verbose: bool,
 ) -> ValidationCurves:  # fmt: skip
     """Run `cross_validate` with an `Interval` as an option."""
@@ -354,7 +354,7 @@ class _Outcome:
     message: str
 
 
-def _interval_of(problem: Any, options: Mapping[str, Any]) -> tuple[str, Interval]:
+def _interval_of(problem: Problem, options: Mapping[str, Any]) -> tuple[str, Interval]:
     """The parameter of the interval. Raises ParameterError, UnknownOptionError, UnsupportedError."""
     given = {name: value for name, value in options.items() if isinstance(value, Interval)}
     for name in given:
@@ -374,7 +374,7 @@ def _interval_of(problem: Any, options: Mapping[str, Any]) -> tuple[str, Interva
     return name, interval
 
 
-def _check_loss(problem: Any, scoring: Any) -> None:
+def _check_loss(problem: Problem, scoring: Any) -> None:
     """Check that the loss is the error rate. Raises UnsupportedError."""
     if problem.samples.classes is None:
         raise UnsupportedError(
@@ -388,7 +388,7 @@ def _check_loss(problem: Any, scoring: Any) -> None:
         )
 
 
-def _split_options(problem: Any, options: Mapping[str, Any]) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
+def _split_options(problem: Problem, options: Mapping[str, Any]) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
     """Return the axes of the other parameters, and the options of the paths. Raises UnknownOptionError."""
     axes: Mapping[str, tuple[Any, ...]] = {}
     rest = dict(options)

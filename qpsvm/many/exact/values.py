@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import as_matrix, find_column_order
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import UnsupportedError
+from qpsvm.machines import Problem
 from qpsvm.many.exact.follow import CertifiedStretch
 from qpsvm.many.exact.rows import SignedRows
 from qpsvm.result.model import check_kernel_diagonal
@@ -23,7 +24,7 @@ from qpsvm.space.kernels.kernel import squared_norms
 class Decisions:
     """The decision functions of optima over the rows of one machine."""
 
-    def __init__(self, problem: Any, rows: SignedRows) -> None:
+    def __init__(self, problem: Problem, rows: SignedRows) -> None:
         self.problem, self.rows = problem, rows
 
     def planes(self, alphas: list[FloatArray], mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.machines import Problem
+from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.many.multiclass.split import Split
 from qpsvm.many.multiclass.together import BinaryMachines, Results
@@ -84,7 +85,7 @@ def result_of(problem: Problem, start: FloatArray | None, options: Mapping[str, 
 Result = TypeVar("Result", SVMResult, AllInOneResult)
 
 
-def without_noise(problem: Any, result: Result, tol: float) -> Result:
+def without_noise(problem: BaseProblem[Result], result: Result, tol: float) -> Result:
     """The result without the α that are rounding beside the largest, so that their samples are no support vectors.
 
     Where C is large even these count: what is left is certified by itself, and the result stays where that is worse.

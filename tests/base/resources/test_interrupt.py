@@ -19,7 +19,7 @@ from qpsvm.base.resources import interrupt
 from qpsvm.base.resources.child_process import ForkedProcess
 from qpsvm.base.resources.clock import Clock
 from qpsvm.bounds.rounding_bound import Counting
-from qpsvm.solve.attempt import INTERRUPTED_CERTIFICATE_SECONDS
+from qpsvm.solve.request import INTERRUPTED_CERTIFICATE_SECONDS
 from qpsvm.solvers.kernel.dual import KernelDual
 from qpsvm.solvers.kernel.libsvm import run_libsvm_loop
 from qpsvm.solvers.shared import time_slices
@@ -255,7 +255,9 @@ def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch)
     allowed, patience = [], []
     interpret, count = CSVM.interpret, Counting.with_rounding_bound
     monkeypatch.setattr(
-        CSVM, "interpret", lambda self, *a, **k: allowed.append(k["certifying"]) or interpret(self, *a, **k)
+        CSVM,
+        "interpret",
+        lambda self, *a, **k: allowed.append(k["limits"].certificate_seconds) or interpret(self, *a, **k),
     )
 
     def counted(self, certificate, tol, patient=lambda: True):

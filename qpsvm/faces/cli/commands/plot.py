@@ -14,7 +14,7 @@ from qpsvm.base.errors import MissingExtraError, ParameterError, UnknownOptionEr
 from qpsvm.faces import plotting
 from qpsvm.faces.cli.several import MulticlassProblem
 from qpsvm.faces.cli.terminal import require_writable
-from qpsvm.machines import AllInOneProblem, Ranking
+from qpsvm.machines import AllInOneProblem, Problem, Ranking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +42,9 @@ def require_picture(path: str | None) -> None:
         ) from error
 
 
-def choose_picture(problem: Any, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[Any], Axes]:
+def choose_picture(
+    problem: Problem | AllInOneProblem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
+) -> Callable[[Any], Axes]:
     """Choose the function that draws a result of this problem, by its number of features and classes."""
     d = problem.X.shape[1]
     if isinstance(problem, (MulticlassProblem, AllInOneProblem)):
@@ -64,7 +66,9 @@ def choose_picture(problem: Any, names: Sequence[str], axes: Sequence[str] | Non
     return lambda result: plotting.decisions(problem, result)
 
 
-def _choose_multiclass_picture(problem: Any, names: Sequence[str], axes: Sequence[str] | None) -> Callable[[Any], Axes]:
+def _choose_multiclass_picture(
+    problem: AllInOneProblem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
+) -> Callable[[Any], Axes]:
     """The classes over the plane of two features; of more, which of them is taken for which."""
     y = problem.y if isinstance(problem, MulticlassProblem) else problem.classes[problem.class_index]
     X, y = problem.X[problem.active_rows], y[problem.active_rows]

@@ -49,6 +49,7 @@ from qpsvm.faces.cli.scores import (
 )
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, predict_rows
 from qpsvm.faces.cli.terminal import Ticker, require_writable
+from qpsvm.machines import Problem
 from qpsvm.many.grid.folds import Fold
 from qpsvm.program.status import Status
 from qpsvm.result.hints import Hint
@@ -156,7 +157,7 @@ def _check_options(options: argparse.Namespace) -> None:
     check_options(options)
 
 
-def solve_or_raise(problem: Any, options: argparse.Namespace) -> Any:
+def solve_or_raise(problem: Problem | MulticlassProblem, options: argparse.Namespace) -> Any:
     """The result as it is. Raises QPSVMError."""
     if isinstance(problem, MulticlassProblem):
         return problem.solve()

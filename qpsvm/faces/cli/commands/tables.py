@@ -97,13 +97,19 @@ def _list_in_use(problem: Problem) -> list[str]:
 
 
 def _compare(
-    problem: Any, chosen: Sequence[str] | None, form: Form | None, asked: CompareOptions, as_text: bool
+    problem: Problem | MulticlassProblem,
+    chosen: Sequence[str] | None,
+    form: Form | None,
+    asked: CompareOptions,
+    as_text: bool,
 ) -> Comparison:
     """The comparison, printed as it grows where it is text."""
     n, d = problem.X.shape
     rows: list[ComparisonRow] = []
-    several = isinstance(problem, MulticlassProblem)
-    coming = problem.compare(chosen, form, asked) if several else iter_comparison(problem, chosen, form, asked)
+    if isinstance(problem, MulticlassProblem):
+        coming = problem.compare(chosen, form, asked)
+    else:
+        coming = iter_comparison(problem, chosen, form, asked)
     heading = Comparison(problem.title, n, d, asked.tol, (), asked.repeat).heading
     if as_text:
         print(f"{heading}\n\n{line(HEADINGS)}", flush=True)
