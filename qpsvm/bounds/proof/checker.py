@@ -533,41 +533,87 @@ def prices(given: Any, s: list[Fraction], part: list[int]) -> list[Fraction]:
     return [w * Fraction(C[i] if isinstance(C, list) else C) for i, w in zip(part, s, strict=True)]
 
 
+class Targets(NamedTuple):
+    """The samples that take part: targets, weights, C_i, K(x_i, x_i), and their places in the data."""
+
+    y: list[Fraction]
+    s: list[Fraction]
+    C: list[Fraction]
+    diagonal: list[Fraction]
+    part: list[int]
+
+
+def list_sides(machine: Any, of: Targets) -> list[tuple[Any, Any, Any, Any]]:
+    """Return s, l, U and d of the rows of a machine, once or twice n: of a regression both sides of f."""
+    given, n, zero, one = machine["parameters"], len(of.y), Fraction(0), Fraction(1)
+    nu, lam, width, tau = (Fraction(given.get(key, 1)) for key in ("nu", "lam", "width", "quantile"))
+    epsilon, total = Fraction(given.get("epsilon", 0)), sum(of.s)
+    squares, shares = [1 / (2 * c) for c in of.C], [w / total for w in of.s]
+    ones, minus, zeros, none = [one] * n, [-one] * n, [zero] * n, [None] * n
+    up, down = [t - epsilon for t in of.y], [-t - epsilon for t in of.y]
+    tube: Any = (none, squares) if given.get("loss") == "squared" else (of.C, zeros)
+    sides: Any = {
+        "CSVM": [(of.y, ones, of.C, zeros)],
+        "HardMargin": [(of.y, ones, none, zeros)],
+        "NuSVM": [(of.y, zeros, shares, zeros)],
+        "PrimalHinge": [(of.y, ones, [w / lam for w in shares], zeros)],
+        "SquaredHinge": [(of.y, ones, none, squares)],
+        "HuberHinge": [(of.y, ones, of.C, [width / c for c in of.C])],
+        "EpsilonSVR": [(ones, up, *tube), (minus, down, *tube)],
+        "NuSVR": [(ones, up, of.C, zeros), (minus, down, of.C, zeros)],
+        "QuantileSVR": [
+            (ones, up, [tau * c for c in of.C], zeros),
+            (minus, down, [(1 - tau) * c for c in of.C], zeros),
+        ],
+        "OneClass": [(ones, zeros, of.s, zeros)],
+        "SVDD": [(ones, [k / 2 for k in of.diagonal], [w / nu for w in shares], zeros)],
+        "Ranking": [],
+    }
+    found: list[tuple[Any, Any, Any, Any]] = sides[machine["name"]]
+    return found
+
+
+def find_mass(machine: Any, of: Targets) -> tuple[str | None, Fraction, Fraction]:
+    """Return the multiplier of an equality whose column is 1 or -1, that number, and its right-hand side."""
+    name, nu = machine["name"], Fraction(machine["parameters"].get("nu", 1))
+    zero, one, total = Fraction(0), Fraction(1), sum(of.s, Fraction(0))
+    above = sum((weight for t, weight in zip(of.y, of.s, strict=True) if t > 0), zero)
+    largest = 2 * min(above, total - above) / total  # of which a float may be above by its rounding
+    need(name != "NuSVM" or nu <= largest * (1 + Fraction(1, 1 << 40)), "nu is above its largest value")
+    masses: dict[str, tuple[str, Fraction, Fraction]] = {
+        "NuSVM": ("rho", -one, -min(nu, largest)),
+        "NuSVR": ("epsilon", one, nu * sum(of.C)),
+        "OneClass": ("b", one, nu * total),
+        "SVDD": ("b", one, one),
+    }
+    return masses.get(name, (None, zero, zero))
+
+
+def list_pair_rows(machine: Any, of: Targets) -> list[DualRow]:
+    """Return the rows of a ranking: f of one sample is to be above f of another."""
+    at, one = {i: k for k, i in enumerate(of.part)}, Fraction(1)
+    pairs = [(at[i], at[j]) for i, j in machine.get("pairs", ()) if i in at and j in at]
+    C = Fraction(machine["parameters"].get("C", 1)) if pairs else one
+    return [DualRow([(i, one), (j, -one)], one, one, C * of.s[i] * of.s[j], Fraction(0), {}) for i, j in pairs]
+
+
+def list_user_rows(machine: Any, n: int, e: dict[str, Fraction]) -> list[DualRow]:
+    """Return the rows that a user adds, <w, sum_j z_j x_j> + c b <= h, over the points behind the n samples."""
+    rows, zero, one = [], Fraction(0), Fraction(1)
+    for z, c, h in machine.get("rows", {}).get("each", ()):
+        factors = [(n + j, Fraction(factor)) for j, factor in z]
+        own = sum((factor for _, factor in factors), zero) if c is None else Fraction(c)  # f(x_j) is <w, x_j> + b
+        rows.append(DualRow(factors, -one, -Fraction(h), None, zero, {mu: -own * (mu == "b") for mu in e}))
+    return rows
+
+
 def build_dual(
     machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], diagonal: list[Fraction]
 ) -> DualProgram:
     """Build the program over samples with targets y, weights s and K(x, x), at the places `part` of the data."""
     name, given, n, zero, one = machine["name"], machine["parameters"], len(y), Fraction(0), Fraction(1)
-    nu, lam, width, tau = (Fraction(given.get(key, 1)) for key in ("nu", "lam", "width", "quantile"))
-    epsilon, total, C = Fraction(given.get("epsilon", 0)), sum(s), prices(given, s, part)
-    squares, shares = [1 / (2 * c) for c in C], [w / total for w in s]
-    ones, minus, zeros, none = [one] * n, [-one] * n, [zero] * n, [None] * n
-    up, down = [t - epsilon for t in y], [-t - epsilon for t in y]
-    tube: Any = (none, squares) if given.get("loss") == "squared" else (C, zeros)
-    sides: Any = {  # once or twice n rows: their s, l, U and d
-        "CSVM": [(y, ones, C, zeros)],
-        "HardMargin": [(y, ones, none, zeros)],
-        "NuSVM": [(y, zeros, shares, zeros)],
-        "PrimalHinge": [(y, ones, [w / lam for w in shares], zeros)],
-        "SquaredHinge": [(y, ones, none, squares)],
-        "HuberHinge": [(y, ones, C, [width / c for c in C])],
-        "EpsilonSVR": [(ones, up, *tube), (minus, down, *tube)],
-        "NuSVR": [(ones, up, C, zeros), (minus, down, C, zeros)],
-        "QuantileSVR": [(ones, up, [tau * c for c in C], zeros), (minus, down, [(1 - tau) * c for c in C], zeros)],
-        "OneClass": [(ones, zeros, s, zeros)],
-        "SVDD": [(ones, [k / 2 for k in diagonal], [w / nu for w in shares], zeros)],
-        "Ranking": [],
-    }
-    above = sum((weight for t, weight in zip(y, s, strict=True) if t > 0), zero)
-    largest = 2 * min(above, total - above) / total  # of which a float may be above by its rounding
-    need(name != "NuSVM" or nu <= largest * (1 + Fraction(1, 1 << 40)), "nu is above its largest value")
-    masses: Any = {  # whose name, of which E is 1 or -1, and e
-        "NuSVM": ("rho", -one, -min(nu, largest)),
-        "NuSVR": ("epsilon", one, nu * sum(C)),
-        "OneClass": ("b", one, nu * total),
-        "SVDD": ("b", one, one),
-    }
-    mass, E, e_mass = masses.get(name, (None, zero, zero))
+    of = Targets(y, s, prices(given, s, part), diagonal, part)
+    mass, E, e_mass = find_mass(machine, of)
     intercept = given.get("intercept")  # of which E is s, and e is 0
     e = {"b": zero} if intercept else {}
     R = {"b": {"free": zero, "penalised": one}[intercept]} if intercept else {}
@@ -575,17 +621,11 @@ def build_dual(
         e[mass], R[mass] = e_mass, zero
     rows = [
         DualRow([(i, one)], S[i], L[i], U[i], d[i], {mu: E if mu == mass else S[i] for mu in e})
-        for S, L, U, d in sides[name]
+        for S, L, U, d in list_sides(machine, of)
         for i in range(n)
     ]
-    at = {i: k for k, i in enumerate(part)}
-    pairs = [(at[i], at[j]) for i, j in machine.get("pairs", ()) if i in at and j in at]
-    rows += [DualRow([(i, one), (j, -one)], one, one, Fraction(given["C"]) * s[i] * s[j], zero, {}) for i, j in pairs]
-    for z, c, h in machine.get("rows", {}).get("each", ()):  # a user's <w, sum_j z_j x_j> + c b <= h
-        factors = [(n + j, Fraction(factor)) for j, factor in z]
-        own = sum((factor for _, factor in factors), zero) if c is None else Fraction(c)  # f(x_j) is <w, x_j> + b
-        rows.append(DualRow(factors, -one, -Fraction(h), None, zero, {mu: -own * (mu == "b") for mu in e}))
-    unit = {"PrimalHinge": lam, "SVDD": Fraction(2)}.get(name, one)
+    rows += [*list_pair_rows(machine, of), *list_user_rows(machine, n, e)]
+    unit = {"PrimalHinge": Fraction(given.get("lam", 1)), "SVDD": Fraction(2)}.get(name, one)
     return DualProgram(rows, e, R, unit, Fraction(1, 2) if name == "SVDD" else one)
 
 
@@ -704,6 +744,26 @@ def loss(row: DualRow, t: Fraction) -> Fraction:
     return INFINITE if row.U is None else row.U * (t - row.d * row.U / 2)
 
 
+def bound_slacks(program: DualProgram, looked: PlaneValues, mu: dict[str, Fraction]) -> list[Ends]:
+    """Enclose t_k, by how much each row is short of its level."""
+    return [
+        [
+            row.l - sum(E * mu[g] for g, E in row.E.items())
+            - row.s * sum(factor * looked.values[i][k ^ (row.s * factor > 0)] for i, factor in row.z)
+            for k in (0, 1)
+        ]
+        for row in program.rows
+    ]  # fmt: skip
+
+
+def is_feasible(program: DualProgram, alpha: list[Fraction], miss: dict[str, Fraction]) -> bool:
+    """Whether alpha is in its box, and misses no equality."""
+    pairs, R = zip(program.rows, alpha, strict=True), program.R
+    return not (
+        any(a < 0 or (row.U is not None and a > row.U) for row, a in pairs) or any(miss[g] and not R[g] for g in R)
+    )
+
+
 def bound_objectives(
     program: DualProgram, looked: PlaneValues, alpha: list[Fraction], mu: dict[str, Fraction]
 ) -> tuple[Ends, Ends, Ends]:
@@ -715,27 +775,21 @@ def bound_objectives(
     pairs, R = list(zip(program.rows, alpha, strict=True)), program.R
     miss = {g: sum((row.E[g] * a for row, a in pairs if a), -e) for g, e in program.e.items()}
     ridges = [(ridge, miss[g], mu[g]) for g, ridge in R.items() if ridge]
-    P, terms = [], Fraction(0)
     cost = sum((e * mu[g] + R[g] * mu[g] ** 2 / 2 for g, e in program.e.items()), Fraction(0))
-    short = [
-        [
-            row.l - sum(E * mu[g] for g, E in row.E.items())
-            - row.s * sum(factor * looked.values[i][k ^ (row.s * factor > 0)] for i, factor in row.z)
-            for k in (0, 1)
-        ]
-        for row in program.rows
-    ]  # fmt: skip
+    slacks, P = bound_slacks(program, looked, mu), []
     for k in (0, 1):
-        losses = [loss(row, t[k]) for row, t in zip(program.rows, short, strict=True)]
+        losses = [loss(row, t[k]) for row, t in zip(program.rows, slacks, strict=True)]
         P.append(INFINITE if INFINITE in losses else program.unit * (looked.w[k] / 2 + cost + sum(losses)))
-    if any(a < 0 or (row.U is not None and a > row.U) for row, a in pairs) or any(miss[g] and not R[g] for g in R):
+    if not is_feasible(program, alpha, miss):
         return P, [-INFINITE] * 2, [INFINITE] * 2
     gain = sum((row.l * a - row.d * a * a / 2 for row, a in pairs if a), Fraction(0))
     gain -= sum(off**2 / ridge / 2 for ridge, off, _ in ridges)
     D = [program.unit * (gain - looked.v[k] / 2) for k in (1, 0)]
     if P[1] == INFINITE:
         return P, D, [INFINITE if P[0] == INFINITE else Fraction(0), INFINITE]
-    terms = sum((max(loss(row, t) - a * t for t in ends) for (row, a), ends in zip(pairs, short, strict=True)), terms)
+    terms = sum(
+        (max(loss(row, t) - a * t for t in ends) for (row, a), ends in zip(pairs, slacks, strict=True)), Fraction(0)
+    )
     terms += sum(row.d * a * a / 2 for row, a in pairs) + looked.apart[1] / 2
     terms += sum(ridge * (m - off / ridge) ** 2 / 2 for ridge, off, m in ridges)
     return P, D, [max(P[0] - D[1], Fraction(0)), min(P[1] - D[0], program.unit * terms)]
@@ -817,80 +871,124 @@ def iter_hull_verdicts(proof: Any, rows: list[Sparse], y: list[float]) -> Iterat
     yield "both make the same point, so that no hyperplane separates the classes", said
 
 
-def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterator[tuple[str, str]]:
-    """Yield each claim in words, and its verdict."""
-    machine, held = proof["machine"], proof["plane"]
-    s = [Fraction(weight) for weight in machine.get("weights", [1] * len(rows))]
-    part = [i for i, weight in enumerate(s) if weight]
-    need(part, "no row has a weight")
-    points = select_points(machine, rows, part)
-    points += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
-    kernel, unit = kernel_of(machine["kernel"], points)
-    unit_of_alpha = Fraction(2) ** proof["alpha"]["exponent"]
-    alpha = [j * unit_of_alpha for j in proof["alpha"]["integers"]]
+def read_alpha(proof: Any) -> list[Fraction]:
+    """Return alpha: whole numbers times a power of 2, but for some that are fractions."""
+    unit = Fraction(2) ** proof["alpha"]["exponent"]
+    alpha = [j * unit for j in proof["alpha"]["integers"]]
     for k, p, q in proof["alpha"]["others"]:
         need(alpha[k] == 0, "alpha has two numbers for one row")
         alpha[k] = Fraction(p, q)
+    return alpha
 
-    def look(plane: Any, half: Fraction, beta: list[Fraction]) -> PlaneValues:
+
+class Points(NamedTuple):
+    """The samples that take part and the points of the rows that a user adds, in feature space."""
+
+    rows: list[Sparse]
+    kernel: Kernel
+    unit: int
+    by_kernel: bool
+
+    def look(self, plane: Any, half: Fraction, beta: list[Fraction]) -> PlaneValues:
+        """Evaluate w, which is `half` the numbers of the plane, and v = sum beta_j x_j."""
         w = [Fraction(x) * half for x in plane]
-        return by_kernel(kernel, unit, w, beta) if "coef" in held else by_coordinates(points, w, beta)
+        return by_kernel(self.kernel, self.unit, w, beta) if self.by_kernel else by_coordinates(self.rows, w, beta)
 
+
+def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterator[tuple[str, str]]:
+    """Yield each claim in words, and its verdict."""
+    machine = proof["machine"]
+    s = [Fraction(weight) for weight in machine.get("weights", [1] * len(rows))]
+    part = [i for i, weight in enumerate(s) if weight]
+    need(part, "no row has a weight")
+    own = select_points(machine, rows, part)
+    own += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
+    points = Points(own, *kernel_of(machine["kernel"], own), "coef" in proof["plane"])
+    weights = [s[i] for i in part]
     if machine["name"] in SEVERAL:
-        C, b = prices(machine["parameters"], [s[i] for i in part], part), [Fraction(x) for x in held["b"]]
-        planes = held["coef" if "coef" in held else "w"]
-        need(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
-        found = bound_class_objectives(
-            machine, C, [int(y[i]) for i in part], alpha, b, lambda c, beta: look(planes[c], Fraction(1), beta)
+        yield from iter_class_verdicts(
+            proof, points, [int(y[i]) for i in part], prices(machine["parameters"], weights, part), tol
         )
-        yield from verdicts(proof, lambda _: found, lambda _: False, tol)
         return
-    own = [kernel(i, i) for i in range(len(part))] if machine["name"] == "SVDD" else []
-    need(all(low == high for low, high in own), "no SVDD is known where K(x, x) is irrational")
-    diagonal = [Fraction(low, unit) for low, _ in own]
-    program = build_dual(machine, [Fraction(y[i]) for i in part], [s[i] for i in part], part, diagonal)
+    squares = [points.kernel(i, i) for i in range(len(part))] if machine["name"] == "SVDD" else []
+    need(all(low == high for low, high in squares), "no SVDD is known where K(x, x) is irrational")
+    diagonal = [Fraction(low, points.unit) for low, _ in squares]
+    program, alpha = build_dual(machine, [Fraction(y[i]) for i in part], weights, part, diagonal), read_alpha(proof)
     need(len(alpha) == len(program.rows) > 0, f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows")
+    yield from iter_readings(machine, program, y)
+    claims = ProgramClaims.of_plane(proof["plane"], program, alpha, points)
+    yield from verdicts(proof, claims.bound, claims.is_near, tol)
+
+
+def iter_class_verdicts(
+    proof: Any, points: Points, y: list[int], C: list[Fraction], tol: float
+) -> Iterator[tuple[str, str]]:
+    """Yield each claim about an all-in-one machine over samples of the classes y, and its verdict."""
+    machine, held, alpha = proof["machine"], proof["plane"], read_alpha(proof)
+    b = [Fraction(x) for x in held["b"]]
+    planes = held["coef" if "coef" in held else "w"]
+    need(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
+    found = bound_class_objectives(machine, C, y, alpha, b, lambda c, beta: points.look(planes[c], Fraction(1), beta))
+    yield from verdicts(proof, lambda _: found, lambda _: False, tol)
+
+
+def iter_readings(machine: Any, program: DualProgram, y: list[float]) -> Iterator[tuple[str, str]]:
+    """Yield in words how nu and the pairs of a ranking were read."""
     if machine["name"] == "NuSVM" and -program.e["rho"] != machine["parameters"]["nu"]:
         yield f"nu is its largest value, which is nearest to {float(-program.e['rho'])!r}", "read as"
     if "pairs" in machine:
         ordered = sum(y[i] > y[j] for i, j in machine["pairs"])
         yield f"the target of the better row is higher in {ordered} of {len(machine['pairs'])} pairs", "read as"
-    beta = [Fraction(0)] * len(points)
-    for row, a in zip(program.rows, alpha, strict=True):
-        for i, factor in row.z if a else ():
-            beta[i] += a * row.s * factor
-    if "centre" in held:  # of a ball, where f(x) = R^2 - |x - c|^2
-        plane, half = held["centre"], Fraction(1)
-        mu = {"b": (Fraction(held["radius"]) ** 2 - sum(Fraction(x) ** 2 for x in plane)) / 2}
-    else:
-        plane, half = held["coef" if "coef" in held else "w"], program.half
-        mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in held.get("multipliers", {}).items()}
-    looked = look(plane, half, beta)
-    if "radius" in held and "coef" in held:
-        need(looked.w[0] == looked.w[1], "no radius is known where |w| is irrational")
-        mu = {"b": (Fraction(held["radius"]) ** 2 - looked.w[0]) / 2}
 
-    def sides(claim: Any) -> tuple[Ends, Ends, Ends]:
+
+class ProgramClaims(NamedTuple):
+    """What claims about a machine of one function are about: alpha, the plane as evaluated, and its numbers mu."""
+
+    program: DualProgram
+    looked: PlaneValues
+    alpha: list[Fraction]
+    mu: dict[str, Fraction]
+
+    @classmethod
+    def of_plane(cls, held: Any, program: DualProgram, alpha: list[Fraction], points: Points) -> ProgramClaims:
+        """Evaluate the plane of a proof, and v = sum beta_j x_j."""
+        beta = [Fraction(0)] * len(points.rows)
+        for row, a in zip(program.rows, alpha, strict=True):
+            for i, factor in row.z if a else ():
+                beta[i] += a * row.s * factor
+        if "centre" in held:  # of a ball, where f(x) = R^2 - |x - c|^2
+            plane, half = held["centre"], Fraction(1)
+            mu = {"b": (Fraction(held["radius"]) ** 2 - sum(Fraction(x) ** 2 for x in plane)) / 2}
+        else:
+            plane, half = held["coef" if "coef" in held else "w"], program.half
+            mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in held.get("multipliers", {}).items()}
+        looked = points.look(plane, half, beta)
+        if "radius" in held and "coef" in held:
+            need(looked.w[0] == looked.w[1], "no radius is known where |w| is irrational")
+            mu = {"b": (Fraction(held["radius"]) ** 2 - looked.w[0]) / 2}
+        return cls(program, looked, alpha, mu)
+
+    def bound(self, claim: Any) -> tuple[Ends, Ends, Ends]:
+        """Enclose P, D and P - D, with the b or the lower levels of a claim."""
         lower = {k: Fraction(v) for k, v in claim.get("lower", ())}
-        need(len(lower) == len(claim.get("lower", ())) and {*lower} <= {*range(len(alpha))}, "levels are of other rows")
-        rows = [row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(program.rows)]
+        places = {*range(len(self.alpha))}
+        need(len(lower) == len(claim.get("lower", ())) and {*lower} <= places, "levels are of other rows")
+        rows = [row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(self.program.rows)]
         other = {"b": Fraction(*claim["b"])} if "b" in claim else {}
-        need({*other} <= {*mu}, "there is no b")
-        return bound_objectives(program._replace(rows=rows), looked, alpha, mu | other)
+        need({*other} <= {*self.mu}, "there is no b")
+        return bound_objectives(self.program._replace(rows=rows), self.looked, self.alpha, self.mu | other)
 
-    def near(claim: Any) -> bool:
-        largest = max(abs(end) for ends in looked.values for end in ends)
+    def is_near(self, claim: Any) -> bool:
+        """Whether the b, or the lower levels, of a claim are those of the proof but for rounding."""
+        largest = max(abs(end) for ends in self.looked.values for end in ends)
+        if "b" in claim:
+            return abs(Fraction(*claim["b"]) - self.mu["b"]) <= NEAR * (abs(self.mu["b"]) + largest)
         sizes = [
             abs(row.l) + abs(row.s) * sum(abs(factor) for _, factor in row.z) * largest
-            + sum(abs(E * mu[g]) for g, E in row.E.items())
-            for row in program.rows
+            + sum(abs(E * self.mu[g]) for g, E in row.E.items())
+            for row in self.program.rows
         ]  # fmt: skip
-        if "b" in claim:
-            return abs(Fraction(*claim["b"]) - mu["b"]) <= NEAR * (abs(mu["b"]) + largest)
         return all(v <= NEAR * sizes[k] for k, v in claim["lower"])
-
-    usual = sides({})
-    yield from verdicts(proof, lambda claim: sides(claim) if {"b", "lower"} & {*claim} else usual, near, tol)
 
 
 def verdicts(
@@ -907,11 +1005,12 @@ def verdicts(
         kind = claim["claim"]
         need(proof["machine"]["name"] not in SEVERAL or not {"b", "lower"} & {*claim}, f"{kind!r} is no claim about it")
         need(proof["machine"]["name"] not in SCALED or kind != "distance at most", f"{kind!r} is no claim about it")
-        those = sides(claim)
+        is_of_others = bool({"b", "lower"} & {*claim})
+        those = sides(claim) if is_of_others else usual
         yield judge(claim, *those)
         enough["feasible"] |= kind == "feasible"
         enough["gap"] |= kind == "gap at most"
-        if {"b", "lower"} & {*claim} and near(claim):
+        if is_of_others and near(claim):
             enough["gap"] = True
             shares.append(relative(*those))
     ends = [claim["bound"] for claim in proof["claims"] if claim["claim"] in ("primal at most", "dual at least")]
