@@ -69,8 +69,8 @@ class IntervalRegressor(BoundedRegressor):
     def _fit_left_out(self) -> tuple[LeaveOneOut, FloatArray]:
         """Fit the machine without each sample; also return the targets (n,). Raises UnsupportedError, SolverError."""
         (result,) = self._all_results()
-        problem: Problem = result.problem
-        if problem is None:
+        problem = result.problem
+        if not isinstance(problem, Problem):
             raise UnsupportedError(
                 "to leave samples out needs those of the fit, which a pickle or copy of the estimator leaves out: fit "
                 "again, or ask for intervals before it is pickled"

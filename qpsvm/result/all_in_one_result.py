@@ -17,6 +17,7 @@ from qpsvm.result.caveats import Caveat
 from qpsvm.result.certified import Certified
 from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import AllInOneModel
+from qpsvm.result.solved_problem import ProblemReference, SolvedProblem
 
 #: What the numbers of `AllInOneResult.kind` mean: α_ic = 0, between its bounds, at the bound.
 KINDS = ("idle", "margin", "bound")
@@ -102,10 +103,10 @@ class AllInOneResult(Certified):
     title: str
     message: str = ""
     error: QPSVMError | None = None
-    problem: Any = None
+    problem: ProblemReference = None
     caveats: tuple[Caveat, ...] = ()
 
-    def sensitivity(self, problem: Any = None) -> Any:
+    def sensitivity(self, problem: SolvedProblem | None = None) -> Any:
         """Refuse derivatives: those of `SVMResult.sensitivity` are of one decision function.
 
         Parameters

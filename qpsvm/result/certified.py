@@ -17,6 +17,7 @@ from qpsvm.bounds.proof.proof import without_problem
 from qpsvm.program.status import Solver, Status
 from qpsvm.result.caveats import Caveat
 from qpsvm.result.proven import ProvenPredictions
+from qpsvm.result.solved_problem import SolvedProblem
 
 if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof
@@ -52,7 +53,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         self.__dict__.update(state)
         freeze_all(self.__dict__)
 
-    def verify(self, problem: Any = None, *, tol: float | None = None) -> Proof:
+    def verify(self, problem: SolvedProblem | None = None, *, tol: float | None = None) -> Proof:
         """Prove how far from the optimum these very numbers are: a theorem, where `gap` is a measurement.
 
         Parameters
@@ -87,7 +88,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         >>> proof.gap < 1e-14, bool(proof)
         (True, True)
         """
-        proof: Proof = self._require_problem(problem).prove(self, tol=tol)
+        proof = self._require_problem(problem).prove(self, tol=tol)
         return proof
 
     @property

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.result.solved_problem import SolvedProblem
 from qpsvm.space.kernels.functions import Precomputed
 
 #: Rows whose features are scanned, and rows between which kernel values are computed.
@@ -145,20 +146,20 @@ def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_wei
     return []
 
 
-def _count_training_confusion(problem: Any, result: Any) -> NDArray[np.intp]:
+def _count_training_confusion(problem: SolvedProblem, result: Any) -> NDArray[np.intp]:
     """Return the confusion matrix of the active training samples: (k, k)."""
     rows, k = problem.active_rows, len(problem.classes)
     if result.coef.ndim > 1:
         own = result.label[rows]
-        ahead: FloatArray = result.missing[rows] - problem._margin_level  # f_c − f_y
+        ahead: FloatArray = result.missing[rows] - float(getattr(problem, "_margin_level", 1.0))  # f_c − f_y
         ahead[np.arange(len(rows)), own] = 0.0
         return _count_confusion(own, ahead.argmax(axis=1), k)
-    positive, right = problem.y[rows] > 0.0, result.yf[rows] > 0.0
+    positive, right = problem.samples.target[rows] > 0.0, result.yf[rows] > 0.0
     positive_f = np.where(positive, right, result.yf[rows] < 0.0)  # f = 0 is on the side of the smaller label
     return _count_confusion(positive.astype(np.intp), positive_f.astype(np.intp), k)
 
 
-def _find_bound_hints(problem: Any, result: Any) -> list[Hint]:
+def _find_bound_hints(problem: SolvedProblem, result: Any) -> list[Hint]:
     """Return a hint on slack that costs too little: no free α, and all rows of a class or regression at bound."""
     price = next((name for name in problem._hyperparameters if name in ("C", "lam")), None)
     free = (result.kind == 1).any()
@@ -170,7 +171,7 @@ def _find_bound_hints(problem: Any, result: Any) -> list[Hint]:
     curved = np.any(getattr(result, "curvature", 0.0)) or not np.isfinite(result.upper).all()
     groups = [np.ones(len(rows), dtype=bool)]
     if problem._target_kind == "labels" and result.coef.ndim == 1:
-        groups = [problem.y[rows] > 0.0, problem.y[rows] < 0.0]
+        groups = [problem.samples.target[rows] > 0.0, problem.samples.target[rows] < 0.0]
     if curved or not any(full[group].all() for group in groups):
         return []
     which = "a larger --C (C)" if price == "C" else "a smaller --lam (lam)"

@@ -14,6 +14,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.base.errors import ParameterError, ParameterTypeError, UnsupportedError
 from qpsvm.program.exchange import Solvable
 from qpsvm.result.model import check_kernel_diagonal
+from qpsvm.result.solved_problem import ProblemReference, SolvedProblem
 
 if TYPE_CHECKING:
     from qpsvm.bounds.near_optimum import NearOptimum
@@ -24,12 +25,14 @@ class ProvenPredictions:
     """Statements of a result about every exact optimum."""
 
     model: Any
-    problem: Any
+    problem: ProblemReference
     primal: float
     dual: float
     gap: float
 
-    def decision_bounds(self, X: Any, *, problem: Any = None, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
+    def decision_bounds(
+        self, X: Any, *, problem: SolvedProblem | None = None, diagonal: Any = None
+    ) -> tuple[FloatArray, FloatArray]:
         """Return rigorous bounds on f(x) of every exact optimum, by (OPTIMA.3), all rounding counted.
 
         A problem may have several optima, where b is not unique: the bounds are for each of them.
@@ -80,7 +83,7 @@ class ProvenPredictions:
         return (low[:, 0], high[:, 0]) if np.ndim(self.model.b) == 0 else (low, high)
 
     def proven(
-        self, X: Any, *, within: float | None = None, problem: Any = None, diagonal: Any = None
+        self, X: Any, *, within: float | None = None, problem: SolvedProblem | None = None, diagonal: Any = None
     ) -> NDArray[np.bool_]:
         """Return for which rows of X every exact optimum predicts the same as this result.
 
@@ -146,7 +149,7 @@ class ProvenPredictions:
         found = float(np.sqrt(2.0 * self.gap * size / unit))
         return found * (1.0 + 1e-9) if np.isfinite(found) else float("inf")
 
-    def build_near_function(self, problem: Any = None) -> NearFunction:
+    def build_near_function(self, problem: SolvedProblem | None = None) -> NearFunction:
         """Return the data of `decision_bounds`, without the samples: its `to_record()` is saved with a model.
 
         Raises UnsupportedError, DataError.
@@ -160,7 +163,7 @@ class ProvenPredictions:
         """
         return self._enclose_optima(problem).function(float(self._require_problem(problem)._f_scale))
 
-    def _require_problem(self, problem: Any) -> Any:
+    def _require_problem(self, problem: SolvedProblem | None) -> SolvedProblem:
         """Return the problem that was solved. Raises UnsupportedError, ParameterTypeError."""
         if problem is not None:
             if isinstance(problem, Solvable) and hasattr(problem, "prove"):
@@ -175,11 +178,10 @@ class ProvenPredictions:
             )
         return owner
 
-    def _enclose_optima(self, problem: Any) -> NearOptimum:
+    def _enclose_optima(self, problem: SolvedProblem | None) -> NearOptimum:
         """Return the set that contains every optimum; cached for the result's own problem."""
         if problem is not None:
-            found: NearOptimum = self._require_problem(problem)._enclose_optima(self)
-            return found
+            return self._require_problem(problem)._enclose_optima(self)
         known: NearOptimum | None = self.__dict__.get("_near_optimum")
         if known is None:
             known = self._require_problem(None)._enclose_optima(self)
@@ -187,7 +189,9 @@ class ProvenPredictions:
         assert known is not None
         return known
 
-    def _compute_bounds(self, X: Any, problem: Any, diagonal: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _compute_bounds(
+        self, X: Any, problem: SolvedProblem | None, diagonal: Any
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return (OPTIMA.3) and f itself: (q, k) each."""
         model = self.model
         samples: Matrix = model._check_samples(X)

@@ -20,6 +20,7 @@ from qpsvm.result.caveats import Caveat
 from qpsvm.result.certified import Certified, format_seconds
 from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import Model
+from qpsvm.result.solved_problem import ProblemReference, SolvedProblem
 
 #: What the numbers of `SVMResult.kind` mean.
 KINDS = ("peripheral", "margin", "violator")
@@ -169,7 +170,7 @@ class SVMResult(Certified):
     kinds: KindLabels = KindLabels()
     pairs: IntArray | None = None
     constraints: NDArray[np.void] | None = None
-    problem: Any = None
+    problem: ProblemReference = None
     caveats: tuple[Caveat, ...] = ()
 
     @property
@@ -312,7 +313,7 @@ class SVMResult(Certified):
         """
         return KKTTable(build_kkt_table(self))
 
-    def sensitivity(self, problem: Any = None) -> Any:
+    def sensitivity(self, problem: SolvedProblem | None = None) -> Any:
         """Return the derivatives of f, b, w, margin and objective in parameters, weights, targets, X and γ.
 
         They are those of the optimum that this result is near to: ask for a small gap, `solve(problem, tol=1e-10)`.

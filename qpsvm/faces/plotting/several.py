@@ -16,6 +16,8 @@ from qpsvm.faces.plotting.markers import draw_rings, make_marker_proxy
 from qpsvm.faces.plotting.palette import BLACK, CURVES, EDGE, SAMPLE
 from qpsvm.faces.plotting.picture import Axes, make_axes, picture
 from qpsvm.faces.plotting.view import View, build_feature_labels, build_sample_view, check_features, choose_features
+from qpsvm.machines import Problem
+from qpsvm.machines.problem.all_in_one import AllInOneProblem
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 
@@ -91,9 +93,10 @@ def regions(
     >>> print(ax.get_xlabel(), ax.get_ylabel())
     length width
     """
-    if isinstance(model, (SVMResult, AllInOneResult)) and model.problem is not None:
-        check_machine("regions", model.problem)
-        check_features("regions", model.problem, features)
+    owner = model.problem if isinstance(model, (SVMResult, AllInOneResult)) else None
+    if isinstance(owner, (Problem, AllInOneProblem)):
+        check_machine("regions", owner)
+        check_features("regions", owner, features)
     dense, labels = np.asarray(as_dense(X), dtype=np.float64), np.asarray(y)
     if dense.ndim != 2 or labels.shape != dense.shape[:1]:
         raise DataError(f"X {dense.shape} and y {labels.shape} must have as many rows")

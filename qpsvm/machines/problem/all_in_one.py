@@ -38,6 +38,7 @@ from qpsvm.bounds.repair import feasible
 from qpsvm.data.samples import ClassWeight, build_multiclass_samples
 from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
 from qpsvm.machines.problem.base_problem import BaseProblem
+from qpsvm.machines.problem.caveats import find_caveats
 from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
 from qpsvm.machines.problem.certifier import (
     CLEAR,
@@ -54,7 +55,6 @@ from qpsvm.program.qp import QP, Rows
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
-from qpsvm.result.caveats import find_caveats
 from qpsvm.result.model import AllInOneModel
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.psd_rule import Intercept, PSDRule

@@ -13,6 +13,7 @@ from qpsvm.base.arrays.frozen import build_frozen, copy_without_cache, freeze, m
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, ParameterTypeError
 from qpsvm.bounds.certificate import Certificate
+from qpsvm.machines.problem.caveats import find_caveats
 from qpsvm.machines.problem.certifier import classify_samples
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.exact_kernel import bound_exact_objectives
@@ -20,7 +21,6 @@ from qpsvm.machines.problem.linear_constraints import LONGEST_NAME, ConstraintRo
 from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.result.caveats import find_caveats
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
