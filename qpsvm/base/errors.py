@@ -1,4 +1,4 @@
-"""Every exception and warning of the library: what is wrong, where (row, column, parameter), and what to do about it.
+"""Define the exceptions and warnings of the library; a message says what is wrong, where, and what to do.
 
 Every error derives from `QPSVMError`, and also from the built-in class that a Python user would catch in its place.
 """

@@ -1,1 +1,1 @@
-"""The dual, and what any α of it is worth."""
+"""Certify points: repair α, bound the gap with all rounding, polish."""

@@ -1,4 +1,4 @@
-"""Any numbers turned into a feasible α of a joint machine, without any rounding left in what has to hold.
+"""Repair any numbers to a feasible α of an all-in-one machine, exactly.
 
 Every α is a whole number of one power of 2, so small that sums of them are exact. Then bounds, sums over the rivals, β
 and the balance of every class are what they say, to the last bit, and no certificate has to allow for them.

@@ -1,4 +1,4 @@
-"""A feasible primal-dual pair with the gap between its values: a sum of terms, one a row, of which none is negative.
+"""Define a feasible primal-dual pair with its gap, a sum of nonnegative terms, one per row (`Certificate`).
 
 Notation of `svm_dual`, and m_k = ℓ_k − Σ E_kg μ_g over all groups but the intercept: what s_k f is to reach (1 for a
 C-SVM, ρ for a ν-SVM), so that t_k = m_k − s_k f(x_r(k)).

@@ -1,4 +1,4 @@
-"""Any α, and any w, turned into a feasible primal-dual pair with its gap: for every machine, over its `SVMDual`."""
+"""Turn any α, and any w, into a feasible primal-dual pair with its gap (`certify`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The feature space of several classes in one program: k copies of that of the samples, one w_c in each.
+"""Represent the feature space of an all-in-one machine: one copy per class (`ClassSpace`).
 
 Values are flat, (k n,), class after class, and so are the coefficients; w is (k d,), one w_c after the other. What is
 known of f is known of every f_c alone:

@@ -1,4 +1,4 @@
-"""Machines that nothing may fall short of: U = ∞, δ = 0 in every row, levels one positive number.
+"""Certify machines with hard rows: U = ∞, δ = 0, and one positive level.
 
 Only the direction of (w, b) counts, and that of α: both are stretched as far as they can be.
 

@@ -1,4 +1,4 @@
-"""The primal point: candidates for w, and the multipliers that are best for each.
+"""Find the best multipliers of the primal for a given w.
 
 The candidates are the w of the dual point, and the one that a solver returned: of a kernel that is not linear,
 coefficients w = Σ_j c_j φ(x_j) over few samples (`points`). The multipliers are intercepts and margins, each a minimum

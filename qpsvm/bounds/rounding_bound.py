@@ -1,4 +1,4 @@
-"""The very numbers that the user gets, all rounding counted in the gap; where that spoils a good point, better ones.
+"""Bound the gap of the returned values with all rounding included, and improve them where rounding spoils it.
 
 `bounds` bounds the gap of a point as it is. Where the bound spoils a good point, four things help. Kernel values that
 are nearly 0 are known better than others. (w, b) is pushed outwards by as much as the radius, which costs little where

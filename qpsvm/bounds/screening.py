@@ -1,4 +1,4 @@
-"""Rows that are combinations of samples, in twice the precision: (DUAL.6) with all the digits that the numbers have.
+"""Evaluate (DUAL.6) in double-double for rows that combine several samples.
 
 f(x_i) and f(x_j) of a pair may be large where their difference is not, and so may ‖x_i‖ and ‖x_j‖. So f comes as a sum
 of two doubles for each sample, and only the difference is rounded; and so do the coefficients β = Aᵀ(s∘α), whose

@@ -1,4 +1,4 @@
-"""Labels, targets and weights of samples, checked: what each is turned into, and what is wrong with it.
+"""Check labels, targets and weights of samples, and convert them to numbers.
 
 Letters: y (n,) labels, s (n,) sample weights.
 """

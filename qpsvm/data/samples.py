@@ -1,4 +1,4 @@
-"""Samples: their features, what is to be learnt of each, their weights, and which of them take part.
+"""Store the samples of a machine: features, target, weights, and which of them are active (`TrainingSamples`).
 
 Letters: X (n, d) samples, y (n,) labels, s (n,) sample weights.
 """

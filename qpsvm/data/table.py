@@ -1,4 +1,4 @@
-"""Tables with text, categories, dates and missing values, as samples of numbers: one road for files and frames."""
+"""Turn a table with text, categories, dates and missing values into samples (`Table`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The letters of a machine that learns several classes in one program, with their values at a result.
+"""Evaluate the symbols of an all-in-one multiclass machine at a result.
 
 Everything is measured again from α and the decision functions of the result; of what it claims only the objective
 values are read.

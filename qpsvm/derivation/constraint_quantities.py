@@ -1,4 +1,4 @@
-"""The letters of a machine with rows of a user's: those of its own rows, and π, g, c, h behind them.
+"""Evaluate the symbols of a machine with linear constraints at a result.
 
 α, ξ and what else has an entry a row are those of the machine alone. β, w(α) and the dual's value have the part of the
 prices too, (USER.2). Rows and prices are the user's own, in the units of the dual: f and w are divided by `_f_scale`.

@@ -1,4 +1,4 @@
-"""`derive`: from a problem, and its result if there is one, or from a class, to the derivation.
+"""Derive the dual of a problem or of a class of machines, measured at a result if there is one (`derive`).
 
 An equation is made for a problem, so that a class gets one over four hidden samples: nothing is measured.
 """

@@ -1,4 +1,4 @@
-"""A derivation: its steps, what is measured of them at a point, and the faces that it has."""
+"""Define a derivation: its steps, their residuals at a point, and its output formats (`Derivation`)."""
 
 from __future__ import annotations
 

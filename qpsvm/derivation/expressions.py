@@ -1,4 +1,4 @@
-"""Equations as expressions: what is displayed, as LaTeX, text or Python, is what is evaluated.
+"""Define equations as expressions, which are displayed as LaTeX, text or Python and evaluated.
 
 A `EquationLine` compares terms, and an `Equation` is the lines of one step.
 """

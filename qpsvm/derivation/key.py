@@ -1,4 +1,4 @@
-"""The key of a derivation: every symbol of its equations with its meaning, shape and number."""
+"""Build the key of a derivation: every symbol with its meaning, shape and value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LaTeX of equations as plain text, line by line: what a terminal shows.
+"""Convert the LaTeX of equations to plain text for a terminal.
 
 The text of an equation is read off its LaTeX, which is what is evaluated. So a terminal says nothing else than a page.
 """

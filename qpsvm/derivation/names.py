@@ -1,4 +1,4 @@
-"""The names of the code beside the equations, with their values at a solution: what it needs to be run.
+"""Evaluate the names in the Python code of the equations at a solution, so that the code can be run.
 
 Letters are those of the equations. Matrices and functions are made of the samples: `X`, `K`, `phi`, `f`, … The feature
 space of a kernel that is not linear is that of a factor of its matrix over all points that occur, so that `w` and

@@ -1,4 +1,4 @@
-"""The picture of a derivation: a point for each sample, in the plane of two features, else over f(x_i) and α_i."""
+"""Draw the picture of a derivation: the samples in the plane of two features, else over f(x_i) and α_i."""
 
 from __future__ import annotations
 

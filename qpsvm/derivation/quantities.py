@@ -1,4 +1,4 @@
-"""The letters of the equations with their values at a solution: what a residual is written in.
+"""Evaluate the symbols of the equations at a solution, from which residuals are computed (`At`).
 
 Everything is measured again from α, ξ, ρ and the decision function of the result, so a result that was tampered with
 does not pass. Only the split into kinds, C − α and the claimed objective values are read as the result has them.

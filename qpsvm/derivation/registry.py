@@ -1,4 +1,4 @@
-"""The steps of every machine: those of the file beside this one that has the name of the machine's own."""
+"""Find the steps of every machine, in the file of `steps` that has its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The code of a function as it stands in the library, for people: read with `inspect`, so that it is never stale.
+"""Show the source code of a function next to its equation, read with `inspect`.
 
 An equation is the statement behind which its tag stands in a comment, `# (CSVM.4)`; those are its lines. Code that
 serves every machine carries the tag of the equation that all of theirs are cases of, `# (DUAL.5)`.

@@ -1,4 +1,4 @@
-"""`partial_fit`: samples that come one batch after the other, and after each the machine of all of them.
+"""Fit on batches of samples that arrive one after the other (`partial_fit`).
 
 A support vector machine has no summary of its samples that is smaller than they are: they are kept, and the optimum of
 all of them is found from that of the last call. So nothing depends on how they were divided into batches.

@@ -1,4 +1,4 @@
-"""Data as scikit-learn's users give them: checked by scikit-learn, refused in this library's own errors.
+"""Check the data of scikit-learn users by scikit-learn, and raise errors of this library.
 
 What comes out is what the problems compute with: float64, dense or CSR. A kernel given by name becomes one whose
 parameters are numbers, by scikit-learn's rules for gamma.

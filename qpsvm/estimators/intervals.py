@@ -1,4 +1,4 @@
-"""Regressors that say how sure they are: intervals by the jackknife+, from exact leave-one-out machines."""
+"""Compute prediction intervals of regressors by the jackknife+, from exact leave-one-out machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`LinearSVC` and `LinearSVR`: their intercept is free unless scikit-learn's is asked for.
+"""Define `LinearSVC` and `LinearSVR`; their intercept is free unless `intercept_scaling` is given.
 
 LIBLINEAR penalises the intercept: it appends a feature of the constant `intercept_scaling` to X and penalises its
 weight like any other, so that the answer depends on where the origin is. Here that is what `intercept_scaling=` asks

@@ -1,4 +1,4 @@
-"""Novelty detection: `OneClassSVM` and `SVDD`."""
+"""Define the novelty detectors `OneClassSVM` and `SVDD`."""
 
 from __future__ import annotations
 

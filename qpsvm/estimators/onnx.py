@@ -1,4 +1,4 @@
-"""ONNX export: a fitted estimator in scikit-learn's own clothes, which skl2onnx knows how to convert."""
+"""Export fitted estimators to ONNX by skl2onnx."""
 
 from __future__ import annotations
 

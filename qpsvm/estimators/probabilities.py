@@ -1,4 +1,4 @@
-"""Classifiers that say how sure they are: probabilities and sets of classes, from exact leave-one-out machines."""
+"""Compute probabilities and prediction sets of classifiers from exact leave-one-out machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`RankingSVM`: scores that put samples in order."""
+"""Define `RankingSVM`, which learns scores that order samples."""
 
 from __future__ import annotations
 

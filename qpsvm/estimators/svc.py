@@ -1,4 +1,4 @@
-"""The classifiers with a kernel: `SVC` and `NuSVC`."""
+"""Define the kernel classifiers `SVC` and `NuSVC`."""
 
 from __future__ import annotations
 

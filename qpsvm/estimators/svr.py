@@ -1,4 +1,4 @@
-"""Regressors with a kernel: `SVR`, `NuSVR` and `QuantileSVR`."""
+"""Define the kernel regressors `SVR`, `NuSVR` and `QuantileSVR`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several classes in one program, one slack a sample (Crammer & Singer 2001), from primal to dual and back.
+"""All-in-one multiclass SVM with one slack per sample (Crammer & Singer 2001), from primal to dual and back.
 
 Derivation
 ----------

@@ -1,4 +1,4 @@
-"""ε-insensitive regression (Vapnik 1995): a tube of width 2ε around f is free, what is beyond it is paid for.
+"""ε-insensitive regression (Vapnik 1995): residuals up to ε cost nothing, larger ones are penalised.
 
 Derivation
 ----------

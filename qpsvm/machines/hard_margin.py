@@ -1,4 +1,4 @@
-"""The hard margin: the widest slab between two classes that can be separated (Vapnik 1982; Boser, Guyon & Vapnik 1992).
+"""The hard margin: the widest slab between two separable classes (Vapnik 1982; Boser, Guyon & Vapnik 1992).
 
 Derivation
 ----------

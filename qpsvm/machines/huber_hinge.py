@@ -1,4 +1,4 @@
-"""Huber's hinge: slack costs its square up to a width κ, and grows linearly beyond it (Chapelle 2007).
+"""Huber's hinge (Chapelle 2007): slack is penalised by its square up to a width κ, and linearly beyond it.
 
 Derivation
 ----------

@@ -1,4 +1,4 @@
-"""The one-class SVM (Schölkopf et al. 2001): a plane that parts most samples from the origin, as far out as can be.
+"""The one-class SVM (Schölkopf et al. 2001): a hyperplane that separates most samples from the origin.
 
 Derivation
 ----------

@@ -1,4 +1,4 @@
-"""Quantile regression with a norm (Takeuchi, Le, Sears & Smola 2006): the two sides of f have different prices.
+"""Quantile regression with a norm (Takeuchi, Le, Sears & Smola 2006): both sides of f have different penalties.
 
 Derivation
 ----------

@@ -1,4 +1,4 @@
-"""Ranking from pairs (Herbrich, Graepel & Obermayer 2000): f is to be higher by 1 for the better of two samples.
+"""Ranking from pairs (Herbrich, Graepel & Obermayer 2000): f is higher by 1 for the better of two samples.
 
 Derivation
 ----------

@@ -1,4 +1,4 @@
-"""The machines by the words of the command line and the page. A new machine is a file, and a line here.
+"""List the machines by their names on the command line and on the page. A new machine is a file, and a line here.
 
 All else is read off its class: its own parameters, whether its intercept may be chosen, its kernel by default, and what
 it learns of a sample. The file with the steps of its derivation has the name of its own.

@@ -1,4 +1,4 @@
-"""The squared hinge, or 2-norm soft margin: slack costs its square (Cortes & Vapnik 1995), so that no α is bounded.
+"""The squared hinge, or 2-norm soft margin (Cortes & Vapnik 1995): slack is penalised by its square.
 
 Derivation
 ----------

@@ -1,4 +1,4 @@
-"""Support vector data description (Tax & Duin 2004): the smallest ball around the samples, some left outside.
+"""Support vector data description (Tax & Duin 2004): the smallest ball around most of the samples.
 
 Derivation
 ----------

@@ -1,4 +1,4 @@
-"""Several classes in one program, one slack for every rival (Weston & Watkins 1999), from primal to dual and back.
+"""All-in-one multiclass SVM with one slack per rival class (Weston & Watkins 1999), from primal to dual and back.
 
 Derivation
 ----------

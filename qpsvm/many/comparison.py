@@ -1,4 +1,4 @@
-"""Every backend on one problem, each warmed up, started from nothing, and judged by the same certificate."""
+"""Solve one problem with every backend, and certify each result in the same way (`compare`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of a comparison: rows with named fields, printed, shown in a notebook, written as CSV, JSON or LaTeX."""
+"""Store and export the table of a comparison: text, HTML, CSV, JSON, LaTeX (`Comparison`)."""
 
 from __future__ import annotations
 

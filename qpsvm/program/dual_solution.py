@@ -1,4 +1,4 @@
-"""Hold the solution of a solver that takes a machine's dual, (DUAL.1), and not a QP (`DualSolution`)."""
+"""Store the solution of a solver that takes a machine's dual, (DUAL.1), and not a QP (`DualSolution`)."""
 
 from __future__ import annotations
 

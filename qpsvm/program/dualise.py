@@ -1,4 +1,4 @@
-"""The dual of a convex QP, made mechanically: an answer to "did I derive it right?" (Dorn 1960).
+"""Derive the dual of any convex QP mechanically (Dorn 1960), to check a derivation by hand.
 
 Derivation
 ----------

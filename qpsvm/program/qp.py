@@ -1,4 +1,4 @@
-"""The quadratic program: minimise ½xᵀPx + qᵀx + r subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub.
+"""Define the quadratic program: minimise ½xᵀPx + qᵀx + r subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub (`QP`).
 
 Convention for multipliers, the same for every backend:
 

@@ -1,4 +1,4 @@
-"""The library's answer to a machine of several classes in one program: a certified point that measures itself."""
+"""Define the certified result of an all-in-one multiclass machine (`AllInOneResult`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probabilities of classes from decision values: a curve for each machine, and how those of several are made one.
+"""Calibrate probabilities of classes from decision values, and combine those of several machines.
 
     (PROB.1)  P(f) = 1/(1 + exp(−(A f + B))),  A ≥ 0; or a step function that never falls, with lines between its steps
     (PROB.2)  pairs: p minimises Σ_i Σ_{j≠i} (r_ji p_i − r_ij p_j)²,  Σp = 1,  r_ij = P(i | i or j): a linear system

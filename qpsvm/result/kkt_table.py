@@ -1,4 +1,4 @@
-"""The conditions of each sample as a table that indexes like the structured array in it, and prints like a table.
+"""Show the optimality conditions of each sample as a table (`KKTTable`).
 
 Which columns there are, and the words for the kinds, is for the array to say: machines differ in both.
 """

@@ -1,4 +1,4 @@
-"""Decision functions f(x) = Σ c_i K(x_i, x) + b on their own. They predict, and are saved and loaded without pickle."""
+"""Define decision functions f(x) = Σ c_i K(x_i, x) + b that predict, and are saved without pickle (`Model`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hold the result of a QP that is not an SVM: a point, multipliers, and proven bounds on the optimum (`QPResult`)."""
+"""Store the result of a QP that is not an SVM: a point, multipliers, and proven bounds (`QPResult`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library's answer to an SVM: a certified point that measures itself."""
+"""Define the certified result of an SVM (`SVMResult`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sequential dual method for the joint machines: one sample at a time, exactly, within working sets.
+"""Solve all-in-one multiclass machines by a sequential dual method, one sample at a time.
 
 The samples that violate their optimality conditions most make a working set. Inside it, sweeps solve one sample after
 another by (SAMPLE.1) or (SAMPLE.2), on kernel values of the set alone; then f of all samples follows by one product of

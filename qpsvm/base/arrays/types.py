@@ -1,4 +1,4 @@
-"""The types of arrays: floats, indices, and matrices that may be sparse."""
+"""Define the types of arrays: floats, indices, and matrices that may be sparse."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The computer that a solve runs on: its clock, memory, threads, and the user at its keyboard."""
+"""Manage the resources of a solve: clock, memory, threads, Ctrl-C, messages."""

@@ -1,1 +1,1 @@
-"""Both sides of the optimum of any convex QP: numbers with their rounding, the sides, faces, and implied bounds."""
+"""Bound the optimum of any convex QP from both sides, rounding included."""

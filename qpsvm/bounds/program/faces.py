@@ -1,4 +1,4 @@
-"""The face of a feasible set where no point has room in every row; multipliers with room where bounds are infinite.
+"""Find the face of a feasible set that has no interior point.
 
     (FACE.1)  some rows and bounds are active at every feasible point: those without slack where Σ min(slack, 1) is the
               largest over the cone of (x, τ), τ ≥ 1 (Freund, Roundy and Todd 1985)

@@ -1,4 +1,4 @@
-"""A point with room in every row and bound, or multipliers that prove that no point is feasible.
+"""Find a strictly feasible point, or multipliers that prove infeasibility.
 
 HiGHS proposes both; neither is trusted. (PROGRAM.6) is checked in floats, and where its multipliers have to cancel at
 variables without bounds, in rational numbers: those whose rows cancel exactly are next to the ones that HiGHS returns.

@@ -1,4 +1,4 @@
-"""Bounds that rows imply, (PROGRAM.8): a row aᵀx ≤ s bounds x_j where the least of the others' sum is known.
+"""Derive bounds that rows imply, (PROGRAM.8).
 
 Savelsbergh, *Preprocessing and probing techniques*, ORSA J. Computing 6 (1994); each bound is rounded outwards.
 """

@@ -1,4 +1,4 @@
-"""A linear program for HiGHS. Its answer is a proposal: whoever asks checks what it proposes."""
+"""Solve linear programs by HiGHS; every use of the answer is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as computed with a bound on their rounding; what of rows is shown in floats or in fractions."""
+"""Compute with numbers that carry a bound on their rounding error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finer solution of (QP.1), from what a solver's point says about which rows and bounds are active.
+"""Refine a solution of (QP.1) by solving for its active set.
 
 As OSQP's polishing (Stellato et al., *OSQP*, Math. Prog. Comp. 12 (2020), section 4), in the least-squares sense where
 rows depend on each other.

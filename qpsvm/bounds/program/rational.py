@@ -1,4 +1,4 @@
-"""Linear systems in rational numbers: combinations of rows, and vectors that a matrix takes to 0.
+"""Solve linear systems in rational numbers.
 
 Floats are integers times a power of 2, so that a row of floats is a row of integers, and elimination without fractions
 keeps integers: row_i ← p row_i − f row_k, divided by what its entries have in common (Bareiss, *Sylvester's identity

@@ -1,4 +1,4 @@
-"""Directions along which a program has no lower bound.
+"""Find directions along which a program is unbounded below.
 
     (RAY.1)  Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0, and d_j ≥ 0, or ≤ 0, where x_j has a lower, or an upper bound: from any
              feasible x, x + td is feasible for all t ≥ 0, and f(x + td) = f(x) + t qᵀd

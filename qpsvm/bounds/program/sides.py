@@ -1,4 +1,4 @@
-"""Both sides of the optimum of any convex QP, from whatever point and multipliers a solver returned, rounding counted.
+"""Bound the optimum of any convex QP from both sides, given a point and multipliers of any solver.
 
 The QP is: minimise f(x) = ½xᵀPx + qᵀx + r subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub. A solver's x violates a row by a
 little, and its multipliers leave a little of (QP.1), so that neither bounds anything. What is proven instead:

@@ -1,4 +1,4 @@
-"""Rigorous verification: theorems about the floats of a result, proof files, and their small checker."""
+"""Prove theorems about the floating-point values of a result; proof files, and their checker."""
 
 from qpsvm.bounds.proof.proof import Claim, Proof
 

@@ -1,4 +1,4 @@
-"""Machines of several classes as (DUAL.1): points are pairs (x_i, c) of a sample and one of k classes, and so are rows.
+"""State all-in-one machines as (DUAL.1), over pairs (x_i, c) of a sample and a class.
 
     (CLASSES.1)  φ(x, c) has φ(x) in the block of c:  w = (w_1, …, w_k), ⟨w, φ(x_i, c)⟩ = ⟨w_c, φ(x_i)⟩, and squares of
                  lengths are sums over the classes

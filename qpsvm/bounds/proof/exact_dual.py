@@ -1,4 +1,4 @@
-"""The program that a proof is about, as exact as mathematics has it: (DUAL.1) in rational numbers.
+"""State the program of a proof, (DUAL.1), in rational numbers (`ExactDual`).
 
 `program.svm_dual` has the same in floats, in which a level t − ε, a penalty C·s and 1/Σs are rounded already. Names and
 equations are those of that module.

@@ -1,4 +1,4 @@
-"""An α that is feasible as rational numbers are: within its box, and with every equality kept without any rounding.
+"""Find an α that is feasible in rational numbers, near a given one.
 
     (FEAS.1)  α is the floats that it is, and these are rational numbers: a certificate's are feasible, but for the last
               digits of what no sum of floats can make up for

@@ -1,4 +1,4 @@
-"""A proof as a file that anyone can check: what is claimed, the numbers that it is claimed of, and a seal.
+"""Write a proof as a file that anyone can check: claims, numbers, and a seal.
 
     {
     "format": "qpsvm proof",

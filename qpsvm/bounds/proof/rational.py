@@ -1,4 +1,4 @@
-"""The gap in rational numbers: no rounding at all, for machines of few samples.
+"""Compute the gap in rational numbers, for machines with few samples.
 
     (RATIO.1)  P = ½‖w‖² + Σψ_k(t_k) + eᵀμ + ½ΣRμ²,  D = ℓᵀα − ½‖w(α)‖² − ½Σδα² − ½Σ(Eᵀα − e)²/R, term by term
 

@@ -1,4 +1,4 @@
-"""The best b there is for a w: a real number, and in general no float. What a gap has beyond it, rounding costs.
+"""Find the best b for a w, and the part of a gap that rounding of b causes.
 
     (BESTB.1)  for w and the other multipliers as they are, P is convex in b and piecewise linear where δ = 0: it is
                least at a b where some t_k is 0

@@ -1,4 +1,4 @@
-"""(GAP.1) from above and from below, of numbers that are known with a radius.
+"""Bound (GAP.1) from above and below, for numbers that are known with a radius.
 
     (BOUND.1)  t_k = ℓ_k − s_k⟨w, φ⟩ − Σ_g E_kg μ_g as a sum of two doubles and a radius r_k: that of ⟨w, φ⟩, and
                what is rounded here

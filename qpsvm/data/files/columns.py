@@ -1,4 +1,4 @@
-"""The columns of a table that are used: numbers or texts, which cells are missing, and where each stands.
+"""Extract the columns of a table as numbers or texts, with their missing cells (`TableColumns`).
 
 A column where all cells are numbers is numbers, else text. It takes 8n bytes, and each different text once.
 """

@@ -1,4 +1,4 @@
-"""Dates in text: which order of year, month and day they are in, and the numbers that are made of one.
+"""Recognise the order of year, month and day in dates, and turn dates into numbers (`split_dates`).
 
 A date is year-month-day, day.month.year or month/day/year, with -, / or . between the three; a time of day may follow,
 and is not looked at. Day and month first look alike: only a number above 12 tells, or points between them, with which

@@ -1,4 +1,4 @@
-"""The LIBSVM format: on each line a label, then index:value pairs, and before these perhaps a group: qid:3.
+"""Read the LIBSVM format: on each line a label, an optional group `qid:3`, and index:value pairs.
 
 scikit-learn reads it. Where it cannot, the line that is wrong is found here.
 """

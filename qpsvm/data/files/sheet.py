@@ -1,4 +1,4 @@
-"""CSV: a text as records under a header, some rows at a time, and what is wrong where it is not.
+"""Parse CSV text into records below a header, in blocks of rows; an error names line and column.
 
 What a text holds: its format, and whether its cells are numbers.
 """

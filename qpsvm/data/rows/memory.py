@@ -1,4 +1,4 @@
-"""Rows that are an array in memory: one block, so that each product is one call of the BLAS; or several arrays.
+"""Store rows as one array in memory, or as several.
 
 Arrays of a caller's must stay as they are while a problem holds them: a change in place is noticed, and said. A copy
 would take as much memory as the samples. So what is kept is the CRC-32 of each strip of the bytes: a change is noticed

@@ -1,4 +1,4 @@
-"""Rows of numbers that are only ever seen a block at a time: what a linear machine needs of its samples.
+"""Define rows that are read one block at a time, and the products that a linear machine needs (`RowSource`).
 
     (SOURCE.1)  Xw,  Xᵀβ = Σ_B X_Bᵀβ_B,  X_JᵀDX_J = Σ_B …,  ‖x_i‖²,  Σ_i x_i,  X_J    over the blocks B of rows
 

@@ -1,4 +1,4 @@
-"""Rows that are made from those of another source as they are needed, without a copy of it.
+"""Transform the rows of another source when they are read, without a copy.
 
 Centred, standardised, with a one, some of them, all of them twice, several sources one behind the other: a leaf says
 what a block of the source becomes.

@@ -1,4 +1,4 @@
-"""Arrays and .npy files as rows: mapped, never read as a whole.
+"""Open arrays and .npy files as rows; files are mapped into memory.
 
 Sparse rows that are stored in three arrays, CSR, which may be maps of files.
 

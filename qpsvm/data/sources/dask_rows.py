@@ -1,4 +1,4 @@
-"""Rows that are a Dask collection: held by a cluster, or by whatever scheduler Dask has, in partitions.
+"""Read the partitions of a Dask collection as rows (`DaskRows`).
 
     (DASK.1)  a product with all rows is one graph: a task for each partition, where that is, and sums of the answers
     (DASK.2)  vectors over the rows belong to this process; those that travel are packed, (PACK.1)

@@ -1,4 +1,4 @@
-"""Vectors over rows, small enough to travel.
+"""Pack vectors over rows into few bytes, to send them to workers.
 
     (PACK.1)  β with few values besides its least, its largest and 0, as where α is at a bound: two bits a row, and the
               others one by one

@@ -1,4 +1,4 @@
-"""Decoding once: the first pass writes the numbers to a file without a name, and all other passes map it.
+"""Decode rows once, into an unnamed temporary file that later passes map into memory.
 
 A linear machine reads its samples some twenty times. Decoding Parquet or text as often would cost many times what the
 solve does. So the numbers go to a scratch file as they are found, which costs as much disk as an array would memory.

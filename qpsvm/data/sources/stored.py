@@ -1,4 +1,4 @@
-"""Stored rows (`StoredRows`) with their labels, weights, column names and files (`Origin`).
+"""Store rows together with their labels, weights, column names and files (`StoredRows`, `Origin`).
 
 Files that must stay as they are while their rows are read, again and again: a change is noticed, and said.
 

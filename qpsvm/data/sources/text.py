@@ -1,4 +1,4 @@
-"""CSV and LIBSVM text as rows, some at a time.
+"""Read CSV and LIBSVM text as rows, in blocks.
 
 Of a CSV file every feature is read as a number. The target is read as numbers as long as it is some, and from the
 beginning as text where it is not.

@@ -1,4 +1,4 @@
-"""Steps of machines that learn several classes in one program, (CSMC.1) to (CSMC.14) and (WWMC.1) to (WWMC.14)."""
+"""Build the steps of the all-in-one multiclass machines, (CSMC.1) to (CSMC.14) and (WWMC.1) to (WWMC.14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Build the steps of the C-SVM, (CSVM.1) to (CSVM.16), and the shared terms of two classes (`build_two_class`)."""
+"""Build the steps of the C-SVM, (CSVM.1) to (CSVM.16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of the ε-SVR, (ESVR.1) to (ESVR.16), for both losses."""
+"""Build the steps of the ε-SVR, (ESVR.1) to (ESVR.16), for both losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of the hard margin (HARD.1) to (HARD.16)."""
+"""Build the steps of the hard margin, (HARD.1) to (HARD.16)."""
 
 from __future__ import annotations
 

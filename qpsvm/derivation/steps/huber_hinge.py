@@ -1,4 +1,4 @@
-"""The steps of Huber's hinge, (HUBER.1) to (HUBER.17)."""
+"""Build the steps of Huber's hinge, (HUBER.1) to (HUBER.17)."""
 
 from __future__ import annotations
 

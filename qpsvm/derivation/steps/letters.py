@@ -1,4 +1,4 @@
-"""The letters of machines as terms: what they are called, and which attribute of a point they are."""
+"""Define the symbols of the machines as terms: how each is written, and its value at a point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of any machine with linear constraints, (OWN.1) to (OWN.13): a list of its own, beside that of the machine.
+"""Build the steps of a machine with linear constraints, (OWN.1) to (OWN.13).
 
 What constraints add is the same in every machine: a term of the Lagrangian, a part of w, a part of the balance, a block
 of multipliers. So these steps are those of `shared`, of which the terms are `ConstraintTerms`. The machine's own steps

@@ -1,4 +1,4 @@
-"""The steps of the ν-SVM, (NUSVM.1) to (NUSVM.19)."""
+"""Build the steps of the ν-SVM, (NUSVM.1) to (NUSVM.19)."""
 
 from __future__ import annotations
 

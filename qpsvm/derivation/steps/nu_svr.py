@@ -1,4 +1,4 @@
-"""The steps of the ν-SVR, (NUSVR.1) to (NUSVR.18)."""
+"""Build the steps of the ν-SVR, (NUSVR.1) to (NUSVR.18)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of the one-class SVM, (ONE.1) to (ONE.19)."""
+"""Build the steps of the one-class SVM, (ONE.1) to (ONE.19)."""
 
 from __future__ import annotations
 

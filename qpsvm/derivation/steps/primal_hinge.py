@@ -1,4 +1,4 @@
-"""The steps of the regularised hinge loss, (PHINGE.1) to (PHINGE.19)."""
+"""Build the steps of the regularised hinge loss, (PHINGE.1) to (PHINGE.19)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of the quantile SVR, (QSVR.1) to (QSVR.17)."""
+"""Build the steps of the quantile SVR, (QSVR.1) to (QSVR.17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of ranking, (RANK.1) to (RANK.15)."""
+"""Build the steps of ranking, (RANK.1) to (RANK.15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The argument of every machine, from the margin to strong duality and back: its steps, made of a machine's terms.
+"""Build the steps that all machines share, from the margin to strong duality and back (`Argument`).
 
 A machine says what it is once, as an `Argument`: its objective, its rows and what multiplies them, what is left of it
 in the dual. The steps are the same for all. What stands for b is a term that is there, or is not: a penalised b is part

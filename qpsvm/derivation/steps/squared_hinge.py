@@ -1,4 +1,4 @@
-"""The steps of the squared hinge, (SQHINGE.1) to (SQHINGE.17)."""
+"""Build the steps of the squared hinge, (SQHINGE.1) to (SQHINGE.17)."""
 
 from __future__ import annotations
 

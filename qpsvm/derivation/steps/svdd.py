@@ -1,4 +1,4 @@
-"""The steps of the SVDD, (SVDD.1) to (SVDD.20).
+"""Build the steps of the SVDD, (SVDD.1) to (SVDD.20).
 
 Where the samples of a linear kernel are centred inside, everything is measured there, by (SVDD.19): R² would be a small
 difference of large numbers elsewhere.

@@ -1,4 +1,4 @@
-"""A derivation as LaTeX: a section of an article, or frames of Beamer; the fragment, or a document that compiles.
+"""Write a derivation as LaTeX: a section of an article, frames of Beamer, or a complete document.
 
 An equation is shown with its tag, made smaller where it is wider than the page. It needs amsmath and graphicx.
 """

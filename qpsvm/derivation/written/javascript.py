@@ -1,4 +1,4 @@
-"""Equations as JavaScript: the fourth way in which a term is written, read from its Python.
+"""Write equations as JavaScript, translated from their Python.
 
 What a page evaluates is so what the library evaluates. Letters are attributes of a point `p`, operations are functions
 of `o`, which `docs/chapters/equations.mjs` states; names that it does not know are of the library alone.

@@ -1,4 +1,4 @@
-"""A derivation as a page: one element for a notebook, or a file around it.
+"""Write a derivation as HTML: an element for a notebook, or a complete page.
 
 Equations become MathML, which browsers draw themselves, and the styles of `templates` are written into the page: no
 network is needed. A step is its equation beside its words and numbers, and its code below them.

@@ -1,4 +1,4 @@
-"""A derivation in a terminal: each equation with both its sides as numbers; the words and the code when asked for."""
+"""Print a derivation in a terminal: each equation with the values of both sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The estimators in the place of scikit-learn's own: its defaults, and its own class where ours refuses.
+"""Define estimators that replace those of scikit-learn, with its defaults and fall-backs to its own classes.
 
 Each class here is an estimator of this library that keeps the promise of scikit-learn's class of the same name. It
 solves the same problem by default, and where it cannot (probabilities, an l1 penalty, an indefinite kernel, …), it fits

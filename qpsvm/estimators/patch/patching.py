@@ -1,4 +1,4 @@
-"""`patch_sklearn`: names in scikit-learn's modules that stand for this library's estimators, until they are given back.
+"""Replace estimators in scikit-learn's modules by those of this library, and restore them (`patch_sklearn`).
 
 A program that says `from sklearn.svm import SVC` afterwards gets `qpsvm.estimators.patch.classes.SVC`. Every module of
 scikit-learn that has the name from there (`sklearn.calibration` has `LinearSVC`) gets it too. `sklearn.svm._classes`

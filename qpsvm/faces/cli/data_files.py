@@ -1,4 +1,4 @@
-"""Data files that are no text, or too large for memory: opened as rows that are looked at a block at a time.
+"""Open binary or large data files as rows that are read in blocks.
 
 Samples that are small once they are decoded are taken into memory, so that every command can use them. Rows to predict
 are decoded twice, to be checked and to be predicted a block at a time: nothing is kept, nor written to scratch.

@@ -1,4 +1,4 @@
-"""`solve --scheduler`: the same problem over the workers of a Dask cluster, which read the files themselves.
+"""Solve on a Dask cluster whose workers read the files themselves (`solve --scheduler`).
 
 The rows go from the files to the workers and stay there. Here are only the first line, the summary and the model.
 """

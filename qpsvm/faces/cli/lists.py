@@ -1,4 +1,4 @@
-"""Options that take a list: values behind each other, with commas between them, or the option again and again.
+"""Parse options that take a list: separate values, values with commas, or the option repeated.
 
 `--drop a b`, `--drop a,b` and `--drop a --drop b` say the same. argparse would take the file behind `--drop a b FILE`
 for a column, or, told to stop after one value, b for a file. So the arguments are written out, `--drop=a --drop=b`.

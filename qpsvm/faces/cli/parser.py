@@ -1,4 +1,4 @@
-"""The commands and their options.
+"""Define the commands and their options.
 
 examples:
   python -m qpsvm

@@ -1,4 +1,4 @@
-"""`solve --probability`: the curve of probabilities that a model file keeps, from exact leave-one-out machines."""
+"""Calibrate probabilities from exact leave-one-out machines, for a model file (`solve --probability`)."""
 
 from __future__ import annotations
 

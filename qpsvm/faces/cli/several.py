@@ -1,4 +1,4 @@
-"""More than two classes: machines for every two of them, or for each against all others, as one thing that is solved.
+"""Train and use machines for more than two classes, one-vs-one or one-vs-rest (`MulticlassProblem`).
 
 Machines of several classes in one program are problems like any other. A machine of two classes is made one of several
 by scikit-learn's rules, which `estimators.SVC` follows: pairs that vote, ties broken by the values, as `break_ties`.

@@ -1,4 +1,4 @@
-"""The command that starts this program again, as a shell takes it: what is printed to be pasted has to work there."""
+"""Print commands in the form that the user's shell accepts."""
 
 from __future__ import annotations
 

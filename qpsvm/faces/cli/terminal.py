@@ -1,4 +1,4 @@
-r"""Our own letters on a terminal or pipe that cannot hold them: ν becomes nu, ≥ becomes >=.
+r"""Replace symbols that a terminal or pipe cannot print: ν becomes nu, ≥ becomes >=.
 
 Whatever else the encoding cannot hold, such as the letters of a user's labels, becomes an escape like \xe4. So two
 texts that differ still differ.

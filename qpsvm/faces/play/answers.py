@@ -1,4 +1,4 @@
-"""`reply`: from what a page asks to what it shows. A pure function: it never raises, and never trusts.
+"""Answer a request of the page (`reply`): a pure function that never raises.
 
 What went wrong is a sentence, the field, what would work, and the proof where there is one.
 

@@ -1,4 +1,4 @@
-"""Checks of what a page sends: types, sizes and ranges, one sentence an error, which names the field.
+"""Check types, sizes and ranges of what the page sends; an error names the field.
 
 Values are those that JSON gives: objects, lists, text, numbers, true, false and null. True and false are no numbers.
 What goes back is null where a number is not finite.

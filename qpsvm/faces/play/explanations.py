@@ -1,4 +1,4 @@
-"""A result in sentences: what it means and what to try next, and of each sample which constraint is active or violated.
+"""Explain a result in sentences: its meaning, what to try next, and the constraints of each sample.
 
 A sample's sentence says which product of complementary slackness is not 0. Where an equality binds the α, it says
 with which other sample this one moves: moved alone, α would be moved back when it is made feasible.

@@ -1,4 +1,4 @@
-"""Moves of α that raise the dual value, for whoever is the solver by hand: of two samples, or of one.
+"""Find moves of one or two α that raise the dual value, for solving by hand.
 
 A row of the dual's equalities, such as yᵀα = 0, lets no α move alone: whatever is done to one is undone when α is made
 feasible again. So two move together, along a direction on which every row keeps its total. Where no row is left, as

@@ -1,4 +1,4 @@
-"""A request as the page sends it, and as the rest of this room takes it: every key, type, size and range is checked.
+"""Parse a request of the page, and check every key, type, size and range.
 
 Nothing that comes from a page is used before it has passed here.
 

@@ -1,4 +1,4 @@
-"""Initial state of the page: a scene or the samples of a problem (`choose_default_start`, `build_start`).
+"""Build the initial state of the page: a scene, or the samples of a problem (`build_start`).
 
 Ready-made scenes: samples that show one idea each, with three things to try. They are part of the page.
 """

@@ -1,4 +1,4 @@
-"""The page as a widget for Jupyter and marimo: the same module, with the kernel in place of a server.
+"""Show the page as a widget for Jupyter and marimo.
 
 >>> import qpsvm
 >>> playground = qpsvm.Playground(qpsvm.HardMargin([[0.0, 0.0], [2.0, 2.0]], [0, 1]))

@@ -1,4 +1,4 @@
-"""Table of the pictures that draw each machine, from which every refusal is built (`accepts`, `refused`)."""
+"""List which pictures draw which machines, and build the errors for all others (`accepts`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decision function: over a plane or a line, with the margins or the ball; and how its values are spread.
+"""Draw the decision function over a plane or a line (`boundary`), and the distribution of its values (`decisions`).
 
 The spread is that of samples of any number of features, where no plane can show the boundary.
 """

@@ -1,4 +1,4 @@
-"""The dual as geometry: the closest points of two reduced convex hulls.
+"""Draw the dual as the closest points of two reduced convex hulls (`hulls`).
 
 Reduced convex hulls in the plane: a vertex is found from a direction, and an edge from two vertices.
 

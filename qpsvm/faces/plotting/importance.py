@@ -1,4 +1,4 @@
-"""Permutation importance of each column (`importance`)."""
+"""Draw the permutation importance of each column (`importance`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The samples that a machine stands on, each as large as the machine moves without it."""
+"""Draw how far the machine moves without each sample (`influence`)."""
 
 from __future__ import annotations
 

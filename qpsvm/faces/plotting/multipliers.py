@@ -1,4 +1,4 @@
-"""The dual variables, one by one: how large they are, and against what they pay for.
+"""Draw the dual variables, with their bounds and slacks (`multipliers`, `complementarity`).
 
 Where (α, value) of a row lies at an optimum, with a level ℓ that it is to reach, the bound U and the curvature δ of its
 loss, (DUAL.2) and (DUAL.8):

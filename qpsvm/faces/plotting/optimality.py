@@ -1,4 +1,4 @@
-"""Strong duality, and how solvers approach it: their certified gap against iterations.
+"""Draw strong duality, and the certified gap of solvers against iterations (`duality`, `gap`).
 
 Primal values come from above, dual values from below, and both end at the optimum:
 

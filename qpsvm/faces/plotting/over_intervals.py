@@ -1,4 +1,4 @@
-"""Pictures over an interval of a parameter: exact paths, exact validation curves (`exact_path`, `validation`)."""
+"""Draw exact paths and exact validation curves over an interval (`exact_path`, `validation`)."""
 
 from __future__ import annotations
 

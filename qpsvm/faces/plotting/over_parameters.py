@@ -1,4 +1,4 @@
-"""Pictures over values of parameters: solutions along a path, cross-validated scores (`path`, `scores`)."""
+"""Draw solutions along a path, and cross-validated scores (`path`, `scores`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several classes: which of them is predicted where, over a plane of two features; and which is taken for which."""
+"""Draw the predicted classes over a plane of two features (`regions`), and the confusion matrix (`confusion`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A regression: its curve with the tube around it, and several quantiles as a fan."""
+"""Draw a regression with its tube (`tube`), and several quantiles (`quantiles`)."""
 
 from __future__ import annotations
 

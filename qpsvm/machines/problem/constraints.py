@@ -1,4 +1,4 @@
-"""Rows of your own: linear inequalities that the weights, or values of f, have to keep.
+"""Define linear constraints on the weights or on values of f (`Constraints`, `ValueConstraints`).
 
     (OWN.1)  G w + c b ≤ h:  `Constraints`, of a linear kernel
     (OWN.2)  A f(Z) ≤ h:  `ValueConstraints`, of any kernel:  rows of g_j = Σ_l A_jl φ(z_l), c_j = Σ_l A_jl

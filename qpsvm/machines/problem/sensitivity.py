@@ -1,4 +1,4 @@
-"""Derivatives of an optimum with respect to its data, by the system of the free rows.
+"""Compute derivatives of an optimum with respect to its data, from the optimality system (`Sensitivity`).
 
 As long as the free rows F of (SENSE.1) stay, dμ and dα_F solve its system, with
 

@@ -1,4 +1,4 @@
-"""A parametric active set: the optimum of (SIGNED.1), followed while its data move along a line.
+"""Follow the optimum of (SIGNED.1) by a parametric active set, while its data move along a line.
 
     (ACTIVE.1)  g = K_r: v + Δv + Eμ − t:   g = 0 on free rows F,  g ≥ 0 at lo,  g ≤ 0 at hi
     (ACTIVE.2)  t, lo, hi, e affine in s:  v_F and μ solve (FACTOR.1), so they are affine in s until a free row meets a

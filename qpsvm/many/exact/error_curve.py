@@ -1,4 +1,4 @@
-"""The share of wrong labels along an exact path, as a step function of the parameter, and where it is least.
+"""Compute the error rate along an exact path as a step function of the parameter, and its minimum.
 
 On a piece f_i(s) = (1 − x) f_i(s₀) + x f_i(s₁), so that f_i changes its sign at one known x:
 

@@ -1,4 +1,4 @@
-"""The ordinary events of a parametric active set, compiled: many at a time, as (CACTIVE) of qpsvm/core/c/active.c says.
+"""Run the ordinary events of a parametric active set in compiled code (CACTIVE of qpsvm/core/c/active.c).
 
 Whatever is unusual (a tie, a row that adds nothing or may not go, a residual to be repaired) is done by `ActiveSet`,
 which does all of it where nothing is compiled.

@@ -1,4 +1,4 @@
-"""The inverse of the optimality system of the free rows, kept while rows come and go.
+"""Update the inverse of the optimality system when rows enter or leave the free set.
 
     (FACTOR.1)  M = [−R, E_Fᵀ; E_F, K_FF + Δ_F],  M [μ; v_F] = [e − E_Bᵀv_B; t_F − K_FB v_B];  B at bounds
     (FACTOR.2)  row i comes with x = M⁻¹c, c = [E_i; K_Fi], pivot κ = K_ii + Δ_i − cᵀx:  M⁻¹ grows by [x; −1][x; −1]ᵀ/κ

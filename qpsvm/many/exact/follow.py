@@ -1,4 +1,4 @@
-"""The optimum along a line of data, piece by piece, each piece judged before the next ones are believed.
+"""Follow the optimum along a line of data, and certify each linear piece.
 
 Pieces are judged a batch at a time. Where one is worse than asked for, the path goes back to the last good breakpoint
 and is followed from there again, with other random shifts and watched more closely. Where that does not help, it ends.

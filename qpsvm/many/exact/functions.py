@@ -1,4 +1,4 @@
-"""The decision functions of the machines without each sample, for points that none of them has seen."""
+"""Evaluate the decision functions of the leave-one-out machines at new points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Influence: how far each sample moves the machine, from the exact machines without it.
+"""Measure how far each sample moves the machine, from the exact leave-one-out machines (`influence`).
 
     (INFLUENCE.1)  ‖w − w₋ᵢ‖ = √(dᵀKd) with d = β − β₋ᵢ, of f = Σ β_j K(x_j, ·) + b;  of a linear machine from w itself
     (INFLUENCE.2)  max_j |f(x_j) − f₋ᵢ(x_j)|, and its mean, over all samples: with the intercept

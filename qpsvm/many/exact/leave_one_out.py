@@ -1,4 +1,4 @@
-"""The machine without each sample, exactly: its f at that sample, and what share of these is wrong."""
+"""Compute the exact leave-one-out values and their error (`leave_one_out`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machines without some samples, from the optimum of all of them: their α are led to 0 while all others stay optimal.
+"""Solve machines without some samples from the optimum of all, by moving their α to 0 (`LeaveOutSolver`).
 
     (LEAVE.1)  s from 0 to 1:  the bounds of the rows of sample i go from where α_i is to 0; U and e of all others,
                where they depend on how many samples there are, go to those of the machine without i

@@ -1,4 +1,4 @@
-"""A parameter along which the data of a dual move linearly: itself, or its inverse.
+"""Describe a parameter along which the data of a dual move linearly: itself, or its inverse (`ParameterLine`).
 
     (AFFINE.1)  U, ℓ and e of (DUAL.1) are affine in C, ν, ε, τ of most machines, and in 1/λ, or 1/ν where U = s/(ν Σs)
               in the weight of a sample, U = C s_i, and in the target of a regression, ℓ = ±y_i − ε

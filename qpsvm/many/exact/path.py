@@ -1,4 +1,4 @@
-"""The exact optimum for every value of a parameter in an interval: piecewise linear, each piece certified."""
+"""Compute the exact optimum for every value of a parameter in an interval (`exact_path`)."""
 
 from __future__ import annotations
 

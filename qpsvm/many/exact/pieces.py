@@ -1,4 +1,4 @@
-"""The exact optima of an interval, and what is read off them: α, b and f are linear between two breakpoints."""
+"""Store the exact optima of an interval, which are linear between breakpoints (`ExactPath`)."""
 
 from __future__ import annotations
 

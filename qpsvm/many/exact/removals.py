@@ -1,4 +1,4 @@
-"""Rows led to other bounds from one optimum, many times over: all from one tableau, so that nothing is copied.
+"""Move rows to other bounds from one optimum, many times over, by one tableau.
 
 With F free and B at bounds at the optimum of all samples, W = M⁻¹ of (FACTOR.1), C = [E_Bᵀ; K_FB], X = WC:
 

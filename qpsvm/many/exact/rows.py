@@ -1,4 +1,4 @@
-"""The dual of a machine as signed rows over distinct samples, for which a parametric active set is written.
+"""Write the dual of a machine as signed rows over distinct samples (`SignedRows`).
 
     (SIGNED.1)  v = s∘α:  minimise ½ vᵀ(K_rr + Δ)v − tᵀv + Σ_R (E_gᵀv − e_g)²/(2R_g)
               subject to  lo ≤ v ≤ hi,  E_gᵀv = e_g without a ridge;   t = s∘ℓ,  E of (DUAL.1) times s

@@ -1,4 +1,4 @@
-"""The active set of an optimum that a solver found, and the certified result of what it settles at."""
+"""Find the active set of an optimum that a solver found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cross-validation over every value of an interval: the exact error curve of each fold, and their mean.
+"""Cross-validate over every value of an interval, by the exact error curve of each fold.
 
 Each fold has an exact path over the rows that train; the wrong labels among those tested are a step function of the
 parameter. The mean of the folds is another, whose edges are those of all folds. Both are counted in whole numbers, so

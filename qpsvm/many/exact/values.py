@@ -1,4 +1,4 @@
-"""f of many optima at once: one product with K, or of a linear machine with the rows that it computes with."""
+"""Evaluate f at many optima at once, by one product."""
 
 from __future__ import annotations
 

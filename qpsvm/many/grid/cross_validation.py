@@ -1,4 +1,4 @@
-"""Cross-validation over a grid: folds that share samples and Gram matrices, every point of every fold certified."""
+"""Cross-validate over a grid, with folds that share Gram matrices (`cross_validate`)."""
 
 from __future__ import annotations
 

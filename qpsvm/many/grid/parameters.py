@@ -1,4 +1,4 @@
-"""The parameters that vary: which names a problem knows, the points of a grid, and the order in which they are solved.
+"""List the parameters that can vary, the points of a grid, and the order in which they are solved.
 
 A grid is the product of its axes, the last one running fastest. It is solved in another order: parameters of the kernel
 outermost, so that one Gram matrix serves all other parameters, and each C from the one below it.

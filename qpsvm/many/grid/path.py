@@ -1,4 +1,4 @@
-"""A path, or a grid, of results: one machine for many parameters, each point certified."""
+"""Solve one machine for many parameters, each point certified (`path`)."""
 
 from __future__ import annotations
 

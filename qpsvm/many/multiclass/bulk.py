@@ -1,4 +1,4 @@
-"""The fast road of small C-SVMs and ν-SVMs: one Gram matrix, one loop, each exact optimum, all bounds at once.
+"""Solve small C-SVMs and ν-SVMs of several classes together: one Gram matrix, one loop, bounds for all at once.
 
 Where all samples are too many for one Gram matrix, each pair of classes has its own for its loop, in single precision,
 and rows of it in double precision for the rest. What the bounds do not certify, and machines of many rows, go the way

@@ -1,4 +1,4 @@
-"""The fast road of hinges and squared hinges with a linear kernel: coordinate descent for each, all bounds at once.
+"""Solve linear machines with hinges or squared hinges together, by coordinate descent.
 
 The machines share the table of the rows; w(α) of all is one product with it, and f another. Those that descent gives up
 (`DescentPace`), and those that the bounds do not certify, go the way of any machine, from where they are.

@@ -1,4 +1,4 @@
-"""The exact optimum of a small C-SVM or ν-SVM from a point near it: guess which α are free, and solve for these.
+"""Find the exact optimum of a small C-SVM or ν-SVM from a nearby point, by guessing the free α.
 
     (SETTLE.1)  [K_FF 1; 1ᵀ 0][β_F; b] = [y_F − K_FB β_B; −1ᵀβ_B]:  the free rows F are on their margin, those of B are
                 at their bounds, β = α∘y, and the others are 0

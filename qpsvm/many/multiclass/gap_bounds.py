@@ -1,4 +1,4 @@
-"""The gaps of many C-SVMs, ν-SVMs or squared hinges at once, from above and with all rounding counted.
+"""Bound the gaps of many C-SVMs, ν-SVMs or squared hinges at once, rounding included.
 
     (BULK.1)  |û_i − u_i| ≤ κρ_i,  κ as in (ACC.2);  t_i = m − y_i(u_i + b) is then known to a radius r_i, m being the
               margin, 1 or that of a ν-SVM

@@ -1,4 +1,4 @@
-"""Points near the optima of all machines: the working-set loop over parts of one matrix, compiled or LIBSVM's.
+"""Run the working-set loop of all machines over parts of one Gram matrix.
 
 The compiled loop goes on until machines of few rows are solved, so that nothing is left to do for most of them, and
 gives their u as one sum of products each, as (BULK.1) supposes. Machines of more rows are left at a rough point, from

@@ -1,4 +1,4 @@
-"""Newton's method on the primal of squared losses, whose second derivative jumps only: few steps, and then the optimum.
+"""Minimise primals with squared losses by Newton's method.
 
     (SQNEWTON.1)  over v = (w, b):  minimise ½‖w‖² + ½Rb² + Σ S_ε(ℓ_i − y_i f(x_i))²/(2δ_i),  R = 0 or 1;  S_ε(r) is
                   max(0, r) of hinges, and what is beyond the tube of a regression

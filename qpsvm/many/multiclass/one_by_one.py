@@ -1,4 +1,4 @@
-"""The road that every machine can take: one `qpsvm.solve` each, with one Gram matrix for all, in processes if asked."""
+"""Solve every machine by `qpsvm.solve`, with one Gram matrix for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fast road of ε-SVRs with a linear kernel: Newton's steps for squares, else coordinate descent, bounds at once.
+"""Solve linear ε-SVRs together: Newton steps for squared losses, else coordinate descent.
 
     (BULK.5)  a sample is two rows, of signs ±1 and levels ±t − ε, with α⁺ = max(β, 0) and α⁻ = max(−β, 0)
 

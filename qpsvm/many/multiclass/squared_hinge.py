@@ -1,4 +1,4 @@
-"""The fast road of squared hinges with a linear kernel and few features: each optimum by Newton, all bounds at once."""
+"""Solve linear machines with squared hinges and few features together, by Newton's method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of many machines one after the other, so that one operation of NumPy serves all machines.
+"""Stack the rows of many machines, so that one NumPy operation serves all.
 
 Inner products between the rows of one machine: read off a Gram matrix that all machines share, or from samples.
 """

@@ -1,4 +1,4 @@
-"""The functions that walk all the way: from samples of several classes to certified binary machines."""
+"""Train certified binary machines on samples of several classes (`solve_machines`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a model: what is in it, and that whatever goes in comes out again.
+"""Write and read model files (`save`, `load`).
 
 A file holds a header and the arrays of the decision function. The header is JSON text: format, kernel, its parameters,
 number and names of the features, metadata. What is read passes the same checks as what is written. So a model that

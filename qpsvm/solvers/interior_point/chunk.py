@@ -1,4 +1,4 @@
-"""The elementwise part of an interior point iteration, for one chunk of variables: all of (IPM.6) and (IPM.7).
+"""Compute the elementwise part of an interior-point iteration for a chunk of variables, (IPM.6) and (IPM.7).
 
 A chunk owns the room c and the force f of both bounds of its variables, (2, rows), and works in place on its slices of
 the vectors that the Newton system sees. Its arrays stay in a core's second-level cache.

@@ -1,4 +1,4 @@
-"""A primal-dual interior point method for convex QPs with a box, few equality rows, and P with a factor, or dense.
+"""Solve convex QPs with a box and few equality rows by a primal-dual interior-point method.
 
     (IPM.4)  minimise ½xᵀPx + qᵀx  subject to  Ax = b,  lb ≤ x ≤ ub,   P = ZZᵀ + diag(d) or dense
 

@@ -1,4 +1,4 @@
-"""`interior_point` for a QP in primal form: few columns, many rows, each softened by a slack of its own or hard.
+"""Solve a QP in primal form, with few columns and many soft or hard rows, by the interior-point method.
 
     (IPM.11)  minimise ½wᵀdiag(e)w + cᵀw + Σ cost(t)  subject to  Fw − t ≤ h,  t ≥ 0,  where the slack of row i costs
               λ_i t_i, δ_i = 0, or t_i²/(2δ_i), λ_i = ∞, or is the sum of one of each kind, of which the cheaper one

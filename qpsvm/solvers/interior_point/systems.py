@@ -1,4 +1,4 @@
-"""The columns B = [Z, Aᵀ] of `interior_point`, touched by products alone: dense in chunks of rows, or sparse.
+"""Multiply by the columns B = [Z, Aᵀ] of the interior-point method: dense in chunks of rows, or sparse.
 
 The linear algebra of `interior_point`: one Newton system an iteration, for P with a factor and for P dense.
 

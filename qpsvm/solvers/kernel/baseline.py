@@ -1,4 +1,4 @@
-"""The working-set loop over all rows, and Newton steps from where it ends.
+"""Run the working-set loop over all rows, then Newton steps from its point.
 
 The loop runs on blocks of rows (`block_loop`) and where those are given up over all rows, to a loose tolerance. Newton
 steps on the rows that can still move then get the last digits, if they are forecast to take no longer than the loop

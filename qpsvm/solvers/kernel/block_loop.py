@@ -1,4 +1,4 @@
-"""The working-set loop on one block of rows after the other.
+"""Run the working-set loop on one block of rows after the other.
 
 A block holds the free rows and those that violate most. The compiled loop runs on its Gram matrix, which fits the
 cache: an iteration costs a tenth of one over all rows, and what it changed reaches the others in one product, which

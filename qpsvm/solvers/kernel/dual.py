@@ -1,4 +1,4 @@
-"""The dual of a kernel SVM in the variables β (n,) of its samples, and the measure that every kernel engine stops by.
+"""Define the dual of a kernel SVM in the variables β (n,), and its gap (`KernelDual`, `DualPoint`).
 
     (KDUAL.1)  minimise ½βᵀKβ − ℓᵀβ + Σ ε_i|β_i|  subject to  Σβ = e,  low ≤ β ≤ high
     (KDUAL.2)  r = ℓ − u − b,  u = Kβ:  the residual;  p_i = r_i − σ_i ε_i:  the reduced gradient, σ_i = ±1 its side

@@ -1,4 +1,4 @@
-"""The working set W of Newton steps from a point: the rows that are free, near the margin, or wrong."""
+"""Choose the initial working set W of Newton steps: free rows, rows near the margin, violating rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LIBSVM's loops (sequential minimal optimisation with second-order selection and shrinking) on a Gram matrix or on X.
+"""Run LIBSVM's loops (SMO with second-order selection and shrinking) on a Gram matrix or on X.
 
     (KLOOP.1)  C-SVM takes y and 0 ≤ y∘β ≤ C;  ε-SVR takes t, ε and −C_i ≤ β_i ≤ C_i, both with Σβ = 0;  ν-SVR the same
                with Σ|β| for ε;  one-class 0 ≤ β ≤ U

@@ -1,4 +1,4 @@
-"""The working-set loop over (KDUAL.1): compiled where the core is there, else LIBSVM's (`libsvm`).
+"""Run the working-set loop over (KDUAL.1): compiled if available, else LIBSVM's.
 
 Sequential minimal optimisation with second-order selection (Fan, Chen & Lin 2005), in β itself, so that every machine
 is the same to it: any ℓ, any box, tubes, one sum or the two of (KDUAL.7), and any start. `core/c/loop.h` has its

@@ -1,4 +1,4 @@
-"""Proximal Newton steps on the free set: from a rough solution of a kernel SVM to eight digits, feasible and monotone.
+"""Compute proximal Newton steps on the free set, from a rough solution to eight digits.
 
 Derivation
 ----------

@@ -1,4 +1,4 @@
-"""The Gram matrix of all samples as Newton steps read it, of which nothing is kept but K_FF."""
+"""Compute the Gram matrix for Newton steps block by block, storing only K_FF."""
 
 from __future__ import annotations
 

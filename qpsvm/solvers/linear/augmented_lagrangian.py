@@ -1,4 +1,4 @@
-"""Linear SVMs by a semismooth Newton augmented Lagrangian method.
+"""Solve linear SVMs by a semismooth Newton augmented Lagrangian method.
 
 The problem, with the rows Z of `build_label_scaled_rows` (labels, centring and intercept are inside), W = (w, b) and
 the losses φ of `row_problem`:

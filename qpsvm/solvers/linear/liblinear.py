@@ -1,4 +1,4 @@
-"""LIBLINEAR's dual coordinate descent, one α after the other, with its multipliers.
+"""Run LIBLINEAR's dual coordinate descent, and return its multipliers.
 
     (COORD.1)  α_i ← the best α_i for the others, for a hinge clip(α_i + (1 − y_i⟨w, x_i⟩)/‖x_i‖², 0, C_i),
                w ← w + y_i Δα_i x_i,  rows in random order, pass by pass; rows that stay at a bound are set aside

@@ -1,4 +1,4 @@
-"""Newton steps of the augmented Lagrangian: three ways to solve one system, chosen by its size.
+"""Compute Newton steps of the augmented Lagrangian: three ways to solve one system, chosen by its size.
 
     (NEWTON.1)  H ΔW = −q,  H = R + Z_JᵀDZ_J,  R = diag(1, …, 1, r) with r = 0 where the intercept is free
     (NEWTON.2)  (Z_JZ_Jᵀ + D⁻¹) u = −Z_J q + eΔb,  ΔW = −q − Z_Jᵀu,  with u = D Z_J ΔW (|J|,)

@@ -1,4 +1,4 @@
-"""The numbers of the linear solver, each with its reason: what its authors chose, and what they measured."""
+"""Store the constants of the linear solver, with the reason for each."""
 
 from __future__ import annotations
 

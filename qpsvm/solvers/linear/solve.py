@@ -1,4 +1,4 @@
-"""Linear SVMs: the one entry to `coordinate`, `augmented_lagrangian` and `working_set`.
+"""Solve linear SVMs by coordinate descent, working sets, or the augmented Lagrangian (`solve_linear`).
 
     (LIN.1)  minimise ½‖w‖² (+ ½b² if the intercept is penalised) + Σ φ_i(ℓ_i − y_i(x_iᵀw + b)),  φ of `row_problem`
 

@@ -1,4 +1,4 @@
-"""Cholesky factors with their guards: a ridge where there is none without, refinement where digits would be lost.
+"""Factorise by Cholesky, with a ridge or refinement where that is needed.
 
 A matrix M that is positive semidefinite but for rounding may have no factor. M + ρ diag(u) has one for a ρ that is
 large enough, and a ladder of ridges finds it: ρ, 100ρ, … With u = diag(M) the answer does not depend on the units of

@@ -1,4 +1,4 @@
-"""The exact step length along a Newton direction of the augmented Lagrangian, from n-vectors alone.
+"""Find the exact step length along a Newton direction of the augmented Lagrangian.
 
 Along W + sΔW, with Δm = ZΔW known, the merit function is convex and its derivative
 

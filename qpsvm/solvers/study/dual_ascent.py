@@ -1,4 +1,4 @@
-"""Projected gradient on the SVM dual, with the balance constraint kept.
+"""Minimise the SVM dual by projected gradient, with the balance constraint.
 
 As usually printed, gradient ascent on the dual drops yᵀα = 0 and so trains the model without intercept. Here every
 step ends with the exact Euclidean projection on the box *and* the rows.

@@ -1,4 +1,4 @@
-"""SciPy's SLSQP on a QP: the general nonlinear programming routine that many SVM texts reach for.
+"""Solve a QP by SciPy's SLSQP, which many SVM texts use.
 
 Each iteration minimises a quadratic model under the linearised constraints, by least squares, and searches along the
 line to its solution. The model's Hessian is a BFGS estimate that starts at the identity, although a QP knows its own P.

@@ -1,4 +1,4 @@
-"""Subgradient descent on the hinge form: what remains of a primal SVM once its slack variables are eliminated.
+"""Minimise the hinge form of a primal SVM by subgradient descent.
 
     minimise  F(u) = ½uᵀDu + qᵀu + Σ_i c_i max(0, h_i − (Mu)_i)        D = diag(d), d ≥ 0, c ≥ 0
 

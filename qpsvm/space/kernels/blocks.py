@@ -1,4 +1,4 @@
-"""Kernel values in blocks that fit the cache: for the RBF kernel by one matrix product and an exponential in place.
+"""Compute kernel values in blocks that fit the cache (`KernelBlocks`).
 
     (KBLOCK.1)  −γ‖x − z‖² = aᵀc − ½‖a‖² − ½‖c‖²,  a, c = √(2γ)(x − μ), √(2γ)(z − μ)
     (KBLOCK.2)  = (a, −½‖a‖², 1)ᵀ(c, 1, −½‖c‖²):  two more columns, and a product of NumPy's is the exponent itself

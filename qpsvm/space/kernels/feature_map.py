@@ -1,4 +1,4 @@
-"""Kernels K̃(x, z) = φ(x)ᵀφ(z) with φ in explicit coordinates, that stand in for a kernel whose φ is not.
+"""Define kernels with explicit features that approximate another kernel (`FeatureMap`, `Nystroem`, `RandomFourier`).
 
     (MAP.1)  K̃(x, z) = φ(x)ᵀφ(z) ≈ K(x, z),  φ(x) ∈ Rʳ:  the machine with K̃ is the linear one over the rows φ(x_i)
 

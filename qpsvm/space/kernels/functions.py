@@ -1,4 +1,4 @@
-"""Kernel functions K(x, z) = ⟨φ(x), φ(z)⟩, evaluated a matrix at a time.
+"""Define the kernel functions K(x, z) = ⟨φ(x), φ(z)⟩, evaluated a matrix at a time.
 
 A kernel is a callable `(X, Z) -> (n, m)` with X (n, d) and Z (m, d). The classes here also know their diagonal, whether
 they are positive semidefinite by construction (Mercer's condition, which then is not tested), and how to turn

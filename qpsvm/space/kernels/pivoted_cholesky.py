@@ -1,4 +1,4 @@
-"""`PivotedCholesky`: features from kernel values with landmarks that are chosen one after the other.
+"""Approximate a kernel by features from greedily chosen landmarks (`PivotedCholesky`).
 
 K ≈ LLᵀ from n·r kernel values: blocked, randomly pivoted partial Cholesky of a Gram matrix whose rank is low.
 

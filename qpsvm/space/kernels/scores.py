@@ -1,4 +1,4 @@
-"""The decision values of several machines at once: one kernel block for all of them, by one matrix product.
+"""Compute the decision values of several machines from one kernel block.
 
     (SCORES.1)  F = K(X, S) Aᵀ + 1bᵀ:  (m, P) for m samples, support vectors S (s, d), coefficients A (P, s), b (P,)
     (SCORES.2)  F = X Wᵀ + 1bᵀ  of a linear kernel, with W (P, d)

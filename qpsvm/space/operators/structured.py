@@ -1,4 +1,4 @@
-"""XXᵀ with scaled rows, plus a diagonal: the dual of every linear machine.
+"""Represent XXᵀ with scaled rows plus a diagonal, the dual of every linear machine (`LowRank`).
 
 Matrices made of others: rows that variables share or combine, and something added to the diagonal.
 

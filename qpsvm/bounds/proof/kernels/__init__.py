@@ -1,1 +1,1 @@
-"""Kernel values with radii that follow from IEEE 754 alone, and in rational numbers."""
+"""Compute kernel values with radii that follow from IEEE 754, and in rational numbers."""

@@ -1,4 +1,4 @@
-"""Positive semidefinite, proven: by a Cholesky factor that is multiplied out again, whoever computed it and how well.
+"""Prove that a matrix is positive semidefinite, by multiplying out a Cholesky factor.
 
     (DEF.1)  K − cI = GGᵀ + E  and ‖E‖ ≤ b, for any floats G:  K + (b − c)I is positive semidefinite, K if b ≤ c
     (DEF.2)  E is what is left when GGᵀ is taken off in blocks of columns B: a product is off by γ_{|B|} ‖G_iB‖‖G_jB‖,

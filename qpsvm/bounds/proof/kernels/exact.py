@@ -1,4 +1,4 @@
-"""Kernel values as integers: exactly where they are rational, and else between two, in units of a power of 2.
+"""Compute kernel values exactly where they are rational, and else between two integers.
 
     (KRAT.1)  floats are integers times a power of 2, and so are ‖x − z‖², γxᵀz + r, and its powers of whole degree
     (KRAT.2)  e^{−γ‖x − z‖²} by (EXP.8), its exponent rounded down to units of 2⁻¹⁹²

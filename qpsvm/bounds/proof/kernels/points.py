@@ -1,4 +1,4 @@
-"""Points of a kernel machine: ⟨w, φ(x_i)⟩ = Σ_j c_j K_ij with radii, in blocks that stay in the cache.
+"""Evaluate ⟨w, φ(x_i)⟩ = Σ_j c_j K_ij with radii, in blocks that fit the cache.
 
     (KSUM.1)  û_i = Σ_j c_j K̂_ij, a sum of at most `MAX_WIDTH` terms a block, the blocks one after the other:  off by
               γ_k Σ|c_j||K̂_ij| for k = WIDTH + blocks + 1, and by Σ_j |c_j| times the radii of the values

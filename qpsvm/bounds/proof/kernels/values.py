@@ -1,4 +1,4 @@
-"""Kernel values a block at a time, each with a radius that is proven: |K̂_ij − K_ij| ≤ |K̂_ij|(c + e_i + e_j) + t_i t_j.
+"""Compute blocks of kernel values with proven radii, |K̂_ij − K_ij| ≤ |K̂_ij|(c + e_i + e_j) + t_i t_j.
 
     (KVAL.7)  a matrix that is given is what it is
 

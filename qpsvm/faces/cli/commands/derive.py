@@ -1,4 +1,4 @@
-"""`derive`: the derivation of the dual, measured on a file, or in symbols."""
+"""Run `derive`: the derivation of the dual, measured on a file, or in symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`path --exact` and `leave-one-out`: the optimum for every value of a parameter, and without each sample."""
+"""Run `path --exact` and `leave-one-out`: all optima over an interval, and those without each sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`example`: the tables of the README and the guide, so that their commands can be pasted.
+"""Run `example`: write the tables of the README and the guide, so that their commands can be pasted.
 
 They are made by a fixed rule of Python's own random numbers, and are the same on every machine.
 """

@@ -1,4 +1,4 @@
-"""`importance`: what predictions lose where the cells of a column are shuffled; of a linear machine also its weights.
+"""Run `importance`: the loss of accuracy if a column is shuffled, and the weights of linear machines.
 
 Columns are those of the file: the features of a category are shuffled together. Shuffling, scoring and repeating are
 scikit-learn's `permutation_importance` (Breiman, *Random forests*, 2001), on rows that did not train, or on all.

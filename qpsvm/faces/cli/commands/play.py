@@ -1,4 +1,4 @@
-"""`play`: a page on which samples are dragged and the mathematics follows."""
+"""Run `play`: serve the live page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--plot`: the picture that suits a result, in a file."""
+"""Draw the picture that suits a result into a file (`--plot`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`predict`: labels, numbers or scores for the rows of another file."""
+"""Run `predict`: labels, numbers or scores for the rows of another file."""
 
 from __future__ import annotations
 

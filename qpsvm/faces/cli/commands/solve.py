@@ -1,4 +1,4 @@
-"""`solve`: one problem, its certificate, what it is worth on rows that did not train it, and a model to keep."""
+"""Run `solve`: one problem, its certificate, its score on held-out rows, and a model file."""
 
 from __future__ import annotations
 

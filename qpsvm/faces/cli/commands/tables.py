@@ -1,4 +1,4 @@
-"""`compare`, and what runs without a command: backends on one problem, each with a line as soon as it is done.
+"""Run `compare`, and the program without a command: all backends on one problem.
 
 `backends`: what is installed, and what it can take. `path` and `cross-validate`: many parameters of one problem, each
 certified, and the model of the best.

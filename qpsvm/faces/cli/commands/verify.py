@@ -1,4 +1,4 @@
-"""Proofs on the command line: `solve --proof` writes one, and `verify` has it checked without our arithmetic."""
+"""Write proofs (`solve --proof`) and check them with the stand-alone checker (`verify`)."""
 
 from __future__ import annotations
 
