@@ -44,18 +44,18 @@ def deprecated(since: str, gone: str, instead: str) -> Callable[[Callable[P, R]]
     if _minor(gone) <= _minor(since):
         raise ValueError(f"gone={gone!r} is not after since={since!r}: one minor version has to warn")
 
-    def wrapped(function: Callable[P, R]) -> Callable[P, R]:
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
         text = f"{function.__qualname__} is deprecated since {since} and will be gone in {gone}: use {instead}"
 
         @functools.wraps(function)
-        def warned(*args: P.args, **kwargs: P.kwargs) -> R:
+        def warn_and_call(*args: P.args, **kwargs: P.kwargs) -> R:
             warnings.warn(text, DeprecationWarning, stacklevel=2)
             return function(*args, **kwargs)
 
-        warned.__deprecated__ = (since, gone)  # type: ignore[attr-defined]
-        return warned
+        warn_and_call.__deprecated__ = (since, gone)  # type: ignore[attr-defined]
+        return warn_and_call
 
-    return wrapped
+    return decorate
 
 
 def _minor(version: str) -> tuple[int, int]:

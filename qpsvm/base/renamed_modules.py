@@ -85,9 +85,9 @@ def build_lazy_attributes(
         setattr(sys.modules[package], name, value)
         return value
 
-    def everything() -> list[str]:
+    def list_names() -> list[str]:
         found = vars(sys.modules[package])
         public = found.get("__all__", found)
         return sorted({*(name for name in found if name.startswith("__")), *public, *homes, *modules})
 
-    return attribute, everything
+    return attribute, list_names

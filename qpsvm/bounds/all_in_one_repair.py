@@ -101,7 +101,7 @@ def from_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> Floa
     missing = dual.compute_shortfalls(u)
     normal, right = np.zeros((dual.k, dual.k)), np.zeros(dual.k)
 
-    def known(i: IntArray, j: IntArray, differences: FloatArray) -> None:
+    def add_difference(i: IntArray, j: IntArray, differences: FloatArray) -> None:
         """b of class i less b of class j is known, (r,) each."""
         for rows, columns, sign in ((i, i, 1.0), (j, j, 1.0), (i, j, -1.0), (j, i, -1.0)):
             np.add.at(normal, (rows, columns), sign)
@@ -116,11 +116,11 @@ def from_free_rows(dual: AllInOneDual, alpha: FloatArray, u: FloatArray) -> Floa
         also = inside[rows]
         also[np.arange(len(rows)), first] = False
         place, rival = np.nonzero(also)
-        known(first[place], rival, missing[rows[place], rival] - missing[rows[place], first[place]])
+        add_difference(first[place], rival, missing[rows[place], rival] - missing[rows[place], first[place]])
     else:
         free = inside & (alpha < (1.0 - INSIDE) * C)
     sample, rival = np.nonzero(free)
-    known(dual.label[sample], rival, missing[sample, rival])
+    add_difference(dual.label[sample], rival, missing[sample, rival])
     b: FloatArray = np.linalg.lstsq(normal, right, rcond=None)[0].astype(np.float64, copy=False)
     return centre_intercepts(b)
 

@@ -201,12 +201,12 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
         multipliers = svm.classes.name_multipliers(class_intercepts(svm.classes, a, u, point.half_norm, slopes))
         return multipliers, {}, *gap_sums(svm, a, u, 0.0, svm.margin(multipliers))
 
-    def at(thetas: list[float]) -> tuple[dict[str, float], float, float]:
+    def evaluate(thetas: list[float]) -> tuple[dict[str, float], float, float]:
         multipliers = svm.multipliers(thetas)
         return multipliers, *gap_sums(svm, a, u, svm.b(multipliers), svm.margin(multipliers))
 
     if not svm.parts:
-        return {}, {}, *at([])[1:]
+        return {}, {}, *evaluate([])[1:]
     reaches = [levels.reaches(svm, part, u) for part in svm.parts]
     intervals = [levels.interval(svm, part, points) for part, points in zip(svm.parts, reaches, strict=True)]
     if None in intervals:
@@ -214,7 +214,7 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
     known = cast("list[tuple[float, float]]", intervals)
     averages = [levels.average(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)]
 
-    def moved(found: tuple[dict[str, float], float, float]) -> float:
+    def compute_cost(found: tuple[dict[str, float], float, float]) -> float:
         """The part of the gap that depends on μ."""
         cost = found[1]
         for group in svm.penalised_groups:
@@ -225,19 +225,21 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
     inner = cast("list[float]", averages)
     if None not in averages and svm.hard_rows is None:
         size = 2.0 * point.half_norm if svm.is_homogeneous else abs(float(svm.level @ a))
-        averaged = at(inner)
-        if prefer_average(0.0, moved(averaged), size):  # no μ has a gap below zero: there is nothing to compare with
+        averaged = evaluate(inner)
+        if prefer_average(
+            0.0, compute_cost(averaged), size
+        ):  # no μ has a gap below zero: there is nothing to compare with
             best = averaged
         else:
-            quantile = at([middle(*ends) for ends in known])
-            best = averaged if prefer_average(moved(quantile), moved(averaged), size) else quantile
+            quantile = evaluate([middle(*ends) for ends in known])
+            best = averaged if prefer_average(compute_cost(quantile), compute_cost(averaged), size) else quantile
     if best is None:
-        best = at([middle(*ends) for ends in known])
+        best = evaluate([middle(*ends) for ends in known])
     if svm.penalised_groups and not bool(
         a.any()
     ):  # of α = 0 the multiplier is 0, which (LEVEL.2) finds but for rounding
-        least = at([0.0] * len(known))
-        best = least if moved(least) < moved(best) else best
+        least = evaluate([0.0] * len(known))
+        best = least if compute_cost(least) < compute_cost(best) else best
     return best[0], _intervals(svm, known, best[0]), best[1], best[2]
 
 

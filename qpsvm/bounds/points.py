@@ -226,18 +226,18 @@ def spanned_points(
 ) -> tuple[float, Iterator[PrimalPoint]]:
     """Return `primal_points` of coefficients (n,): these, the nearest to w(α) over the same samples, and w(α)."""
 
-    def spanned(own: FloatArray) -> PrimalPoint:
+    def build_point(own: FloatArray) -> PrimalPoint:
         apart, radius = span.distance(own)
         spread = np.zeros(space.n)
         spread[span.pivots] = own
         point = kernel_point(space, spread)
         return PrimalPoint(point.u, None, point.half_norm, coef=spread, apart=apart, apart_radius=radius)
 
-    first = spanned(coef[span.pivots])
+    first = build_point(coef[span.pivots])
 
     def candidates() -> Iterator[PrimalPoint]:
         yield first
-        yield spanned(span.nearest)
+        yield build_point(span.nearest)
         if float(space.n) * np.count_nonzero(beta) <= AFFORDABLE_VALUES:
             yield kernel_point(space, beta)
 

@@ -300,16 +300,16 @@ def _schur_solve(
     AB = solve(B) if m else B
     pseudo_inverse = _pseudo_inverse(B.T @ AB + np.diag(R))
 
-    def once(top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def solve_bordered(top: FloatArray, bottom: FloatArray) -> tuple[FloatArray, FloatArray]:
         x = solve(top)
         if not m:
             return x, bottom
         mu = pseudo_inverse @ (B.T @ x - bottom)
         return x - AB @ mu, mu
 
-    x, mu = once(r, s)
+    x, mu = solve_bordered(r, s)
     for _ in range(refinements):
-        dx, dmu = once(r - A @ x - B @ mu, s - B.T @ x + R * mu)
+        dx, dmu = solve_bordered(r - A @ x - B @ mu, s - B.T @ x + R * mu)
         x, mu = x + dx, mu + dmu
     return x
 

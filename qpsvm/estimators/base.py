@@ -61,14 +61,14 @@ def fit_atomically(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[
     """
 
     @wraps(fit)
-    def whole(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
+    def fit_copy(self: E, /, *args: P.args, **kwargs: P.kwargs) -> E:
         trial = object.__new__(type(self))
         trial.__dict__.update(self.__dict__)
         fit(trial, *args, **kwargs)
         self.__dict__ = trial.__dict__  # one assignment, which no signal and no other thread can see half of
         return self
 
-    return whole
+    return fit_copy
 
 
 class GapWarning(InaccurateWarning, ConvergenceWarning):  # type: ignore[misc]

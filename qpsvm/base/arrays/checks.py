@@ -216,12 +216,12 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
         if low > -LARGEST_VALUE and high < LARGEST_VALUE:  # false for NaN
             return
 
-    def said(row: int, column: int, what: str) -> str:
+    def describe_position(row: int, column: int, what: str) -> str:
         return f"{name} has {what} in {_describe_entry(row, column, labels)}"
 
-    if compute_sum_of_squares(matrix, said) == math.inf:
+    if compute_sum_of_squares(matrix, describe_position) == math.inf:
         sizes = np.abs(matrix if isinstance(matrix, np.ndarray) else matrix.data)
-        raise _build_number_error(matrix, sizes < sizes.max(), said)
+        raise _build_number_error(matrix, sizes < sizes.max(), describe_position)
 
 
 def compute_sum_of_squares(matrix: Matrix, describe_entry: Callable[[int, int, str], str], where: str = "") -> float:

@@ -200,11 +200,11 @@ def concatenate_rationals(*parts: RationalVector) -> RationalVector:
         return RationalVector(high, low, factor, inverse)
     ends = np.cumsum([len(part) for part in parts]).tolist()
 
-    def at(k: int) -> Fraction:
+    def number_at(k: int) -> Fraction:
         place = bisect_right(ends, k)
         return parts[place][k - ends[place] + len(parts[place])]
 
-    return ListedRationals(high, low, number_at=at, parts=parts)
+    return ListedRationals(high, low, number_at=number_at, parts=parts)
 
 
 def _concatenate_floats(vectors: Sequence[FloatArray]) -> FloatArray:

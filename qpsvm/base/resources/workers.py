@@ -76,7 +76,7 @@ def run_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -
         return
     left, silenced = deque(tiles), np.geterr()  # NumPy keeps it for each thread
 
-    def taken() -> Iterator[T]:
+    def iter_tasks() -> Iterator[T]:
         with suppress(IndexError):
             while True:
                 yield left.popleft()
@@ -85,7 +85,7 @@ def run_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -
         _here.is_working = True
         try:
             with np.errstate(**silenced):
-                for tile in taken():
+                for tile in iter_tasks():
                     task(tile)
         finally:
             left.clear()  # where it ends early, no tile is begun from now on

@@ -499,7 +499,7 @@ def encode_targets(targets: list[Any], labels: Any, of: str) -> list[float]:
     Of a machine of several classes at once, the place of each label.
     """
 
-    def same(cell: Any, label: Any) -> Any:
+    def is_label(cell: Any, label: Any) -> Any:
         if isinstance(label, str) or (isinstance(label, bool) and cell in ("False", "True")):
             return cell == str(label)
         return number(cell) == label
@@ -508,7 +508,7 @@ def encode_targets(targets: list[Any], labels: Any, of: str) -> list[float]:
         return [number(target) for target in targets]
     found = []
     for target in targets:
-        places = [c for c, label in enumerate(labels) if label is not None and same(target, label)]
+        places = [c for c, label in enumerate(labels) if label is not None and is_label(target, label)]
         places = places or [0] * (labels[0] is None)
         need(len(places) == 1, f"{quote(target)} is none of the labels, or two of them")
         found.append(float(places[0]))

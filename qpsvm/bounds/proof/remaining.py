@@ -157,7 +157,7 @@ def _lower_levels(level: RationalVector, off: FloatArray) -> RationalVector:
     low = np.where(changed, np.nextafter(ends[0] - off, -np.inf), ends[0])
     high = np.where(changed, np.nextafter(ends[1] - off, np.inf), ends[1])
 
-    def at(k: int) -> Fraction:
+    def number_at(k: int) -> Fraction:
         return level[k] - Fraction(float(off[k]))
 
-    return from_enclosure(low, high, at)
+    return from_enclosure(low, high, number_at)

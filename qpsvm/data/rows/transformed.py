@@ -79,13 +79,13 @@ class TransformedRows(RowSource):
 def shift_block(block: Block, mean: FloatArray, scale: FloatArray | None = None) -> Block:
     """Return the rows (x_i − μ)/s of a block, as exact as a copy. Shapes: mean, scale (d,); no scale means 1."""
 
-    def made(at: RowIndex) -> FloatArray:
+    def build_rows(at: RowIndex) -> FloatArray:
         rows: FloatArray = as_dense(block.take(at)) - mean
         if scale is not None:
             rows /= scale
         return rows
 
-    return Block(block.n, block.d, block.rows.start, made)
+    return Block(block.n, block.d, block.rows.start, build_rows)
 
 
 @dataclass(frozen=True)

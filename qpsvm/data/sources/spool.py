@@ -121,18 +121,18 @@ def _decode_sparse(decoder: Decoder, folder: str, block_rows: int | None) -> Spa
     with ScratchFile(folder) as data, ScratchFile(folder) as indices:
         lengths: list[NDArray[Any]] = []
 
-        def take(X: Matrix, name: str) -> None:
+        def write_batch(X: Matrix, name: str) -> None:
             X = sp.csr_array(X)
             data.add(X.data.astype(np.float64, copy=False), name)
             indices.add(X.indices.astype(np.int32, copy=False), name)
             lengths.append(np.diff(X.indptr))
 
-        def again() -> None:
+        def reopen() -> None:
             data.clear()
             indices.clear()
             lengths.clear()
 
-        tally = run_first_pass(decoder, take, again)
+        tally = run_first_pass(decoder, write_batch, reopen)
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths), dtype=np.int64)])
         stored = data.map_array(np.float64, (int(indptr[-1]),)), indices.map_array(np.int32, (int(indptr[-1]),))
     return SparseMap(*stored, indptr, tally.d, tally.origin(), block_rows)

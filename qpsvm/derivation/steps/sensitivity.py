@@ -126,14 +126,14 @@ def build_price_step(title: str, tag: str, text: str, name: str, each: Term, val
     """
     index, rising = ("i", 1) if name == "C" else ("j", -1)
 
-    def dearest(at: At) -> int:
+    def find_costliest(at: At) -> int:
         return int(np.argmax(each.value(at)))
 
     def difference(sign: int) -> Term:
         """Return (P* − P)/Δ to one side, with its sign; P* is bounded so that the inequality stays true."""
 
         def find(at: At) -> float:
-            k = dearest(at)
+            k = find_costliest(at)
             apart = solve_perturbed(at, name, k, sign)[name != "C"] - value.value(at)
             return float(sign * rising * apart / compute_perturbation(at, name, k))
 
@@ -142,17 +142,17 @@ def build_price_step(title: str, tag: str, text: str, name: str, each: Term, val
         latex = rf"\tfrac{{{first}-{last}}}{{\Delta}}"
         return letter(latex, find, "difference_" + ("above" if sign > 0 else "below"), "a difference of optima")
 
-    def told(at: Any) -> str:
-        where = at.sample(dearest(at)) if name == "C" else repr(at.rows.names[dearest(at)])
+    def describe(at: Any) -> str:
+        where = at.sample(find_costliest(at)) if name == "C" else repr(at.rows.names[find_costliest(at)])
         return f"≤ {sides[2].value(at):.6g}, of {where}"
 
     def size(at: At) -> float:
         """Return the scale: the objective per unit of C_i, or h_j, relative to which it is rounded."""
-        return max(float(one.value(at)), SHARE * at.size / compute_perturbation(at, name, dearest(at)))
+        return max(float(one.value(at)), SHARE * at.size / compute_perturbation(at, name, find_costliest(at)))
 
-    one = operation("%s", "%s", "max(%s)", lambda at, values: float(values[dearest(at)]), each)
+    one = operation("%s", "%s", "max(%s)", lambda at, values: float(values[find_costliest(at)]), each)
     sides = (difference(1), one, difference(-1))
-    chain = line(sides[0], "≤", one, "≤", sides[2], caption=told, scale=size)
+    chain = line(sides[0], "≤", one, "≤", sides[2], caption=describe, scale=size)
     text += " It is measured where that is most, by two more solves."
     share = r"\Delta=\tfrac{C_i}{100}" if name == "C" else r"\Delta=\tfrac{\max_l|h_l|}{100}"
     return replace(step(title, text, Equation("below", (chain, share), explain_skipped_solves)), tag=tag)

@@ -133,19 +133,19 @@ def draw_picture(picture: Picture | None) -> str:
     low = picture.points.min(axis=0)
     spread = [float(each) or 1.0 for each in picture.points.max(axis=0) - low]
 
-    def at(point: Any) -> tuple[float, float]:
+    def to_pixels(point: Any) -> tuple[float, float]:
         x, y = ((float(point[k]) - float(low[k])) / spread[k] for k in (0, 1))
         return ROOM + x * (WIDTH - 2 * ROOM), HEIGHT - ROOM - y * (HEIGHT - 2 * ROOM)
 
     lines, points = "", ""
     for level, pieces in picture.lines:
-        ends = [(*at(one), *at(other)) for one, other in pieces]
+        ends = [(*to_pixels(one), *to_pixels(other)) for one, other in pieces]
         drawn_through = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends)
         lines += f'<path class="{"" if level else "zero"}" d="{drawn_through}"/>'
     for point, side, said, has in zip(
         picture.points, picture.side, picture.captions, picture.symbol_names, strict=True
     ):
-        x, y = at(point)
+        x, y = to_pixels(point)
         points += f'<circle class="{"up" if side else ""}" data-has="{" ".join(has)}" cx="{x:.1f}" cy="{y:.1f}" r="4">'
         points += f"<title>{html.escape(said)}</title></circle>"
     across, up = map(html.escape, picture.axes)

@@ -51,13 +51,13 @@ def delegate_to_fallback(method: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a method to call that of scikit-learn's estimator if that was fitted."""
 
     @wraps(method)
-    def answered(self: Any, *arguments: Any, **named: Any) -> Any:
+    def delegate(self: Any, *arguments: Any, **named: Any) -> Any:
         other = vars(self).get("fallback_")
         if other is None:
             return method(self, *arguments, **named)
         return getattr(other, method.__name__)(*arguments, **named)
 
-    return answered
+    return delegate
 
 
 def read_defaults(kind: type) -> dict[str, Any]:

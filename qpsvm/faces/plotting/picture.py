@@ -57,7 +57,7 @@ def picture(draw: Callable[P, R]) -> Callable[P, R]:
     """
 
     @wraps(draw)
-    def drawn(*args: P.args, **named: P.kwargs) -> R:
+    def check_and_draw(*args: P.args, **named: P.kwargs) -> R:
         as_flag(named.get("legend", True), "legend")
         return draw(*args, **named)
 
@@ -72,8 +72,8 @@ def picture(draw: Callable[P, R]) -> Callable[P, R]:
             kind, text = SHARED_PARAMETERS[name]
             lines.append(f"{indent}{name} : {kind}" if kind else f"{indent}{name}")
             lines += textwrap.wrap(text, 112, initial_indent=f"{indent}    ", subsequent_indent=f"{indent}    ")
-    drawn.__doc__ = "\n".join(lines)
-    return drawn
+    check_and_draw.__doc__ = "\n".join(lines)
+    return check_and_draw
 
 
 def make_axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:

@@ -253,7 +253,7 @@ class PieceJudge:
             room = np.where(endless, np.where(plus > 0.0, np.nan_to_num(plus / (2.0 * bend), nan=np.inf), 0.0), room)
         plus, minus = plus * np.abs(s), minus * np.abs(s)
 
-        def missed(a: IntArray, b: IntArray) -> FloatArray:
+        def sum_missed(a: IntArray, b: IntArray) -> FloatArray:
             whole = np.where(plus[:, b] > 0.0, room[:, a] * plus[:, b], 0.0) + alpha[:, a] * minus[:, b]
             return np.asarray(whole.sum(axis=0))
 
@@ -273,8 +273,8 @@ class PieceJudge:
                 (v - at.lo[of_kind]).max(axis=0), v.any(axis=0),
             ])  # fmt: skip
         return _Sums(
-            np.stack([missed(first, first), 0.5 * (missed(first, second) + missed(second, first)),
-                      missed(second, second)]),
+            np.stack([sum_missed(first, first), 0.5 * (sum_missed(first, second) + sum_missed(second, first)),
+                      sum_missed(second, second)]),
             np.stack([dual(first, first), dual(first, second), dual(second, second)]),
             np.column_stack([steepest, terms, whole]), kinds,
         )  # fmt: skip

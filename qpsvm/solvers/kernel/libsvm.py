@@ -265,10 +265,10 @@ def silence_class(name: str) -> Any:
     """
     from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
 
-    def silent(self: Any) -> None:
+    def ignore_status(self: Any) -> None:
         """Do not warn."""
 
-    return type(name, (getattr(_classes, name),), {"_warn_from_fit_status": silent, "__module__": __name__})
+    return type(name, (getattr(_classes, name),), {"_warn_from_fit_status": ignore_status, "__module__": __name__})
 
 
 @cache

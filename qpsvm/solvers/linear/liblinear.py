@@ -102,14 +102,14 @@ def run_liblinear(
     seconds = NUMBER_SECONDS * (count_entries(X) + 2 * n) + ROW_SECONDS * n
     seconds *= MEAN_SHARE if clock.limit is None else 1.0
 
-    def nothing() -> DescentResult:
+    def build_empty() -> DescentResult:
         return DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False)
 
     # Nearly all runs need more passes than a slice that is merely worth while: it is made only where time may run out.
     worthwhile = most if clock.limit is None else 1
     return run_sliced(
         run_passes, (X, y, losses, intercept, eps, mean), worthwhile, most,
-        lambda allowed: int(min(allowed / seconds, MAX_ITERATIONS)), nothing, clock, verbose,
+        lambda allowed: int(min(allowed / seconds, MAX_ITERATIONS)), build_empty, clock, verbose,
     )  # fmt: skip
 
 

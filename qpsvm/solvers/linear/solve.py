@@ -306,12 +306,12 @@ def _set_progress(budget: Budget, rows: LabelScaledRows, progress: Callable[[Sol
     """Let the caller hear of the run."""
     total = rows.n
 
-    def tell(stage: str, gap: float) -> None:
+    def report(stage: str, gap: float) -> None:
         log_progress(stage, gap, rows.passes, total)
         if progress is not None:
             progress(SolveProgress(stage, rows.passes, total, gap, budget.clock.seconds))
 
-    budget.tell = tell
+    budget.tell = report
 
 
 def _read_start(

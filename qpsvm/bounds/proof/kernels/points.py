@@ -144,7 +144,7 @@ def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple
     absolute = np.hstack([sizes, values.exponent[support, None] * sizes])
     found, added, more = np.zeros((n, q)), np.zeros((n, 2 * q)), np.zeros((n, q))
 
-    def put(K: FloatArray, extra: FloatArray | None, rows: slice, columns: slice) -> None:
+    def add_block(K: FloatArray, extra: FloatArray | None, rows: slice, columns: slice) -> None:
         found[rows] += K @ weights[columns]
         added[rows] += np.abs(K) @ absolute[columns]
         if extra is not None:
@@ -156,11 +156,11 @@ def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple
             for left in range(top if first < s else 0, s, COLUMNS):
                 columns = slice(left, min(left + COLUMNS, s))
                 K, extra = block(rows, columns)
-                put(K, extra, rows, columns)
+                add_block(K, extra, rows, columns)
                 behind = slice(max(rows.stop, left), columns.stop)  # of the support, the other side of the diagonal
                 if first < s and behind.start < behind.stop:
                     skipped = behind.start - left
-                    put(K[:, skipped:].T, None if extra is None else extra[:, skipped:].T, behind, rows)
+                    add_block(K[:, skipped:].T, None if extra is None else extra[:, skipped:].T, behind, rows)
     terms = min(s, WIDTH) + s // ROWS + s // COLUMNS + 4
     radii = added[:, :q] * (gamma(terms + 2) + (values.relative + values.exponent[order])[:, None]) + added[:, q:]
     floors = (values.floor[support] @ sizes) * (1.0 + gamma(s + 2))
