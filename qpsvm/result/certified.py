@@ -88,8 +88,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         >>> proof.gap < 1e-14, bool(proof)
         (True, True)
         """
-        proof = self._require_problem(problem).prove(self, tol=tol)
-        return proof
+        return self._require_problem(problem).prove(self, tol=tol)
 
     @property
     def w(self) -> FloatArray:
