@@ -18,7 +18,7 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
 #: What a sample of α = 0 means at an optimum, where no sample's bound depends on how many there are; and elsewhere.
-IDLE, HELD = "Without this sample, nothing would change.", "It has no part in w."
+IDLE, HELD = "Without this sample, nothing would change.", "It does not contribute to w."
 #: What is worth telling: a product from this share of the objective on, as the gap of an optimal result is smaller; a
 #: change of α from this share of its bound on, and the width of an interval from this share of its ends on.
 NOTICED = 1e-6
@@ -65,12 +65,12 @@ def _suggest_direction(result: SVMResult, moves: MoveFinder, i: int) -> str:
         return ""
     letter, verb = _name_multiplier(row, n, len(result.alpha)), {1: "raise", -1: "lower"}
     if other == row:
-        return f" To gain, {verb[direction]} its {letter}."
+        return f" To increase the dual value, {verb[direction]} its {letter}."
     same = moves.unit[row] * moves.unit[other] < 0.0
     mate = f"{_name_multiplier(other, n, len(result.alpha))} of sample {other % n}"
     if same:
-        return f" To gain, {verb[direction]} its {letter} and {mate} by as much."
-    return f" To gain, {verb[direction]} its {letter}, and {verb[-direction]} {mate} by as much."
+        return f" To increase the dual value, {verb[direction]} its {letter} and {mate} by as much."
+    return f" To increase the dual value, {verb[direction]} its {letter}, and {verb[-direction]} {mate} by as much."
 
 
 def _name_multiplier(row: int, n: int, m: int) -> str:
@@ -110,8 +110,8 @@ def _explain_two_class(
         return f"α = 0 and y f ≥ {level}: {both}. {IDLE}"
     if kind == 1:
         bounds = f"0 < α < {bound}" if bounded else "α > 0"
-        return f"{bounds} and y f = {level}: {both}. It lies on the margin and holds it."
-    return f"α = {bound} and y f ≤ {level}: both products are 0. It pays for each unit of ξ."
+        return f"{bounds} and y f = {level}: {both}. It is a support vector on the margin."
+    return f"α = {bound} and y f ≤ {level}: both products are 0. Its slack ξ is penalised."
 
 
 def _explain_curved(
@@ -126,10 +126,9 @@ def _explain_curved(
     if result.kind[i] == 0:
         return f"α = 0 and y f ≥ 1: both products are 0. {IDLE}"
     if alpha >= upper:
-        return f"α = {machine.bound} and y f ≤ 1 − κ: both products are 0. It is on the slope, where each unit costs C."
-    return (
-        f"0 < α and y f = 1 − {wanted}: both products are 0. The more slack it has, the more it pays for the next bit."
-    )
+        place = "It is on the linear part of the loss, with slope C."
+        return f"α = {machine.bound} and y f ≤ 1 − κ: both products are 0. {place}"
+    return f"0 < α and y f = 1 − {wanted}: both products are 0. Its penalty grows faster, the more slack it has."
 
 
 def _explain_regression(
@@ -155,9 +154,9 @@ def _explain_regression(
         return f"β = 0 and {inside}: both products are 0. {IDLE}"
     if kind == 1:
         edge = f"t − f = {'ε' if above else '−ε'}, on the edge of the tube" if tube else "t = f, on the curve"
-        return f"{edge}: both products are 0. Its β = {_format_signed(beta)} holds f there."
-    much = "with all it may" if np.isfinite(full) else "the more, the farther it is"
-    return f"{letter} = {bound}, and it lies {side} {'the tube' if tube else 'f'}: it pulls f {where}, {much}."
+        return f"{edge}: both products are 0. Its coefficient is β = {_format_signed(beta)}."
+    much = "with the largest multiplier allowed" if np.isfinite(full) else "in proportion to its distance"
+    return f"{letter} = {bound}, and it lies {side} {'the tube' if tube else 'f'}: it pulls f {where} {much}."
 
 
 def _format_signed(value: float) -> str:
@@ -184,10 +183,10 @@ def _explain_novelty(
     if result.kind[i] == 0:
         return f"α = 0 and f ≥ 0: both products are 0. {IDLE}"
     if result.kind[i] == 1:
-        return f"0 < α < {bound} and f = 0: both products are 0. It lies on the boundary and holds it."
+        return f"0 < α < {bound} and f = 0: both products are 0. It is a support vector on the boundary."
     if result.xi[i] <= noticed:
-        return f"α = {bound} and f = 0: both products are 0. It lies on the boundary, and holds it with all it may."
-    return f"α = {bound} and f ≤ 0: both products are 0. It is outside and pays for it."
+        return f"α = {bound} and f = 0: both products are 0. It is on the boundary, with α at its bound."
+    return f"α = {bound} and f ≤ 0: both products are 0. It is outside, and its slack is penalised."
 
 
 def describe_result(result: SVMResult, machine: PageMachine, norm: float) -> str:
@@ -208,40 +207,40 @@ def _describe_two_class(result: SVMResult, machine: PageMachine, norm: float) ->
     if result.rho == 0.0:
         return "The reduced hulls meet, so w = 0: choose a larger ν."
     if not len(result.support):
-        return "Every α is 0, so that f is constant."
+        return "Every α is 0, so f is constant."
     if norm == 0.0:
-        return "The classes pull w both ways, and it is 0: f is constant, so there is no boundary."
+        return "The contributions of the two classes cancel, so w = 0: f is constant, and there is no boundary."
     if not machine.curved and not len(result.on_margin) and low < high:
-        return f"No sample is on the margin: any b from {low:.4g} to {high:.4g} is as good."
+        return f"No sample is on the margin: every b from {low:.4g} to {high:.4g} is optimal."
     if machine.tighter and len(result.at_bound) > len(result.alpha) / 2:
-        return f"More than half of the samples pay for slack: {machine.tighter} for a narrower margin."
+        return f"More than half of the samples have slack: {machine.tighter} for a narrower margin."
     return ""
 
 
 def _describe_regression(result: SVMResult, machine: PageMachine, norm: float) -> str:
     low, high = result.b_interval
     if not np.any(result.coef):
-        return "Every sample is inside the tube, so that no α is needed and f is constant."
+        return "Every sample is inside the tube, so every α is 0 and f is constant."
     if norm == 0.0:
-        return "The samples pull w both ways, and it is 0: f is constant."
+        return "The contributions of the samples cancel, so w = 0: f is constant."
     if result.extras.get("epsilon", 1.0) <= 0.0:
         return "ε is 0, so the tube is f itself: a smaller ν gives it a width."
     if not machine.curved and not len(result.on_margin) and high - low > NOTICED * (abs(low) + abs(high)):
-        return f"No sample holds the curve: any b from {low:.4g} to {high:.4g} is as good."
+        return f"No sample is on the edge of the tube: every b from {low:.4g} to {high:.4g} is optimal."
     if machine.tube and len(result.at_bound) > len(result.kind) / 2:
-        return "More than half of the samples are beyond the tube: raise C, or ε, or choose a kernel that bends."
+        return "More than half of the samples are beyond the tube: raise C, or ε, or choose a nonlinear kernel."
     return ""
 
 
 def _describe_novelty(result: SVMResult, machine: PageMachine, norm: float) -> str:
     del machine
     if "radius" in result.extras:
-        return "The ball is one point: every sample is paid for, or all are alike." if result.radius == 0.0 else ""
+        return "The ball is one point: every sample has slack, or all are equal." if result.radius == 0.0 else ""
     if norm == 0.0:
         return "The origin is a mixture of the samples, so w = 0: lower ν, or choose the RBF kernel."
     low, high = result.intervals.get("rho", (0.0, 0.0))
     if low < high == np.inf:
-        return "Every sample is at its bound: any larger ρ is as good."
+        return "Every sample is at its bound: every larger ρ is optimal, too."
     return ""
 
 
@@ -250,20 +249,19 @@ _MEANINGS = {"labels": _describe_two_class, "numbers": _describe_regression, "no
 
 def describe_user_alpha(result: SVMResult, machine: PageMachine, is_changed: bool, move: Move | None) -> str:
     """Describe the certificate of the user's α, or of what it was `changed` to, and suggest a move."""
-    this = "What came of this α" if is_changed else "This α"
+    this = "The feasible α" if is_changed else "This α"
     if result.status is Status.OPTIMAL:
         return f"{this} is optimal: the gap is {_format_gap_percent(result)}."
     if not np.isfinite(result.gap):
-        said = "f separates no classes, so " if machine.learnt == "labels" else ""
-        return f"{this} bounds nothing yet: {said}no primal point comes with it."
+        why = ": f does not separate the classes" if machine.learnt == "labels" else ""
+        return f"{this} gives no primal point yet{why}."
     this = this[0].lower() + this[1:]
     terms = result.terms.reshape(-1, len(result.kind)).sum(axis=0)
     n, m = len(result.kind), len(result.alpha)
     after = "" if move is None else f" Next{', from there' if is_changed else ''}: {describe_move(move, n, m)}."
     return (
-        f"The gap is {_format_gap_percent(result)}: so far may {this} be from the optimum. Sample "
-        f"{int(np.argmax(terms))} has "
-        f"the largest share of it.{after}"
+        f"The gap is {_format_gap_percent(result)}: the objective at {this} is within this distance of the optimum. "
+        f"Sample {int(np.argmax(terms))} has the largest share of the gap.{after}"
     )
 
 

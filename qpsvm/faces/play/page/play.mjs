@@ -34,8 +34,8 @@ const CIRCLE = "M-1 0a1 1 0 1 0 2 0a1 1 0 1 0 -2 0Z", TRIANGLE = "M0 -1.3L1.2 0.
 
 /** What the keyboard does in the plane. */
 const KEYS = {
-  labels: "At a sample the arrow keys move it, with Shift further; F flips it, Delete deletes it, + adds another.",
-  others: "At a sample the arrow keys move it, with Shift further; Delete deletes it, + adds another." };
+  labels: "With a sample selected, the arrow keys move it (Shift: further), F flips its label, Delete removes it, + adds another.",
+  others: "With a sample selected, the arrow keys move it (Shift: further), Delete removes it, + adds another." };
 const keysOf = (app) => KEYS[machineOf(app).learnt] ?? KEYS.others;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ class Playground {
     try {
       return fromAddress(this.address ? location.hash : "", this.catalogue);
     } catch (error) {
-      this.notice = `The address cannot be read (${error.message}), so this is the start.`;
+      this.notice = `The address cannot be read (${error.message}); the page shows its initial state.`;
       this.unreadable = true;
       return fromAddress("", this.catalogue);
     }
@@ -343,7 +343,7 @@ class Playground {
         const { state, scene } = fromAddress(location.hash, this.catalogue);
         if (!same(state, this.state)) this.replace(state, scene, { history: "keep" });
       } catch (error) {
-        this.notice = `The address cannot be read (${error.message}), so everything stays as it was.`;
+        this.notice = `The address cannot be read (${error.message}); nothing was changed.`;
         this.changed();
       }
     }, { signal });
@@ -746,7 +746,7 @@ function layOut(app) {
   app.root.replaceChildren(
     headerOf(app),
     html("p", { class: "lost", role: "alert", hidden: true },
-      "The library does not answer. What you see stays as it is; the page goes on by itself as soon as it is back."),
+      "The library does not answer. The page keeps its state, and continues when the library is back."),
     html("div", { class: "columns" },
       html("div", { class: "left" }, plane.element),
       html("div", { class: "right" }, certificate.element, controls.element, controls.lines,
@@ -821,7 +821,7 @@ async function copyProgram(app) {
 
 async function copyAddress(app) {
   app.write();
-  const refused = "There are too many samples for an address. “Copy as Python” holds them all.";
+  const refused = "There are too many samples for an address. “Copy as Python” includes them all.";
   if (!toAddress(app.state, app.catalogue)) return openDialog(app, "The address", refused, false);
   const copied = await toClipboard(location.href);
   openDialog(app, "This page, as an address", location.href, copied);
@@ -942,7 +942,7 @@ function certificateView(app) {
     for (const figure of Object.values(figures)) figure.textContent = "–";
     bar.hidden = true;
     const elsewhere = !dragging && app.root.querySelector(`.complaint[data-field="${fieldOf(error)}"]`);
-    const where = fieldOf(error) === DATA ? "The reason stands below the plane." : "The reason stands at the control.";
+    const where = fieldOf(error) === DATA ? "The reason is shown below the plane." : "The reason is shown at the control.";
     sentence.replaceChildren(elsewhere ? where : error.sentence,
       ...(elsewhere ? [] : hints(app, hint)));
   }
@@ -2041,10 +2041,10 @@ function heldInWords(answer, { bound, balance }) {
   const unit = bound || "the largest α";
   const changed = answer.repaired > 1e-6, stretched = bound ? "" : ", and stretched as far as helps";
   const repaired = changed
-    ? `To be compared it was made feasible${stretched}: α changed by at most ${shown(answer.repaired, 2)} of ${unit}.`
+    ? `It was made feasible for comparison${stretched}: α changed by at most ${shown(answer.repaired, 2)} of ${unit}.`
     : "It is feasible as it is.";
-  const missing = answer.gap <= answer.tol ? `The gap is closed: ${changed ? "what came of it" : "this"} is an optimum.`
-    : `What is missing${changed ? " then" : ""}: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
+  const missing = answer.gap <= answer.tol ? `The gap is closed: ${changed ? "the feasible α" : "this"} is an optimum.`
+    : `Remaining gap: ${shown(answer.primal - answer.dual, 4)} of ${shown(answer.primal, 4)}.`;
   return `${balance} = ${shown(answer.sum, 4)}. ${repaired} ${missing}`;
 }
 
