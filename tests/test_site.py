@@ -172,7 +172,7 @@ def problems_of_the_page() -> dict[str, tuple[str, qpsvm.Problem]]:
         "with up to 300 rows": ("kernel_newton", qpsvm.CSVM(*few)),
         "with more features than rows": ("kernel_newton", qpsvm.CSVM(*samples(60, 200))),
         "2000 rows": ("interior_point", qpsvm.CSVM(*samples(2000, 5))),
-        "where C is large": ("interior_point", qpsvm.CSVM(*few, C=1e6)),
+        "for large C": ("interior_point", qpsvm.CSVM(*few, C=1e6)),
         "with many more": ("augmented_lagrangian", qpsvm.CSVM(*samples(20_000, 10))),
         "with a kernel it is": ("kernel_newton", qpsvm.CSVM(*few, kernel="rbf")),
         "for penalised intercepts": ("interior_point", qpsvm.PrimalHinge(*few, kernel="rbf", intercept="penalised")),
@@ -180,7 +180,7 @@ def problems_of_the_page() -> dict[str, tuple[str, qpsvm.Problem]]:
 
 
 def test_what_the_page_says_of_auto_is_what_the_table_does():
-    said = " ".join(CHOOSE.split('`backend="auto"` takes', 1)[1].split("Where one does not apply", 1)[0].split())
+    said = " ".join(CHOOSE.split('`backend="auto"` takes', 1)[1].split("If a method does not apply", 1)[0].split())
     named = []
     for words, (backend, problem) in problems_of_the_page().items():
         assert words in said
