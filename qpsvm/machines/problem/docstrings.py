@@ -21,7 +21,7 @@ SHARED = {
     "psd": """psd : "raise", "clip" or "shift", default="raise"
     What to do where the Gram matrix is indefinite.""",
     "constraints": """constraints : Constraints, ValueConstraints, or a list of them, optional
-    Rows of your own that w, b and f have to keep.""",
+    Linear constraints on w, b and f.""",
     "intercept": """intercept : "free", "penalised" or None, default="free"
     Outside the norm, inside it, or absent.""",
     "class_weight": """class_weight : dict or "balanced", optional
