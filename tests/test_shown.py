@@ -114,7 +114,7 @@ def test_the_pages_show_rows_of_a_users_the_dearest_first():
     assert said["constraints"] == ["13 rows: w ≤ 0.4 <i>, idle 0, idle 1, …"]
     free = qpsvm.CSVM(X, Y)
     assert "constraints" not in free._repr_html_()
-    assert "rows of your own" not in qpsvm.solve(free)._repr_html_()
+    assert "linear constraints" not in qpsvm.solve(free)._repr_html_()
 
 
 def test_text_and_page_of_a_small_qp_have_its_numbers():

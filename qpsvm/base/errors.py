@@ -26,7 +26,7 @@ class QPSVMError(Exception):
     (True, True)
     """
 
-    def __reduce__(self) -> tuple[Any, ...]:  # that of MemoryError is not safe for whoever pickles tracebacks, too
+    def __reduce__(self) -> tuple[Any, ...]:  # that of MemoryError is not safe for code that pickles tracebacks, too
         code = getattr(type(self).__init__, "__code__", None)  # its arguments are attributes
         names = code.co_varnames[1 : code.co_argcount] if code else ()
         return type(self), tuple(vars(self)[name] for name in names if name in vars(self)) or self.args
@@ -217,7 +217,9 @@ class ClusterError(SolverError):
 class _ProvableError(QPSVMError):
     """An error about a machine without a solution, which says why in numbers: that can be proven."""
 
-    _evidence: Callable[[], Any] | None = None  # makes the proof, of the samples; set by whoever raises; not pickled
+    _evidence: Callable[[], Any] | None = (
+        None  # makes the proof, of the samples; set by the code that raises it; not pickled
+    )
 
     def verify(self) -> Any:
         """Prove it: in rational numbers, and where these are not found up to a distance that is proven.

@@ -27,9 +27,9 @@ class Cell:
 
 def render_table(rows: Sequence[Sequence[Cell]], head: Sequence[str] = (), title: str = "", caption: str = "") -> str:
     """Render a table whose rows are each headed by the first cell."""
-    said = f"<b>{escape(title)}</b>" if title else ""
-    said += f"{' ' if title and caption else ''}{escape(caption)}"
-    parts = [f'<caption style="{CAPTION}">{said}</caption>'] if said else []
+    text = f"<b>{escape(title)}</b>" if title else ""
+    text += f"{' ' if title and caption else ''}{escape(caption)}"
+    parts = [f'<caption style="{CAPTION}">{text}</caption>'] if text else []
     if head:
         flush = [cell.is_number for cell in rows[0]] if rows else [False] * len(head)
         cells = [_render_cell("th", Cell(name, number), "col") for name, number in zip(head, flush, strict=True)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from qpsvm.base.arrays.formatting import suggest_names
 
-#: Classes of `qpsvm.estimators` that somebody may look for in `qpsvm`.
+#: Classes of `qpsvm.estimators` that a user may look for in `qpsvm`.
 ESTIMATORS = ("LinearSVC", "LinearSVR", "NuSVC", "OneClassSVM", "RankingSVM", "SVC", "SVR")
 
 #: Attributes of a result.
@@ -101,7 +101,7 @@ def explain_argument(machine: str, name: str, given: Mapping[str, Any], known: I
 
 
 def explain_module_attribute(name: str) -> str:
-    """Return where an attribute that the package itself does not have is, ": " before it; "" if nobody knows."""
+    """Return where an attribute that the package itself does not have is, ": " before it; "" if it is unknown."""
     if name in ESTIMATORS:
         return f": scikit-learn's classes are in qpsvm.estimators, from qpsvm.estimators import {name}"
     return ": state a problem and call qpsvm.solve(problem)" if name in ("fit", "svm") else ""

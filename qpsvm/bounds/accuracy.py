@@ -17,8 +17,8 @@ RBF, ε from the exponent e = −γ‖x − z‖² = −½‖a − c‖², a, c 
 
 Rows that are centred and then too long for a product go by differences of rounded numbers, 4u √L more. The 8u are for
 exp itself: that of the compiled core is within (KBLOCK.4), others claim one ulp, at most four. A power p < 1 has no
-slope at 0: |a^p − b^p| ≤ |a − b|^p. In twice the precision, kernel values come from long doubles, each as a sum of two
-doubles, with a floor of e⁻¹⁰⁰.
+slope at 0: |a^p − b^p| ≤ |a − b|^p. In double-double precision, kernel values come from long doubles,
+each as a sum of two doubles, with a floor of e⁻¹⁰⁰.
 
 Sources: Higham (2002), sections 3.1 and 3.5; see `rounding`.
 """
@@ -53,7 +53,7 @@ SHARP_EXPONENT = -100.0
 LONGEST = DISTANCE_ERROR / (8.0 * UNIT)
 #: Entries of linear samples beyond which row norms are computed only where they are needed.
 MANY_ENTRIES = 500_000
-#: Products that an evaluation in twice the precision may take in all, and at a time.
+#: Products that an evaluation in double-double precision may take in all, and at a time.
 AFFORDABLE, AT_A_TIME = 30_000_000, 1_000_000
 #: Products in long doubles that kernel values may take in all, and their unit roundoff where they are what they say.
 LONG_AFFORDABLE, LONG_UNIT = 3_000_000, max(float(np.finfo(np.longdouble).eps) / 2.0, 2.0**-113)
@@ -201,7 +201,7 @@ class Accuracy:
     def sharp_values(
         self, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: float, levels: FloatArray
     ) -> tuple[FloatArray, FloatArray] | None:
-        """f minus a level at some rows for the numbers that the user gets, in twice the precision, and its radius.
+        """f minus a level at some rows for the numbers that the user gets, in double-double precision, and its radius.
 
         Shapes: rows (r,), coef (n,), w (d,) or None, levels (r,) → values, radii (r,).
         """
@@ -240,7 +240,7 @@ class Accuracy:
         return high, low, radii
 
     def sharp_ball(self, rows: IntArray, centre: FloatArray, square: float) -> tuple[FloatArray, FloatArray] | None:
-        """½(‖x − c‖² − R²) at some rows in twice the precision, and its radius: x − c is a sum of two floats.
+        """½(‖x − c‖² − R²) at some rows in double-double precision, and its radius: x − c is a sum of two floats.
 
         Shapes: rows (r,), centre (d,) → values, radii (r,).
         """

@@ -1,7 +1,8 @@
 """Bound the gap of the returned floating-point values (α, w, b, ρ), all rounding included.
 
 The repaired α meets its equalities Eᵀα = e exactly, but where floats cannot: totals that are no sums of floats between
-the bounds, as Σ s_i/Σs, or e less the prices of a user's rows. Moving what is left of each onto one row meets it, so
+the bounds, as Σ s_i/Σs, or e less the prices of the linear constraints. Moving the remainder of each onto one row
+meets it, so
 
     (COUNT.1)  P(w, μ) − D(α′) = ½‖w − w(α′)‖² + Σ g_k(α′) + the penalised multipliers' share:  (GAP.1) with α′ for α
     (COUNT.2)  ‖w − w(α′)‖ ≤ ‖w − w(α)‖ + Σ_j S_j ρ_k(j),  Σ g(α′) ≤ Σ g(α) + Σ_j S_j (|t_k(j) − δα_k(j)| + δS_j)
@@ -69,7 +70,7 @@ class Bounds:
 
     svm: Where every level is 0 and a group has a total, as in a ν-SVM, the objective has no constant loss to be
         measured against.
-    equal (m,): The user's rows that can be kept as equalities only.
+    equal (m,): The linear constraints that can be kept as equalities only.
     """
 
     def __init__(self, accuracy: Accuracy, svm: SVMDual, equal: NDArray[np.bool_] | None = None) -> None:
@@ -225,7 +226,7 @@ class Bounds:
         return 0.5 * max(dot_with_bound(point.w, point.w, 2.0 * point.level)[0], 0.0)
 
     def _primal_above(self, point: Certificate, penalties: float) -> float:
-        """P from above: a user's rows may hold a machine where that is negative, and levels that are not 0."""
+        """P from above: the linear constraints may hold a machine where that is negative, and levels that are not 0."""
         t, r = self.slack(point, slice(None))
         losses = self.losses(slice(None), t + r) * (1.0 + gamma(len(t) + 8))
         weight = 2.0 * point.half_norm - self._weight_below(point) ** 2  # how far ‖w‖² may be off

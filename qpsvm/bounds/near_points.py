@@ -144,7 +144,7 @@ class NearFunction:
             raise FileFormatError(f"the model's bounds are damaged: {error}") from error
         fits = origin is None or (origin.shape == (d,) and np.isfinite(origin).all())
         if not (fits and radius >= 0.0 and low <= high and 0.0 <= in_ball < math.inf and 0.0 < size < math.inf):
-            raise FileFormatError("the model's bounds are none of this version")
+            raise FileFormatError("the model's bounds are not of this version")
         return cls(radius, (low, high), in_ball, size, origin)
 
 

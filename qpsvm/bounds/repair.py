@@ -16,8 +16,8 @@ What is nearest in the norm would take a QP of its own; what is cheap and near i
                 larger than that, and what its digits cannot take from a finer one. So every equality holds without any
                 rounding where a free α has digits as fine as all others and e; what no float can take is less than a
                 digit of a row, and is paid for, (COUNT.2)
-    (REPAIR.7)  a user's rows keep their prices λ, but for what two opposite rows have in common, and the machine's own
-                rows make up for them, Σ c α = e − Σ c λ; λ shrinks as far as that takes
+    (REPAIR.7)  the linear constraints keep their prices λ, but for what two opposite rows have in common, and the
+                machine's own rows make up for them, Σ c α = e − Σ c λ; λ shrinks as far as that takes
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ Known = tuple[dict[str, float], dict[str, tuple[float, float]]]
 
 
 class Restoration:
-    """Brings points of one dual to keep the user's rows, and certifies them.
+    """Brings points of one dual to keep the linear constraints, and certifies them.
 
     bounds: Of that dual.
     """

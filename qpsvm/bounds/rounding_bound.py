@@ -2,7 +2,7 @@
 
 `bounds` bounds the gap of a point as it is. Where the bound spoils a good point, four things help. Kernel values that
 are nearly 0 are known better than others. (w, b) is pushed outwards by as much as the radius, which costs little where
-the classes are all but separated. The rows that matter are evaluated again in twice the precision. And w and b are
+the classes are all but separated. The rows that matter are evaluated again in double-double precision. And w and b are
 rounded from that. What then remains, hardly any pair of floats (w, b) does away with.
 """
 
@@ -34,9 +34,9 @@ NEAR = 1e-7
 HARDLY = 1e-12
 #: A gap of a ν-SVM above this, of which rounding may be a large part, says less about P than P as computed.
 WIDE = 0.1
-#: How often a point is pushed, and evaluated in twice the precision.
+#: How often a point is pushed, and evaluated in double-double precision.
 TRIES = 3
-#: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in twice the precision.
+#: Share of the gap that ½‖w − w(α)‖² may be where rows are evaluated in double-double precision.
 HOPELESS = 0.5
 
 
@@ -335,7 +335,7 @@ class Counting:
         return point.replace(yf=yf, slack=slack, radius=radius)
 
     def _sharp_weights(self, point: Certificate) -> Certificate:
-        """The distance ‖w − w(α)‖ in twice the precision, and w(α) itself for w where that is nearer."""
+        """The distance ‖w − w(α)‖ in double-double precision, and w(α) itself for w where that is nearer."""
         if point.w is None or self.space.is_affine:  # a centre is as near as floats can be
             return point
         beta, rest, spread = self.svm.beta(point.alpha), None, None

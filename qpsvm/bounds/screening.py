@@ -60,7 +60,7 @@ def combined_values(
     b: float,
     levels: FloatArray,
 ) -> tuple[FloatArray, FloatArray] | None:
-    """Σ_i A_ki ⟨w, φ(x_i)⟩ + b minus a level at some rows of the dual, in twice the precision, and its radius.
+    """Σ_i A_ki ⟨w, φ(x_i)⟩ + b minus a level at some rows of the dual, in double-double precision, and its radius.
 
     Shapes: rows (r,), levels (r,) → values, radii (r,).
     """
@@ -108,7 +108,7 @@ def combined_beta(svm: SVMDual, alpha: FloatArray) -> tuple[FloatArray, FloatArr
 def entry_by_entry(
     accuracy: Accuracy, svm: SVMDual, point: Certificate, rows: IntArray | slice, t: FloatArray, r: FloatArray
 ) -> None:
-    """Put in r for the user's rows, changed in place, where |g||w| bounds it by less than norms do.
+    """Put in r for the linear constraints, changed in place, where |g||w| bounds it by less than norms do.
 
     A row that says w_j ≥ 0 is evaluated without rounding.
     """
@@ -133,7 +133,7 @@ def entry_by_entry(
 
 
 def _user_sizes(accuracy: Accuracy, svm: SVMDual, w: FloatArray) -> tuple[FloatArray, int]:
-    """|g||w| of the user's rows, (p,), and how many products are added up in one."""
+    """|g||w| of the linear constraints, (p,), and how many products are added up in one."""
     users = svm.linear_constraints
     assert users is not None
     behind = np.arange(users.unconstrained_dual.n, svm.n)

@@ -6,8 +6,8 @@ w(α) = 0, and no entry of w(α), as computed, is more than the rounding of its 
     (VANISH.1)  w = 0, b = 0, ρ = 0 is feasible with the value 0, and optimal where some feasible α has w(α) = 0
     (VANISH.2)  its gap, ½‖w(α)‖², in units of ½(Σ α_i ‖φ(x_i)‖)²:  the objective if nothing cancelled
     (VANISH.3)  1ᵀβ = 0 allows to centre the samples of a ν-SVM for this; 1ᵀβ > 0 of a one-class SVM does not:
-                there the sum is that of the samples as they are, and so it is beside a user's rows, whose bounds are 0.
-                Those are no part of that size: prices that cancel each other may be as large as one likes
+                there the sum is that of the samples as they are, and so it is with linear constraints, whose bounds
+                are 0. Those are no part of that size: prices that cancel each other may be as large as one likes
     (VANISH.5)  where the β of equal rows add up to σ_g, w(α) = Σ σ_g φ(x_g):  ‖w(α)‖ ≤ Σ |σ_g| ‖φ(x_g)‖
 
 And a ball around samples that are all one and the same has no size. Nothing is rounded in that:

@@ -63,8 +63,8 @@ def apply_class_weight(
         factors, labels = np.ones(len(classes)), classes.tolist()
         for label, factor in class_weight.items():
             if label not in labels:
-                said = ", ".join(format_value(known) for known in labels)
-                raise UnknownOptionError(f"class_weight names the class {format_value(label)}; the classes are {said}")
+                text = ", ".join(format_value(known) for known in labels)
+                raise UnknownOptionError(f"class_weight names the class {format_value(label)}; the classes are {text}")
             factors[labels.index(label)] = as_positive(factor, f"class_weight[{format_value(label)}]")
     else:
         raise ParameterTypeError(f"class_weight must be a dict, 'balanced' or None, got {type(class_weight).__name__}")

@@ -78,8 +78,8 @@ class TrainingSamples:
         storage = "sparse" if self.is_sparse else "dense"
         n, d = self.X.shape
         if self.classes is None:
-            said = "" if self.target_range is None else "; target from {:g} to {:g}".format(*self.target_range)
-            return f"X {n} × {d}, {storage}{said}"
+            text = "" if self.target_range is None else "; target from {:g} to {:g}".format(*self.target_range)
+            return f"X {n} × {d}, {storage}{text}"
         if len(self.classes) > 2:
             return f"X {n} × {d}, {storage}; {len(self.classes)} classes"
         named = zip(self.classes.tolist(), self.class_counts, strict=True)
@@ -90,17 +90,17 @@ class TrainingSamples:
     def describe(self) -> list[tuple[str, str]]:
         """Describe size, classes and weights: a label and a short text each."""
         n, d = self.X.shape
-        said = [("samples", f"{n} × {d}, {'sparse' if self.is_sparse else 'dense'}")]
+        parts = [("samples", f"{n} × {d}, {'sparse' if self.is_sparse else 'dense'}")]
         if self.classes is not None:
             for sign, label, count in zip(("−1", "+1"), self.classes.tolist(), self.class_counts, strict=True):
-                said.append((f"class {sign}", f"{format_value(label)} ({count})"))
+                parts.append((f"class {sign}", f"{format_value(label)} ({count})"))
         elif self.target_range is not None:
-            said.append(("target", "{:g} to {:g}".format(*self.target_range)))
+            parts.append(("target", "{:g} to {:g}".format(*self.target_range)))
         if find_common_value(self.weight) is None and np.ptp(self.weight) > 0.0:
             idle = n - len(self.active_rows)
             none = f", {idle} of weight 0" if idle else ""
-            said.append(("weights", f"{self.weight.min():.4g} to {self.weight.max():.4g}{none}"))
-        return said
+            parts.append(("weights", f"{self.weight.min():.4g} to {self.weight.max():.4g}{none}"))
+        return parts
 
     @property
     def n(self) -> int:

@@ -36,7 +36,7 @@ class Table:
     date : str or sequence of str, optional
         Columns of dates that become year, month, weekday (Monday is 0) and days since the first of them.
     missing : {"error", "drop", "median", "most-frequent"}, default="error"
-        What becomes of missing values of features: they are refused, their rows left out, or filled in by the median
+        How missing values of features are handled: they are refused, their rows left out, or filled in by the median
         (of a text its most frequent one) or by the most frequent value, which a 0/1 feature "column=(missing)" says.
     groups : str, optional
         The column of the groups of a ranking.

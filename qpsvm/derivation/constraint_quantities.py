@@ -49,7 +49,7 @@ class ConstraintQuantities(Quantities[P]):
 
     @cached_property
     def user_prices(self) -> FloatArray:
-        """π as the result has it, in the units of the user's rows: (p,)."""
+        """π as the result has it, in the units of the linear constraints: (p,)."""
         table = self.result.constraints
         assert table is not None
         prices: FloatArray = table["price"]
@@ -203,5 +203,5 @@ class ConstraintQuantities(Quantities[P]):
 
 
 def build_quantities(problem: Problem, result: SVMResult) -> Quantities[Any]:
-    """Return the letters at a result, with those of a user's rows where there are any."""
+    """Return the letters at a result, with those of the linear constraints where there are any."""
     return ConstraintQuantities(problem, result) if problem.constraints else Quantities(problem, result)

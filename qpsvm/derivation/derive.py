@@ -75,7 +75,7 @@ def derive(
     Raises
     ------
     UnsupportedError
-        Nobody has listed the steps of this machine; an α for a machine with rows of a user's, whose prices it has not;
+        This machine has no listed steps; an α for a machine with linear constraints, whose prices it has not;
         or there is no proof of this machine, or none with its kernel.
     DataError
         The result is over other rows or features than the problem, or with another kernel; or α has another shape, or
@@ -132,9 +132,9 @@ def _derive_class(
     if measured:
         raise ParameterTypeError(f"a class has no result: derive({name}(X, …), result) is measured, derive({name}) not")
     problem = build_example_problem(kind, options)
-    kernel, said = str(problem.kernel), describe_kernel(problem, options)
+    kernel, text = str(problem.kernel), describe_kernel(problem, options)
     steps = tuple(
-        replace(step, text=step.text.replace(kernel, said), absent=step.absent.replace(kernel, said))
+        replace(step, text=step.text.replace(kernel, text), absent=step.absent.replace(kernel, text))
         for step in build_steps(problem)
     )
     return Derivation(problem, steps, every=steps, display_name=describe_class(problem, options))
@@ -171,7 +171,7 @@ def _derive_problem(
         raise ParameterTypeError("derive measures at a result or at an α, not at both: leave one of them out")
     if problem.constraints:
         raise UnsupportedError(
-            "with rows of your own an α needs their prices: derive(problem, problem.at(alpha)) measures at both, the "
+            "with linear constraints an α needs their prices: derive(problem, problem.at(alpha)) measures at both, the "
             "prices behind α"
         )
     given = as_finite_vector(alpha, "alpha", problem._n_dual_variables)

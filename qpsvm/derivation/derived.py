@@ -134,9 +134,9 @@ class Derivation:
         C-SVM, C = 1, kernel Linear() | CSVM.1
         """
         steps = tuple(step.shown(self.measurements.get(step.tag), self.bounds.get(step.tag)) for step in self.steps)
-        said = [] if self.proof is None else [str(claim) for claim in self.proof.claims if claim.kind in SHOWN_CLAIMS]
-        said += [] if self.proof is None else [f"assumed: {text}" for text in self.proof.assumptions]
-        proven = "; ".join(said)
+        claims = [] if self.proof is None else [str(claim) for claim in self.proof.claims if claim.kind in SHOWN_CLAIMS]
+        claims += [] if self.proof is None else [f"assumed: {text}" for text in self.proof.assumptions]
+        proven = "; ".join(claims)
         return ShownDerivation(self.title, self.headline, self.trusted, steps, proven, self.key())
 
     def _show_with_picture(self) -> ShownDerivation:

@@ -92,9 +92,9 @@ def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, 
 
 def describe_gap(gap: float) -> str:
     """Describe a gap that is small enough, and what it implies for the residuals."""
-    said = f"{gap:.1e}; a residual is an equation's violation at this solution, relative"
+    text = f"{gap:.1e}; a residual is an equation's violation at this solution, relative"
     sharper = f". A residual may be as large as the square root of this gap; {SHARPER} looks for less"
-    return said + sharper if gap > SHARP else said
+    return text + sharper if gap > SHARP else text
 
 
 def measure_decision_difference(at: Quantities[Any]) -> float:
@@ -140,11 +140,11 @@ def describe_violation(at: Quantities[Any]) -> str:
     """Describe the first constraint of the dual that α clearly violates; else the one violated most."""
     a = at.alpha
     low, high = int(np.argmin(a)), int(np.argmax(a - at.C))
-    said = {f"α of {at.row(low)} is {a[low]:.4g}, below 0": -a[low]}
-    said[f"α of {at.row(high)} is {a[high]:.4g}, above {at.bound} = {at.C[high]:.4g}"] = (a - at.C)[high]
+    violations = {f"α of {at.row(low)} is {a[low]:.4g}, below 0": -a[low]}
+    violations[f"α of {at.row(high)} is {a[high]:.4g}, above {at.bound} = {at.C[high]:.4g}"] = (a - at.C)[high]
     for formula, value, total in at.equalities:
-        said[f"{formula} fails: the left side is {value:.4g}"] = abs(value - total)
-    said |= at.other_violations
-    said["α of a sample of weight 0 is not 0"] = at.alpha_without_weight
-    clear = [words for words, amount in said.items() if amount > AGREEMENT_TOL * at.reach]
-    return clear[0] if clear else max(said, key=lambda words: said[words])
+        violations[f"{formula} fails: the left side is {value:.4g}"] = abs(value - total)
+    violations |= at.other_violations
+    violations["α of a sample of weight 0 is not 0"] = at.alpha_without_weight
+    clear = [words for words, amount in violations.items() if amount > AGREEMENT_TOL * at.reach]
+    return clear[0] if clear else max(violations, key=lambda words: violations[words])

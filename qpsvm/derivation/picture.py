@@ -54,7 +54,7 @@ def build_picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
     points = X if plane else np.column_stack([f if f.ndim == 1 else f.max(axis=1), alpha])
     target = np.asarray(problem._active_target if hasattr(problem, "_active_target") else np.zeros(len(X)), dtype=float)
     group = np.sign(target - np.median(target)) if len(target) == len(X) else np.zeros(len(X))
-    said = [
+    labels = [
         f"sample {problem.active_rows[i]}: " + ", ".join(f"{name} = {found[i]:.4g}" for name, found in has.items())
         for i in kept
     ]
@@ -65,7 +65,7 @@ def build_picture(at: Any, key: Iterable[Symbol]) -> Picture | None:
     axes = (
         tuple(getattr(problem, "feature_names", None) or ("first feature", "second feature")) if plane else ("f", "α")
     )
-    return Picture(points[kept], group[kept] > 0, tuple(said), marks, lines, (axes[0], axes[1]))
+    return Picture(points[kept], group[kept] > 0, tuple(labels), marks, lines, (axes[0], axes[1]))
 
 
 def contour(result: SVMResult, points: FloatArray, level: float) -> Iterator[tuple[FloatArray, FloatArray]]:

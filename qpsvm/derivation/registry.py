@@ -30,7 +30,7 @@ STEPS: dict[type[Problem] | type[AllInOneProblem], Callable[[Any], tuple[Step, .
 def build_steps(problem: Problem | AllInOneProblem) -> tuple[Step, ...]:
     """Return the steps of a problem in order, each with the statement in the docstring of the machine's module.
 
-    With rows of a user's they are those of `_constraint_rows`, whatever the machine. A step of which that docstring
+    With linear constraints they are those of `_constraint_rows`, whatever the machine. A step of which that docstring
     says nothing keeps the statement that it brings.
 
     Raises UnsupportedError.

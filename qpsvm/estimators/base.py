@@ -399,20 +399,20 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             (ChangedKernelWarning, self._describe_changed_kernel),
             (DegenerateWarning, self._describe_degenerate),
         ):
-            said = words(caveats, len(status))
-            if said:
-                warnings.warn(f"{type(self).__name__}: {said}", kind, stacklevel=find_caller_level())
+            text = words(caveats, len(status))
+            if text:
+                warnings.warn(f"{type(self).__name__}: {text}", kind, stacklevel=find_caller_level())
         if not self.fit_status_:
             return
         open_ = [k for k, each in enumerate(status) if each is not Status.OPTIMAL]
         worst = max(open_, key=lambda k: float(gap[k]))
         of = f" of {len(open_)} of {len(status)} machines" if len(status) > 1 else ""
-        said = (
+        text = (
             f"{type(self).__name__} did not reach tol={self.tol:g}: the certified relative gap{of} is "
             f"{float(gap[worst]):.2g} ({status[worst]}). {status[worst].sentence} {message}"
         )
         warnings.warn(
-            self._describe_early_stop(status[worst]) + said.strip(), GapWarning, stacklevel=find_caller_level()
+            self._describe_early_stop(status[worst]) + text.strip(), GapWarning, stacklevel=find_caller_level()
         )
 
     def _describe_changed_kernel(self, caveats: Sequence[Caveat], machines: int) -> str:

@@ -29,11 +29,11 @@ def with_fit_callbacks(fit: Fit) -> Fit:
         if not getattr(self, "_skl_callbacks", None):
             return fit(self, X, *args, **named)
         given = {**dict(zip(("y", "sample_weight"), args, strict=False)), **named}
-        told = {"X": X, "y": given.get("y"), "metadata": {"sample_weight": given.get("sample_weight")}}
+        recorded = {"X": X, "y": given.get("y"), "metadata": {"sample_weight": given.get("sample_weight")}}
         context = self._init_callback_context()
-        context.call_on_fit_task_begin(estimator=self, **told)
+        context.call_on_fit_task_begin(estimator=self, **recorded)
         fit(self, X, *args, **named)
-        context.call_on_fit_task_end(estimator=self, **told, reconstruction_attributes={})
+        context.call_on_fit_task_end(estimator=self, **recorded, reconstruction_attributes={})
         return self
 
     return cast(Fit, with_callbacks(watched_fit))

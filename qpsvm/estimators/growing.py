@@ -58,7 +58,7 @@ class StoredSamples(NamedTuple):
 def _takes_batches(estimator: Any) -> bool:
     """Tell whether samples can be added. Raises AbsentError."""
     if getattr(estimator, "kernel", None) == "precomputed":
-        raise AbsentError("a kernel matrix has to be made anew for more samples: fit that of all of them")
+        raise AbsentError("a kernel matrix has to be made again for more samples: fit that of all of them")
     return True
 
 

@@ -205,11 +205,11 @@ def _check_missing(y: Any, name: str, what: str) -> NDArray[Any]:
     except QPSVMError:  # for scikit-learn's checks to say
         return np.empty(0)
     if flat.ndim == 1:
-        said = name
+        text = name
         if flat.dtype.kind == "f":  # in scikit-learn's words, which users look for
             missing = bool(np.isnan(flat).any())
-            said = f"Input {name} contains {'NaN' if missing else LARGE}"
-        refuse_missing(flat, said, what)
+            text = f"Input {name} contains {'NaN' if missing else LARGE}"
+        refuse_missing(flat, text, what)
     return raw
 
 

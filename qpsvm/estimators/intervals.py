@@ -53,8 +53,8 @@ class IntervalRegressor(BoundedRegressor):
         Notes
         -----
         The guarantee holds for samples that are exchangeable with those of the fit, on the average over both, whatever
-        their distribution. What is learnt of all samples beforehand, as γ by "scale", C by a grid, or a scaler,
-        is not without any of them: a number given beforehand is.
+        their distribution. What is learnt of all samples in advance, as γ by "scale", C by a grid, or a scaler,
+        is not without any of them: a number given in advance is.
 
         References
         ----------

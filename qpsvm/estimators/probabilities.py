@@ -190,8 +190,8 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         Notes
         -----
         The guarantee holds for samples that are exchangeable with those of the fit, on the average over both, whatever
-        their distribution. What is learnt of all samples beforehand, as γ by "scale", C by a grid, or a scaler,
-        is not without any of them: a number given beforehand is. The last sample of a class has no machine without it,
+        their distribution. What is learnt of all samples in advance, as γ by "scale", C by a grid, or a scaler,
+        is not without any of them: a number given in advance is. The last sample of a class has no machine without it,
         and is never counted against a class.
 
         References

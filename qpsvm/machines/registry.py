@@ -30,7 +30,7 @@ ALL_IN_ONE = {
     "crammer-singer": ("crammer_singer", "CrammerSinger"),
     "weston-watkins": ("weston_watkins", "WestonWatkins"),
 }
-#: The modules that are imported when somebody asks for their machine.
+#: The modules that are imported on demand.
 LAZY_IMPORTS = {
     f"qpsvm.machines.{file}": (name,) for file, name in (*FILES.values(), *ALL_IN_ONE.values()) if name != "CSVM"
 }

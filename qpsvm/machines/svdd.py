@@ -36,7 +36,7 @@ With C_i = s_i/(νΣs), which is 1/(νn) without weights, and f(x) = R² − ‖
                νΣs times these α, and f is 2/(νΣs) times that of the one-class SVM
 
 Dense samples of a linear kernel are centred inside, (SVDD.19), so that a cloud far from the origin costs no digits.
-R² ≥ 0 is not asked for: ΣC_i ≥ 1, so that R² < 0 is never better than R² = 0, unless rows of a user's ask for it:
+R² ≥ 0 is not asked for: ΣC_i ≥ 1, so that R² < 0 is never better than R² = 0, unless linear constraints ask for it:
 then f is as they ask, and there is no ball. The QP is `unit` = 2
 times (DUAL.1), with w = c and the levels K(x_i, x_i)/2.
 """
@@ -73,7 +73,7 @@ from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
 from qpsvm.space.operators import Operator
 
 #: What is said of an f that is negative everywhere.
-NO_BALL = "there is no ball: rows of your own ask for an f that is negative everywhere, R² < 0, so that radius is nan"
+NO_BALL = "there is no ball: linear constraints ask for an f that is negative everywhere, R² < 0, so that radius is nan"
 
 
 class SVDD(NoveltyProblem):
@@ -140,7 +140,7 @@ class SVDD(NoveltyProblem):
     def _compute_extras(
         self, certificate: Certificate
     ) -> tuple[Mapping[str, float], Mapping[str, tuple[float, float]]]:
-        """R from μ = (R² − ‖c‖²)/2; no number where rows of a user's make R² negative."""
+        """R from μ = (R² − ‖c‖²)/2; no number where linear constraints make R² negative."""
         w, b = certificate.w, certificate.b
         low, square, high = (
             dot_with_bound(w, w, 2.0 * mu)[0] if w is not None else 2.0 * (certificate.half_norm + mu)  # (SVDD.13)

@@ -310,8 +310,8 @@ def _summarise_results(
 
 def _reason(error: BaseException) -> str:
     """Describe an error on one line; one from outside the library with its type."""
-    said = " ".join(str(error).split())
-    return said if isinstance(error, errors.QPSVMError) and said else f"{type(error).__name__}: {said}".rstrip(": ")
+    text = " ".join(str(error).split())
+    return text if isinstance(error, errors.QPSVMError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
 
 
 def _take_few_rows(problem: Problem) -> Problem | None:

@@ -33,8 +33,8 @@ def as_html(qp: Any) -> str:
     """Format a QP for a notebook, as HTML."""
     rows = [[Cell("minimise"), Cell(qp.formula)]]
     for k, (text, name, count) in enumerate(_list_restrictions(qp)):
-        said = f"{text}  ({name}, {count} row{'s' if count != 1 else ''})"
-        rows.append([Cell("" if k else "subject to"), Cell(said)])
+        message = f"{text}  ({name}, {count} row{'s' if count != 1 else ''})"
+        rows.append([Cell("" if k else "subject to"), Cell(message)])
     rows += [[Cell(label), Cell(text)] for label, text in _describe_sizes(qp)]
     whole = render_table(rows, title=qp.title)
     names, lines = _format_numbers(qp)

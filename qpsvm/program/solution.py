@@ -91,7 +91,7 @@ class QPSolution:
         Returns
         -------
         QPSolution
-            What is measured on the parts is measured anew.
+            What is measured on the parts is measured again.
 
         Examples
         --------

@@ -2,7 +2,7 @@
 
     (DUAL.1)  minimise ½‖Σ_k α_k s_k φ(x_r(k))‖² + ½Σ δ_k α_k² − ℓᵀα + Σ_R (E_gᵀα − e_g)²/(2R_g)
               over 0 ≤ α ≤ U  subject to  E_gᵀα = e_g for every group g without a ridge R_g
-    (DUAL.2)  t_k = ℓ_k − s_k⟨w, φ(x_r(k))⟩ − Σ_g E_kg μ_g:  what is missing to the level of row k
+    (DUAL.2)  t_k = ℓ_k − s_k⟨w, φ(x_r(k))⟩ − Σ_g E_kg μ_g:  the shortfall to the level of row k
     (DUAL.3)  the primal:  minimise ½‖w‖² + Σ_k ψ_k(t_k) + eᵀμ + ½Σ R_g μ_g²  over w and μ, with ψ of (LOSS.1)
     (DUAL.4)  f(x) = ⟨w, φ(x)⟩ + b:  b is the multiplier μ_g of the group whose column is the sign s; without one, 0
     (DUAL.5)  Σ_k α_k s_k φ(x_r(k)) = Σ_i β_i φ(x_i),  β_i = the sum of α_k s_k over the rows k of sample i

@@ -209,10 +209,10 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         >>> print(qpsvm.solve(qpsvm.CSVM(X, [0, 0, 1, 1], C=100)).notes[0])
         feature 1 varies 1e+07 times as much as feature 0, which counts for nothing beside it. Try ...
         """
-        said = [self.message] if self.message else []
+        sentences = [self.message] if self.message else []
         if "no information" not in self.message:
-            said += [caveat.text for caveat in self.caveats if caveat.kind == "degenerate"]
-        return (*said, *map(str, self.list_hints()))
+            sentences += [caveat.text for caveat in self.caveats if caveat.kind == "degenerate"]
+        return (*sentences, *map(str, self.list_hints()))
 
     def list_hints(self, names: Sequence[str] | None = None) -> list[Hint]:
         """Return the hints about the result, with names of the features."""

@@ -237,7 +237,7 @@ class Model(DecisionFunctions):
         Coefficient of K(x, x) in f: −1 for `SVDD`, else 0.
     radius : float, or None
         R of a ball, of a linear kernel: its centre is w/2, and f(x) = R² − ‖x − w/2‖² is evaluated so, by differences.
-        None beside rows of a user's, which may ask for R² < 0: then f(x) = wᵀx + b − ‖x‖².
+        None beside linear constraints, which may ask for R² < 0: then f(x) = wᵀx + b − ‖x‖².
 
     See Also
     --------

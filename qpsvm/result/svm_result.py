@@ -262,7 +262,7 @@ class SVMResult(Certified):
 
     @property
     def radius(self) -> float:
-        """The radius R of an SVDD's ball; nan where rows of your own ask for R² < 0, which no ball has.
+        """The radius R of an SVDD's ball; nan where linear constraints ask for R² < 0, which no ball has.
 
         Raises
         ------
@@ -413,11 +413,11 @@ class SVMResult(Certified):
             ("time", f"build {format_seconds(self.build_time)}, solve {format_seconds(self.solve_time)}"),
             ("note", "; ".join(self.notes)),
         ]  # fmt: skip
-        said = render_table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
+        message = render_table([[Cell(label), Cell(text)] for label, text in figures if text], title=self.title)
         words = self.kinds.descriptions
         kinds = [[Cell(word), Cell(str(count), True)] for word, count in zip(words, self.counts, strict=True)]
-        said += render_table([*kinds, [Cell("all"), Cell(str(sum(self.counts)), True)]], head=["kind", "samples"])
-        return said if self.constraints is None else said + _render_constraints(self.constraints)
+        message += render_table([*kinds, [Cell("all"), Cell(str(sum(self.counts)), True)]], head=["kind", "samples"])
+        return message if self.constraints is None else message + _render_constraints(self.constraints)
 
 
 def build_kkt_table(result: SVMResult) -> NDArray[np.void]:
@@ -468,7 +468,7 @@ def _render_constraints(table_of_rows: NDArray[np.void]) -> str:
         if len(table_of_rows) > MAX_DISPLAYED_ROWS
         else ""
     )
-    return render_table(cells, head=["row", "value ≤", *columns[1:]], title="rows of your own", caption=more)
+    return render_table(cells, head=["row", "value ≤", *columns[1:]], title="linear constraints", caption=more)
 
 
 def _describe_interval(name: str, value: float, interval: tuple[float, float]) -> str:

@@ -92,8 +92,8 @@ def build_rounding_error(
         at = f" in row {index[0]}, column {index[1]}{named}"
     elif len(index) == 1:
         at = f"[{index[0]}]"
-    said = f"{name}{at} is {number}" if len(index) < 2 else f"{name} has {number}{at}"
-    return DataError(f"{said}, which no double is equal to (the nearest is {float(number)!r}); {ADVICE}")
+    text = f"{name}{at} is {number}" if len(index) < 2 else f"{name} has {number}{at}"
+    return DataError(f"{text}, which no double is equal to (the nearest is {float(number)!r}); {ADVICE}")
 
 
 def check_texts(cells: Iterable[str], values: FloatArray) -> None:

@@ -867,8 +867,8 @@ def iter_hull_verdicts(proof: Any, rows: list[Sparse], y: list[float]) -> Iterat
         proof["machine"]["kernel"], select_points(proof["machine"], rows, [i for i, _, _ in weights])
     )
     apart = by_kernel(kernel, unit, [sign * w for _, sign, w in weights], [Fraction(0)] * len(weights)).w
-    said = "confirmed" if own and ones and apart == [0, 0] else "REFUTED"
-    yield "both make the same point, so that no hyperplane separates the classes", said
+    text = "confirmed" if own and ones and apart == [0, 0] else "REFUTED"
+    yield "both make the same point, so that no hyperplane separates the classes", text
 
 
 def read_alpha(proof: Any) -> list[Fraction]:
@@ -1030,9 +1030,9 @@ def verdicts(
 
 
 def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
-    """A claim in words, and what becomes of it."""
+    """A claim in words, and its verdict."""
     kind, bound = claim["claim"], Fraction(claim.get("bound", 0))
-    said = f"{kind[-8:].strip()} {claim.get('bound')!r}"
+    message = f"{kind[-8:].strip()} {claim.get('bound')!r}"
     gap, share = "the relative gap (P - D)/max(|P|, |D|) is", relative(P, D, difference)
     with_other = {"b": "with b = {!r} and more digits, ", "lower": "with levels l that are lower, by up to {!r}, "}
     if "b" in claim:
@@ -1041,11 +1041,11 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
         gap = with_other["lower"].format(max((v for _, v in claim["lower"]), default=0)) + gap
     text, known = {
         "feasible": ("alpha is within its box and keeps every equality", [Fraction(D[0] == -INFINITE)] * 2),
-        "primal at most": (f"P, the objective of the plane, is {said}", P),
-        "dual at least": (f"D, the objective of alpha, is {said}", D),
+        "primal at most": (f"P, the objective of the plane, is {message}", P),
+        "dual at least": (f"D, the objective of alpha, is {message}", D),
         # P is strongly convex: |w - w*|^2/2 <= P - D; to be above it is no refutation
-        "distance at most": (f"|w - w*|, w* that of any optimum, is {said}", [Fraction(0), 2 * difference[1]]),
-    }.get(kind, (f"{gap} {said}", share))
+        "distance at most": (f"|w - w*|, w* that of any optimum, is {message}", [Fraction(0), 2 * difference[1]]),
+    }.get(kind, (f"{gap} {message}", share))
     low, high = (-known[1], -known[0]) if kind.endswith("at least") else known
     bound = -bound if kind.endswith("at least") else bound * abs(bound) if kind == "distance at most" else bound
     return text, "confirmed" if high <= bound else "REFUTED" if low > bound else "open"
@@ -1090,7 +1090,7 @@ def describe_reading(proof: Any, target: str | None, kind: str) -> str:
 def claims_of(
     proof_file: str, data: str, target: str | None, tol: float, without: Sequence[int]
 ) -> Iterator[tuple[str, str]]:
-    """The seal, the data and then each claim, and what becomes of it: of what follows a refutation here, nothing."""
+    """The seal, the data and then each claim, and its verdict: of what follows a refutation here, nothing."""
     need(AT_LEAST_0.ok(tol), "that is no tolerance")
     proof = open_proof(proof_file)
     yield "the proof file is as it was written, to the last byte", "REFUTED" if proof is None else "confirmed"
@@ -1149,10 +1149,10 @@ def main() -> int:
     parser.add_argument("proof")
     parser.add_argument("--data", required=True, help="CSV, LIBSVM (both may be packed by gzip, bzip2 or xz) or .npy")
     parser.add_argument("--target", help="its column, where the proof names none; or a .npy file")
-    said = f"what the relative gap is to be at most, {TOLERANCE} if not given"
-    parser.add_argument("--tol", type=float, default=TOLERANCE, help=said)
-    said = "rows of the data, from 0, with commas between them, that the proof is to be without"
-    parser.add_argument("--without", type=places, default=(), help=said, metavar="ROWS")
+    text = f"what the relative gap is to be at most, {TOLERANCE} if not given"
+    parser.add_argument("--tol", type=float, default=TOLERANCE, help=text)
+    text = "rows of the data, from 0, with commas between them, that the proof is to be without"
+    parser.add_argument("--without", type=places, default=(), help=text, metavar="ROWS")
     try:
         return check(**vars(parser.parse_args()))
     except UnusableError as error:

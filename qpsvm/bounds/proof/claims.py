@@ -219,11 +219,11 @@ def _claims(asked: ProofRequest, point: Feasible, found: GapBounds) -> list[Clai
         ),
         Claim("dual", "proven", f"its objective D is at least {dual!r}", dual),
     ]
-    said = "" if asked.tol is None else f"the relative gap is at most the tolerance, {asked.tol:g}"
+    text = "" if asked.tol is None else f"the relative gap is at most the tolerance, {asked.tol:g}"
     if not math.isfinite(found.difference[1]):
         why = "some row that must reach its margin may violate it"
         claims.append(Claim("primal", "open", f"no bound of the primal objective: {why}", math.inf))
-        return [*claims, Claim("optimal", "open", said, asked.tol)] if said else claims
+        return [*claims, Claim("optimal", "open", text, asked.tol)] if text else claims
     claims.append(Claim("primal", "proven", f"the objective P of these w, b is at most {primal!r}", primal))
     how = "is, rounded up," if found.exactly else "is at most"
     known: Verdict = "proven" if math.isfinite(found.gap) else "open"
@@ -237,13 +237,13 @@ def _claims(asked: ProofRequest, point: Feasible, found: GapBounds) -> list[Clai
     if asked.tol is not None:
         verdict: Verdict = "proven" if found.gap <= asked.tol else "refuted" if found.least_gap > asked.tol else "open"
         if vanished and verdict == "refuted":
-            verdict, said = (
+            verdict, text = (
                 "open",
-                f"{said}: the objective of these numbers is next to 0, and nothing is relative to that",
+                f"{text}: the objective of these numbers is next to 0, and nothing is relative to that",
             )
         elif verdict == "refuted":
-            said += f": it is at least {format_lower_bound(found.least_gap)}"
-        claims.append(Claim("optimal", verdict, said, asked.tol))
+            text += f": it is at least {format_lower_bound(found.least_gap)}"
+        claims.append(Claim("optimal", verdict, text, asked.tol))
     return claims
 
 

@@ -9,7 +9,7 @@
     (PNU.2)  no classes:  1ᵀα = νS and α_i ≤ s_i make ν ≤ 1
 
 S₊, S₋ and S are sums without rounding. λ is found near the floats of an error, from points in whole numbers, and put
-into the equation in integers before anybody is told:
+into the equation in integers before it is reported:
 
     (PCOORD.1)  linear kernel:  the features themselves, which are floats and so rational. Polynomial with whole p and
                 r ≥ 0:  monomials, as (gxᵀz + r)^p = Σ_a p!/(a!(p − |a|)!) g^|a| r^(p − |a|) x^a z^a; for p = 1 any r

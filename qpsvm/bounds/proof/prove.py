@@ -61,10 +61,10 @@ def prove(asked: ProofRequest) -> Proof:
             asked, "no α near the given one keeps every equality: the rows have no room for what is missing"
         )
     found, values = _bounded(asked, point)
-    remains, said, best = found.gap, "", held
+    remains, text, best = found.gap, "", held
     if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
-        remains, said, best = _remains(asked, point, values, found.gap)
-    more = [] if not said else [Claim("intercept", "proven", said, remains)]
+        remains, text, best = _remains(asked, point, values, found.gap)
+    more = [] if not text else [Claim("intercept", "proven", text, remains)]
     wider = relax_levels(program, held, values) if found.primal[1] == math.inf else None
     if wider is not None:
         remains = _gap_of(wider[0], held, point, values)
@@ -79,7 +79,7 @@ def prove(asked: ProofRequest) -> Proof:
         known = math.isfinite(found.gap) and math.isfinite(remains)
         remains = round_up(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
     proof = build_proof(asked, point, found, remains, more, kernel)
-    best_b = best.multipliers.get("b") if said else None
+    best_b = best.multipliers.get("b") if text else None
     record = {**proof.record, "b": best_b, "lowered": None if wider is None else wider[1]}
     return replace(proof, record=record)
 
@@ -210,8 +210,8 @@ def _remains(
         return gap, "", held
     near = [float(other.multipliers[group.multiplier]) for group in free_intercepts(program)]
     which = "with the best b for this w, the rational number" if len(near) == 1 else "with other b, rational numbers"
-    said = f"{which} next to {', '.join(map(repr, near))}, the gap is at most {format_upper_bound(least)}"
-    return least, f"{said}: the rest is what the rounding of b to a float costs", other
+    text = f"{which} next to {', '.join(map(repr, near))}, the gap is at most {format_upper_bound(least)}"
+    return least, f"{text}: the rest is what the rounding of b to a float costs", other
 
 
 def _gap_of(program: ExactDual, held: Primal, point: Feasible, values: ExactValues | SpaceMeasurement) -> float:

@@ -124,18 +124,18 @@ def relax_levels(
     if level is not None and Fraction(most) < level:
         lowered = replace(program, level=from_constant(level - Fraction(most), program.m))
         share = round_up(Fraction(most) / level)
-        said = (
+        text = (
             f"these numbers fall short of their margin by at most {format_upper_bound(share, 2)} of it; times 1/(1 − "
             f"{share!r}) "
             "they keep it exactly, with a relative gap of at most"
         )
-        return lowered, repeat_value(most, program.m), said
-    said = (
+        return lowered, repeat_value(most, program.m), text
+    text = (
         f"{'one row' if rows == 1 else f'{rows} rows'} of those that have to be kept may be broken, by at most "
         f"{format_upper_bound(most, 2)}; with bounds that are so much wider, "
         "the relative gap of these numbers is at most"
     )
-    return replace(program, level=_lower_levels(program.level, off)), off, said
+    return replace(program, level=_lower_levels(program.level, off)), off, text
 
 
 def _find_common_level(program: ExactDual) -> Fraction | None:

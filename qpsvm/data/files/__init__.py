@@ -196,8 +196,8 @@ def _build_named_table(
 def _count_features(made: Sequence[Column], sheet: Sheet, taken: Sequence[ColumnSummary]) -> int:
     """Count the features that the columns become. Raises DataError."""
     if not made:
-        said = "; ".join(f"{each.name!r} ({each.kind}) is {each.outcome}" for each in taken if each.outcome)
-        raise DataError(f"{sheet.path} has no feature column: {said}")
+        text = "; ".join(f"{each.name!r} ({each.kind}) is {each.outcome}" for each in taken if each.outcome)
+        raise DataError(f"{sheet.path} has no feature column: {text}")
     return sum(len(column.names) for column in made)
 
 

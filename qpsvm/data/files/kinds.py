@@ -22,7 +22,7 @@ from qpsvm.data.files.dates import DATE_PARTS, find_date_orders
 from qpsvm.data.files.encoding import MISSING_LABEL, RARE_LABEL, Column, ColumnSummary
 from qpsvm.data.files.sheet import Sheet, list_names, parse_numbers, split_names
 
-#: What becomes of missing values: refused, their rows left out, or filled in.
+#: How missing values are handled: refused, their rows left out, or filled in.
 MissingPolicy = Literal["error", "drop", "median", "most-frequent"]
 MISSING_POLICIES: tuple[MissingPolicy, ...] = get_args(MissingPolicy)
 #: A column identifies rows and describes nothing where it has more values than this, and than half the rows.
@@ -47,7 +47,7 @@ class ColumnRules:
 
     keep: Columns that are features whatever they look like.
     date: Columns of dates, of which numbers are made.
-    missing: What becomes of missing values of features.
+    missing: How missing values of features are handled.
     texts, orders: Columns that are text, and the order of dates in columns, where the whole table has told: some of its
         rows may look otherwise.
     """
@@ -213,10 +213,10 @@ def _add_fill(
     column = replace(column, fill=fill, indicator=cells.missing is not None)
     if cells.missing is not None:
         if column.date is not None:
-            said = f"day {int(fill) - int(column.origin or 0)}"
+            message = f"day {int(fill) - int(column.origin or 0)}"
         else:
-            said = f"{how.replace('_', '-')} {fill if text else f'{fill:g}'}"
-        made += f"; {int(cells.missing.sum())} missing: {said}, and {column.name}={MISSING_LABEL}"
+            message = f"{how.replace('_', '-')} {fill if text else f'{fill:g}'}"
+        made += f"; {int(cells.missing.sum())} missing: {message}, and {column.name}={MISSING_LABEL}"
     return column, ColumnSummary(column.name, kind, made)
 
 

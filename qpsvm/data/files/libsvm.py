@@ -124,14 +124,14 @@ def find_fault(content: bytes, first_line: int = 1) -> str | None:
         last = -1
         for place, token in enumerate(tokens[1:]):
             index, colon, value = token.group().partition(":")
-            said = reprlib.repr(token.group())
+            message = reprlib.repr(token.group())
             if index == "qid":
                 if place or not re.fullmatch(r"[+-]?\d{1,18}", value):
                     why = "must come directly after the label" if place else "is not a group that is a whole number"
-                    return f", line {k}, column {token.start() + 1}: {said} {why}"
+                    return f", line {k}, column {token.start() + 1}: {message} {why}"
                 continue
             if not colon or not re.fullmatch(r"\+?\d{1,10}", index) or parse_numbers([value]) is None:
-                return f", line {k}: {said} is not a feature index and a number"
+                return f", line {k}: {message} is not a feature index and a number"
             if int(index) <= last or int(index) >= 2**31 - 1:
                 why = f"comes after {last}; indices must increase" if int(index) <= last else "is too large"
                 return f", line {k}: feature index {index} {why}"

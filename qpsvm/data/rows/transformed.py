@@ -9,8 +9,8 @@ The two passes that find μ and s are sums over blocks. Sparse rows stay sparse:
 μ is subtracted.
 
 Features φ(x_i) that a map makes cost as much as kernel values, and passes over the rows are many. So all are made once
-and kept, where they fit into memory. Where they do not, each pass makes them anew: in the same tiles, so that they are
-the same numbers to the last bit, whoever asks for them. A certificate is one of them, and takes several passes.
+and kept, where they fit into memory. Where they do not, each pass makes them again: in the same tiles, so that they are
+the same numbers to the last bit, in every pass. A certificate is one of them, and takes several passes.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class RowsWithOnes(TransformedRows):
 
 
 class SomeRows(RowSource):
-    """Some rows of a source, gathered anew from each block in every pass: for more of them than should be kept.
+    """Some rows of a source, gathered again from each block in every pass: for more of them than should be kept.
 
     index (k,): Which rows; ascending, at least one.
     """
@@ -353,8 +353,8 @@ class StandardisedRows(TransformedRows):
 
     def where(self, row: int) -> str:
         """Describe a row, in the words of the source if it has some."""
-        said = getattr(self.source, "where", None)
-        return f"row {row}" if said is None else str(said(row))
+        text = getattr(self.source, "where", None)
+        return f"row {row}" if text is None else str(text(row))
 
 
 def divide_columns(X: Matrix, scale: FloatArray) -> Matrix:

@@ -6,7 +6,7 @@
 The collection is persisted once, where a cluster holds it or it fits into this process's memory; one pass over the
 partitions then finds out what is known of each. A task (`RowSource.map_blocks`) goes to the partitions; what derives
 rows from rows is put in front of it. Partitions that are lost with a worker are made again by Dask, and nothing begins
-anew: all that a task needs besides is in its own graph. A small table comes here in one graph, and is an array from
+again: all that a task needs besides is in its own graph. A small table comes here in one graph, and is an array from
 then on.
 """
 
@@ -53,14 +53,14 @@ def translate_cluster_errors() -> Iterator[None]:
     """
     try:
         with warnings.catch_warnings():
-            for said in ("Sending large graph", "Dask currently has limited support for converting pandas"):
-                warnings.filterwarnings("ignore", message=said, category=UserWarning)
+            for text in ("Sending large graph", "Dask currently has limited support for converting pandas"):
+                warnings.filterwarnings("ignore", message=text, category=UserWarning)
             yield
     except KeyError as error:
         key = error.args[0] if error.args else None
-        if not (isinstance(key, tuple) and key and isinstance(key[0], str)):  # of a partition that nobody holds
+        if not (isinstance(key, tuple) and key and isinstance(key[0], str)):  # of a partition that no worker stores
             raise
-        raise ClusterError(f"{_LOST_MESSAGE} (nobody holds {key})") from error
+        raise ClusterError(f"{_LOST_MESSAGE} (no worker stores {key})") from error
     except _find_error_types() as error:
         raise as_cluster_error(error) from error
 
@@ -76,7 +76,7 @@ def as_cluster_error(error: BaseException) -> ClusterError:
 
 
 _LOST_MESSAGE = (
-    "the Dask cluster has lost these rows, or its scheduler is gone: connect a Client anew, and make the collection "
+    "the Dask cluster has lost these rows, or its scheduler is gone: connect a Client again, and make the collection "
     "and the problem again"
 )
 
@@ -272,7 +272,7 @@ class DaskRows(RowSource):
         yield as_block(self.take(rows)), ALL, ALL
 
     def __deepcopy__(self, known: Any) -> DaskRows:
-        return self  # which nobody can change
+        return self  # which cannot be changed
 
     def __reduce__(self) -> Any:
         """A pickle takes the rows along, because another process may not know the cluster. Raises TooLargeError."""

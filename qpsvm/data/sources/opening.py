@@ -61,7 +61,7 @@ def open_rows(
     block_rows : int, optional
         Rows in a block. By default a block has some 32 MB.
     scratch : path or False, optional
-        The folder for the scratch file, instead of the system's. False for none: then every pass decodes anew.
+        The folder for the scratch file, instead of the system's. False for none: then every pass decodes again.
 
     Returns
     -------

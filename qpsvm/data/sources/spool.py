@@ -4,7 +4,7 @@ A linear machine reads its samples some twenty times. Decoding Parquet or text a
 solve does. So the numbers go to a scratch file as they are found, which costs as much disk as an array would memory.
 The file has no name as soon as it is open: whatever happens to the process, nothing is left behind.
 
-Where there is no room for it, rows are decoded anew in every pass.
+Where there is no room for it, rows are decoded again in every pass.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def check_disk_space(folder: str, needed: float, what: str) -> None:
     if needed + RESERVED_BYTES > free:
         raise TooLargeError(
             f"{what} needs {format_bytes(needed)} of scratch in {folder}, where {format_bytes(free)} are free; name a "
-            "folder on a larger disk by scratch=, or give scratch=False to decode anew in every pass"
+            "folder on a larger disk by scratch=, or give scratch=False to decode again in every pass"
         )
 
 
@@ -76,7 +76,7 @@ class ScratchFile:
             if error.errno in FULL:
                 raise TooLargeError(
                     f"{self._folder} became full while {what} was decoded; name a folder on a larger disk by "
-                    "scratch=, or give scratch=False to decode anew in every pass"
+                    "scratch=, or give scratch=False to decode again in every pass"
                 ) from error
             raise FileAccessError(f"the scratch file in {self._folder}: {error.strerror}") from error
 

@@ -231,9 +231,9 @@ def describe_costliest(at: Any) -> str:
     values = bounds + find_unit(at) * (at.lhs - at.rows.h)
     first = np.argsort(-prices, kind="stable")[:MAX_NAMED]
     signed = [f"({value:.4g})" if value < 0.0 else f"{value:.4g}" for value in values]
-    said = "; ".join(f"{at.rows.names[j]}: {prices[j]:.4g} · ({bounds[j]:.4g} − {signed[j]})" for j in first)
+    text = "; ".join(f"{at.rows.names[j]}: {prices[j]:.4g} · ({bounds[j]:.4g} − {signed[j]})" for j in first)
     more = "; …" if at.rows.p > MAX_NAMED else ""
-    return f"π (h − ⟨g, w⟩ − c b) of all rows, added up by size, and 0. {said}{more}"
+    return f"π (h − ⟨g, w⟩ − c b) of all rows, added up by size, and 0. {text}{more}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -391,7 +391,7 @@ class Formulas:
 
     @property
     def form(self) -> Term:
-        """The quadratic term: with rows of a user's as the square of w(α, π)."""
+        """The quadratic term: with linear constraints as the square of w(α, π)."""
         if self.constraint_terms is None:
             return self.quadratic
         w = rf"\|{self.w}(\alpha,\pi)\|^2", f"‖{self.w}(α, π)‖²", f"norm({self.w}_of_alpha)**2"

@@ -47,7 +47,7 @@ QP_VALUE = letter("D", "dual_value", "-qp.objective(variables)", "minus the obje
 #: α = 0; α between its bounds, or above 0 where nothing bounds it; α at its upper bound.
 ZERO = Subset("kind == 0", lambda at: at.kind == 0)
 ON_MARGIN = Subset("kind == 1", lambda at: at.on_margin)
-#: The prices of a user's rows, and that a projected gradient step does not move them.
+#: The prices of the linear constraints, and that a projected gradient step does not move them.
 PRICES_POSITIVE = line(
     PRICE, "≥", 0, place="constraint", scale=lambda at: float(np.abs(at.user_prices).max()) or 1.0
 )  # fmt: skip
@@ -107,11 +107,11 @@ def weight_where(
         holds = off > rounding if relation in "<>" else off >= -rounding
         return float(weights[holds & (at.y == side) if side else holds].sum())
 
-    front, said, mask = (rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * ") if side else ("", "", "")
+    front, text, mask = (rf"y_i={side:+d},\,", f"y_i = {side:+d}, ", f"(y == {side}) * ") if side else ("", "", "")
     sign = "-" if relation in "<≥" else "+"
     code = f"%s {RELATIONS[relation][1]} {shift_by_tol('%s', sign) if tolerance else '%s'}"
     return operation(
-        rf"\sum_{{{front}%s{RELATIONS[relation][0]}%s}}%s", f"the sum over {said}%s {relation} %s of %s",
+        rf"\sum_{{{front}%s{RELATIONS[relation][0]}%s}}%s", f"the sum over {text}%s {relation} %s of %s",
         f"sum({mask}({code}) * %s)", find, left, right, each,
     )  # fmt: skip
 

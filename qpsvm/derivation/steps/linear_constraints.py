@@ -58,8 +58,8 @@ def steps(problem: Problem, own: Argument) -> tuple[Step, ...]:
     assert users is not None
     machine, count = problem._dual_tag.split(".")[0], users.count
     alone = (
-        f"These steps are what rows of your own add to a machine. Its own steps, ({machine}.1) and so on, are those of "
-        f"the same problem without rows. {explain_letters(problem)}"
+        f"These steps are added by linear constraints. The machine's own steps, ({machine}.1) and so on, are those of "
+        f"the same problem without constraints. {explain_letters(problem)}"
     )
     linear, values = (any(isinstance(item, kind) for item in problem.constraints)
                       for kind in (Constraints, ValueConstraints))  # fmt: skip
@@ -172,5 +172,5 @@ def _describe_rows(problem: Problem, kind: type) -> str:
     names, bounds = problem._textbook_constraint_rows.names, [item.h for item in problem.constraints]
     mine = np.concatenate([np.full(len(item.h), isinstance(item, kind)) for item in problem.constraints])
     places, h = np.flatnonzero(mine), np.concatenate(bounds)
-    said = [f"{names[j]!r} with the bound {h[j]:.6g}" for j in places[:MAX_NAMED]]
-    return ", ".join(said) + (f", and {len(places) - MAX_NAMED} more" if len(places) > MAX_NAMED else "")
+    described = [f"{names[j]!r} with the bound {h[j]:.6g}" for j in places[:MAX_NAMED]]
+    return ", ".join(described) + (f", and {len(places) - MAX_NAMED} more" if len(places) > MAX_NAMED else "")

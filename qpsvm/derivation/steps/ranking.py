@@ -88,7 +88,7 @@ def steps(problem: Ranking) -> tuple[Step, ...]:
             "no pair is just in order: every one is apart by more than 1, or by less"),
         ),
         primal=order.primal(
-            "Pairs far apart are weighed against slack. ξ_k is what is missing to 1 in pair k, and C_k is the price of "
+            "Pairs far apart are weighed against slack. ξ_k is the shortfall to 1 in pair k, and C_k is the price of "
             "a unit of it."
         ),
         lagrangian=order.lagrangian_step("α_k for the order of a pair and η_k for ξ_k ≥ 0"),

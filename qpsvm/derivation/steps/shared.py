@@ -110,7 +110,7 @@ class Argument(Formulas):
 
     @property
     def constraint_line(self) -> EquationLine:
-        """The rows of a user's."""
+        """The linear constraints."""
         assert self.constraint_terms is not None
         return line(
             self.constraint_terms.row, "≤", self.constraint_terms.bound, scale="row_sizes_of_user", place="constraint"

@@ -195,8 +195,8 @@ def build_module(steps: Mapping[str, Sequence[Step]]) -> str:
     for machine, derivation in steps.items():
         rows.append(f"  {json.dumps(machine)}: {{")
         for step in derivation:
-            said = ",\n      ".join(map(build_line, select_lines(step)))
-            if said:
-                rows.append(f"    {json.dumps(step.tag)}: [\n      {said}],")
+            text = ",\n      ".join(map(build_line, select_lines(step)))
+            if text:
+                rows.append(f"    {json.dumps(step.tag)}: [\n      {text}],")
         rows.append("  },")
     return "\n".join(["export const EQUATIONS = {", *rows, "};", ""])

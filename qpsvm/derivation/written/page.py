@@ -142,12 +142,12 @@ def draw_picture(picture: Picture | None) -> str:
         ends = [(*to_pixels(one), *to_pixels(other)) for one, other in pieces]
         drawn_through = "".join(f"M{a:.1f} {b:.1f}L{c:.1f} {d:.1f}" for a, b, c, d in ends)
         lines += f'<path class="{"" if level else "zero"}" d="{drawn_through}"/>'
-    for point, side, said, has in zip(
+    for point, side, text, has in zip(
         picture.points, picture.side, picture.captions, picture.symbol_names, strict=True
     ):
         x, y = to_pixels(point)
         points += f'<circle class="{"up" if side else ""}" data-has="{" ".join(has)}" cx="{x:.1f}" cy="{y:.1f}" r="4">'
-        points += f"<title>{html.escape(said)}</title></circle>"
+        points += f"<title>{html.escape(text)}</title></circle>"
     across, up = map(html.escape, picture.axes)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="the samples">{lines}{points}'

@@ -15,8 +15,8 @@ INDENT, DEEPER = "    ", "      "
 
 def describe(derivation: ShownDerivation, verbose: bool = False) -> str:
     """Describe all steps: equations and numbers; with `verbose` also sentences and the location of the code."""
-    said = (f"Derivation: {derivation.title}", derivation.headline, derivation.proven)
-    head = [line for text in said for line in textwrap.wrap(text, WIDTH)]
+    message = (f"Derivation: {derivation.title}", derivation.headline, derivation.proven)
+    head = [line for text in message for line in textwrap.wrap(text, WIDTH)]
     named = "; ".join(f"{' '.join(filter(None, [each.name, each.shape]))} {each.meaning}" for each in derivation.key)
     head += textwrap.wrap(f"symbols: {named}", WIDTH)
     steps = [describe_step(step, verbose) for step in derivation.steps if verbose or not step.absent]

@@ -82,31 +82,31 @@ def build_internal_error(number: int | None) -> dict[str, Any]:
 
 
 def _explain_error(error: QPSVMError) -> tuple[str, str | None, dict[str, Any] | None]:
-    """The error for somebody who looks at a page, on one line with a full stop; the field, and what would work."""
+    """The error for a user of the page, on one line with a full stop; the field, and what would work."""
     if isinstance(error, NotSeparableError):
         plus, minus = int((error.u > 0).sum()), int((error.v > 0).sum())
-        said = (
+        text = (
             f"The classes cannot be separated: their hulls meet. A mixture of {_count_samples(plus, 'positive')} is "
             f"the same "
             f"point as a mixture of {_count_samples(minus, 'negative')}. Choose the C-SVM, or another kernel."
         )
-        return said, "machine", {"machine": "c"}
+        return text, "machine", {"machine": "c"}
     if isinstance(error, MarginNotFoundError):
         known = "can be separated, but by a margin" if error.separable else "may be separated, but only by a margin"
-        said = f"The classes {known} too narrow for doubles. Choose the C-SVM, or another kernel."
-        return said, "machine", {"machine": "c"}
+        text = f"The classes {known} too narrow for doubles. Choose the C-SVM, or another kernel."
+        return text, "machine", {"machine": "c"}
     if isinstance(error, InfeasibleNuError):
-        said = (
+        text = (
             f"ν = {error.nu:g} is too large: with these classes it is {error.nu_max:.4g} at the most, twice the share "
             "of the smaller class. Lower ν, or add samples to the smaller class."
         )
-        return said, "nu", {"nu": math.floor(error.nu_max * 10**DIGITS) / 10**DIGITS or error.nu_max}
+        return text, "nu", {"nu": math.floor(error.nu_max * 10**DIGITS) / 10**DIGITS or error.nu_max}
     if isinstance(error, IndefiniteKernelError):
-        said = (
+        text = (
             f"The kernel matrix is indefinite: it has the eigenvalue {error.eigenvalue:.4g} {error.where}, so the dual "
             "is not convex. Set psd to clip or shift, or choose other kernel parameters."
         )
-        return said, "psd", {"psd": "clip"}
+        return text, "psd", {"psd": "clip"}
     line = " ".join(str(error).split())
     return line if line.endswith((".", "!", "?")) else f"{line}.", getattr(error, "field", None), None
 
@@ -273,7 +273,7 @@ def _answer_solve(request: PageRequest, state: PageState, problem: Problem) -> d
     if "derivation" in request.show:
         try:
             answer["derivation"] = measure_equations(problem, result, held)
-        except UnsupportedError as error:  # a machine whose steps nobody has listed
+        except UnsupportedError as error:  # a machine without listed steps
             answer["derivation"] = {"headline": str(error), "trusted": False, "steps": {}}
     return answer
 

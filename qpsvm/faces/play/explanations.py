@@ -43,15 +43,15 @@ def explain_samples(
         machine.learnt, _explain_curved if machine.curved else _explain_two_class
     )
     pairs = zip(margin_product.tolist(), slack_product.tolist(), strict=True)
-    said = [say(result, machine, i, *pair, noticed) for i, pair in enumerate(pairs)]
+    sentences = [say(result, machine, i, *pair, noticed) for i, pair in enumerate(pairs)]
     if moves is not None:
-        said = [
+        sentences = [
             each + _suggest_direction(result, moves, i) if each.startswith("Violated") else each
-            for i, each in enumerate(said)
+            for i, each in enumerate(sentences)
         ]
     if result.status is Status.OPTIMAL and not machine.shared:
-        return said
-    return [sentence.replace(IDLE, HELD) for sentence in said]
+        return sentences
+    return [sentence.replace(IDLE, HELD) for sentence in sentences]
 
 
 def _suggest_direction(result: SVMResult, moves: MoveFinder, i: int) -> str:
@@ -84,12 +84,12 @@ def describe_move(move: Move, n: int, m: int) -> str:
     sizes = [f"{abs(change):.3g}" for change in move.change]
     named = [f"{_name_multiplier(row, n, m)} of sample {row % n}" for row in move.rows]
     if len(named) == 1:
-        said = f"{verbs[0]} {named[0]} by {sizes[0]}"
+        text = f"{verbs[0]} {named[0]} by {sizes[0]}"
     elif verbs[0] == verbs[1]:
-        said = f"{verbs[0]} {named[0]} and {named[1]} by {sizes[0]} each"
+        text = f"{verbs[0]} {named[0]} and {named[1]} by {sizes[0]} each"
     else:
-        said = f"{verbs[0]} {named[0]} and {verbs[1]} {named[1]} by {sizes[0]}"
-    return f"{said}: the dual value gains {move.gain:.3g}"
+        text = f"{verbs[0]} {named[0]} and {verbs[1]} {named[1]} by {sizes[0]}"
+    return f"{text}: the dual value gains {move.gain:.3g}"
 
 
 def _explain_two_class(

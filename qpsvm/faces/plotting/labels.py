@@ -12,14 +12,14 @@ else:  # for the annotations of the pictures
     Axes = Any
 
 
-#: Characters in a line of somebody else's label, and the lines after which it is cut: about half a page across.
+#: Characters in a line of a user's label, and the lines after which it is cut: about half a page across.
 LINE_LENGTH, MAX_LINES = 30, 3
 #: A number with more digits than a title needs.
 LONG_NUMBER = re.compile(r"\d+\.\d{4,}(?:e[+-]?\d+)?")
 
 
 def escape_label(text: object) -> str:
-    """A label that shows somebody else's text as it is. Matplotlib reads $…$ as a formula and hides _… in legends."""
+    """A label that shows a user's text as it is. Matplotlib reads $…$ as a formula and hides _… in legends."""
     shown = str(text)
     if max(map(len, shown.splitlines()), default=0) > LINE_LENGTH:
         shown = "\n".join(textwrap.wrap(shown, LINE_LENGTH, max_lines=MAX_LINES, placeholder=" …"))

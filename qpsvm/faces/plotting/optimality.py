@@ -119,7 +119,7 @@ def evaluate_on_segment(
 
 
 def _append_multipliers(result: SVMResult | AllInOneResult) -> FloatArray:
-    """α, with the multipliers of rows of a user's behind it."""
+    """α, with the multipliers of linear constraints behind it."""
     table = getattr(result, "constraints", None)
     return np.asarray(result.alpha if table is None else np.concatenate([result.alpha, table["price"]]))
 

@@ -101,8 +101,8 @@ def describe_run(problem: Problem | AllInOneProblem, result: SVMResult | AllInOn
 
 def write_title(ax: Axes, problem: Problem | AllInOneProblem, result: SVMResult | AllInOneResult, *notes: str) -> None:
     """Write above the axes what was solved, or that it was not."""
-    title, other, said = describe_run(problem, result)
-    set_title(ax, title, other, *notes, said)
+    title, other, text = describe_run(problem, result)
+    set_title(ax, title, other, *notes, text)
 
 
 def check_resolution(resolution: int) -> None:

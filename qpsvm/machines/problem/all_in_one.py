@@ -276,7 +276,7 @@ class AllInOneProblem(AllInOneStatement, BaseProblem[AllInOneResult]):
     def _enclose_optima(self, result: AllInOneResult) -> NearOptimum:
         """Return a set that contains every exact optimum."""
         from qpsvm.machines.problem.optimum_enclosure import (
-            enclose_all_in_one_optima,  # loaded when somebody asks for it
+            enclose_all_in_one_optima,  # imported on demand
         )
 
         check_all_in_one_result(result)

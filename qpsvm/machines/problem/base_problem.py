@@ -75,10 +75,10 @@ class BaseProblem(AnswersOtherNames, MachineStatement, Solvable[R], metaclass=Ma
 
     def _describe_parts(self) -> list[tuple[str, str]]:
         """Describe the parts of the problem: pairs of a label and a short text."""
-        said = [("machine", type(self).__name__), *self.samples.describe(), ("kernel", str(self.kernel))]
+        parts = [("machine", type(self).__name__), *self.samples.describe(), ("kernel", str(self.kernel))]
         names = self._textbook_constraint_rows.names if self.constraints else ()
         first = f"{', '.join(names[:3])}{', …' if len(names) > 3 else ''}"
-        return [*said, ("constraints", f"{len(names)} rows: {first}")] if names else said
+        return [*parts, ("constraints", f"{len(names)} rows: {first}")] if names else parts
 
     def replace(self, **parameters: Any) -> Self:
         """Return the problem with other parameters; it shares the samples and, for the same kernel, the Gram matrix.

@@ -88,7 +88,7 @@ def polish_certificate(
 ) -> Certificate:
     """Polish to rounding where that costs little, of few rows; else to what was asked for.
 
-    Whoever asks for less than the default gets just that: far from the exact split, polishing would cost more than a
+    A larger tolerance than the default is taken literally: far from the exact split, polishing would cost more than a
     solver that is asked for more.
     """
     svm, space, n, alpha = judge.svm, judge.space, judge.svm.m, certificate.alpha

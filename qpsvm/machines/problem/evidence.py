@@ -37,7 +37,7 @@ HullsError = TypeVar("HullsError", NotSeparableError, MarginNotFoundError)
 
 def _prove(what: str, *given: Any) -> Any:
     """Call a function of `proofs_of_errors`, which is imported only now."""
-    from qpsvm.machines.problem import proofs_of_errors as proofs  # proofs are loaded when somebody asks for one
+    from qpsvm.machines.problem import proofs_of_errors as proofs  # proofs are imported on demand
 
     return getattr(proofs, what)(*given)
 

@@ -71,7 +71,7 @@ def collect_all_in_one_primal(problem: AllInOneStatement, result: AllInOneResult
 
 
 def collect_coefficients(problem: DualStatement, result: SVMResult) -> FloatArray:
-    """c of f(x) = Σ c_i K(x_i, x) + b over the samples that take part and the points of a user's rows: (n + q,).
+    """c of f(x) = Σ c_i K(x_i, x) + b over the active samples and the points of the linear constraints: (n + q,).
 
     A result has those of the samples; its model has all that are not 0, in this order, and the points themselves.
     """
@@ -85,5 +85,5 @@ def collect_coefficients(problem: DualStatement, result: SVMResult) -> FloatArra
             behind[k] = model.coef[place]
             place += 1
     if place != len(model.coef):
-        raise UnsupportedError("the model has coefficients of points that are none of this problem's")
+        raise UnsupportedError("the model has coefficients of points that do not belong to this problem")
     return np.concatenate([own, behind])

@@ -59,7 +59,7 @@ def build_all_in_one_program(problem: AllInOneStatement) -> ExactDual:
 
 
 def compute_constraint_levels(problem: DualStatement) -> RationalVector:
-    """−h of the user's rows in units of f as the dual has it: (p,)."""
+    """−h of the linear constraints in units of f as the dual has it: (p,)."""
     size, own, first = Fraction(problem._f_scale), problem._diagonal_weight, problem.samples.active_features.shape[0]
     found: list[Fraction] = []
     for item in problem.constraints:
@@ -77,7 +77,7 @@ def compute_constraint_levels(problem: DualStatement) -> RationalVector:
 
 
 def compute_exact_sums(problem: DualStatement) -> dict[int, Fraction]:
-    """c_k = Σ_l A_kl of the user's rows by number, where it is no float."""
+    """c_k = Σ_l A_kl of the linear constraints by number, where it is no float."""
     found, first = {}, 0
     for item in problem.constraints:
         for k, row in enumerate([] if item.over_w else np.split(item.A.data, item.A.indptr[1:-1])):

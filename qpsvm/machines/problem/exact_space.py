@@ -89,7 +89,7 @@ def build_class_space(problem: MachineStatement) -> Space:
 
 
 def stack_points(problem: MachineStatement) -> Matrix | RowSource:
-    """Return the samples that take part, with the points of a user's rows behind them: (n + q, d)."""
+    """Return the samples that take part, with the points of the linear constraints behind them: (n + q, d)."""
     X: Matrix | RowSource = problem.samples.active_features
     return problem._textbook_constraint_rows.append_points(X) if problem.constraints else X
 

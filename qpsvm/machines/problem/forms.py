@@ -8,7 +8,7 @@
 The multipliers of the groups have the names that the machine gives them. The slacks are called "xi" and "zeta", the
 margin rows "margin". A regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
 
-The two QPs of a machine with a user's rows, (USER.2): rows of the primal, and a block of prices in the dual.
+The two QPs of a machine with the linear constraints, (USER.2): rows of the primal, and a block of prices in the dual.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from qpsvm.program.qp import QP, Rows
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import Dense, LowRank, Operator
 
-#: The prices of a user's rows in the dual, and the rows in the primal: the user's own, and as a solver gets them.
+#: The multipliers of the linear constraints in the dual, and their rows in the primal: unscaled, and for a solver.
 MULTIPLIERS, SCALED_MULTIPLIERS, ROWS, SCALED_ROWS = "lambda", "scaled_lambda", "constraints", "scaled_constraints"
 #: What the slacks of a primal are called, and the rows whose multipliers are α.
 SLACKS, LEVEL_ROWS = ("xi", "xi_star", "zeta"), ("margin", "above", "below")

@@ -37,7 +37,7 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.operators import Diagonal, Operator
 
-#: Letters of the names of a user's rows that a table keeps.
+#: Letters of the names of the linear constraints that a table keeps.
 LONGEST_NAME = 64
 #: Rows of values whose length is measured by kernel values between all their points.
 MAX_POINTS = 2000
@@ -311,7 +311,7 @@ def build_textbook_rows(
     Raises UnsupportedError, DataError, ParameterError.
     """
     if isinstance(kernel, Precomputed):
-        raise UnsupportedError("rows of your own need the samples: they are not there with a precomputed kernel")
+        raise UnsupportedError("linear constraints need the samples: they are not there with a precomputed kernel")
     if isinstance(kernel, FeatureMap):
         raise UnsupportedError(
             f"constraints are about features or values of a kernel, and {kernel} has features of its own: make these "

@@ -65,6 +65,6 @@ def as_share(nu: float, name: str = "nu", feasible: bool = False) -> float:
 
 
 def _prove_share(nu: float, feasible: bool) -> Proof:
-    from qpsvm.bounds.proof.infeasible import share  # proofs are loaded when somebody asks for one
+    from qpsvm.bounds.proof.infeasible import share  # proofs are imported on demand
 
     return share(nu, feasible)

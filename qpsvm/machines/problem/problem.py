@@ -394,7 +394,7 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         ParameterTypeError, DataError
             Not a result, or over other rows, features or classes.
         UnsupportedError
-            A machine or a kernel that nobody has stated exactly.
+            A machine or a kernel without an exact statement.
 
         Examples
         --------
@@ -404,13 +404,13 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         >>> print(round(proof.gap, 2), proof.claims[-1])
         1.11 refuted: the relative gap is at most the tolerance, 0.1: it is at least 1.11
         """
-        from qpsvm.machines.problem.verify import verify_result  # proofs are loaded when somebody asks for one
+        from qpsvm.machines.problem.verify import verify_result  # proofs are imported on demand
 
         return verify_result(self, result, tol)
 
     def _enclose_optima(self, result: SVMResult) -> NearOptimum:
         """Return a set that contains every exact optimum."""
-        from qpsvm.machines.problem.optimum_enclosure import enclose_optima  # loaded when somebody asks for it
+        from qpsvm.machines.problem.optimum_enclosure import enclose_optima  # imported on demand
 
         check_result(self.samples, result)
         return enclose_optima(self, result)

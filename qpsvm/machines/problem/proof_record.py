@@ -38,7 +38,7 @@ def build_proof_record(problem: MachineStatement, result: SVMResult | AllInOneRe
         machine["weights"] = np.asarray(weights).tolist()
     if problem.constraints:
         machine["rows"] = _describe_constraints(problem)
-        why = why or ("rows of your own beside a ball are not in it" if problem._is_affine else "")
+        why = why or ("linear constraints beside a ball are not in it" if problem._is_affine else "")
     if isinstance(problem, DualStatement) and problem._sample_pairs is not None:
         machine["pairs"] = problem._sample_pairs.tolist()
     target = np.zeros(X.n) if problem._target_kind == "none" else np.asarray(problem.samples.target)
@@ -73,7 +73,7 @@ def _describe_hyperplane(problem: DualStatement, result: SVMResult) -> dict[str,
 
 
 def _describe_constraints(problem: MachineStatement) -> dict[str, Any]:
-    """The user's rows as the user wrote them: their points, and of each the factors, c (None is their sum) and h."""
+    """Describe the linear constraints as given: their points, and for each factors, c (None for their sum) and h."""
     rows = problem._textbook_constraint_rows
     mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
     sums = np.concatenate([np.full(len(item.h), not item.over_w) for item in problem.constraints])

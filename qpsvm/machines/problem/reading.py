@@ -183,9 +183,9 @@ def _build_model(problem: DualStatement, certificate: Certificate) -> Model:
     if certificate.w is not None:
         common["b"] = size * space.to_caller_intercept(certificate.w, certificate.b)
         w, radius = multiply(size, space.to_caller_weights(certificate.w)), None
-        if space.is_affine:  # beside rows of a user's it is b that was certified
+        if space.is_affine:  # beside linear constraints it is b that was certified
             radius = problem._compute_extras(certificate)[0]["radius"]
         return build_frozen(Model, coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
-    kept = certificate.coef.nonzero()[0]  # points of a user's rows among them
+    kept = certificate.coef.nonzero()[0]  # points of the linear constraints among them
     vectors = samples.active_rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
     return build_frozen(Model, coef=multiply(size, certificate.coef[kept]), vectors=freeze(vectors), w=None, **common)

@@ -180,7 +180,7 @@ def leave_one_out(
     if problem.psd != "raise" and (problem.space.shift or problem.space.is_clipped):
         raise UnsupportedError(
             f"the kernel matrix is indefinite, and what psd={problem.psd!r} makes of it depends on every sample: "
-            "solve the problem of the other samples, which makes it anew"
+            "solve the problem of the other samples, which makes it again"
         )
     with defer_interrupt(), limit_blas_threads(), closing(bar_of(len(sets), verbose, "machine")) as bar:
         out = LeaveOutSolver(problem, result, tol, clock)

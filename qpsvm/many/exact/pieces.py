@@ -380,11 +380,11 @@ class ExactPath:
 
     def __str__(self) -> str:
         worst = float(self.gaps.max(initial=0.0))
-        said = (
+        text = (
             f"{self.parameter} from {self.low:g} to {self.reached:g}: {len(self)} pieces, each certified, "
             f"gap at most {worst:.1e}: {self.status}"
         )
-        return f"{said}\n{self.message}" if self.message else said
+        return f"{text}\n{self.message}" if self.message else text
 
     def __repr__(self) -> str:
         return f"<ExactPath: {self.parameter} from {self.low:g} to {self.reached:g}, {len(self)} pieces>"

@@ -255,7 +255,7 @@ def cross_validate(
     UnknownOptionError
         No such parameter or scorer; names the nearest.
     ParameterError, ParameterTypeError
-        No parameter at all; a value that is not positive and finite; folds that are none.
+        No parameter at all; a value that is not positive and finite; invalid folds.
     DataError
         Rows that do not exist, or that train and are tested; a fold whose rows that train are of one class.
     UnsupportedError

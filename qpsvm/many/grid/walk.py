@@ -69,7 +69,7 @@ def _collect_results(task: Callable[..., Iterable[T]], given: tuple[Any, ...]) -
 
 
 class Lines:
-    """A message at every tenth of the way, for whoever listens; and each step to the logger of progress."""
+    """A message at every tenth of the way, for its listeners; and each step to the logger of progress."""
 
     def __init__(self, total: int, verbose: bool, unit: str) -> None:
         self.total, self.verbose, self.unit, self.done, self.said = total, verbose, unit, 0, 0
@@ -88,7 +88,7 @@ class Lines:
 
 
 def bar_of(total: int, verbose: bool, unit: str) -> Any:
-    """A progress bar, or where tqdm is not installed, or nobody looks, lines."""
+    """A progress bar, or where tqdm is not installed, or nothing is displayed, lines."""
     if not verbose or importlib.util.find_spec("tqdm") is None:
         return Lines(total, verbose, unit)
     return importlib.import_module("tqdm.auto").tqdm(total=total, unit=unit)

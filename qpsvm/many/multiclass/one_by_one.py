@@ -96,8 +96,18 @@ def without_noise(problem: BaseProblem[Result], result: Result, tol: float) -> R
     other = problem.at(np.where(noise, 0.0, result.alpha), tol)
     if not other.gap <= (tol if result.gap <= tol else result.gap):
         return result
-    told = ("status", "message", "backend", "form", "iterations", "build_time", "solve_time", "solver", "solver_gap")
-    same: Result = replace(other, **{name: getattr(result, name) for name in told})
+    recorded = (
+        "status",
+        "message",
+        "backend",
+        "form",
+        "iterations",
+        "build_time",
+        "solve_time",
+        "solver",
+        "solver_gap",
+    )
+    same: Result = replace(other, **{name: getattr(result, name) for name in recorded})
     return same
 
 

@@ -143,22 +143,22 @@ def solve_regression(problem: EpsilonSVR, tol: float) -> BinaryMachines:
     if made is None or not made.gap <= tol:
         start = None if made is None or not np.isfinite(made.alpha).all() else made.alpha
         return as_single_result(result_of(problem, start, {"tol": tol}))
-    coef, told = _row(made.beta), Results(1, RegressionResultMaker(problem, made, tol))
+    coef, recorded = _row(made.beta), Results(1, RegressionResultMaker(problem, made, tol))
     ends = problem.samples.target_range
     varied = ends is not None and ends[0] < ends[1]
     caveats = (NO_INFORMATION,) if varied and not made.w.any() else ()
     return _build_machines(
-        coef, made.w, made.b, made.gap, caveats, Status.OPTIMAL, made.iterations, made.solver, "", told
+        coef, made.w, made.b, made.gap, caveats, Status.OPTIMAL, made.iterations, made.solver, "", recorded
     )
 
 
 def as_single_result(result: SVMResult) -> BinaryMachines:
     """The result of a problem that was solved as any other."""
-    coef, told = _row(result.coef), Results(1, None, {0: result})
+    coef, recorded = _row(result.coef), Results(1, None, {0: result})
     assert result.w is not None  # the kernel is linear
     return _build_machines(
         coef, result.w, result.b, result.gap, result.caveats, result.status, result.iterations or 0, result.solver,
-        result.message, told,
+        result.message, recorded,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ has. If not, or where they stall, the loop goes on to the next tolerance. The fo
 
     (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows, the more the fewer of these are free
 
-The u of the loop and of the steps is rough, but on F. It is made anew in double precision where that matters, before
+The u of the loop and of the steps is rough, but on F. It is made again in double precision where that matters, before
 the steps and after them, and more steps follow if the target was not reached. Without the compiled core the loop is
 LIBSVM's, which cannot go on from a point: it runs once.
 """
@@ -39,7 +39,7 @@ class BaselineSettings:
     """Constants of the loop."""
 
     #: The tolerances of the loop: at first, each time this share of the one before, and the last; and one that begins
-    #: anew has SVC's own.
+    #: again has SVC's own.
     first: float = 1e-2
     finer: float = 0.3
     last: float = 1e-7
@@ -51,7 +51,7 @@ class BaselineSettings:
     steps: tuple[float, float] = (2.0, 10.0)
     #: Bytes of K in single precision, where the loop cannot evaluate its rows itself.
     stored: float = 4e8
-    #: Newton steps after a loop, and how often u is made anew.
+    #: Newton steps after a loop, and how often u is made again.
     most: int = 40
     refreshes: int = 3
 

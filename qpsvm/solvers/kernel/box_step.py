@@ -25,7 +25,7 @@ from qpsvm.solvers.shared.cholesky import NumericalTrouble, factorise_with_ridge
 
 #: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
 ROUNDS, UNRIDGINGS = 12, 3
-#: Of more than so many rows, from this share on, those that are held are taken out of A, which is factored anew: that
+#: Of more than so many rows, from this share on, those that are held are taken out of A, which is factored again: that
 #: costs less than a right-hand side for each.
 MANY_HELD, MANY_ROWS = 0.1, 200
 

@@ -181,7 +181,7 @@ class _LibsvmRun:
             "cache_size": cache_size, "shrinking": True, **self.settings,
         }  # fmt: skip
         width = self.data.shape[1] if own else None
-        find_compiled_loop(kind)  # imported here: each child process would do it anew
+        find_compiled_loop(kind)  # imported here: each child process would do it again
         busy = min(int(SUPPORTING * begins) + 1, n) if begins else n  # an iteration moves one of these
         matrix = np.ascontiguousarray(self.data, dtype=np.float64)
         data = kind, matrix, target, np.empty(0) if alike else upper, settings

@@ -129,16 +129,16 @@ def _run_compiled(
     if problem.mass is None and problem.has_kink:
         tube = np.full(problem.n, problem.tube, dtype=np.float64)
     most = 0 if clock.find_stop_reason() else MAX_ITERATIONS if most is None else most
-    told = (
+    recorded = (
         beta, g, np.ascontiguousarray(problem.low), np.ascontiguousarray(problem.high), tube,
         1 if problem.mass is None else 2, known, tol, most, clock.find_stop_reason,
     )  # fmt: skip
     try:
         if isinstance(data, KernelSamples):
-            iterations, _, finished = core.compiled.loop_over_rows(data.rows, told)
+            iterations, _, finished = core.compiled.loop_over_rows(data.rows, recorded)
         else:
             by_rows = data if data.flags.c_contiguous or data.strides[1] == data.itemsize else data.T  # K = Kᵀ
-            iterations, _, finished = core.compiled.loop_over_matrix(by_rows, told)
+            iterations, _, finished = core.compiled.loop_over_matrix(by_rows, recorded)
     except ValueError as error:
         if np.isfinite(beta).all() and (tube is None or np.isfinite(tube).all()):
             raise

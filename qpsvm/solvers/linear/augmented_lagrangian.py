@@ -14,7 +14,7 @@ Derivation
 The augmented Lagrangian of the dual, minimised over α in closed form, leaves a convex, differentiable function of W:
 
     (ALM.2)  α(W) by (LOSSES.4), with the multiplier estimate a and the penalty σ;  clip(a + σr, 0, C) for a hinge
-    (ALM.3)  q = RW − h − Zᵀα(W)                                    its gradient: what is missing to stationarity
+    (ALM.3)  q = RW − h − Zᵀα(W)                                    its gradient: the shortfall to stationarity
     (ALM.4)  ΔW by `newton_step`, s by `line_search`, W ← W + sΔW   the inner, semismooth Newton iteration
     (ALM.5)  P − D = A + B,  A = ½‖q_w‖² + (1 + |b|)|q_b|,  B = Σφ(r) + Σφ*(α) − αᵀr ≥ 0
     (ALM.6)  inner stop A ≤ B;  then a ← α, σ ← 3σ               the outer, proximal point iteration

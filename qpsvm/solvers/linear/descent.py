@@ -35,7 +35,7 @@ from qpsvm.solvers.shared.budget import MAX_ITERATIONS, Budget
 FIRST_PASSES, PARTS, MOST_PASSES = 16, 4, 1000
 #: Goals that the compiled loop is given, one after the other: what it takes for the gap is not yet the gap.
 GOALS = 3
-#: Seconds of all Newton steps that nobody feels: from a pair that is good already, a few of them reach rounding.
+#: Seconds of all Newton steps that are not noticeable: from a pair that is good already, a few of them reach rounding.
 NEXT_TO_NOTHING = 5e-3
 #: Share of the time left that it may take under a limit.
 TIME_SHARE = 0.5

@@ -175,5 +175,5 @@ def _estimate_centre(source: RowSource) -> tuple[FloatArray, FloatArray]:
         return mean, np.sqrt(CentredRows(source, mean).column_squares() / source.n)
     sample = source.take(slice(None, None, stride))
     mean = sample.sum(axis=0) / len(sample)
-    away = sample - mean  # a new array: the sample may be a view of rows that somebody keeps
+    away = sample - mean  # a new array: the sample may be a view of stored rows
     return mean, np.sqrt(np.einsum("ij,ij->j", away, away) / len(sample))

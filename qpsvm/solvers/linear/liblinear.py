@@ -10,7 +10,7 @@ the weight of a feature 1, penalised. Where rows are many and short, or α mostl
 It has hinges, squared hinges, and the absolute and squared loss outside of a tube of one width.
 
 The loop knows no clock and no interrupt key, and always begins at α = 0: a short run is made in this process, a long
-one in a child (`run_sliced`). Its random numbers are the process's: begun anew each time, so that the answer is the
+one in a child (`run_sliced`). Its random numbers are the process's: begun again each time, so that the answer is the
 same each time, but shared by runs in two threads. As with LIBSVM's, the compiled function behind scikit-learn's class
 is called directly where it passes a test on four points.
 

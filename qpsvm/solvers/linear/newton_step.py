@@ -62,7 +62,7 @@ class CholeskyNewton:
         self.free_count = 0
 
     def reset_cache(self) -> None:
-        """Make Z_JᵀZ_J anew at the next step."""
+        """Make Z_JᵀZ_J again at the next step."""
         self._gram = None
 
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:  # noqa: ARG002

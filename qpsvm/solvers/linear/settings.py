@@ -33,7 +33,7 @@ class LinearSettings:
     direct_columns: int = FACTORED_COLUMNS
     # Most free rows for which (NEWTON.2) is factored, where H is not.
     direct_rows: int = 600
-    # Most rows in the pool of `WideNewton`; beyond, it is begun anew.
+    # Most rows in the pool of `WideNewton`; beyond, it is begun again.
     pool_rows: int = 3000
     # Weight of an unpenalised intercept in H: a small share of σ|J|, and σ where J is empty and H singular in it.
     intercept_share: float = 1e-10
@@ -60,7 +60,7 @@ class LinearSettings:
     rows_per_sample: float = 2.5
     # Growth of τ after a wrong guess, and at most in (WORK.3).
     wider: float = 3.0
-    # The band is gathered anew where the next one has less than this share of its rows.
+    # The band is gathered again where the next one has less than this share of its rows.
     much_smaller: float = 0.4
     # A band is solved to this share of what the band before it left.
     reduction: float = 0.03

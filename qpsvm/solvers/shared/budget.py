@@ -27,8 +27,8 @@ Tell: TypeAlias = Callable[[str, float], None]
 class Budget:
     """Limits and counters of one run with all its stages.
 
-    is_logging: Whether anybody reads the lines that are reported.
-    steps: Steps made: whoever makes one counts it here.
+    is_logging: Whether the reported lines are displayed.
+    steps: Steps made: the code that makes one counts it here.
     tell: Takes stage and gap of each report.
     """
 
@@ -52,16 +52,16 @@ class Budget:
         return stopped or ("iteration_limit" if used_up else None)
 
     def report(self, stage: str, number: int, **measures: float | str) -> None:
-        """Show one line, if anybody reads it: stage and number, each measure by its name, and the seconds."""
+        """Show one line, if it is displayed: stage and number, each measure by its name, and the seconds."""
         gap = measures.get("gap")
         if self.tell is not None and isinstance(gap, float):
             self.tell(stage, gap)
         if self.is_logging:
-            said = f"{stage:<14} {number:7d}"
+            text = f"{stage:<14} {number:7d}"
             for name, value in measures.items():
                 form = "" if isinstance(value, str) else "7d" if isinstance(value, int) else "8.1e"
-                said += f"  {name.replace('_', ' ')} {value:{form}}"
-            self.log(f"{said}  {self.clock.seconds:8.3f} s")
+                text += f"  {name.replace('_', ' ')} {value:{form}}"
+            self.log(f"{text}  {self.clock.seconds:8.3f} s")
 
     def log(self, line: str) -> None:
         """Log a line of the run."""

@@ -134,7 +134,7 @@ def find_knapsack_multiplier(v: FloatArray, a: FloatArray, beta: float, lb: Floa
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """x and Px, the multipliers of the projection that made x, and what is missing to the KKT conditions."""
+    """x and Px, the multipliers of the projection that made x, and the shortfall to the KKT conditions."""
 
     x: FloatArray
     Px: FloatArray

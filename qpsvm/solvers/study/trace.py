@@ -73,6 +73,6 @@ class ProgressHistory:
         self._rows.append((iteration, objective))
         seconds = self._budget.clock.seconds
         if self._budget.is_logging:
-            said = f"{self._name}: {reason.replace('_', ' ')} after {iteration} iterations"
-            self._budget.log(f"{said}, objective {objective:.9e}, {seconds:.2f} s")
+            text = f"{self._name}: {reason.replace('_', ' ')} after {iteration} iterations"
+            self._budget.log(f"{text}, objective {objective:.9e}, {seconds:.2f} s")
         return Trace(iteration, reason, seconds, np.array(self._rows, dtype=np.float64))

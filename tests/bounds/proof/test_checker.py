@@ -388,7 +388,7 @@ def test_a_proof_of_nothing_has_no_file(tmp_path):
     with pytest.raises(UnsupportedError, match="nothing proven"):
         nothing.verify().save(tmp_path / "proof.json")
     ball = qpsvm.SVDD(X, nu=0.3, constraints=qpsvm.ValueConstraints(X[:1], [[-1.0]], [0.0]))
-    with pytest.raises(UnsupportedError, match="rows of your own beside a ball"):
+    with pytest.raises(UnsupportedError, match="linear constraints beside a ball"):
         qpsvm.solve(ball, check=False).verify().save(tmp_path / "proof.json")
 
 
