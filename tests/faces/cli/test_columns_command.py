@@ -229,7 +229,7 @@ def test_a_proof_reads_the_raw_table_as_it_was_read(capsys, ending, options):
     assert hint in out
     code, out, err = run(capsys, "verify", "p.json", "--data", "rows.csv")
     assert (code, err) == (0, ""), out
-    assert out.splitlines()[-1].endswith("confirmed: every claim, in exact arithmetic")
+    assert out.splitlines()[-1].endswith("every claim is confirmed, in exact arithmetic")
     pandas.read_csv("rows.csv").assign(age=41).to_csv("rows.csv", index=False)
     code, out, _ = run(capsys, "verify", "p.json", "--data", "rows.csv")
     assert code == 1

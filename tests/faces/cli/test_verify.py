@@ -59,7 +59,7 @@ def test_a_table_is_read_as_it_was(capsys, tmp_path, options):
     options = [{"south": "2"}.get(o, o) if "--stream" in options else o for o in options]
     proof, out = proven(capsys, tmp_path, file, *options)
     assert "the data are table.csv, to the last byte" in out
-    assert out.splitlines()[-1] == f"{proof}: confirmed: every claim, in exact arithmetic"
+    assert out.splitlines()[-1] == f"{proof}: every claim is confirmed, in exact arithmetic"
     file.write_text(file.read_text() + "\n")
     code, out, err = run(capsys, "verify", proof, "--data", file)
     assert (code, err) == (1, "")

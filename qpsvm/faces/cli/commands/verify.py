@@ -130,7 +130,7 @@ def run(options: argparse.Namespace) -> int:
     except checker.UnusableError as error:
         raise FileFormatError(str(error)) from error
     print("\n".join(lines))
-    last = "refuted: this is not a proof for these data" if code else "confirmed: every claim, in exact arithmetic"
+    last = "refuted: this is not a proof for these data" if code else "every claim is confirmed, in exact arithmetic"
     refuted = [line for line in lines if line.startswith("REFUTED")]
     if code and not refuted:
         last = "not confirmed: a claim is open or missing"
