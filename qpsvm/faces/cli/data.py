@@ -248,7 +248,7 @@ def _check_classes(dataset: Dataset, name: object, out: TextIO | None) -> None:
             said = f"{len(classes)} numbers are treated as classes: for a quantity, use --variant epsilon-svr"
             print(f"  note        {said}", file=out)
         return
-    what = "numbers that are not whole" if fractions else f"{len(classes)} labels in {len(dataset.labels)} rows"
+    what = "fractions" if fractions else f"{len(classes)} labels in {len(dataset.labels)} rows"
     numbers = classes.dtype.kind in "iuf"
     hint = "; for a numeric target, use a regression, such as --variant epsilon-svr" if numbers else ""
     raise DataError(

@@ -109,7 +109,7 @@ def _describe_errors(found: LeaveOneOut, learnt: str) -> str:
     worst = f", gap at most {found.gap[known].max():.1e}" if known.any() else ""
     lines = [
         f"{ERROR_NAMES[learnt]}: {found.error:.4f}, over {int(known.sum())} rows",
-        f"{found.moved} machines differ from the machine of all rows{worst}: {found.status}",
+        f"{found.moved} machines differ from the machine trained on all rows{worst}: {found.status}",
     ]
     return "\n".join([*lines, *([found.message] if found.message else [])])
 
