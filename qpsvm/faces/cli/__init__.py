@@ -1,7 +1,7 @@
 """The command line: `python -m qpsvm [solve | predict | verify | compare | path | leave-one-out | derive | …]`.
 
-Each command has a file. Whatever happens, the user sees results on standard output, one line on standard error and an
-exit code, and never a traceback.
+Each command has its own module. Results go to standard output. An error prints one line on standard error, sets the
+exit code, and never shows a traceback.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from qpsvm.base.errors import ParameterError, QPSVMError, SolverError, TooLargeE
 from qpsvm.faces.cli.parser import make_parser
 from qpsvm.faces.cli.terminal import reserve_blas_buffers, spell_unencodable
 
-#: Exit code where a result is not optimal, memory is too small or a solver broke down.
+#: Exit code if a result is not optimal, memory runs out or a solver breaks down.
 FAILED = 1
-#: Exit code for what the user got wrong.
+#: Exit code for errors of the user.
 WRONG = 2
-#: Exit code that a shell reports of a process that Ctrl-C ended.
+#: Exit code that a shell reports for a process ended by Ctrl-C.
 INTERRUPTED = 130
-#: What is said where memory runs out in the middle of the work.
+#: Message if memory runs out during the work.
 NO_MEMORY = (
-    "this needs more memory than the process may use: take fewer rows, or --kernel linear where there are many, or "
-    "raise the limit (ulimit -v)"
+    "this needs more memory than the process may use: use fewer rows, use --kernel linear if there are many, or raise "
+    "the limit (ulimit -v)"
 )
 
 
@@ -36,9 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             try:
                 code = _parse_and_run(arguments)
             finally:
-                if sys.stdout is not None:  # None where it is closed
+                if sys.stdout is not None:  # None if it is closed
                     sys.stdout.flush()
-        except BrokenPipeError:  # the reader of our output went away, as `| head` does
+        except BrokenPipeError:  # the reader closed the pipe, as `| head` does
             _discard_output()
         except OSError as error:  # a full disk behind standard output
             _discard_output()
@@ -47,11 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse_and_run(arguments: Sequence[str] | None) -> int:
-    """Parse and run. Every way to fail has its sentence and its code."""
+    """Parse and run; every failure has a message and an exit code."""
     try:
         options = make_parser().parse_args(arguments)
         if options.all and options.command is not None:
-            raise ParameterError(f"--all belongs to the table without a command: leave it out of {options.command}")
+            raise ParameterError(f"--all only applies without a command: leave it out of {options.command}")
         reserve_blas_buffers()
         code: int = options.run(options)
         return code
@@ -70,6 +70,6 @@ def _print_error(sentence: str, code: int) -> int:
 
 
 def _discard_output() -> None:
-    """Send the rest of standard output nowhere, so that the interpreter does not complain when it ends."""
-    with suppress(OSError, ValueError):  # in a test, standard output is no file
+    """Discard the rest of standard output, so that the interpreter does not complain when it ends."""
+    with suppress(OSError, ValueError):  # in a test, standard output is not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Parse the command line: no abbreviations, and errors of this library (`CommandParser`)."""
+"""Parse the command line without abbreviations, and raise errors of this library (`CommandParser`)."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from qpsvm.faces.cli.lists import expand_lists, is_option
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that wants options written in full, and raises an error instead of ending the process."""
+    """A parser that requires full option names, and raises an error instead of ending the process."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **how)
         self.commands: dict[str, CommandParser] = {}
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse has to say. Raises ParameterError."""
+        """Raise the message of argparse as an error. Raises ParameterError."""
         raise ParameterError(f"{message} (see {self.prog} --help)")
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
-        """Look for unknown options and commands first, where argparse would only say that something is missing."""
+        """Check for unknown options and commands first; argparse would only report a missing argument."""
         args = sys.argv[1:] if args is None else args
         args = expand_lists(args, *self._count_option_values())
         for text in args:
@@ -33,12 +33,12 @@ class CommandParser(argparse.ArgumentParser):
                 self._check_option(text.partition("=")[0], text)
             elif self.commands:
                 if text not in self.commands:
-                    raise UnknownOptionError(f"no command {text!r}; {describe_nearest(text, self.commands)}")
-                break  # what follows is the command's
+                    raise UnknownOptionError(f"there is no command {text!r}; {describe_nearest(text, self.commands)}")
+                break  # the rest belongs to the command
         return super().parse_known_args(args, namespace)
 
     def _count_option_values(self) -> tuple[list[str], dict[str, int], int]:
-        """The options that take a list, how many values each other one takes, and how many arguments are no option."""
+        """Return the list options, the number of values of each other option, and that of positional arguments."""
         known = self._option_string_actions.items()
         lists = [text for text, action in known if isinstance(action, argparse._AppendAction)]
         takes = {text: 1 if action.nargs is None else int(action.nargs) for text, action in known
@@ -47,7 +47,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def _check_option(self, name: str, text: str) -> None:
         known = self._option_string_actions
-        if text in known or name in known or " " in text:  # text with a blank is a value to argparse
+        if text in known or name in known or " " in text:  # argparse reads text with a blank as a value
             return
         hint = "; ".join(["", *suggest_names(name, known)])
         raise UnknownOptionError(f"there is no option {name}{hint} (see {self.prog} --help)")

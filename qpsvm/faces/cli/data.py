@@ -1,7 +1,7 @@
 """Read data files for the command line, and split them (`read_dataset`, `draw_held_out`, `draw_dataset_folds`).
 
-Rows of weight 0 neither train nor are tested. Categories, what is filled in for missing values, first days, means and
-deviations are those of the rows that train.
+Rows of weight 0 are used neither for training nor for testing. Categories, imputed values, first days, means and
+standard deviations are computed from the training rows.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from qpsvm.many.grid.folds import Fold, describe_active, draw_folds
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
 
-#: Classes whose sizes are printed.
+#: Number of classes whose sizes are printed.
 SHOWN_CLASSES = 6
-#: Rows of a class on the average, below which labels are no classes; and classes of numbers beyond which it is asked.
+#: Mean number of rows per class below which labels are not classes; number of integer classes above which a note is
+#: printed.
 FEWEST_ROWS, MANY_NUMBERS = 2.0, 20
-#: The machines of several classes in one program, in words.
+#: The names of the all-in-one machines, as text.
 ALL_IN_ONE_NAMES = join_names(tuple(registry.ALL_IN_ONE))
-#: Of the draw of rows, where no seed is given: the same command prints the same.
+#: Default seed of the draw of rows: the same command prints the same output.
 SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A data file as a problem takes it.
+    """A data file in the form that a problem takes.
 
-    y (n,): The file's labels, or −1 and +1 where `--positive` says which is which; numbers; None where there
-        are none.
+    y (n,): The labels of the file, or −1 and +1 with `--positive`; numbers; None without a target.
     classes (2,) or None: With `--positive`, the names of −1 and +1.
     against or None: The label that `--positive` sets against several others.
-    target_kind: What the machine learns of y.
-    positive: The same label as the file has it: a number, or text.
+    target_kind: How the machine uses y.
+    positive: The same label as in the file: a number, or text.
     """
 
     table: EncodedTable
@@ -69,18 +69,17 @@ class Dataset:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The label of each row in words: (n,)."""
+        """The label of each row as in the file: (n,)."""
         return np.asarray(self.y if self.classes is None else self.classes[(self.y > 0).astype(int)])
 
     def build_problem(self, options: argparse.Namespace, rows: IntArray | None = None) -> Problem:
-        """The problem that the options describe, over all rows or some. Raises ParameterError."""
+        """Build the problem that the options describe, over all rows or some. Raises ParameterError."""
         if self.is_several and options.variant not in registry.ALL_IN_ONE:
             raise ParameterError(
-                f"this follows one machine, and here are {len(self.list_labels()[0])} classes: set one against all "
-                f"others by "
-                f"--positive LABEL, such as --positive {self.list_labels()[0][0]}; solve, cross-validate and compare "
-                f"take "
-                f"them all, and --variant {ALL_IN_ONE_NAMES} has them in one program"
+                f"this command needs a single machine, but there are {len(self.list_labels()[0])} classes: train one "
+                f"against all others with --positive LABEL, such as --positive {self.list_labels()[0][0]}; solve, "
+                f"cross-validate and compare accept all of them, and --variant {ALL_IN_ONE_NAMES} trains them in one "
+                "program"
             )
         table = self.table
         factors, beside = (
@@ -94,19 +93,19 @@ class Dataset:
 
     @property
     def is_several(self) -> bool:
-        """Whether there are more than two classes to learn; of labels that are elsewhere, nobody knows here."""
+        """Whether there are more than two classes to learn; False for labels on workers, which are not counted."""
         return self.target_kind == "labels" and isinstance(self.y, np.ndarray) and len(np.unique(self.y)) > 2
 
     def list_labels(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The labels in words, and as the problem is given them: (k,) each."""
+        """List the labels as in the file, and as passed to the problem: (k,) each."""
         if self.classes is not None:
             return self.classes, np.array([-1, 1])
         y: Any = self.y
-        known = np.unique(np.asarray(y.unique() if hasattr(y, "unique") else y))  # of a data frame where it is
+        known = np.unique(np.asarray(y.unique() if hasattr(y, "unique") else y))  # of a data frame on its workers
         return known, known
 
     def build_model(self, result: SVMResult, problem: Problem) -> Model:
-        """The decision function. It predicts the file's own labels, and knows how a file becomes features."""
+        """Build the model. It predicts the labels of the file, and stores how a file is encoded as features."""
         classes = result.model.classes if self.classes is None else self.classes
         more = {} if self.against is None else {"positive": self.against}
         metadata = {
@@ -124,10 +123,10 @@ class Dataset:
 def build_class_weights(
     given: Sequence[Any] | None, list_labels: Callable[[], tuple[NDArray[Any], NDArray[Any]]]
 ) -> dict[Any, float] | str | None:
-    """The weights of classes as `--class-weight` says, by the labels that a problem is given."""
+    """Build the class weights of `--class-weight`, by the labels that are passed to the problem."""
     if not given or BALANCED in given:
         if given and len(given) > 1:
-            raise ParameterError("--class-weight balanced says it of all classes: leave the other weights out")
+            raise ParameterError("--class-weight balanced sets the weights of all classes: leave the other weights out")
         return BALANCED if given else None
     found: dict[Any, float] = {}
     labels, keys = list_labels()
@@ -139,18 +138,18 @@ def build_class_weights(
             )
         key = keys[chosen].tolist()[0]
         if key in found:
-            raise ParameterError(f"--class-weight weighs {label} twice")
+            raise ParameterError(f"--class-weight gives two weights for {label}: leave one of them out")
         found[key] = float(weight)
     return found
 
 
 def as_file_labels(classes: NDArray[Any]) -> NDArray[Any]:
-    """The labels as files have them: integers where all are whole."""
+    """Return the labels as in files: integers if all are whole."""
     return as_integers(classes) if classes.dtype.kind == "f" else classes
 
 
 def parse_source(name: str | Sequence[str]) -> DataSource:
-    """The data of a command: a file, where - is standard input, or several."""
+    """Return the data of a command: a file, - for standard input, or several files."""
     if isinstance(name, str) or len(name) == 1:
         only = name if isinstance(name, str) else name[0]
         return StandardInput() if only == "-" else only
@@ -158,29 +157,29 @@ def parse_source(name: str | Sequence[str]) -> DataSource:
 
 
 def take_rows(X: Any, rows: IntArray) -> Any:
-    """Some rows of samples, which stay where they are stored where they are not in memory; in ascending order."""
+    """Select rows of samples, given in ascending order; rows that are not in memory stay on disk."""
     if not isinstance(X, RowSource):
         return X[rows]
     return X if len(rows) == X.n else select_rows(X, rows)
 
 
 def read_dataset(options: argparse.Namespace, out: TextIO | None = None, raw: bool = False) -> Dataset:
-    """Read the data file and print what is in it, by default on standard output."""
+    """Read the data file and describe its content, by default on standard output."""
     start = time.perf_counter()
     learns = VARIANTS[options.variant]._target_kind
-    of_classes = "machines of two classes"
+    of_classes = "two-class machines"
     belongings = (("positive", "labels", of_classes), ("class_weight", "labels", of_classes),
                   ("groups", "ranks", "a ranking"))  # fmt: skip
     for option, learnt, who in belongings:
         if getattr(options, option) and learns != learnt:
             flag = f"--{option.replace('_', '-')}"
             raise ParameterError(
-                f"{flag} belongs to {who}, and the variant here is {options.variant}: leave {flag} out, or "
-                "choose another variant"
+                f"{flag} belongs to {who}, but the variant is {options.variant}: leave {flag} out, or choose another "
+                "variant"
             )
     for flag, given in (("--weights", options.weights), ("--class-weight", options.class_weight)):
         if given and options.variant == "hard":
-            raise ParameterError(f"{flag} has no effect on a hard margin, where no slack is paid for: leave it out")
+            raise ParameterError(f"{flag} has no effect on a hard margin, which has no slack: leave it out")
     given = parse_source(options.file)
     stream = getattr(options, "stream", False)
     found = find_stored_files(given, stream)
@@ -188,7 +187,7 @@ def read_dataset(options: argparse.Namespace, out: TextIO | None = None, raw: bo
         with Ticker(f"reading {found.name}"):
             table = read_stored(found, options, raw)
     else:
-        assert found is not None or not isinstance(given, tuple)  # several files are stored ones
+        assert found is not None or not isinstance(given, tuple)  # several files are always stored files
         table = read_table(
             given if found is None else next(found.iter_frames()),  # type: ignore[arg-type]
             target=options.target, drop=options.drop, standardise=options.standardise and not raw,
@@ -234,32 +233,32 @@ def _describe_target(dataset: Dataset) -> str:
 
 
 def _check_classes(dataset: Dataset, name: object, out: TextIO | None) -> None:
-    """Refuse labels of which nearly every row has one of its own, or that are fractions: they are no classes."""
+    """Refuse labels that are not classes: fractions, or nearly as many distinct labels as rows."""
     classes, counts = np.unique(dataset.labels, return_counts=True)
     if len(classes) == 1:
         raise DataError(
-            f"{name}: the target has the one label {classes[0]!s} in {counts[0]} rows, and two classes are "
-            "needed: look at the file, name another column by --target, or learn what is usual by --variant one-class"
+            f"{name}: the target has the single label {classes[0]!s} in {counts[0]} rows, but two classes are needed: "
+            "check the file, name another column with --target, or detect novelties with --variant one-class"
         )
     fractions, average = classes.dtype.kind == "f", float(counts.mean())
     if len(classes) <= 2:
         return
     if not fractions and average >= FEWEST_ROWS:
         if len(classes) > MANY_NUMBERS and classes.dtype.kind in "iu":
-            said = f"{len(classes)} numbers are taken for classes: of a quantity, take --variant epsilon-svr"
+            said = f"{len(classes)} numbers are treated as classes: for a quantity, use --variant epsilon-svr"
             print(f"  note        {said}", file=out)
         return
-    what = "numbers that are no whole ones" if fractions else f"{len(classes)} labels in {len(dataset.labels)} rows"
+    what = "fractions" if fractions else f"{len(classes)} labels in {len(dataset.labels)} rows"
     numbers = classes.dtype.kind in "iuf"
-    hint = "; for a target of numbers, take a regression, such as --variant epsilon-svr" if numbers else ""
+    hint = "; for a numeric target, use a regression, such as --variant epsilon-svr" if numbers else ""
     raise DataError(
-        f"{name}: the target holds {what}, which are no classes: set one against all others by --positive LABEL, such "
-        f"as --positive {classes[0]}{hint}"
+        f"{name}: the target contains {what}, which are not classes: train one against all others with --positive "
+        f"LABEL, such as --positive {classes[0]}{hint}"
     )
 
 
 def match_label(y: NDArray[Any], label: str) -> NDArray[np.bool_]:
-    """Mark the labels (n,) that equal the one that a user wrote, (n,): numbers by value, text by its letters."""
+    """Mark the labels (n,) that equal the label that a user wrote, (n,): numbers by value, text by spelling."""
     if y.dtype.kind not in "iuf":
         return np.asarray(y.astype(str) == label)
     try:
@@ -295,15 +294,16 @@ def draw_held_out(dataset: Dataset, test_share: float, seed: int) -> Fold:
         train, test = next(splitter.split(rows, labels, groups))
     except ValueError as error:
         each = "" if labels is None else " of each class"
-        raise DataError(f"both sides need one{each}: take another share than {test_share:g}. ({error})") from error
+        raise DataError(
+            f"training and test rows both need a row{each}: use a share other than {test_share:g} ({error})"
+        ) from error
     known = np.zeros(len(rows)) if labels is None else labels
     for label, count in zip(*np.unique(known, return_counts=True), strict=True):
         for side, done, way in ((train, "trains", "smaller"), (test, "is tested", "larger")):
             if not (known[side] == label).any():
                 raise DataError(
                     f"the class {label} has {describe_active(count, 'row')}, and with a share of {test_share:g} none "
-                    f"of them "
-                    f"{done}: take a {way} share, or --cv {min(count, 5)}"
+                    f"of them {done}: use a {way} share, or --cv {min(count, 5)}"
                 )
     return Fold(np.sort(rows[train]), np.sort(rows[test]))
 
@@ -316,7 +316,7 @@ def draw_dataset_folds(dataset: Dataset, count: int, seed: int) -> Iterator[Fold
 
 
 def split_dataset(dataset: Dataset, split: Fold, options: argparse.Namespace) -> tuple[Dataset, Dataset]:
-    """The rows that train and those that are tested: all that is learnt of columns is learnt of the first."""
+    """Split into training and test rows; the encoding of columns is learnt from the training rows only."""
     train, test = restrict_rows(dataset, split.train), restrict_rows(dataset, split.test)
     if isinstance(dataset.table, RawTable):
         made = dataset.table.encode_split(split.train, split.test)
@@ -341,7 +341,7 @@ def restrict_rows(dataset: Dataset, rows: IntArray) -> Dataset:
 
 
 def _list_active_rows(dataset: Dataset) -> tuple[IntArray, NDArray[Any] | None, NDArray[Any] | None]:
-    """The rows that take part, and their labels and groups where these say how to draw them."""
+    """Return the rows of positive weight, with their labels and groups if these determine the draw."""
     weights = dataset.table.weights
     rows = np.arange(dataset.table.X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
     labels = dataset.labels[rows] if dataset.target_kind == "labels" else None

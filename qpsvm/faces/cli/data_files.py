@@ -1,7 +1,7 @@
 """Open binary or large data files as rows that are read in blocks.
 
-Samples that are small once they are decoded are taken into memory, so that every command can use them. Rows to predict
-are decoded twice, to be checked and to be predicted a block at a time: nothing is kept, nor written to scratch.
+Samples that are small when decoded are read into memory, so that every command can use them. Rows to predict are
+decoded twice, block by block: once to check them and once to predict them. Nothing is kept or written to scratch.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from qpsvm.data.sources.text import LibsvmRows, open_csv
 from qpsvm.faces.cli.problem_options import COLUMN_OPTIONS, choose_target, refuse_options
 from qpsvm.faces.cli.terminal import Ticker
 
-#: Share of the memory that is available from which on a text file is read in blocks unasked: as cells and numbers it
-#: takes a few times its size.
+#: Share of the available memory above which a text file is read in blocks by default: its cells and numbers take a few
+#: times its size.
 TEXT_SHARE = 0.25
-#: Forms of tables whose columns have names and kinds.
+#: Formats of tables whose columns have names and types.
 FRAMES = ("parquet", "feather")
-#: Endings of files that are no text.
+#: Extensions of binary files.
 ENDINGS = (".npy", ".parquet", ".feather", ".arrow")
-#: What is said of sparse rows that are read in blocks.
-SCALED_NOTE = "sparse columns are divided by their deviations, and their means are not subtracted"
-#: What is said of named columns that are read in blocks.
-IN_BLOCKS_NOTE = "every column is taken for a number, identifiers too: --drop leaves out what is none"
-#: What a command is given as its data.
+#: Note on sparse rows that are read in blocks.
+SCALED_NOTE = "sparse columns are divided by their standard deviations; their means are not subtracted"
+#: Note on named columns that are read in blocks.
+IN_BLOCKS_NOTE = "every column is read as a number, including identifiers: use --drop to leave them out"
+#: The data argument of a command.
 DataSource = str | StandardInput | tuple[str, ...]
 
 
@@ -59,7 +59,7 @@ DataSource = str | StandardInput | tuple[str, ...]
 class StoredFiles:
     """Files of one format.
 
-    name: What messages call them.
+    name: Name in messages.
     file_format: "npy", "parquet", "feather", "csv" or "libsvm".
     """
 
@@ -68,7 +68,7 @@ class StoredFiles:
     file_format: str
 
     def list_columns(self) -> list[str]:
-        """The columns: by name, or of an array by place from 0. Raises FileFormatError, MissingExtraError."""
+        """List the columns: names, or positions in an array, from 0. Raises FileFormatError, MissingExtraError."""
         if self.file_format == "npy":
             return [str(j) for j in range(read_width(self.paths[0]))]
         if self.file_format == "csv":
@@ -76,40 +76,41 @@ class StoredFiles:
         return list(open_dataset(self.paths[:1], self.file_format).schema.names)
 
     def check_column_options(self, options: argparse.Namespace, names: Iterable[str] = COLUMN_OPTIONS) -> None:
-        """Rows that are read in blocks, or are arrays, are numbers as they are. Raises ParameterError."""
-        why = f"is of a table that is read into memory, and {self.name} is read in blocks, or has no names of columns"
-        refuse_options(options, names, f"{why}: write its columns as numbers without missing values, or leave it out")
+        """Refuse options of columns: rows read in blocks and arrays contain only numbers. Raises ParameterError."""
+        why = f"needs a table in memory, but {self.name} is read in blocks or has no column names"
+        hint = "write its columns as numbers without missing values, or leave the option out"
+        refuse_options(options, names, f"{why}: {hint}")
 
     @property
     def is_small_array(self) -> bool:
-        """Whether it is one array with room in memory."""
+        """Whether it is one array that fits into memory."""
         return self.file_format == "npy" and len(self.paths) == 1 and map_npy(self.paths[0]).size <= LARGE_MAP
 
     @property
     def fits_in_memory(self) -> bool:
-        """Whether it is a table with named columns that is no text, and has room in memory."""
+        """Whether it is a binary table with named columns that fits into memory."""
         if self.file_format not in FRAMES:
             return False
         dataset = open_dataset(self.paths, self.file_format)
         return bool(dataset.count_rows() * len(dataset.schema.names) <= LARGE_MAP)
 
     def iter_frames(self, all_at_once: bool = True) -> Iterator[Frame]:
-        """Its rows, of Parquet or Feather; or of one array, whose columns are called by their places."""
+        """Iterate over the rows of Parquet or Feather files, or of one array, whose columns are named by position."""
         if self.file_format == "npy":
             columns = {str(j): column for j, column in enumerate(np.asarray(map_npy(self.paths[0])).T)}
             return iter([as_frame(columns, self.name)])
         return iter_frames(self.paths, self.file_format, self.name, all_at_once)
 
     def find_column(self, name: str | None) -> Any:
-        """A column as `open_rows` takes it: by name, or of an array by place, unless it is a file of its own."""
+        """A column as `open_rows` takes it: its name, or its position in an array, unless it is a separate file."""
         return int(name) if name is not None and self.file_format == "npy" and name.isdecimal() else name
 
 
 def find_stored_files(given: DataSource, stream: bool) -> StoredFiles | None:
-    """The files of a command that are to be opened as rows; None where one text is read into memory."""
+    """Find the files that are opened as rows; None if a single text is read into memory."""
     if isinstance(given, StandardInput):
         if stream:
-            raise ParameterError("--stream reads a file in blocks, again and again: write standard input to one first")
+            raise ParameterError("--stream reads a file in blocks, several times: save standard input to a file first")
         return None
     if isinstance(given, str) and not (stream or _is_store(given)):
         return None
@@ -125,7 +126,7 @@ def describe_source(given: DataSource) -> str:
 
 
 def _is_store(name: str) -> bool:
-    """Whether a name stands for several files, or for one that is no text or would not fit into memory."""
+    """Return whether a name stands for several files, or for one that is binary or would not fit into memory."""
     path = Path(name)
     if path.is_dir():
         return True
@@ -137,18 +138,18 @@ def _is_store(name: str) -> bool:
         with path.open("rb") as file:
             mark = file.read(max(map(len, MARKS)))
     except OSError:
-        return False  # whoever reads it says why not
+        return False  # the reader reports the reason
     return mark.startswith(tuple(MARKS)) or os.path.getsize(path) > TEXT_SHARE * find_available_memory()
 
 
 def read_stored(found: StoredFiles, options: argparse.Namespace, raw: bool) -> EncodedTable:
-    """The samples of some files, with the target and weights that options name. Raises ParameterError, QPSVMError."""
+    """Read the samples of files, with the target and weights that options name. Raises ParameterError, QPSVMError."""
     found.check_column_options(options)
     source, encoding = _open_libsvm(found, options) if found.file_format == "libsvm" else _open_columns(found, options)
     y = _convert_target(source.target, options, found.name)
     held = not getattr(options, "stream", False) and source.entries <= LARGE_MAP
-    X: Any = source.matrix().copy() if held else source  # a copy, of what may be a map of the file, is ours to change
-    notes = () if held else ("the rows stay where they are stored, and are read in blocks",)
+    X: Any = source.matrix().copy() if held else source  # a copy: the matrix may be a memory map
+    notes = () if held else ("the rows stay on disk and are read in blocks",)
     if not held and encoding.columns and found.file_format != "npy":
         notes = (*notes, IN_BLOCKS_NOTE)
     table = EncodedTable(X, y, encoding, notes=notes, weights=source.weight)
@@ -160,9 +161,9 @@ def read_stored(found: StoredFiles, options: argparse.Namespace, raw: bool) -> E
 
 
 def compute_stored_moments(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each column of X (n, d), in memory or not: (d,), (d,).
+    """Compute mean and standard deviation of each column of X (n, d), in memory or not: (d,), (d,).
 
-    Of sparse rows that are not in memory, the mean is given as 0: to subtract it would fill in the zeros.
+    For sparse rows that are not in memory, the mean is returned as 0: subtracting it would fill in the zeros.
 
     Raises ParameterError.
     """
@@ -174,9 +175,9 @@ def compute_stored_moments(X: Any, name: str) -> tuple[FloatArray, FloatArray]:
 
 
 def standardise_by(table: EncodedTable, mean: FloatArray, scale: FloatArray, name: str) -> EncodedTable:
-    """The table with its columns less their means, divided by their deviations.
+    """Subtract the means from the columns of a table, and divide by the standard deviations.
 
-    An array is changed in place; of rows that are not in memory, each block is made anew in every pass.
+    An array is changed in place; rows that are not in memory are transformed block by block in every pass.
     """
     table = replace(table, encoding=replace(table.encoding, mean=mean, scale=scale))
     X: Any = table.X
@@ -194,12 +195,12 @@ def _open_libsvm(found: StoredFiles, options: argparse.Namespace) -> tuple[Store
 
 
 def choose_columns(found: StoredFiles, options: argparse.Namespace) -> tuple[list[str], str | None, str | None]:
-    """The columns of files that are features, that of the target and that of the weights, as options name them.
+    """Choose the columns of the features, the target and the weights as the options name them.
 
-    The columns of an array are called by their places from 0; its target and weights may be .npy files of their own.
+    The columns of an array are named by position from 0; its target and weights may be separate .npy files.
     """
     if options.groups is not None:
-        raise ParameterError("--groups is of a text file that is read into memory: leave it out, or take one")
+        raise ParameterError("--groups needs a text file that is read into memory: leave it out, or use such a file")
     names = found.list_columns()
     apart = {"target": options.target, "weights": options.weights}
     own = {option: name for option, name in apart.items() if name is not None and _is_own_file(name, found)}
@@ -215,7 +216,7 @@ def choose_columns(found: StoredFiles, options: argparse.Namespace) -> tuple[lis
 
 
 def _open_columns(found: StoredFiles, options: argparse.Namespace) -> tuple[StoredRows, Encoding]:
-    """The rows of files whose columns are named, or numbered."""
+    """Open the rows of files whose columns are named or numbered."""
     used, target, weights = choose_columns(found, options)
     chosen = [found.find_column(name) for name in used] if options.drop or found.file_format == "npy" else None
     source = open_rows(list(found.paths), found.find_column(target), chosen, found.find_column(weights))
@@ -224,44 +225,44 @@ def _open_columns(found: StoredFiles, options: argparse.Namespace) -> tuple[Stor
 
 
 def build_encoding(found: StoredFiles, used: Sequence[str], target: str | None, text: bool) -> Encoding:
-    """Build the encoding of files whose columns are all numbers."""
+    """Build the encoding of files with numeric columns only."""
     form = "npy" if found.file_format == "npy" else "csv"
     named = None if target is None or _is_own_file(target, found) else target
     return Encoding(form, named, tuple(map(Column, used)), len(used), text_labels=text)
 
 
 def _is_own_file(name: str, found: StoredFiles) -> bool:
-    """Whether the target or weights of an array stand in a file of their own."""
+    """Return whether the target or weights of an array are in a separate file."""
     return found.file_format == "npy" and name.endswith(".npy")
 
 
 def _resolve_name(name: str, names: list[str], found: StoredFiles) -> str:
-    """The name of a column: of an array its place, which may be counted from the end. Raises UnknownOptionError."""
+    """Return the name of a column; for an array a position, maybe from the end. Raises UnknownOptionError."""
     if found.file_format != "npy":
         return name
     place = name.removeprefix("-")
     if not place.isdecimal() or not -len(names) <= int(name) < len(names):
         raise UnknownOptionError(
-            f"{found.name} is an array, whose columns have numbers from 0 to {len(names) - 1}, and not {name!r}; a "
-            ".npy file of its own may be named too"
+            f"{found.name} is an array with columns 0 to {len(names) - 1}, and has no column {name!r}; a separate .npy "
+            "file may be named as well"
         )
     return names[int(name)]
 
 
 def _convert_target(y: NDArray[Any] | None, options: argparse.Namespace, name: str) -> NDArray[Any] | None:
-    """The target as text files have it: integers where all are whole. Raises DataTypeError."""
+    """Convert the target as in text files: to integers if all values are whole. Raises DataTypeError."""
     if y is None:
         return None
     if choose_target(options) == "numbers" and y.dtype.kind not in "iufb":
         raise DataTypeError(
-            f"{name}: the target {options.target!r} holds text, such as {y[0].item()!r}, where the variant "
-            f"{options.variant} needs numbers; machines of two classes take labels"
+            f"{name}: the target {options.target!r} contains text, such as {y[0].item()!r}, but the variant "
+            f"{options.variant} needs numbers; two-class machines accept labels"
         )
     return as_integers(np.asarray(y, dtype=np.float64)) if y.dtype.kind == "f" else y
 
 
 def iter_encoded_parts(stored: StoredFiles, encoding: Encoding) -> Iterator[NewRows]:
-    """The rows of some files as a model's own file was encoded, a block at a time."""
+    """Iterate over the rows of some files, encoded like the training file of a model, one block at a time."""
     form = stored.file_format if stored.file_format in ("npy", "libsvm") else "csv"
     if form != encoding.format:
         words = {"csv": "a table with named columns", "npy": "an array"}
@@ -291,15 +292,15 @@ def _reopen_libsvm(stored: StoredFiles, encoding: Encoding) -> StoredRows:
 
 
 def _reopen_columns(stored: StoredFiles, encoding: Encoding) -> StoredRows:
-    """Rows with the columns that a model knows, and with their target, as long as every row has one."""
+    """Reopen the rows with the columns of a model, and with the target if every row has one."""
     names, columns = stored.list_columns(), [column.name for column in encoding.columns]
     encoding.check_names(names, stored.name)
     made = next((column for column in encoding.columns if column != Column(column.name)), None)
     if made is not None:
         what = "a date" if made.date else "a text" if made.categories is not None else "missing values"
         raise DataError(
-            f"{stored.name}: the model makes features of {what} in column {made.name!r}, which is done in memory only: "
-            "leave --stream out, or predict one file at a time"
+            f"{stored.name}: the model derives features from {what} in column {made.name!r}, which works in memory "
+            "only: leave --stream out, or predict one file at a time"
         )
     opened = partial(open_rows, list(stored.paths), columns=list(map(stored.find_column, columns)), scratch=False)
     with suppress(DataError):  # a row without a target is predicted like any other

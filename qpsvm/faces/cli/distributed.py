@@ -1,6 +1,6 @@
 """Solve on a Dask cluster whose workers read the files themselves (`solve --scheduler`).
 
-The rows go from the files to the workers and stay there. Here are only the first line, the summary and the model.
+The workers read the rows and keep them. This process has only the first line, the summary and the model.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from qpsvm.faces.cli.data_files import StoredFiles, build_encoding, choose_colum
 from qpsvm.faces.cli.problem_options import VARIANTS, refuse_options
 from qpsvm.machines import Problem
 
-#: Options of `solve` that look at rows here, and what they are.
+#: Options of `solve` that need rows in this process, and how they use them.
 LOCAL_OPTIONS = {
-    "drop_missing": "leaves out rows", "missing": "looks at rows", "keep": "looks at rows", "date": "looks at rows",
-    "test_size": "draws rows", "cv": "draws rows", "plot": "draws rows",
+    "drop_missing": "leaves out rows", "missing": "inspects rows", "keep": "inspects rows", "date": "inspects rows",
+    "test_size": "draws rows", "cv": "draws rows", "plot": "plots rows",
     "groups": "compares rows", "positive": "renames labels",
 }  # fmt: skip
-#: A cluster of this machine, of so many workers.
+#: Address of a cluster on this machine, with its number of workers.
 LOCAL_ADDRESS = re.compile(r"local:([1-9]\d{0,3})$")
-#: Seconds that a scheduler may take to answer.
+#: Seconds to wait for the answer of a scheduler.
 CONNECT_SECONDS = 20
 
 
 @contextmanager
 def open_cluster(name: str, verbose: bool = False) -> Iterator[None]:
-    """Compute on a cluster in the block: at an address, on this machine, or by threads of this process."""
+    """Compute on a cluster in the block: at an address, on this machine, or with threads of this process."""
     try:
         import dask
         import distributed
@@ -65,22 +65,25 @@ def open_cluster(name: str, verbose: bool = False) -> Iterator[None]:
         try:
             client = stack.enter_context(distributed.Client(address, timeout=CONNECT_SECONDS))
         except (OSError, ValueError) as error:
-            raise ParameterError(f"--scheduler {name}: nobody answers there ({error})") from None
+            raise ParameterError(f"--scheduler {name}: no scheduler answers at this address ({error})") from None
         if verbose:
             print(f"  workers     {len(client.scheduler_info()['workers'])}")
         yield
 
 
 def read_distributed(options: argparse.Namespace) -> Dataset:
-    """The files of a command as collections, of which nothing is read yet. Raises ParameterError, QPSVMError."""
+    """Open the files of a command as collections without reading rows. Raises ParameterError, QPSVMError."""
     for option, what in LOCAL_OPTIONS.items():
-        refuse_options(options, [option], f"{what} here, and --scheduler leaves them on the workers: choose one")
+        refuse_options(
+            options, [option], f"{what} here, but --scheduler leaves them on the workers: leave one of the two out"
+        )
     stored = find_stored_files(parse_source(options.file), True)
     assert stored is not None
     if stored.file_format in ("libsvm", "feather"):
         kind = {"libsvm": "LIBSVM", "feather": "Feather"}[stored.file_format]
         raise ParameterError(
-            f"{stored.name} is a {kind} file, which workers do not read: write it as Parquet, or leave --scheduler out"
+            f"{stored.name} is a {kind} file, which workers cannot read: convert it to Parquet, or leave --scheduler "
+            "out"
         )
     used, target, weights = choose_columns(stored, options)
     learns = VARIANTS[options.variant]._target_kind
@@ -93,12 +96,12 @@ def read_distributed(options: argparse.Namespace) -> Dataset:
     return Dataset(table, y.astype(object) if text else y, target_kind=learns)
 
 
-#: Features, and target and weights where there are any, on the workers.
+#: Features, and target and weights (None if absent), on the workers.
 RemoteParts = tuple[Any, list[Any]]
 
 
 def _open_frames(stored: StoredFiles, used: list[str], beside: tuple[str | None, ...]) -> RemoteParts:
-    """Files whose columns have names."""
+    """Open files whose columns have names."""
     import dask.dataframe as frames
 
     wanted = [*used, *filter(None, beside)]
@@ -109,14 +112,14 @@ def _open_frames(stored: StoredFiles, used: list[str], beside: tuple[str | None,
     texts = [name for name in used if frame.dtypes[name].kind not in "biuf"]
     if texts:
         raise DataTypeError(
-            f"{stored.name}: column {texts[0]!r} is no column of numbers: leave it out by --drop {texts[0]!r}, or "
-            "encode it as numbers first"
+            f"{stored.name}: column {texts[0]!r} is not numeric: leave it out with --drop {texts[0]!r}, or encode it "
+            "as numbers first"
         )
     return frame[used], [None if name is None else frame[name] for name in beside]
 
 
 def _open_arrays(stored: StoredFiles, used: list[str], beside: tuple[str | None, ...]) -> RemoteParts:
-    """Arrays, each file mapped where it is read."""
+    """Open arrays; each file is mapped by the worker that reads it."""
     import dask
     import dask.array as arrays
 
@@ -133,12 +136,12 @@ def _open_arrays(stored: StoredFiles, used: list[str], beside: tuple[str | None,
 
 
 def _read_rows(path: str, start: int, stop: int) -> NDArray[Any]:
-    """Some rows of an array, read by a worker."""
+    """Read some rows of an array, on a worker."""
     return np.array(map_npy(path)[start:stop])
 
 
 def _standardise(table: EncodedTable, name: str) -> EncodedTable:
-    """Standardise every column to mean 0 and deviation 1, by two sums over the rows."""
+    """Standardise every column to mean 0 and standard deviation 1, with two sums over the rows."""
     import dask
 
     X: Any = table.X
@@ -155,14 +158,14 @@ def _standardise(table: EncodedTable, name: str) -> EncodedTable:
 
 
 def describe_dataset(name: str, dataset: Dataset, problem: Problem) -> str:
-    """The first line that is printed."""
+    """Describe the dataset, for the first line that is printed."""
     n, d = problem.X.shape
     samples, classes = problem.samples, problem.samples.classes
     if classes is not None:
         counted = zip(as_file_labels(classes).tolist(), samples.class_counts, strict=True)
         learnt = "labels " + ", ".join(f"{label}: {count}" for label, count in counted)
     elif samples.target_range is None:
-        learnt = "no target needed" if dataset.y is None else "the target is the same everywhere"
+        learnt = "no target needed" if dataset.y is None else "the target is constant"
     else:
         learnt = "target from {:.6g} to {:.6g}".format(*samples.target_range)
     return f"{name}: {n} rows x {d} features; {learnt}"

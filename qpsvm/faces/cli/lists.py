@@ -1,8 +1,8 @@
 """Parse options that take a list: separate values, values with commas, or the option repeated.
 
-`--drop a b`, `--drop a,b` and `--drop a --drop b` say the same. argparse would take the file behind `--drop a b FILE`
-for a column, or, told to stop after one value, b for a file. So the arguments are written out, `--drop=a --drop=b`.
-A column may have a comma in its name: whoever knows the columns takes the names apart (`sheet.split_names`).
+`--drop a b`, `--drop a,b` and `--drop a --drop b` are equivalent. In `--drop a b FILE` argparse would read FILE as a
+column, or, limited to one value, b as a file. The arguments are therefore expanded to `--drop=a --drop=b`. The name of
+a column may contain a comma, so names are split later, when the columns are known (`sheet.split_names`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-#: The option that takes several values, each a label and a number.
+#: The option whose values are a label and a number, and its only other value.
 WEIGHTS, BALANCED = "--class-weight", "balanced"
 _WEIGHT = re.compile(r"balanced$|[^=]+=[-+]?[\d.]\S*$")
 _WEIGHTS = re.compile(r"[^=,]+=[-+]?[\d.][^,=]*(?:,[^=,]+=[-+]?[\d.][^,=]*)+$")
 _NUMBERS = re.compile(r"[-+]?[\d.][-+\d.eE,]*$|(?:scale|auto)(?:,|$)")
-#: Lists of names, which may be any text; and the others, with what their values look like.
+#: Options that list names; a name may be any text.
 NAMES = ("--drop", "--keep", "--date", "--backend", "--steps")
 _DATA = (".csv", ".tsv", ".txt", ".data", ".libsvm", ".svm", ".npy", ".parquet", ".feather", ".arrow", ".xz", ".gz",
          ".bz2")  # fmt: skip
@@ -25,12 +25,12 @@ _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
 
 
 def is_option(text: str) -> bool:
-    """Whether a text begins as options do, and is no negative number."""
+    """Return whether a text starts like an option and is not a negative number."""
     return text.startswith("-") and text != "-" and not _NEGATIVE_NUMBER.match(text)
 
 
 def looks_like_file(text: str) -> bool:
-    """Whether a text names a file: one that is there, or one that was mistyped."""
+    """Return whether a text looks like a file: one that exists, or one whose name was mistyped."""
     return text == "-" or os.sep in text or text.endswith(_DATA) or os.path.exists(text) or glob.has_magic(text)
 
 
@@ -40,13 +40,13 @@ def expand_lists(
     value_counts: Mapping[str, int] | None = None,
     n_positional: int = 0,
 ) -> list[str]:
-    """The arguments with each value of a list as an option of its own, `--drop=a --drop=b`.
+    """Expand each value of a list into a separate option, `--drop=a --drop=b`.
 
     lists: The options that take a list.
-    value_counts: How many values each other option takes.
-    n_positional: How many arguments are none of options, at least: files. Where there are fewer, what stands last
-    behind a
-        list of names is one; and so is what looks like a file, but for the first.
+    value_counts: Number of values of each other option.
+    n_positional: Minimum number of positional arguments, which are files. If there are fewer, a list of names ends
+        before its first value that looks like a file, except for the very first; without such a value, the last value
+        of the last list is a file.
     """
     pieces, k, free = [], 0, 0
     while k < len(args):
@@ -83,7 +83,7 @@ def expand_lists(
 
 
 def _is_value(option: str, text: str) -> bool:
-    """Whether a text behind a list is one of its values."""
+    """Return whether a text after a list option is one of its values."""
     if option in NAMES:
         return text != "--" and not is_option(text)
     return (_WEIGHT if option == WEIGHTS else _NUMBERS).match(text) is not None

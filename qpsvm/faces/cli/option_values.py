@@ -1,4 +1,4 @@
-"""Read the values of options from text, with errors that say what is expected (`make_reader`)."""
+"""Read the values of options from text, with errors that name the expected form (`make_reader`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def make_reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
-    """Make a reader of an option's text; its error says that `what` is expected where `convert` raises `ValueError`."""
+    """Make a reader of option text; if `convert` raises `ValueError`, its error says that `what` is expected."""
 
     def read(given: str) -> T:
         try:
@@ -27,29 +27,27 @@ def make_reader(convert: Callable[[str], T], what: str) -> Callable[[str], T]:
 
 
 def make_integer_reader(low: int, high: int) -> Callable[[str], int]:
-    """Make a converter of whole numbers from `low` on and below `high`."""
+    """Make a converter of whole numbers from `low` to `high` - 1."""
     return lambda text: low + range(low, high).index(int(text))
 
 
 def require_text(text: str) -> str:
-    """A text that is not empty. Raises ValueError."""
+    """Return a text that is not empty. Raises ValueError."""
     if not text:
         raise ValueError
     return text
 
 
-file_name, name = make_reader(require_text, "the name of a file"), make_reader(require_text, "a name")
-names = make_reader(
-    lambda text: [require_text(part.strip()) for part in text.split(",")], "names with commas between them"
-)
-numbers = make_reader(lambda text: [float(part) for part in text.split(",")], "numbers with commas between them")
+file_name, name = make_reader(require_text, "a file name"), make_reader(require_text, "a name")
+names = make_reader(lambda text: [require_text(part.strip()) for part in text.split(",")], "names separated by commas")
+numbers = make_reader(lambda text: [float(part) for part in text.split(",")], "numbers separated by commas")
 fold_count = make_reader(make_integer_reader(2, SEEDS), "a whole number of folds, 2 or more")
 repeats = make_reader(make_integer_reader(1, SEEDS), "a whole number, 1 or more")
 seed = make_reader(make_integer_reader(0, SEEDS), f"a whole number from 0 to {SEEDS - 1}")
 
 
 def make_word_reader(known: Iterable[str]) -> Callable[[str], str]:
-    """A reader of one of these words; of another, it names the nearest."""
+    """Make a reader of one of these words; for any other, its error names the nearest."""
     words = tuple(known)
 
     def read(text: str) -> str:
@@ -66,7 +64,7 @@ def build_choice(words: Sequence[str]) -> dict[str, Any]:
 
 
 def parse_class_weight(text: str) -> str | tuple[str, float]:
-    """The word "balanced", or a label and its weight. Raises ArgumentTypeError."""
+    """Return "balanced", or a label and its weight. Raises ArgumentTypeError."""
     label, equals, weight = text.rpartition("=")
     if equals and label:
         try:
@@ -79,20 +77,22 @@ def parse_class_weight(text: str) -> str | tuple[str, float]:
 
 
 def parse_rows(text: str) -> list[int]:
-    """Rows by their places from 0, with commas between them. Raises ArgumentTypeError."""
+    """Return row numbers, which are counted from 0 and separated by commas. Raises ArgumentTypeError."""
     try:
         return checker.places(text)
     except checker.UnusableError as error:
-        raise argparse.ArgumentTypeError(f"expected rows from 0 on, such as 17,203, got {text!r}") from error
+        raise argparse.ArgumentTypeError(
+            f"expected row numbers counted from 0, such as 17,203, got {text!r}"
+        ) from error
 
 
 def parse_share(text: str) -> float:
-    """A share of the rows: more than none, and less than all. Raises ArgumentTypeError."""
+    """Return a share of the rows, above 0 and below 1. Raises ArgumentTypeError."""
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
     if 0.0 < value < 1.0:
         return value
-    hint = f"; {text} per cent are {value / 100.0:g}" if 1.0 < value < 100.0 else ""
+    hint = f"; {text} per cent is {value / 100.0:g}" if 1.0 < value < 100.0 else ""
     raise argparse.ArgumentTypeError(f"expected a share between 0 and 1, such as 0.25, got {text!r}{hint}")

@@ -16,34 +16,36 @@ from qpsvm.machines.problem.hyperparameters import HYPERPARAMETERS
 from qpsvm.space.kernels.functions import Kernel
 from qpsvm.space.kernels.kernel_registry import FUNCTIONS, KERNELS
 
-#: What a machine makes of the target: two classes, a number for each row, an order of the rows, or nothing.
+#: How a machine uses the target: as classes, as one number per row, as an order of the rows, or not at all.
 LearningTarget = Literal["labels", "numbers", "ranks", "none"]
-#: The machines by the words of the command line.
+#: The machines by their names on the command line.
 VARIANTS: dict[str, Any] = {word: registry.load_machine(word) for word in (*registry.FILES, *registry.ALL_IN_ONE)}
-#: Parameters of the machines that are numbers, and what they are.
+#: Numeric hyperparameters of the machines, with descriptions.
 PARAMETERS = {name: each.description for name, each in HYPERPARAMETERS.items() if name != "loss"}
-#: Parameters whose values are words, the first by default: no grid varies them.
+#: Hyperparameters whose values are words, with the default first; grids do not vary them.
 WORD_CHOICES = {"loss": ("absolute", "squared"), "intercept": ("free", "penalised", "none")}
-#: Those of the kernels, with their defaults.
+#: Kernel parameters, with their defaults.
 KERNEL_DEFAULTS = {"gamma": "scale", "degree": 3.0, "coef0": 0.0}
-#: Lists of columns, and what becomes of these.
+#: Options that list columns, with their help.
 COLUMN_LISTS = {
-    "drop": "leave out columns (several may follow, with blanks or commas)",
-    "keep": "take columns that would be left out: identifiers, free text, many categories",
-    "date": "make year, month, weekday and days of columns of dates",
+    "drop": "leave out these columns (several may follow, separated by blanks or commas)",
+    "keep": "keep columns that would be left out: identifiers, free text, many categories",
+    "date": "convert columns of dates to year, month, weekday and days",
 }
-#: Options that say how a file is read, and do nothing without one.
+#: Options that say how a file is read; they have no effect without one.
 FILE_OPTIONS = (
     "target", "positive", "groups", "weights", "class_weight", *COLUMN_LISTS, "missing", "drop_missing", "standardise",
 )  # fmt: skip
-#: What is done with columns in memory only.
+#: Options that need the columns in memory.
 COLUMN_OPTIONS = ("keep", "date", "missing", "drop_missing")
 
 
 def choose_missing(options: argparse.Namespace) -> MissingPolicy:
     """Choose how missing values are handled. Raises ParameterError."""
     if options.drop_missing and options.missing not in (None, "drop"):
-        raise ParameterError(f"--drop-missing is --missing drop, and not --missing {options.missing}: leave one out")
+        raise ParameterError(
+            f"--drop-missing is --missing drop, which excludes --missing {options.missing}: leave one of them out"
+        )
     return "drop" if options.drop_missing else options.missing or "error"
 
 
@@ -55,20 +57,20 @@ def refuse_options(options: argparse.Namespace, names: Iterable[str], why: str) 
 
 
 def choose_target(options: argparse.Namespace) -> TargetKind:
-    """Choose how the target of a file is read for the machine: an order is read as numbers."""
+    """Choose how the target of a file is read for the machine; ranks are read as numbers."""
     learnt: Any = VARIANTS[options.variant]._target_kind
     return "numbers" if learnt == "ranks" else learnt
 
 
 def list_option_owners(option: str) -> tuple[str, ...]:
-    """The variants, or the kernels, for which an option has an effect."""
+    """List the variants, or the kernels, that use an option."""
     if option in KERNEL_DEFAULTS:
         return tuple(name for name, own in FUNCTIONS.items() if option in own)
     return tuple(word for word, machine in VARIANTS.items() if option in registry.list_options(machine))
 
 
 def apply_defaults(options: argparse.Namespace) -> None:
-    """Give absent options their defaults, and refuse an option that would be ignored. Raises ParameterError."""
+    """Set absent options to their defaults, and refuse options that would be ignored. Raises ParameterError."""
     options.kernel = options.kernel or registry.find_default_kernel(VARIANTS[options.variant])
     for option in (*PARAMETERS, *WORD_CHOICES, *KERNEL_DEFAULTS):
         owner = "kernel" if option in KERNEL_DEFAULTS else "variant"
@@ -79,26 +81,25 @@ def apply_defaults(options: argparse.Namespace) -> None:
             )
         elif chosen not in list_option_owners(option):
             raise ParameterError(
-                f"--{option} belongs to the {owner} {join_names(list_option_owners(option))}, and the {owner} here is "
-                f"{chosen}: leave "
-                f"--{option} out, or choose another {owner}"
+                f"--{option} belongs to the {owner} {join_names(list_option_owners(option))}, but the {owner} is "
+                f"{chosen}: leave --{option} out, or choose another {owner}"
             )
 
 
 def build_kernel(options: argparse.Namespace) -> Kernel:
-    """The kernel that the options describe; γ may be a rule. Raises ParameterError."""
+    """Build the kernel that the options describe; γ may be a rule. Raises ParameterError."""
     with suppress(ValueError):
         options.gamma = float(options.gamma)
     kernel: Kernel = KERNELS[options.kernel](**{name: getattr(options, name) for name in FUNCTIONS[options.kernel]})
     if options.psd is not None and kernel.is_psd:
         raise ParameterError(
-            f"--psd is for an indefinite kernel, and {kernel} is positive semidefinite by construction: leave it out"
+            f"--psd is for an indefinite kernel, but {kernel} is positive semidefinite by construction: leave it out"
         )
     return kernel
 
 
 def collect_parameters(options: argparse.Namespace) -> dict[str, Any]:
-    """The machine's own parameters, and its intercept where it takes one."""
+    """Collect the hyperparameters of the machine, and the intercept if the machine has this option."""
     given = {name: getattr(options, name) for name in registry.list_options(VARIANTS[options.variant])}
     return {**given, "intercept": None} if given.get("intercept") == "none" else given
 
@@ -106,7 +107,7 @@ def collect_parameters(options: argparse.Namespace) -> dict[str, Any]:
 def build_problem(
     X: Any, y: Any, options: argparse.Namespace, groups: Any = None, weights: Any = None, class_weight: Any = None
 ) -> Problem:
-    """The problem that the options describe, over samples X (n, d) with target y, groups of a ranking and weights."""
+    """Build the problem that the options describe from samples X (n, d), target y, groups of a ranking and weights."""
     kernel = build_kernel(options)
     machine, given = VARIANTS[options.variant], collect_parameters(options)
     if machine._target_kind == "ranks":

@@ -14,15 +14,15 @@ from qpsvm.faces.cli.problem_options import LearningTarget
 from qpsvm.many.grid.ordered_pairs import ordered_pairs
 from qpsvm.result.hints import Hint, find_label_hints
 
-#: Letters before what is said of a result, as in its summary.
+#: Characters before the text of a printed line, as in the summary of a result.
 INDENT = 14
-#: Classes up to which the head of a confusion matrix says in every column that it is predicted.
+#: Number of classes up to which each column head of a confusion matrix contains the word "predicted".
 MOST_WORDS = 4
 NO_PAIR = "no pair to compare"
 
 
 def compute_scores(dataset: Dataset, predicted: NDArray[Any], quantile: float | None = None) -> dict[str, float]:
-    """The scores of predictions (n,) for the rows of a sample, by name."""
+    """Compute the scores of predictions (n,) for the rows of a dataset, by name."""
     if dataset.target_kind == "none":
         found, known = {"share outside": float((predicted < 0).mean())}, choose_true_labels(dataset)
         return found if known is None else {**found, **score_predictions("labels", predicted, known)}
@@ -34,7 +34,7 @@ def score_predictions(
     target_kind: LearningTarget, predicted: NDArray[Any], target: NDArray[Any], groups: NDArray[Any] | None = None,
     quantile: float | None = None,
 ) -> dict[str, float]:  # fmt: skip
-    """The scores by name of predictions (n,) of a target (n,): of labels, numbers, a quantile or an order."""
+    """Compute the scores of predictions (n,) of a target (n,), by name: for labels, numbers, a quantile or ranks."""
     if target_kind == "ranks":
         right, pairs = ordered_pairs(target, predicted, groups)
         return {"pairs in order": right / pairs} if pairs else {}
@@ -54,7 +54,7 @@ def score_predictions(
 
 
 def format_scores(found: dict[str, float], spread: dict[str, float] | None = None) -> str:
-    """Scores by name in one line, each with its standard deviation over the folds where there are folds."""
+    """Format scores by name in one line, with their standard deviations over the folds if there are folds."""
     said = []
     for name, value in found.items():
         form = ".4g" if name.startswith("mean ") else ".4f"
@@ -89,18 +89,18 @@ def describe_predictions(
 
 
 def describe_training_scores(dataset: Dataset, predicted: NDArray[Any], quantile: float | None) -> str:
-    """Describe how well a model predicts the rows that trained it."""
+    """Describe how well a model predicts its training rows."""
     target = dataset.labels if dataset.target_kind == "labels" else dataset.y
     return describe_predictions(dataset.target_kind, predicted, target, dataset.table.groups, quantile)
 
 
 def find_constant_prediction(predicted: NDArray[Any]) -> Any:
-    """The one answer that all predictions (n,) are; None where there are several."""
+    """Return the common value of all predictions (n,); None if they differ."""
     return predicted[0] if len(predicted) and (predicted == predicted[0]).all() else None
 
 
 def choose_true_labels(dataset: Dataset) -> NDArray[Any] | None:
-    """The labels (n,) that predictions are set against in a table: of novelty −1 (outside) and 1; None if unknown."""
+    """Choose the labels (n,) of a confusion matrix: −1 (outside) and 1 for novelty detection; None if unknown."""
     y = dataset.y
     if dataset.target_kind == "labels":
         return dataset.labels
@@ -110,16 +110,16 @@ def choose_true_labels(dataset: Dataset) -> NDArray[Any] | None:
 
 
 def format_block(name: str, words: str, dataset: Dataset, predicted: NDArray[Any]) -> str:
-    """Scores under the summary of a result, with the confusion matrix, where there are labels."""
+    """Format scores as lines below a summary, with the confusion matrix if there are labels."""
     true = choose_true_labels(dataset)
     lines = [] if true is None else format_confusion(true, predicted, np.unique(np.concatenate([true, predicted])))
     return "\n".join([f"  {name:<{INDENT - 2}}{words}", *(f"{' ' * INDENT}{line}" for line in lines)])
 
 
 def format_confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]) -> list[str]:
-    """The confusion matrix, with the recall of each class (k,): lines of a table. Shapes: true, predicted (n,).
+    """Format the confusion matrix, with the recall of each class (k,): lines of a table. Shapes: true, predicted (n,).
 
-    Of more than two classes with the precision of each, and the harmonic mean of both.
+    With more than two classes, precision and the harmonic mean of both are added.
     """
     from sklearn import metrics
 
@@ -142,21 +142,21 @@ def format_confusion(true: NDArray[Any], predicted: NDArray[Any], classes: NDArr
 
 
 def find_warnings(dataset: Dataset, predicted: NDArray[Any], found: dict[str, float], is_weighted: bool) -> list[Hint]:
-    """Find warnings: a model that gives every row the same answer, or is no better than one.
+    """Find warnings: a model that gives every row the same answer, or is no better than such a model.
 
-    Where its classes are `weighed`, weights for them are no advice.
+    If the classes are weighted, the advice does not suggest class weights.
     """
     if dataset.target_kind == "labels":
         return find_label_hints(dataset.labels, predicted, is_weighted)
     answer = find_constant_prediction(predicted) if len(predicted) > 1 else None
-    said = [] if answer is None else [Hint("labels", f"every row is given {answer}")]
+    said = [] if answer is None else [Hint("labels", f"every row is predicted {answer}")]
     if found.get("R²", 1.0) < 0.0:
         said.append(Hint("worse", "R² is below 0: the mean of these rows predicts them better"))
     return said
 
 
 def format_notes(*found: Iterable[Hint]) -> str:
-    """Hints as the last lines of a command: of each kind the first, and nothing where there is none."""
+    """Format hints as the last lines of a command, the first of each kind; "" without hints."""
     kinds: dict[str, Hint] = {}
     for hint in chain(*found):
         kinds.setdefault(hint.kind, hint)

@@ -1,7 +1,7 @@
 """Train and use machines for more than two classes, one-vs-one or one-vs-rest (`MulticlassProblem`).
 
-Machines of several classes in one program are problems like any other. A machine of two classes is made one of several
-by scikit-learn's rules, which `estimators.SVC` follows: pairs that vote, ties broken by the values, as `break_ties`.
+All-in-one machines are problems like any other. A two-class machine is extended to several classes by scikit-learn's
+rules, as in `estimators.SVC`: pairs vote, and decision values break ties, as with `break_ties`.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from qpsvm.result.certified import format_seconds
 from qpsvm.result.hints import ROWS, Hint, find_label_hints, find_sample_hints
 from qpsvm.space.kernels.psd_rule import Intercept
 
-#: Machines of which a summary has a line each; of more, those of the largest gaps.
+#: Number of machines that a summary lists; if there are more, it lists those with the largest gaps.
 SHOWN_MACHINES = 10
-#: Options of `solve` that belong to one machine, and why; a program of several classes has the first.
+#: Options of `solve` that need a single machine, and the reason; all-in-one machines support the first.
 SINGLE_MACHINE_OPTIONS = {
-    "proof": "a proof is of one program", "bounds": "bounds are of one decision function",
+    "proof": "a proof covers one program", "bounds": "bounds cover one decision function",
 }  # fmt: skip
 
 
 class MulticlassClassifier(KernelClassifier):
-    """A classifier made of any machine of two classes: name, own parameters and intercept are given to it as a fact."""
+    """A classifier built from any two-class machine, whose name, hyperparameters and intercept are set directly."""
 
     machine_settings: tuple[str, Mapping[str, Any], Intercept]
     solve_options: Mapping[str, Any]
@@ -70,7 +70,7 @@ class MulticlassClassifier(KernelClassifier):
 
     @property
     def solved_machines(self) -> BinaryMachines:
-        """The machines that were solved."""
+        """The solved machines."""
         found: BinaryMachines = self._solution
         return found
 
@@ -80,13 +80,13 @@ class MulticlassClassifier(KernelClassifier):
         return self._build_split()
 
     def build_model(self) -> Any:
-        """Build the model, which predicts."""
+        """Build the model for prediction."""
         return self._build_model()
 
 
 @dataclass(frozen=True, eq=False)
 class MulticlassProblem:
-    """Samples of more than two classes, and the machines that are to learn them: what is solved like a problem.
+    """Samples of more than two classes with untrained machines; it is solved like a problem.
 
     X (n, d), y (n,), weight (n,) or None
     unfitted: The machines.
@@ -106,17 +106,17 @@ class MulticlassProblem:
 
     @property
     def active_rows(self) -> IntArray:
-        """The samples that take part: (r,)."""
+        """The samples of positive weight: (r,)."""
         return np.arange(self.n) if self.weight is None else np.flatnonzero(self.weight > 0.0)
 
     @property
     def kernel(self) -> Any:
-        """The kernel, every parameter a number."""
+        """The kernel, with numbers as parameters."""
         return self.unfitted.kernel.resolve(self.X)
 
     @property
     def title(self) -> str:
-        """The machine with its parameters, and how many there are."""
+        """The machine with its parameters, and the number of machines."""
         own = ", ".join(
             f"{LETTERS.get(name, name)} = {value:g}" for name, value in self.unfitted.machine_settings[1].items()
         )
@@ -133,8 +133,8 @@ class MulticlassProblem:
     def _count_text(self) -> str:
         k = len(np.unique(self.y[self.active_rows]))
         if self.unfitted.multi_class == "ovr":
-            return f"{k} classes, one machine for each against all others"
-        return f"{k} classes, {k * (k - 1) // 2} machines, one for every two"
+            return f"{k} classes, one machine per class against all others"
+        return f"{k} classes, {k * (k - 1) // 2} machines, one per pair"
 
     def restrict_rows(self, rows: IntArray) -> MulticlassProblem:
         """Return the problem restricted to some of the rows."""
@@ -172,12 +172,12 @@ class MulticlassProblem:
         self, axes: Mapping[str, Sequence[Any]], folds: int, shuffle: bool, seed: int | None, scoring: str | None,
         n_jobs: int | None, bar: bool,
     ) -> CrossValidation:  # fmt: skip
-        """Score every combination of values on the folds that did not train it, every machine certified.
+        """Score every combination of values on the held-out folds, with every machine certified.
 
         Raises QPSVMError.
         """
         weight = None if self.weight is None else (self.weight > 0.0).astype(float)
-        whole: Any = CrammerSinger(self.X, self.y, sample_weight=weight)  # who takes part, for folds and scorers
+        whole: Any = CrammerSinger(self.X, self.y, sample_weight=weight)  # the active samples, for folds and scorers
         parts = [
             Fold(self.active_rows[fold.train], self.active_rows[fold.test])
             for fold in folds_of(whole, folds, shuffle, seed)
@@ -198,14 +198,14 @@ class MulticlassProblem:
         )  # fmt: skip
 
     def _to_number(self, name: str, value: Any) -> float:
-        """A value of an axis: a rule for γ as the number that it stands for."""
+        """Return a value of an axis as a number; a rule for γ is evaluated."""
         if name in KERNEL_DEFAULTS:
             return float(getattr(replace(self.unfitted.kernel, **{name: value}).resolve(self.X), name))
-        self.replace_parameters({name: value}).build_machine(0)  # or an error that says what is wrong with it
+        self.replace_parameters({name: value}).build_machine(0)  # raises an error if the value is invalid
         return float(value)
 
     def build_machine(self, p: int) -> Problem:
-        """The problem of one machine. Raises QPSVMError."""
+        """Build the problem of one machine. Raises QPSVMError."""
         return self._split_classes().build_separate_problem(p)
 
     def _split_classes(self) -> Split:
@@ -220,7 +220,7 @@ class MulticlassProblem:
         )  # fmt: skip
 
     def compare(self, chosen: Sequence[str] | None, form: Any, asked: CompareOptions) -> Iterator[ComparisonRow]:
-        """A line for each backend and form over all machines: sums, and the largest gaps."""
+        """Yield one row per backend and form, over all machines: sums, and the largest gaps."""
         parts = self._split_classes()
         for name in chosen or backends.names():
             rows: dict[tuple[str, str | None], list[ComparisonRow]] = {}
@@ -261,7 +261,7 @@ def _score_fold(task: MulticlassProblem, fold: Fold, scorer: Any) -> list[Outcom
 
 @dataclass(frozen=True, eq=False)
 class MulticlassResult:
-    """The machines that were solved, each certified: what stands in the place of one result."""
+    """The solved machines, each certified, in place of a single result."""
 
     problem: MulticlassProblem
     machines: MulticlassClassifier
@@ -275,19 +275,19 @@ class MulticlassResult:
 
     @property
     def status(self) -> Status:
-        """`optimal` where every machine is; else that of the first that is not."""
+        """`optimal` if every machine is; otherwise the status of the first that is not."""
         return next(
             (each for each in self.machines.solved_machines.status if each is not Status.OPTIMAL), Status.OPTIMAL
         )
 
     @property
     def model(self) -> Any:
-        """The model of all machines, which predicts and can be saved."""
+        """The model of all machines, for prediction and saving."""
         return self.machines.build_model()
 
     @property
     def support(self) -> IntArray:
-        """The rows that are a support vector of any machine: (s,)."""
+        """The rows that are support vectors of any machine: (s,)."""
         return np.asarray(self.machines.support_, dtype=np.intp)
 
     def list_hints(self, names: Sequence[str] | None = None) -> list[Hint]:
@@ -299,8 +299,8 @@ class MulticlassResult:
         return found or find_label_hints(stated.y[few], predict_rows(self.model, take_rows(stated.X, few)), weighed)
 
     def summary(self, notes: bool = True) -> str:
-        """The result in a few lines, as that of one machine: a line for each."""
-        del notes  # those of the samples are said at the end
+        """Summarise the result in a few lines, with one line per machine."""
+        del notes  # the command prints them at the end
         found = self.machines.solved_machines
         P, solver = len(found.gap), found.solver
         lines = [
@@ -317,7 +317,7 @@ class MulticlassResult:
         return "\n".join(lines)
 
     def _format_machines(self) -> list[str]:
-        """The table of the machines."""
+        """Format the table of the machines."""
         found = self.machines.solved_machines
         order = np.arange(len(found.gap))
         if len(order) > SHOWN_MACHINES:
@@ -331,12 +331,12 @@ class MulticlassResult:
             "gap": found.gap[order].tolist(), "status": [str(found.status[p]) for p in order],
         }  # fmt: skip
         left = len(found.gap) - len(order)
-        more = [f"and {left} more, of smaller gaps"] if left else []
+        more = [f"and {left} more, with smaller gaps"] if left else []
         return [*table(columns, {"gap": "{:.1e}".format}).splitlines(), *more]
 
 
 def choose_problem(dataset: Dataset, options: argparse.Namespace) -> Any:
-    """The problem that the options describe; of more than two classes and a machine of two, `MulticlassProblem`.
+    """Build the problem that the options describe; a two-class machine for more classes gives a `MulticlassProblem`.
 
     Raises ParameterError, DataError.
     """
@@ -345,9 +345,11 @@ def choose_problem(dataset: Dataset, options: argparse.Namespace) -> Any:
     if not dataset.is_several or options.variant in registry.ALL_IN_ONE:
         if asked is not None:
             why = (
-                f"{options.variant} has all classes in one program" if dataset.is_several else "there are no more here"
+                f"{options.variant} has all classes in one program"
+                if dataset.is_several
+                else "there are no more than two here"
             )
-            raise ParameterError(f"--multi-class is how machines of two classes learn more, and {why}: leave it out")
+            raise ParameterError(f"--multi-class extends two-class machines to more classes, but {why}: leave it out")
         return dataset.build_problem(options)
     kernel, own = build_kernel(options), collect_parameters(options)
     intercept = own.pop("intercept", "free")
@@ -375,30 +377,30 @@ def choose_problem(dataset: Dataset, options: argparse.Namespace) -> Any:
 
 
 def _check_single_machine(dataset: Dataset, options: argparse.Namespace) -> None:
-    """Refuse what is of one machine where there are several, or one of several functions. Raises ParameterError."""
+    """Refuse options that need one machine, or one decision function, if there are several. Raises ParameterError."""
     in_one = options.variant in registry.ALL_IN_ONE
     for option, why in SINGLE_MACHINE_OPTIONS.items():
         proof = option == "proof"
         if not getattr(options, option, None) or (in_one and proof) or not (in_one or dataset.is_several):
             continue
         labels = dataset.list_labels()[0]
-        here = f"--variant {options.variant} has one for each class" if in_one else f"here are {len(labels)} classes"
-        other = " and another --variant" if in_one else f", or take --variant {ALL_IN_ONE_NAMES}" if proof else ""
+        here = f"--variant {options.variant} has one per class" if in_one else f"there are {len(labels)} classes"
+        other = " and another --variant" if in_one else f", or use --variant {ALL_IN_ONE_NAMES}" if proof else ""
         raise ParameterError(
-            f"--{option}: {why}, and {here}: set one class against all others by --positive LABEL, such as --positive "
-            f"{labels[0]}{other}"
+            f"--{option}: {why}, but {here}: train one class against all others with --positive LABEL, such as "
+            f"--positive {labels[0]}{other}"
         )
 
 
 def predict_rows(model: Any, X: Any) -> NDArray[Any]:
-    """Predict rows, (n,), which may be stored: they are read block by block."""
+    """Predict rows, (n,); stored rows are read block by block."""
     if not isinstance(X, RowSource) or np.ndim(model.b) == 0:
         return np.asarray(model.predict(X))
     return np.concatenate([model.predict(piece.matrix) for block in X.blocks() for piece in block.iter_tiles()])
 
 
 def decode_labels(classes: NDArray[Any] | None, values: FloatArray) -> Any:
-    """The labels that decision values (m,), or (m, k) of several classes, say: (m,); None where there are none."""
+    """Return the labels (m,) for decision values (m,), or (m, k) for several classes; None without classes."""
     if classes is None:
         return None
     return classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)]

@@ -11,18 +11,18 @@ from pathlib import Path
 
 
 def find_command(*arguments: str) -> str:
-    """`python -m qpsvm` and its arguments in an activated environment; elsewhere with the path of this interpreter.
+    """Return `python -m qpsvm` with arguments; outside an activated environment, with the path of this interpreter.
 
-    The path is relative to the current folder where the interpreter is below it.
+    The path is relative to the current folder if the interpreter is below it.
     """
     return _quote([_find_interpreter(), "-m", "qpsvm", *arguments])
 
 
 def _find_interpreter() -> str:
-    """This interpreter, as a shell finds it from the current folder."""
+    """Find this interpreter as a shell finds it from the current folder."""
     if not sys.executable:  # Python is embedded in another program
         return "python"
-    interpreter = Path(os.path.abspath(sys.executable))  # a link is not followed: that of an environment says which one
+    interpreter = Path(os.path.abspath(sys.executable))  # links are not followed: they identify the environment
     found = shutil.which("python")
     if found is not None and _is_same_interpreter(Path(os.path.abspath(found)), interpreter):
         return "python"
@@ -40,5 +40,5 @@ def _quote(words: list[str]) -> str:
 
 
 def _is_same_interpreter(one: Path, other: Path) -> bool:
-    """Whether two commands start the same interpreter: those of one environment are in one folder."""
+    """Return whether two commands start the same interpreter: those of one environment are in one folder."""
     return one.parent.resolve() == other.parent.resolve() and one.samefile(other)

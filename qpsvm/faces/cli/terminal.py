@@ -1,16 +1,15 @@
 r"""Replace symbols that a terminal or pipe cannot print: ν becomes nu, ≥ becomes >=.
 
-Whatever else the encoding cannot hold, such as the letters of a user's labels, becomes an escape like \xe4. So two
-texts that differ still differ.
+All other characters that the encoding lacks, such as those of a user's labels, are escaped like \xe4, so that different
+texts remain different.
 
-Under a limit of the address space (`ulimit -v`), memory that is short ends in a sentence of ours.
+If the address space is limited (`ulimit -v`), a lack of memory ends with an error message of this library.
 
-How far a long command is: a line on the terminal that is alive, and gone when the work is done.
+A progress line on the terminal shows how far a long command is; it is erased when the work ends. If standard error is
+not a terminal, nothing is shown, so that piped output is unchanged. With `--verbose` the same text is printed on
+standard output, one line every two seconds.
 
-Where standard error is no terminal nothing is shown, so that what is piped stays as it is. With `--verbose` the same is
-said on standard output, a line every two seconds.
-
-Files that a command writes: asked for before the work, so that nothing is computed for nothing.
+Output files are checked before the work starts, so that no result is computed in vain.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from qpsvm.base.errors import FileFormatError
 from qpsvm.base.resources.messages import PROGRESS
 from qpsvm.base.resources.pulse import PULSE_SECONDS
 
-#: What is printed instead of each letter outside ASCII that this library writes.
+#: Replacements of the characters outside ASCII that this library prints.
 SPELLINGS = {
     "α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "ε": "eps", "ζ": "zeta", "η": "eta", "θ": "theta",
     "κ": "kappa", "λ": "lambda", "μ": "mu", "ν": "nu", "ξ": "xi", "π": "pi", "ρ": "rho", "σ": "sigma", "τ": "tau",
@@ -50,19 +49,19 @@ SPELLINGS = {
     "\N{COMBINING MACRON}": "_mean", "\N{COMBINING TILDE}": "~", "\N{COMBINING CIRCUMFLEX ACCENT}": "^",
 }  # fmt: skip
 HANDLER = "qpsvm-letters"
-#: Bytes that the BLAS of NumPy and that of SciPy take together for buffers, at their first product: measured, and
-#: rounded up.
+#: Bytes that the BLAS of NumPy and that of SciPy together allocate for buffers at their first product (measured, and
+#: rounded up).
 BLAS_BYTES = 1 << 27
 #: Rows and columns of a product that is large enough to need the buffers.
 SIDE = 256
-#: Seconds between two looks of the line, and before the first: what is over sooner shows none.
+#: Seconds between updates of the line, and before the first; shorter work shows none.
 REDRAWN = 0.5
-#: Letters of a bar.
+#: Characters of a bar.
 BAR = 20
 
 
 def _spell(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Spell out what cannot be encoded, with a blank to words and numbers beside it, or escape it."""
+    """Spell out unencodable characters, with a blank between them and adjacent words or numbers, or escape them."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text, written = error.object, ""
@@ -86,9 +85,9 @@ codecs.register_error(HANDLER, _spell)
 
 @contextmanager
 def spell_unencodable(stream: Any) -> Iterator[None]:
-    """While the block runs, the text stream takes every letter.
+    """While the block runs, the text stream accepts every character.
 
-    A stream that cannot be reconfigured, such as one that a caller put in its place, is left alone.
+    A stream that cannot be reconfigured, such as one substituted by a caller, is left unchanged.
     """
     before = getattr(stream, "errors", None)
     if before is None or not hasattr(stream, "reconfigure"):
@@ -104,8 +103,8 @@ def spell_unencodable(stream: Any) -> Iterator[None]:
 def reserve_blas_buffers() -> None:
     """Let BLAS allocate its buffers early if the address space is limited.
 
-    OpenBLAS ends the process where it cannot have its buffers. Once it has them, whatever else is too large raises
-    `MemoryError`. Raises MemoryError.
+    OpenBLAS ends the process if it cannot allocate its buffers. Once they are allocated, any other request that is too
+    large raises `MemoryError`. Raises MemoryError.
     """
     try:
         import resource
@@ -122,10 +121,10 @@ def reserve_blas_buffers() -> None:
 
 
 class Ticker(logging.Handler):
-    """Shows, while the block runs, what is being done, for how long, and what a solver says last of its progress.
+    """Shows, while the block runs, the activity, the elapsed time, and the last progress that a solver logged.
 
-    activity: What is being done, in words. It may be set to something else as the work goes on.
-    verbose: Say it on standard output.
+    activity: Description of the activity. It may be changed as the work proceeds.
+    verbose: Print on standard output.
     """
 
     def __init__(self, activity: str, verbose: bool = False) -> None:
@@ -161,7 +160,7 @@ class Ticker(logging.Handler):
             sys.stderr.flush()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record in the place of the one before of its kind."""
+        """Store a record in place of the previous one of its kind."""
         if "total" in record.__dict__:
             self._count = record
         else:
@@ -201,7 +200,7 @@ def _draw_bar(record: logging.LogRecord, seconds: float) -> str:
 
 
 def _format_large(value: float) -> str:
-    """A large number in few letters."""
+    """Format a large number in a few characters."""
     for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:.3g}{letter}"
@@ -209,7 +208,7 @@ def _format_large(value: float) -> str:
 
 
 def require_writable(path: str | None) -> None:
-    """Refuse a file that cannot be written, before anything else is done. Raises FileFormatError."""
+    """Refuse a file that cannot be written, before any work is done. Raises FileFormatError."""
     if path is None:
         return
     file = Path(os.path.realpath(path))
@@ -221,7 +220,7 @@ def require_writable(path: str | None) -> None:
     elif file.exists() and not os.access(file, os.W_OK):
         why = "permission denied"
     elif (file.is_file() or not file.exists()) and not os.access(folder, os.W_OK):
-        why = f"permission denied in {folder}, where the new file is completed before it takes its name"
+        why = f"permission denied in {folder}, where a temporary file is written before it is renamed"
     else:
         return
     raise FileFormatError(f"cannot write {path}: {why}")

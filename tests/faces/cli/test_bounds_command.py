@@ -70,7 +70,7 @@ def test_a_model_keeps_its_probabilities(capsys, table, tmp_path):
     how = ["--kernel", "rbf", "--gamma", "0.5", "--probability"]
     out = succeed(capsys, "solve", table, "--target", "kind", *how, "--save", model)
     assert "left out    accuracy" in out
-    assert "of 50 machines without a row" in out
+    assert "over 50 machines, each without one row" in out
     succeed(capsys, "predict", model, table, "--probability", "--output", answers)
     rows = read_rows(answers)
     expected = SVC(gamma=0.5, probability=True).fit(X, Y).predict_proba(X)[:, 1]
@@ -86,6 +86,6 @@ def test_what_has_neither_is_refused(capsys, table, tmp_path):
     for option in ("--bounds", "--probability"):
         assert f"solve {option}" in fail(capsys, "predict", model, table, option)
     numbers = ["--target", "a", "--drop", "kind", "--variant", "epsilon-svr"]
-    assert "two classes" in fail(capsys, "solve", table, *numbers, "--probability")
+    assert "two-class machines" in fail(capsys, "solve", table, *numbers, "--probability")
     one.write_text("a,kind\n1,no\n2,yes\n3,yes\n")
     assert "a class has one sample" in fail(capsys, "solve", one, "--target", "kind", "--probability")

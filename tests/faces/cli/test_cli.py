@@ -129,7 +129,7 @@ MISTYPED = [
     (["solve", "--c=3", "{table}"], "'--C'"),
     (["solve", "{table}", "--targ", "kind"], "'--target'"),
     (["compare", "{table}", "--format", "cvs"], "'csv'"),
-    (["compare", "{table}", "--backend", "osqp,,cvxopt"], "names with commas"),
+    (["compare", "{table}", "--backend", "osqp,,cvxopt"], "names separated by commas"),
     (["derive", "c", "--daata", "{table}"], "'--data'"),  # before it is missed as required
     (["--versio"], "'--version'"),
     (["backends", "-x"], "no option -x"),
@@ -157,9 +157,9 @@ WRONG = [
     ([*SOLVE, "--target", ""], "--target"),
     ([*SOLVE, "--positive", ""], "--positive"),
     # what would have no effect, with what it belongs to
-    (["compare", "{table}", "--target", "kind", "--format", "csv", "--verbose"], "leave one of the two out"),
-    (["derive", "c", "--proven"], "--proven is about data, and there are none: give --data FILE"),
-    (["derive", "c", "--class-weight", "balanced"], "--class-weight is about data"),
+    (["compare", "{table}", "--target", "kind", "--format", "csv", "--verbose"], "leave --verbose or --format out"),
+    (["derive", "c", "--proven"], "--proven needs data: add --data FILE, or leave it out"),
+    (["derive", "c", "--class-weight", "balanced"], "--class-weight needs data"),
     (["derive", "hard", "--C", "1"], "--C belongs to the variant c"),
     ([*SOLVE, "--nu", "0.3"], "variant nu"),
     ([*SOLVE, "--variant", "nu", "--C", "2"], "variant c"),

@@ -71,7 +71,7 @@ def test_a_column_that_tells_nothing_and_a_target_of_one_label_are_said(capsys, 
     for command in (["solve"], ["cross-validate", "--C", "1,10"], ["compare"]):
         assert main([*command, "flat.csv", "--target", "c"]) == 2
         error = capsys.readouterr().err
-        assert "the one label new in 8 rows" in error
+        assert "the single label new in 8 rows" in error
         assert "--variant one-class" in error
 
 
@@ -129,13 +129,13 @@ def test_unknown_categories_and_names_of_rows_are_said(capsys):
     pandas.DataFrame({**new, "plan": ["gold", "pro", "gold", "tin", "basic"]}).to_csv("new.csv", index=False)
     code, out, err = run(capsys, "predict", "m.npz", "new.csv")
     assert (code, len(out.split())) == (0, 5)
-    assert "note: column 'plan' has categories that did not train, in 3 rows: 'gold', 'tin'" in err
+    assert "note: column 'plan' has categories that are not in the training rows, in 3 rows: 'gold', 'tin'" in err
     Path("named.csv").write_text(Path("new.csv").read_text().replace("comment", "row"))
     named = run(capsys, "predict", "m.npz", "named.csv", "--id", "row", "--output", "-")[1].splitlines()
     assert named[1].startswith(new["comment"][0] + ",")
     assert "did you mean 'customer_id'" in run(capsys, "predict", "m.npz", "new.csv", "--id", "customer")[2]
     assert "--id needs columns in memory" in run(capsys, "predict", "m.npz", "new.csv", "--stream", "--id", "plan")[2]
-    assert "features of a date in column 'signup'" in run(capsys, "predict", "m.npz", "new.csv", "--stream")[2]
+    assert "features from a date in column 'signup'" in run(capsys, "predict", "m.npz", "new.csv", "--stream")[2]
 
 
 # Nothing is learnt of rows that are held out
@@ -225,11 +225,11 @@ def test_a_table_past_memory_is_predicted_in_batches(capsys, monkeypatch):
 def test_a_proof_reads_the_raw_table_as_it_was_read(capsys, ending, options):
     code, out, _ = run(capsys, "solve", f"rows.{ending}", *options, "--proof", "p.json")
     assert code == 0
-    hint = "--data rows.csv" if ending == "csv" else "--data DATA, DATA being the same table as one CSV file"
+    hint = "--data rows.csv" if ending == "csv" else "--data DATA, with DATA the same table in one CSV file"
     assert hint in out
     code, out, err = run(capsys, "verify", "p.json", "--data", "rows.csv")
     assert (code, err) == (0, ""), out
-    assert out.splitlines()[-1].endswith("confirmed, every claim, by whole numbers alone")
+    assert out.splitlines()[-1].endswith("every claim is confirmed, in exact arithmetic")
     pandas.read_csv("rows.csv").assign(age=41).to_csv("rows.csv", index=False)
     code, out, _ = run(capsys, "verify", "p.json", "--data", "rows.csv")
     assert code == 1
@@ -308,7 +308,7 @@ def test_lists_say_the_same_in_every_way(capsys):
     assert [len(re.findall(r"^ *(?:0\.1|1) ", grid, re.MULTILINE)) for grid in grids] == [2, 2, 2]
     steps = [run(capsys, "derive", "c", "--steps", *how)[1] for how in (["CSVM.4", "CSVM.9"], ["CSVM.4,CSVM.9"])]
     assert steps[0] == steps[1]
-    assert "leave one out" in run(capsys, "solve", "rows.csv", *SOLVE, "--drop-missing")[2]
+    assert "leave one of them out" in run(capsys, "solve", "rows.csv", *SOLVE, "--drop-missing")[2]
 
 
 def test_standard_input_is_explained_and_proven(capsys, folder, monkeypatch):

@@ -55,7 +55,7 @@ def test_the_tables_are_what_is_said_of_them(folder, capsys):
     [
         ("custmers.csv", "did you mean 'customers.csv'"),
         ("nowhere/iris.csv", "no directory"),
-        ("houses.csv", "is another"),
+        ("houses.csv", "other content"),
     ],
 )
 def test_nothing_is_overwritten_and_the_nearest_name_is_said(tmp_path, capsys, name, words):

@@ -93,4 +93,4 @@ def test_all_has_every_backend_and_the_textbook_methods(capsys, monkeypatch):
 def test_all_belongs_to_the_first_table(capsys):
     code, out, err = run(capsys, "--all", "backends")
     assert (code, out) == (2, "")
-    assert "--all belongs to the table without a command" in err
+    assert "--all only applies without a command" in err

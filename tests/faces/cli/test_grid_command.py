@@ -79,7 +79,7 @@ def test_leave_one_out_is_what_solves_without_each_row_say(capsys, table, tmp_pa
     numbers = ["--target", "size", "--drop", "kind", "--variant", "epsilon-svr"]
     assert "mean squared error" in succeed(capsys, "leave-one-out", table, *numbers)
     alone = ["--drop", "kind", "--variant", "one-class", "--nu", "0.3"]
-    assert "new to the others" in succeed(capsys, "leave-one-out", table, *alone)
+    assert "share outside if left out" in succeed(capsys, "leave-one-out", table, *alone)
     ranks = ["--target", "size", "--drop", "kind", "--variant", "ranking"]
     assert "its rows are of pairs of samples" in fail(capsys, "leave-one-out", table, *ranks)
 
@@ -88,7 +88,7 @@ def test_leave_one_out_is_what_solves_without_each_row_say(capsys, table, tmp_pa
     "arguments, words",
     [
         (["path"], "give the values of a parameter"),
-        (["path", "--C", "a,b"], "expected numbers with commas between them"),
+        (["path", "--C", "a,b"], "expected numbers separated by commas"),
         (["path", "--nu", "0.1,0.2"], "--nu belongs to the variant nu"),
         (["path", "--C", "1,2", "--plot", "x.png"], "add --exact"),
         (["path", "--exact"], "give the values of a parameter"),
@@ -96,11 +96,11 @@ def test_leave_one_out_is_what_solves_without_each_row_say(capsys, table, tmp_pa
         (["path", "--exact", "--C", "1,2,3"], "3 of --C"),
         (["path", "--exact", "--C", "2,1"], "an interval goes from a low to a higher number"),
         (["path", "--exact", "--kernel", "rbf", "--gamma", "1,2"], "does not enter the dual linearly"),
-        (["path", "--exact", "--C", "1,2", "--n-jobs", "2"], "--n-jobs is for many points"),
+        (["path", "--exact", "--C", "1,2", "--n-jobs", "2"], "--n-jobs is for the points of a grid"),
         (["cross-validate", "--gamma", "1,2"], "--gamma belongs to the kernel"),
         (["cross-validate", "--C", "1", "--plot", "x.gif"], ".png, .svg or .pdf"),
         (["cross-validate", "--kernel", "polynomial", "--C", "1", "--degree", "1,2", "--gamma", "1",
-          "--plot", "x.png"], "one parameter or two"),
+          "--plot", "x.png"], "one or two parameters"),
         (["cross-validate", "--C", "1", "--folds", "1"], "folds must be at least 2"),
         (["cross-validate", "--C", "1", "--scoring", "acuracy"], "did you mean 'accuracy'"),
         (["leave-one-out", "--variant", "ranking"], "is not a number, which the target must be"),

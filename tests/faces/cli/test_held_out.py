@@ -50,7 +50,9 @@ def test_a_model_that_says_no_to_everybody_is_called_that(capsys, table):
     code, out, _ = run(capsys, "solve", table, *FEATURES, "--C", "1e-4", "--test-size", "0.25", "--seed", "1")
     assert code == 0
     assert "training    accuracy 0.8833 (balanced 0.5000); every row is predicted No" in out
-    assert "held out    accuracy 0.8500, balanced accuracy 0.5000, on 20 of 80 rows that did not train (seed 1)" in out
+    assert (
+        "held out    accuracy 0.8500, balanced accuracy 0.5000, on 20 of 80 rows, not used for training (seed 1)" in out
+    )
     assert re.search(r"^ +No +17 +0 +17 +1\.0000$", out, re.MULTILINE)
     assert re.search(r"^ +Yes +3 +0 +3 +0\.0000$", out, re.MULTILINE)
     assert "note        every row is predicted No: the accuracy of 0.8500 is the share of that class" in out
@@ -103,7 +105,7 @@ def test_rows_of_weight_0_neither_train_nor_are_tested(capsys, table):
     assert {*split.train, *split.test} == taking
     assert sorted(row for fold in draw_dataset_folds(whole, 3, 0) for row in fold.test) == sorted(taking)
     out = run(capsys, "solve", table, *FEATURES[:-1], "price", "--weights", "counts", "--test-size", "0.25")[1]
-    assert "on 15 of 80 rows that did not train" in out
+    assert "on 15 of 80 rows, not used for training" in out
 
 
 @for_each(
@@ -180,11 +182,11 @@ def test_pictures(capsys, table, tmp_path, options, name, begins):
 @for_each(
     "options, words",
     [
-        ([*FEATURES, "--test-size", "25"], "25 per cent are 0.25"),
+        ([*FEATURES, "--test-size", "25"], "25 per cent is 0.25"),
         ([*FEATURES, "--test-size", "0"], "between 0 and 1"),
         ([*FEATURES, "--cv", "1"], "2 or more"),
         ([*FEATURES, "--cv", "11"], "the class Yes has 10 rows that take part, too few for 11 folds"),
-        ([*FEATURES, "--test-size", "0.01"], "both sides need one of each class"),
+        ([*FEATURES, "--test-size", "0.01"], "both need a row of each class"),
         ([*FEATURES, "--test-size", "0.03"], "with a share of 0.03 none of them is tested"),
         ([*PRICE, "--variant", "epsilon-svr", "--cv", "81"], "80 rows that take part, too few for 81 folds"),
         ([*RANKING, "--cv", "9"], "there are 8 groups, too few"),
@@ -201,10 +203,10 @@ def test_pictures(capsys, table, tmp_path, options, name, begins):
         ([*FEATURES, "--class-weight", "Yess=2"], "did you mean 'Yes'"),
         ([*FEATURES, "--class-weight", "Yes=many"], "the weight of Yes must be a number"),
         ([*FEATURES, "--class-weight", "Yes=-2"], "must be positive"),
-        ([*FEATURES, "--class-weight", "Yes=2", "Yes=3"], "weighs Yes twice"),
+        ([*FEATURES, "--class-weight", "Yes=2", "Yes=3"], "two weights for Yes"),
         ([*FEATURES, "--class-weight", "balanced", "Yes=2"], "leave the other weights out"),
         ([*FEATURES, "--variant", "hard", "--class-weight", "balanced"], "no effect on a hard margin"),
-        ([*PRICE, "--variant", "nu-svr", "--class-weight", "balanced"], "machines of two classes"),
+        ([*PRICE, "--variant", "nu-svr", "--class-weight", "balanced"], "two-class machines"),
         ([*FEATURES, "--weights", "count"], "'counts'"),
     ],
 )

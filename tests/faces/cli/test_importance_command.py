@@ -72,7 +72,7 @@ def test_held_out_rows_and_weights(capsys, table, tmp_path):
     assert code == 0
     assert b"<svg" in picture.read_bytes()
     assert "balanced accuracy" in out
-    assert "36 rows that did not train" in out
+    assert "36 held-out rows" in out
     said = lines(out)
     assert float(said["a"][0]) > 0.1 > float(said["b"][0])
     assert re.search(r"^ {16}x +-?\d", out, re.MULTILINE), "each category has its weight"

@@ -205,7 +205,7 @@ def test_measures_are_those_of_scikit_learn_and_of_pairs_within_groups(monkeypat
         (["solve", "{table}", "--target", "price"], "--variant epsilon-svr"),
         ([*SOLVE, "epsilon-svr", *PRICE, "--nu", "0.3"], "--nu belongs to the variant nu, nu-svr"),
         ([*SOLVE, "svdd", *NONE, "--C", "1"], "--C belongs to the variant c, squared-hinge"),
-        ([*SOLVE, "epsilon-svr", *PRICE, "--positive", "1"], "--positive belongs to machines of two classes"),
+        ([*SOLVE, "epsilon-svr", *PRICE, "--positive", "1"], "--positive belongs to two-class machines"),
         ([*SOLVE, "epsilon-svr", *PRICE, "--groups", "street"], "--groups belongs to a ranking"),
         ([*SOLVE, "ranking", "--target", "price", "--groups", "stret"], "did you mean 'street'"),
         ([*SOLVE, "ranking", "--target", "price", "--groups", "price"], "cannot be that of --target and --groups"),

@@ -162,7 +162,7 @@ def test_rows_of_weight_0_take_no_part(capsys, tmp_path, iris):
         (["solve", "--target", "sl"], "--variant epsilon-svr"),
         (["solve", "--variant", "nu", "--nu", "0.9", "--multi-class", "ovr"], "largest feasible"),
         (["leave-one-out"], "--positive setosa"),
-        (["leave-one-out", "--variant", "crammer-singer"], "take cross-validate"),
+        (["leave-one-out", "--variant", "crammer-singer"], "use cross-validate"),
         (["path", "--exact", "--variant", "crammer-singer", "--C", "1,2"], "leave --exact out"),
         (["path", "--C", "1,2"], "cross-validate"),
         (["derive", "c", "--data"], "--positive setosa"),

@@ -121,7 +121,7 @@ def test_rows_wait_for_their_labels(capsys, folder):
     assert code == 0
     assert len(out.split()) == N
     assert said.startswith("240 predictions, accuracy ")
-    assert "of the 239 with a target" in said
+    assert "on the 239 rows with a target" in said
     model = qpsvm.load(folder / "m.npz")
     assert out.split() == model.predict(X).tolist()
 
@@ -134,11 +134,11 @@ def test_what_cannot_be_done_in_blocks_is_said(capsys, folder):
         ((parts, "--target", "z"), "no column 'z'"),
         ((parts, "--target", "y", "--drop", "t", "--stream"), "'city' (string) holds no numbers"),
         ((parts, *TARGET, "--drop-missing", "--stream"), "--drop-missing"),
-        ((parts, *TARGET, "--missing", "median", "--stream"), "--missing is of a table that is read into memory"),
-        ((parts, *TARGET[:2], "--keep", "city", "--stream"), "--keep is of a table"),
+        ((parts, *TARGET, "--missing", "median", "--stream"), "--missing needs a table in memory"),
+        ((parts, *TARGET[:2], "--keep", "city", "--stream"), "--keep needs a table"),
         ((parts, "--target", "t", "--variant", "ranking", "--groups", "x0", "--stream"), "--groups"),
-        ((parts, "--target", "y", "--drop", "city", "--variant", "epsilon-svr", "--stream"), "holds text"),
-        ((folder / "all.npy", "--target", "y"), "columns have numbers from 0 to 4"),
+        ((parts, "--target", "y", "--drop", "city", "--variant", "epsilon-svr", "--stream"), "contains text"),
+        ((folder / "all.npy", "--target", "y"), "an array with columns 0 to 4"),
         ((folder / "all.libsvm", "--stream", "--target", "y"), "leave out --target"),
         (("-", "--stream"), "standard input"),
         ((folder / "all.feather", folder / "all.csv", *TARGET), "is a csv file"),

@@ -59,7 +59,7 @@ def test_a_table_is_read_as_it_was(capsys, tmp_path, options):
     options = [{"south": "2"}.get(o, o) if "--stream" in options else o for o in options]
     proof, out = proven(capsys, tmp_path, file, *options)
     assert "the data are table.csv, to the last byte" in out
-    assert out.splitlines()[-1] == f"{proof}: confirmed, every claim, by whole numbers alone"
+    assert out.splitlines()[-1] == f"{proof}: every claim is confirmed, in exact arithmetic"
     file.write_text(file.read_text() + "\n")
     code, out, err = run(capsys, "verify", proof, "--data", file)
     assert (code, err) == (1, "")
@@ -136,7 +136,7 @@ def test_what_is_not_optimal_is_told_and_its_proof_is_one_all_the_same(capsys, t
         (("verify", "table.csv", "--data", "table.csv"), "table.csv is not a proof file of qpsvm"),
         (("verify", ".", "--data", "table.csv"), "cannot be read"),
         (("verify", "proof.json"), "--data"),
-        (("solve", "table.csv", "--target", "kind", "--proof", "x", "--test-size", "0.5"), "--test-size or"),
+        (("solve", "table.csv", "--target", "kind", "--proof", "x", "--test-size", "0.5"), "--proof or --test-size"),
         (("solve", "table.csv", "--target", "kind", "--proof", "absent/x"), "cannot write absent/x"),
     ],
 )

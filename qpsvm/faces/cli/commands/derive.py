@@ -1,4 +1,4 @@
-"""Run `derive`: the derivation of the dual, measured on a file, or in symbols."""
+"""Run `derive`: derive the dual, measured on a file or in symbols."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: With all rounding counted, hardly any result has a gap this small. Asking for it polishes to the last digit.
+#: With rounding errors included, hardly any result has a gap this small. Requesting it polishes to the last digit.
 PRECISE_TOL = 1e-15
 
-#: Options that are about a file, or about a result on it.
+#: Options that need a file, or a result on it.
 DATA_OPTIONS = (*FILE_OPTIONS, "proven", "form")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print every step with its residual, or without data in symbols, and write the page or the article.
+    """Print every step with its residual, or in symbols without data, and write the page or the article.
 
     Raises ParameterError, UnknownOptionError.
     """
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _derive_from_data(options: argparse.Namespace) -> tuple[Derivation, int]:
-    """The derivation on a file, and what the command ends with."""
+    """Build the derivation on a file, and the exit code."""
     apply_defaults(options)
     problem = read_dataset(options).build_problem(options)
     result = _solve_precisely(problem, options)
@@ -55,10 +55,10 @@ def _derive_from_data(options: argparse.Namespace) -> tuple[Derivation, int]:
 
 
 def _derive_symbolically(options: argparse.Namespace) -> Derivation:
-    """The derivation of a machine without data. Raises ParameterError."""
+    """Build the derivation of a machine without data. Raises ParameterError."""
     for name in DATA_OPTIONS:
         if getattr(options, name):
-            raise ParameterError(f"--{name.replace('_', '-')} is about data, and there are none: give --data FILE")
+            raise ParameterError(f"--{name.replace('_', '-')} needs data: add --data FILE, or leave it out")
     known = ("kernel", *registry.list_options(VARIANTS[options.variant]))
     given = {name: getattr(options, name) for name in known if getattr(options, name) is not None}
     apply_defaults(options)
@@ -68,10 +68,10 @@ def _derive_symbolically(options: argparse.Namespace) -> Derivation:
 
 
 def _solve_precisely(problem: Problem, options: argparse.Namespace) -> SVMResult:
-    """The result as `solve` gives it, or a better one where another round of polishing finds it.
+    """Return the result of `solve`, or a better one if another round of polishing finds it.
 
-    The tolerance asked for decides on the status. But a derivation looks at equations, and an error in α, or in a
-    slack, may be as large as the square root of the gap.
+    The requested tolerance decides the status. But a derivation evaluates equations, and the error of α, or of a slack,
+    may be as large as the square root of the gap.
     """
     asked = build_settings(options)
     result = solve(problem, options.backend, options.form, **asked)

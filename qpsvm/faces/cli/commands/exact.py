@@ -1,4 +1,4 @@
-"""Run `path --exact` and `leave-one-out`: all optima over an interval, and those without each sample."""
+"""Run `path --exact` and `leave-one-out`: all optima over an interval, and the optima without each sample."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ from qpsvm.many.exact.path import exact_path
 from qpsvm.many.grid.cross_validation import MOST_ROWS
 from qpsvm.many.grid.parameters import table
 
-#: What the error of samples left out is, by what a machine learns.
+#: Name of the leave-one-out error, by the kind of target.
 ERROR_NAMES = {
     "labels": "share on the wrong side",
     "numbers": "mean squared error",
-    "none": "share that is new to the others",
+    "none": "share outside if left out",
 }
 
 
 def run_path(options: argparse.Namespace) -> int:
-    """The values asked for, or with `--exact` all between two. Raises ParameterError."""
+    """Solve for the given values, or with `--exact` for all between two. Raises ParameterError."""
     if not options.exact:
-        refuse_options(options, ("plot", "output"), "is about an exact path: add --exact, or leave it out")
+        refuse_options(options, ("plot", "output"), "needs an exact path: add --exact, or leave it out")
         return tables.run_path(options)
-    refuse_options(options, ("n_jobs",), "is for many points, and an exact path is one: leave it out")
+    refuse_options(
+        options, ("n_jobs",), "is for the points of a grid, and an exact path is a single task: leave it out"
+    )
     require_picture(options.plot)
     require_writable(options.output)
     _check_single_function(options, "an exact path", "leave --exact out")
@@ -47,7 +49,7 @@ def run_path(options: argparse.Namespace) -> int:
     if len(several) != 1 or len(axes[several[0]]) != 2:
         name = several[0] if several else next(iter(axes))
         raise ParameterError(
-            f"--exact takes the two ends of one interval, such as --{name} 0.05,100, and one value of each other "
+            f"--exact needs the two ends of one interval, such as --{name} 0.05,100, and one value for each other "
             f"parameter; got {', '.join(f'{len(values)} of --{each}' for each, values in axes.items())}"
         )
     (name,) = several
@@ -59,7 +61,7 @@ def run_path(options: argparse.Namespace) -> int:
     if len(found):
         shown = np.unique(np.linspace(0, len(found) - 1, min(len(found), MOST_ROWS)).round().astype(int))
         if len(shown) < len(found):
-            more = "" if options.output else "; --output FILE has all"
+            more = "" if options.output else "; --output FILE writes all"
             print(f"{len(shown)} of {len(found)} pieces{more}")
         picked = {key: [column[i] for i in shown] for key, column in columns.items()}
         print(table(picked, {"from": "{:.6g}".format, "to": "{:.6g}".format, "gap": "{:.1e}".format}))
@@ -74,7 +76,7 @@ def run_path(options: argparse.Namespace) -> int:
 def run_leave_one_out(options: argparse.Namespace) -> int:
     """Leave out each row in turn, and print the error. Raises DataError, UnsupportedError."""
     require_writable(options.output)
-    _check_single_function(options, "leave-one-out", "take cross-validate")
+    _check_single_function(options, "leave-one-out", "use cross-validate")
     apply_defaults(options)
     sample = read_dataset(options)
     problem = sample.build_problem(options)
@@ -82,7 +84,7 @@ def run_leave_one_out(options: argparse.Namespace) -> int:
         found = leave_one_out(problem, tol=options.tol, time_limit=options.time_limit, verbose=options.verbose)
     print(
         f"{type(problem).__name__}, kernel {type(problem.kernel).__name__}: "
-        f"{len(problem.active_rows)} rows, each left out"
+        f"{len(problem.active_rows)} rows, each left out once"
     )
     print(_describe_errors(found, VARIANTS[options.variant]._target_kind))
     if options.output is not None:
@@ -93,27 +95,27 @@ def run_leave_one_out(options: argparse.Namespace) -> int:
 
 
 def _check_single_function(options: argparse.Namespace, what: str, instead: str) -> None:
-    """Refuse what has no active set that is followed. Raises UnsupportedError."""
+    """Refuse machines with more than one decision function. Raises UnsupportedError."""
     if options.variant in registry.ALL_IN_ONE:
         raise UnsupportedError(
-            f"{what} follows one decision function, and {options.variant} has one for each class: {instead}, or set "
-            "one class against all others by --positive LABEL and another --variant"
+            f"{what} follows one decision function, but {options.variant} has one per class: {instead}, or train one "
+            "class against all others with --positive LABEL and another --variant"
         )
 
 
 def _describe_errors(found: LeaveOneOut, learnt: str) -> str:
-    """The error, and how sure it is."""
+    """Describe the error and its certificates."""
     known = np.isfinite(found.decision)
     worst = f", gap at most {found.gap[known].max():.1e}" if known.any() else ""
     lines = [
         f"{ERROR_NAMES[learnt]}: {found.error:.4f}, over {int(known.sum())} rows",
-        f"{found.moved} machines differ from that of all rows{worst}: {found.status}",
+        f"{found.moved} machines differ from the machine trained on all rows{worst}: {found.status}",
     ]
     return "\n".join([*lines, *([found.message] if found.message else [])])
 
 
 def _write_csv(path: str, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Columns as CSV, numbers in all their digits."""
+    """Write columns as CSV, with all digits of numbers."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

@@ -1,6 +1,6 @@
 """Run `example`: write the tables of the README and the guide, so that their commands can be pasted.
 
-They are made by a fixed rule of Python's own random numbers, and are the same on every machine.
+They are generated from Python's random numbers with fixed seeds, and are the same on every machine.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from qpsvm.base.errors import FileFormatError, UnknownOptionError, describe_near
 from qpsvm.faces.cli.terminal import require_writable
 
 NORMAL = NormalDist()
-#: Rows: customers and those that are new, houses, races and their runners.
+#: Numbers of rows: customers, new customers, houses; and of races, and runners per race.
 CUSTOMERS, NEW, HOUSES, RACES, RUNNERS = 1000, 200, 300, 20, 8
 #: Share of empty cells in columns that have some.
 EMPTY_SHARE = 0.03
-#: The log-odds that an average customer buys.
+#: Log-odds that an average customer buys.
 RARELY = -5.6
-#: A program of somebody's.
+#: A program of a user.
 PROGRAM = (
     "import numpy as np",
     "from sklearn.datasets import load_breast_cancer",
@@ -40,18 +40,18 @@ PROGRAM = (
 
 
 class _PortableRandom(random.Random):
-    """Numbers from `random()` alone, whose sequence Python promises to keep."""
+    """Random numbers based on `random()` alone, whose sequence Python guarantees."""
 
     def draw_normal(self, mean: float = 0.0, deviation: float = 1.0) -> float:
-        """A normal number."""
+        """Draw a normal number."""
         return mean + deviation * NORMAL.inv_cdf(max(self.random(), 1e-12))
 
     def draw_word(self, words: tuple[str, ...]) -> str:
-        """Draw one of some words."""
+        """Draw one of several words."""
         return words[int(self.random() * len(words))]
 
     def draw_count(self, mean: float) -> int:
-        """A number of events."""
+        """Draw a number of events."""
         left, count = math.exp(-mean), 0
         product = self.random()
         while product > left:
@@ -60,7 +60,7 @@ class _PortableRandom(random.Random):
 
 
 def _iter_customers(seed: int, count: int, known: bool) -> Iterator[str]:
-    """Customers as a shop has them: an identifier, a date, empty cells. Few buy; `known`: and whether they did."""
+    """Yield customers of a shop: an identifier, a date, empty cells. Few buy; `known` adds the column of who did."""
     draw = _PortableRandom(seed)
     columns = ["customer_id", "signup", "age", "income", "visits", "region", "plan"]
     yield ",".join([*columns, *(["bought"] if known else [])])
@@ -84,7 +84,7 @@ def _iter_customers(seed: int, count: int, known: bool) -> Iterator[str]:
 
 
 def _iter_houses() -> Iterator[str]:
-    """Houses with their prices."""
+    """Yield houses with their prices."""
     draw = _PortableRandom(3)
     yield "area,rooms,age,town,price"
     for _ in range(HOUSES):
@@ -99,7 +99,7 @@ def _iter_houses() -> Iterator[str]:
 
 
 def _iter_races() -> Iterator[str]:
-    """Runners of some races, with the points that they won."""
+    """Yield runners of several races, with the points that they won."""
     draw = _PortableRandom(4)
     yield "race,age,training,form,points"
     for race in range(1, RACES + 1):
@@ -113,7 +113,7 @@ def _iter_races() -> Iterator[str]:
 
 
 def _iter_iris() -> Iterator[str]:
-    """Fisher's iris, from scikit-learn: three classes."""
+    """Yield Fisher's iris data, from scikit-learn: three classes."""
     from sklearn.datasets import load_iris
 
     data = load_iris()
@@ -122,17 +122,17 @@ def _iter_iris() -> Iterator[str]:
         yield ",".join([*map(str, row), str(data.target_names[code])])
 
 
-#: What can be written, by name.
+#: Files that can be written, by name.
 TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "customers.csv": (
-        "two classes, of which one is rare: --target bought",
+        "two classes, one of them rare: --target bought",
         lambda: _iter_customers(1, CUSTOMERS, True),
     ),
     "new_customers.csv": ("the same columns without the target, to predict", lambda: _iter_customers(2, NEW, False)),
     "iris.csv": ("three classes: --target species", _iter_iris),
-    "houses.csv": ("a number: --target price", _iter_houses),
-    "results.csv": ("an order: --target points --groups race", _iter_races),
-    "train.py": ("a program that imports from sklearn.svm, for `patch`", lambda: iter(PROGRAM)),
+    "houses.csv": ("regression: --target price", _iter_houses),
+    "results.csv": ("ranking: --target points --groups race", _iter_races),
+    "train.py": ("a program that imports from sklearn.svm, for qpsvm.patch_sklearn()", lambda: iter(PROGRAM)),
 }
 
 
@@ -144,11 +144,11 @@ def run(options: argparse.Namespace) -> int:
     texts = {}
     for path in map(Path, options.file):
         if path.name not in TABLES:
-            raise UnknownOptionError(f"no example {path.name!r}; {describe_nearest(path.name, TABLES)}")
+            raise UnknownOptionError(f"there is no example {path.name!r}; {describe_nearest(path.name, TABLES)}")
         require_writable(str(path))
         texts[path] = "\n".join(TABLES[path.name][1]()) + "\n"
         if path.exists() and path.read_bytes() != texts[path].encode():
-            raise FileFormatError(f"{path} is there already, and is another file: move it, or name another folder")
+            raise FileFormatError(f"{path} already exists with other content: move it, or use another folder")
     for path, text in texts.items():
         write_text(path, text)
         rows = f"{len(text.splitlines()) - 1} rows; " if path.suffix == ".csv" else ""

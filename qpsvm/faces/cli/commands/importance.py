@@ -1,7 +1,7 @@
 """Run `importance`: the loss of accuracy if a column is shuffled, and the weights of linear machines.
 
 Columns are those of the file: the features of a category are shuffled together. Shuffling, scoring and repeating are
-scikit-learn's `permutation_importance` (Breiman, *Random forests*, 2001), on rows that did not train, or on all.
+those of scikit-learn's `permutation_importance` (Breiman, *Random forests*, 2001), on held-out rows or on all.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.many.grid.parameters import table
 from qpsvm.many.grid.scorers import name_of, scorer_of
 
-#: The score of labels where none is asked for: a rare class counts as much as a common one.
+#: Default score for labels: a rare class counts as much as a common one.
 LABEL_SCORING = "balanced_accuracy"
-#: Columns that are printed, and classes of which weights are.
+#: Largest numbers of printed columns, and of classes whose weights are printed.
 SHOWN_COLUMNS, SHOWN_CLASSES = 40, 6
 
 
 def run(options: argparse.Namespace) -> int:
-    """Train, shuffle column after column, and print what that costs. Raises ParameterError, UnsupportedError."""
+    """Train, shuffle each column, and print the loss in score. Raises ParameterError, UnsupportedError."""
     apply_defaults(options)
     _check_target(options)
     require_picture(options.plot)
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     if options.test_size is not None:
         sample, test = split_dataset(whole, draw_held_out(whole, options.test_size, seed), options)
     if isinstance(sample.table.X, RowSource):
-        raise UnsupportedError("importance shuffles columns, which needs the rows in memory: take fewer of them")
+        raise UnsupportedError("importance shuffles columns, which needs the rows in memory: use fewer rows")
     problem = choose_problem(sample, options)
     judged: Any = problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem
     scoring = options.scoring or (LABEL_SCORING if sample.target_kind == "labels" else None)
@@ -58,17 +58,17 @@ def run(options: argparse.Namespace) -> int:
     with Ticker(f"shuffling {len(columns)} columns"):
         lost = _compute_score_losses(shuffled, y, scorer, options.repeats, seed)
     print(result.summary(notes=False))
-    where = f"{len(rows)} rows that did not train" if options.test_size is not None else f"all {len(rows)} rows"
+    where = f"{len(rows)} held-out rows" if options.test_size is not None else f"all {len(rows)} rows"
     base = float(scorer(shuffled, shuffled.places, y))
     called = score.replace("_", " ")
-    print(
-        f"  {called} {base:.4f} on {where}; it loses, where a column is shuffled {options.repeats} times (seed {seed}):"
-    )
+    print(f"  {called} {base:.4f} on {where}; mean loss over {options.repeats} shuffles of each column (seed {seed}):")
     order = np.argsort(-lost.mean(axis=1), kind="stable")
     weights = compute_scaled_weights(model, to_dense(sample.table.X, "the file"))
     print("\n".join(f"{' ' * INDENT}{line}" for line in format_table(sample, columns, order, lost, weights)))
     if weights:
-        print(f"{' ' * INDENT}f moves so far where a feature grows by its deviation: its weight times that")
+        print(
+            f"{' ' * INDENT}f changes by this much if a feature grows by its standard deviation: its weight times that"
+        )
     if options.plot is not None:
         names = [list(columns)[j] for j in order]
         write_picture(plotting.importance(names, lost[order], score=called), options.plot)
@@ -79,20 +79,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_target(options: argparse.Namespace) -> None:
-    """Refuse what has nothing to score. Raises UnsupportedError."""
+    """Refuse machines without a target to score. Raises UnsupportedError."""
     if VARIANTS[options.variant]._target_kind not in ("labels", "numbers"):
         raise UnsupportedError(
-            f"importance scores labels or numbers, and --variant {options.variant} learns neither: take another variant"
+            f"importance scores labels or numbers, but --variant {options.variant} learns neither: use another variant"
         )
 
 
 def _compute_accuracy(estimator: Any, X: Any, y: NDArray[Any]) -> float:
-    """The share of labels that are right."""
+    """Compute the share of correct labels."""
     return float(np.mean(estimator.predict(X) == y))
 
 
 def map_columns(dataset: Dataset) -> dict[str, IntArray]:
-    """The features of each column of the file, by its name."""
+    """Map the name of each column of the file to its features."""
     encoding = dataset.table.encoding
     if not encoding.columns:
         return {name: np.array([j]) for j, name in enumerate(dataset.table.names)}
@@ -101,7 +101,7 @@ def map_columns(dataset: Dataset) -> dict[str, IntArray]:
 
 
 def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArray]) -> Any:
-    """A fitted estimator over the places of cells (m, c), one column for each of the file: `places` are as they stand.
+    """Build a fitted estimator over row numbers (m, c), one per column of the file; `places` are the unshuffled ones.
 
     Shapes: X (m, d).
     """
@@ -110,7 +110,7 @@ def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArr
     places = np.tile(np.arange(len(X))[:, None], (1, len(columns)))
 
     def values(given: Any) -> FloatArray:
-        """The decision values of rows whose cells are taken from other rows: (m,) or (m, k)."""
+        """Compute the decision values of rows whose cells come from other rows: (m,) or (m, k)."""
         taken = X
         moved = np.flatnonzero((given != places).any(axis=0)).tolist()
         if moved:
@@ -121,7 +121,7 @@ def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArr
         return found
 
     class Shuffled(RegressorMixin if model.classes is None else ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-        """What is known of it is known already."""
+        """An estimator that is already fitted."""
 
         def __init__(self) -> None:
             self.places, self.fitted_ = places, True
@@ -129,11 +129,11 @@ def build_shuffled_estimator(model: Any, X: FloatArray, columns: Sequence[IntArr
                 self.classes_, self.decision_function = model.classes, values
 
         def fit(self, X: Any, y: Any) -> Shuffled:  # noqa: ARG002
-            """It has been."""
+            """Return the estimator, which is already fitted."""
             return self
 
         def predict(self, X: Any) -> NDArray[Any]:
-            """Labels, or numbers."""
+            """Predict labels or numbers."""
             found = values(X)
             return np.asarray(found if model.classes is None else decode_labels(model.classes, found))
 
@@ -151,7 +151,7 @@ def _compute_score_losses(shuffled: Any, y: NDArray[Any], scorer: Any, repeats: 
 
 
 def compute_scaled_weights(model: Any, X: FloatArray) -> dict[str, FloatArray]:
-    """The weight of each feature times its deviation, (d,), by what f is of; empty where there are no weights."""
+    """Compute the weight of each feature times its standard deviation, (d,), per function; {} without weights."""
     if model.w is None or hasattr(model, "counts"):
         return {}
     deviation, w = X.std(axis=0), np.atleast_2d(model.w)
@@ -168,7 +168,7 @@ def format_table(
     lost: FloatArray,
     weights: Mapping[str, FloatArray],
 ) -> list[str]:
-    """The table: a line for each column, and below a category one for each of its weights."""
+    """Format the table: one line per column, and below a category one per weight."""
     names, found = list(columns), {key: list[str]() for key in ("column", "loses", "±", *weights)}
 
     def add(name: str, cells: Sequence[str], feature: int | None) -> None:

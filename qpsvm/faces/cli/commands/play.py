@@ -21,8 +21,8 @@ def run(options: argparse.Namespace) -> int:
     """Serve the page, with the samples of a file or a scene, until Ctrl-C."""
     if options.variant in registry.ALL_IN_ONE:
         raise UnsupportedError(
-            f"the page drags samples of two classes, and {options.variant} is of several in one program: take another "
-            "--variant, and of a file one class against all others by --positive LABEL"
+            f"the page shows samples of two classes, but {options.variant} trains several in one program: use another "
+            "--variant, and for a file train one class against all others with --positive LABEL"
         )
     apply_defaults(options)
     serve(_build_start(options), options.port, not options.no_browser)
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 def _build_start(options: argparse.Namespace) -> Start:
     """Build the initial state of the page. Raises ParameterError."""
     if options.file is None:
-        refuse_options(options, (*FILE_OPTIONS, "axes"), "is about a file: name one by --data FILE")
+        refuse_options(options, (*FILE_OPTIONS, "axes"), "needs a file: add --data FILE, or leave it out")
         state = choose_default_start(options.variant).state
         X, *target = MACHINES[state.machine].build_arguments(state.points, state.labels)
         return build_start(build_problem(X, target[0] if target else None, options))
@@ -45,7 +45,7 @@ def _build_start(options: argparse.Namespace) -> Start:
     low, high = start.classes if sample.classes is None else map(str, sample.classes)
     names = sample.table.names
     if names is not None and start.state.points.shape[1] > len(names):
-        names = (*names, TARGET)  # a regression's, which is the last coordinate of its points
+        names = (*names, TARGET)  # the target of a regression is the last coordinate of its points
     start = Start(start.state, names, (low, high))
     return start if options.axes is None else start.on_axes(options.axes)
 

@@ -19,20 +19,20 @@ from qpsvm.machines import AllInOneProblem, Problem, Ranking
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: What a picture's name may end in.
+#: Extensions of picture files.
 ENDINGS = (".png", ".svg", ".pdf")
-#: Dots an inch of a PNG file.
+#: Dots per inch of a PNG file.
 PICTURE_DPI = 150
 
 
 def require_picture(path: str | None) -> None:
-    """Refuse a picture that cannot be drawn or written, before anything else is done."""
+    """Refuse a picture that cannot be drawn or written, before any work is done."""
     if path is None:
         return
     ending = Path(path).suffix.lower()
     if ending not in ENDINGS:
-        what = f"ends in {ending}" if ending else "has no ending"
-        raise ParameterError(f"--plot {path}: the name {what}; a picture is {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
+        what = f"ends in {ending}" if ending else "has no extension"
+        raise ParameterError(f"--plot {path}: the name {what}; use {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}")
     require_writable(path)
     try:
         import matplotlib  # noqa: F401
@@ -52,12 +52,12 @@ def choose_picture(
     if isinstance(problem, Ranking):
         if axes is not None:
             raise ParameterError(
-                "--axes shows a plane of two features, and a ranking is drawn by its pairs: leave --axes out"
+                "--axes shows a plane of two features, but a ranking is drawn by its pairs: leave --axes out"
             )
         return lambda result: plotting.complementarity(problem, result)
     if problem._regression_target is not None:
         if axes is not None:
-            raise ParameterError("--axes shows a plane of two features, and a regression is drawn over one feature, or "
+            raise ParameterError("--axes shows a plane of two features, but a regression is drawn over one feature, or "
                                  "over its predictions: leave --axes out")  # fmt: skip
         return lambda result: plotting.tube(problem, result, names=names)
     if axes is not None or d <= 2:
@@ -69,7 +69,7 @@ def choose_picture(
 def _choose_multiclass_picture(
     problem: AllInOneProblem | MulticlassProblem, names: Sequence[str], axes: Sequence[str] | None
 ) -> Callable[[Any], Axes]:
-    """The classes over the plane of two features; of more, which of them is taken for which."""
+    """Draw the classes over the plane of two features; with more features, draw the confusion matrix."""
     y = problem.y if isinstance(problem, MulticlassProblem) else problem.classes[problem.class_index]
     X, y = problem.X[problem.active_rows], y[problem.active_rows]
     if axes is None and problem.X.shape[1] > 2:
@@ -88,18 +88,18 @@ def _find_axes(names: Sequence[str], axes: Sequence[str]) -> tuple[int, ...]:
         if axis not in names:
             raise UnknownOptionError(f"no feature {axis!r} for --axes; {describe_nearest(axis, names)}")
     if len(set(axes)) < len(axes):
-        raise ParameterError(f"--axes names {axes[0]} twice; a plane has two features")
+        raise ParameterError(f"--axes names {axes[0]} twice: name two different features")
     return tuple(list(names).index(axis) for axis in axes)
 
 
 def write_picture(ax: Axes, path: str) -> None:
-    """Write the figure of some axes: whole, or not at all. Raises FileAccessError."""
+    """Write the figure of some axes, completely or not at all. Raises FileAccessError."""
     from matplotlib import pyplot
 
     content = io.BytesIO()
     figure = ax.get_figure(root=True)
     assert figure is not None
-    # "tight": beside a long legend, constrained layout may leave a title of two lines no room
+    # "tight": next to a long legend, constrained layout may leave no room for a title of two lines
     figure.savefig(content, format=Path(path).suffix[1:].lower(), dpi=PICTURE_DPI, bbox_inches="tight")
     pyplot.close(figure)
     with open_replacement(path) as file:

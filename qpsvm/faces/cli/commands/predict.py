@@ -26,32 +26,34 @@ from qpsvm.faces.cli.terminal import Ticker, require_writable
 from qpsvm.result.calibration import KEY
 from qpsvm.result.model import NEAR_KEY, load
 
-#: What names the rows of a part, and the answers of all of them: columns of text by name.
+#: The names of the rows of a part, and their answers: columns of text by name.
 PredictionBatch = tuple[Sequence[str], dict[str, list[str]]]
-#: Of a part: answers of the rows that are complete; those of rows with a target, this target where the model knows it;
-#: groups of a ranking; and how many rows were answered by NA, or left out.
+#: For a part: the answers of the complete rows; those of the rows with a target; this target, if the model knows its
+#: labels; the groups of a ranking; and the number of rows that were answered NA, or left out.
 ScoredBatch = tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None, NDArray[Any] | None, int]
-#: The column of decision values beside labels.
+#: Name of the column of decision values next to labels.
 DECISION = "decision"
-#: What a row is answered by that lacks a value.
+#: Answer for a row with a missing value.
 NO_ANSWER = "NA"
-#: Unknown categories of a column that are named.
+#: Number of unknown categories of a column that are named.
 MAX_NAMED = 3
-#: The column of decision values that stand alone, by what was learnt.
+#: Name of the column of decision values without labels, by the kind of target.
 COLUMN_NAMES = {"numbers": "prediction", "ranks": "score"}
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print one label or number a line, or write labels and decision values as CSV: a batch of rows after the other."""
+    """Print one label or number per line, or write labels and decision values as CSV, batch by batch."""
     if options.output not in (None, "-"):
         require_writable(options.output)
     model = load(options.model)
     if "encoding" not in model.metadata:
-        raise DataError(f"{options.model} does not say how a file becomes features; use qpsvm.load(...) in Python")
+        raise DataError(
+            f"{options.model} does not store how a file is encoded as features: use qpsvm.load(...) in Python"
+        )
     if options.probability and KEY not in model.metadata:
-        raise DataError(f"{options.model} has no probabilities: `solve --probability` keeps them with a model")
+        raise DataError(f"{options.model} has no probabilities: `solve --probability` saves them in a model")
     if options.bounds and NEAR_KEY not in model.metadata:
-        raise DataError(f"{options.model} has no bounds: `solve --bounds` keeps them with a model")
+        raise DataError(f"{options.model} has no bounds: `solve --bounds` saves them in a model")
     learnt = model.metadata.get("learnt", "numbers" if model.classes is None else "labels")
     parts = _iter_parts(options, Encoding.from_json(model.metadata["encoding"]))
     seen: list[ScoredBatch] = []
@@ -78,16 +80,19 @@ def run(options: argparse.Namespace) -> int:
             ", ..." if len(counts) > MAX_NAMED else ""
         )
         rows = f"{counts.total()} row{'s' * (counts.total() > 1)}"
-        print(f"note: column {name!r} has categories that did not train, in {rows}: {words}", file=sys.stderr)
+        print(
+            f"note: column {name!r} has categories that are not in the training rows, in {rows}: {words}",
+            file=sys.stderr,
+        )
     return 0
 
 
 def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[NewRows]:
-    """The rows of the files, as encoded as those of the model: all at once of a text, else in batches."""
+    """Iterate over the rows of the files, encoded like those of the model: a text at once, other files in batches."""
     given = parse_source(options.file)
     stored = find_stored_files(given, options.stream)
     if stored is None:
-        assert not isinstance(given, tuple)  # several files are stored ones
+        assert not isinstance(given, tuple)  # several files are always stored files
         frames: Iterator[Any] = iter([given])
     elif not options.stream and (
         (stored.file_format in FRAMES and encoding.format == "csv")
@@ -95,7 +100,7 @@ def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[New
     ):
         frames = stored.iter_frames(stored.fits_in_memory)
     else:
-        why = f"needs columns in memory, and {stored.name} is read in blocks, or has no names of columns: leave it out"
+        why = f"needs columns in memory, but {stored.name} is read in blocks or has no column names: leave it out"
         refuse_options(options, [*([] if options.id == ROW else ["id"]), "drop_missing"], why)
         yield from iter_encoded_parts(stored, encoding)
         return
@@ -113,7 +118,7 @@ def _iter_predictions(
     model: Any, parts: Iterable[NewRows], learnt: LearningTarget, ticker: Ticker, seen: list[ScoredBatch],
     unseen: dict[str, Counter[str]], options: argparse.Namespace,
 ) -> Iterator[PredictionBatch]:  # fmt: skip
-    """The answers for each part; what is to be known of them in the end is added to `seen` and `unseen`."""
+    """Yield the answers for each part, and collect data for the final summary in `seen` and `unseen`."""
     start = 0
     for table in parts:
         k, n = table.X.shape[0], table.X.shape[0] if table.n < 0 else table.n
@@ -159,13 +164,13 @@ def _build_columns(
 
 
 def _build_empty_values(model: Any) -> FloatArray:
-    """The decision values of no rows: a column for each of more than two classes."""
+    """Build the decision values of zero rows: one column per class if there are more than two."""
     several = model.classes is not None and len(model.classes) > 2
     return np.zeros((0, len(model.classes)) if several else 0)
 
 
 def _insert_missing(words: Sequence[str], places: IntArray, n: int) -> list[str]:
-    """The words of some rows among all n, the others having no answer."""
+    """Insert the missing answer between the words of some rows, to cover all n."""
     found = [NO_ANSWER] * n
     for i, word in zip(places.tolist(), words, strict=True):
         found[i] = word
@@ -173,7 +178,7 @@ def _insert_missing(words: Sequence[str], places: IntArray, n: int) -> list[str]
 
 
 def _format_bounds(model: Any, table: EncodedTable, values: FloatArray) -> dict[str, list[str]]:
-    """Between what f of every exact optimum lies, in every digit; and whether its label is proven."""
+    """Format bounds on f of every exact optimum, with all digits, and whether its label is proven."""
     low, high = model.decision_bounds(table.X) if len(values) else (values, values)
     columns = {"lower": list(map(repr, low.tolist())), "upper": list(map(repr, high.tolist()))}
     if model.classes is None:
@@ -183,7 +188,7 @@ def _format_bounds(model: Any, table: EncodedTable, values: FloatArray) -> dict[
 
 
 def _describe_scores(model: Any, learnt: LearningTarget, seen: list[ScoredBatch], dropped: bool) -> str:
-    """Describe the number of predictions, and their scores where the target is known."""
+    """Describe the number of predictions, and their scores if the target is known."""
     answers, compared, known, groups, absent = zip(*seen, strict=True)
     some = [k for k, each in enumerate(known) if each is not None and len(each)]
     target = np.concatenate([known[k] for k in some]) if some else None
@@ -192,7 +197,7 @@ def _describe_scores(model: Any, learnt: LearningTarget, seen: list[ScoredBatch]
     members = np.concatenate(named) if named and all(each is not None for each in named) else None
     worth = describe_predictions(learnt, np.concatenate(rated), target, members, model.metadata.get("quantile"))
     rows, total = sum(map(len, rated)), sum(map(len, answers))
-    worth += f" of the {rows} with a target" if worth and target is not None and rows < total else ""
+    worth += f" on the {rows} rows with a target" if worth and target is not None and rows < total else ""
     if sum(absent):
         how = "left out" if dropped else f"answered {NO_ANSWER}"
         worth += f"{', ' if worth else ''}{sum(absent)} row{'s' * (sum(absent) > 1)} with missing values {how}"
@@ -211,7 +216,7 @@ def _write_csv(answers: Iterable[PredictionBatch], file: IO[bytes], named: str |
 
 
 def _format_class_columns(what: str, classes: NDArray[Any], values: FloatArray) -> dict[str, list[str]]:
-    """A column for each class of values (m, k)."""
+    """Format values (m, k) as one column per class."""
     return {
         f"{what} {label}": list(map(_format_number, column)) for label, column in zip(classes, values.T, strict=True)
     }
@@ -222,7 +227,7 @@ def _format_number(value: float) -> str:
 
 
 def _match_target(y: NDArray[Any], model: Any) -> NDArray[Any] | None:
-    """The file's target (n,) as the model calls it, or None where it knows other labels."""
+    """Return the target (n,) of the file in the labels of the model; None if the model has other labels."""
     if model.classes is None:
         return y if y.dtype.kind in "iuf" else None
     if "positive" in model.metadata:

@@ -57,7 +57,7 @@ from qpsvm.result.model import NEAR_KEY, Model
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: Exit codes by status; that of any other status is 1.
+#: Exit codes by status; any other status gives 1.
 EXIT_CODES = {Status.OPTIMAL: 0, Status.INTERRUPTED: 130}
 
 
@@ -87,7 +87,9 @@ def run(options: argparse.Namespace) -> int:
         result = solve_or_raise(problem, options)
     model = sample.build_model(result, problem)
     print(result.summary(notes=False))
-    if sample.target_kind != "none":  # else the kinds of the vectors say it, and count what is on the boundary
+    if (
+        sample.target_kind != "none"
+    ):  # otherwise the summary counts the kinds of vectors, including those on the boundary
         answers = predict_rows(model, sample.table.X)
         print(f"  training    {describe_training_scores(sample, answers, model.metadata.get('quantile'))}")
     code, hints, weighed = EXIT_CODES.get(result.status, 1), list[Hint](), bool(options.class_weight)
@@ -118,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _add_bounds(model: Model, result: SVMResult) -> tuple[Model, str]:
-    """The model with how near its optimum is, and what is printed of it. Raises UnsupportedError."""
+    """Return the model with the distance to its optimum, and the line that is printed. Raises UnsupportedError."""
     near = result.build_near_function()
     low, high = near.shift
     said = f"  proven      ‖w − w*‖ ≤ {near.radius:.2g}, b* − b in [{low:.2g}, {high:.2g}], rounding included"
@@ -126,9 +128,9 @@ def _add_bounds(model: Model, result: SVMResult) -> tuple[Model, str]:
 
 
 def _solve_on_cluster(options: argparse.Namespace) -> int:
-    """Solve over the workers of a cluster, print the summary and save the model."""
+    """Solve on the workers of a cluster, print the summary and save the model."""
     with open_cluster(options.scheduler, options.verbose):
-        with Ticker("asking the workers for what they read", options.verbose):
+        with Ticker("reading on the workers", options.verbose):
             sample = read_distributed(options)
             problem = sample.build_problem(options)
         print(first_line(describe_source(parse_source(options.file)), sample, problem))
@@ -139,30 +141,30 @@ def _solve_on_cluster(options: argparse.Namespace) -> int:
 
 
 def _save_model(model: Model, options: argparse.Namespace, note: str = "") -> None:
-    """Write the model, where that is asked for."""
+    """Write the model, if requested."""
     if options.save is not None:
         model.save(options.save)
         print(f"  saved       {options.save}{note}", flush=True)
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    """Refuse what would be ignored."""
+    """Refuse options that would be ignored."""
     if options.seed is not None and options.test_size is None and options.cv is None:
-        raise ParameterError("--seed is of the rows that --test-size or --cv draws: leave it out, or name one of them")
+        raise ParameterError("--seed is for the rows drawn by --test-size or --cv: add one of them, or leave it out")
     if options.axes is not None and options.plot is None:
-        raise ParameterError("--axes is of the picture that --plot draws: name its file, or leave --axes out")
+        raise ParameterError("--axes is for the picture drawn by --plot: add --plot FILE, or leave --axes out")
     if options.bounds and options.scheduler is not None:
-        raise ParameterError("--bounds needs the samples here: leave it out, or --scheduler")
+        raise ParameterError("--bounds needs the samples in this process: leave --bounds or --scheduler out")
     check_probability(options)
     check_options(options)
 
 
 def solve_or_raise(problem: Problem | MulticlassProblem, options: argparse.Namespace) -> Any:
-    """The result as it is. Raises QPSVMError."""
+    """Solve, and return the result whatever its status. Raises QPSVMError."""
     if isinstance(problem, MulticlassProblem):
         return problem.solve()
     stored = isinstance(problem.X, RowSource)
-    with Ticker(f"solving over {problem.n} rows", options.verbose) if stored else nullcontext():
+    with Ticker(f"solving for {problem.n} rows", options.verbose) if stored else nullcontext():
         result = solve(problem, options.backend, options.form, **build_settings(options))
     if result.error is not None:
         raise _append_proof(result.error)
@@ -170,7 +172,7 @@ def solve_or_raise(problem: Problem | MulticlassProblem, options: argparse.Names
 
 
 def _append_proof(error: QPSVMError) -> QPSVMError:
-    """The error with what is proven of it, where that is a sentence."""
+    """Append to an error what is proven about it, if that fits in one sentence."""
     if isinstance(error, (NotSeparableError, InfeasibleConstraintsError)):
         with suppress(UnsupportedError):
             proof = error.verify()
@@ -181,17 +183,17 @@ def _append_proof(error: QPSVMError) -> QPSVMError:
 
 
 def _score_held_out(test_data: Dataset, model: Model, n: int, seed: int, is_weighted: bool) -> tuple[str, list[Hint]]:
-    """Score the model on the held-out rows, in words and with hints."""
+    """Score the model on the held-out rows; return text and hints."""
     answers = predict_rows(model, test_data.table.X)
     scores = compute_scores(test_data, answers, model.metadata.get("quantile"))
-    words = f"{format_scores(scores)}, on {len(answers)} of {n} rows that did not train (seed {seed})"
+    words = f"{format_scores(scores)}, on {len(answers)} of {n} rows, not used for training (seed {seed})"
     return format_block("held out", words, test_data, answers), find_warnings(test_data, answers, scores, is_weighted)
 
 
 def _score_folds(
     dataset: Dataset, tested: Sequence[Fold], options: argparse.Namespace, seed: int
 ) -> tuple[str, bool, list[Hint]]:
-    """Score the machines of all folds on their held-out rows, and say whether all were certified."""
+    """Score the machines of all folds on their held-out rows, and return whether all are certified."""
     found: list[dict[str, float]] = []
     rows, answers = [], []
     gaps, certified = [], 0
@@ -202,7 +204,7 @@ def _score_folds(
             result = solve_or_raise(problem, options)
         except QPSVMError as error:
             kind = SolverError if isinstance(error, SolverError) else DataError
-            raise kind(f"without fold {number} of {len(tested)}: {error}") from error
+            raise kind(f"training without fold {number} of {len(tested)}: {error}") from error
         if result.status is Status.INTERRUPTED:
             raise KeyboardInterrupt
         model = train.build_model(result, problem)

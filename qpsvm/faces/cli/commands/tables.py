@@ -1,7 +1,7 @@
 """Run `compare`, and the program without a command: all backends on one problem.
 
-`backends`: what is installed, and what it can take. `path` and `cross-validate`: many parameters of one problem, each
-certified, and the model of the best.
+`backends` lists what is installed and what it supports. `path` and `cross-validate` solve one problem for many
+parameters, each certified; the latter also saves the model of the best.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from qpsvm.many.grid.path import path
 from qpsvm.many.grid.scorers import ACCURACY
 from qpsvm.result.hints import Hint, find_sample_hints
 
-#: How the table may be written; the first as it grows, the others when it is there.
+#: Formats of the table: the first is printed as it grows, the others when it is complete.
 FORMATS = ("text", "csv", "json", "latex")
 #: The commands to run after the first one.
 NEXT_COMMANDS = (
@@ -46,7 +46,7 @@ NEXT_COMMANDS = (
     "predict bought.npz new_customers.csv --id customer_id",
     "--help",
 )
-#: An example of values of ν.
+#: Example values of ν.
 EXAMPLE_SHARES = "0.1,0.2,0.5"
 
 
@@ -55,7 +55,9 @@ def run(options: argparse.Namespace) -> int:
     apply_defaults(options)
     as_text = options.format == "text"
     if options.verbose and not as_text:
-        raise ParameterError(f"--verbose prints in the middle of the {options.format}: leave one of the two out")
+        raise ParameterError(
+            f"--verbose would print inside the {options.format} output: leave --verbose or --format out"
+        )
     problem = choose_problem(read_dataset(options, sys.stdout if as_text else sys.stderr), options)
     chosen = [name for each in options.backend or [] for name in each] or None
     asked = CompareOptions(
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def demonstrate(options: argparse.Namespace) -> int:
-    """Compare on a data set that is always there: the solvers in use, or with `--all` every backend and both forms."""
+    """Compare on a data set of scikit-learn: the solvers in use, or with `--all` every backend and both forms."""
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
@@ -83,8 +85,8 @@ def demonstrate(options: argparse.Namespace) -> int:
         _compare(problem, _list_in_use(problem), "dual", CompareOptions(), True)
     print("\n'solver gap' is the gap of the solver's own point; 'gap' is certified after polishing it.")
     if not options.all:
-        print(f"With --all: the primal forms too, and textbook methods, for {STUDY_SECONDS:g} s each at most.")
-    print("Next, a table of customers to try, a model of it, and predictions:")
+        print(f"With --all: also the primal forms, and textbook methods for at most {STUDY_SECONDS:g} s each.")
+    print("Next, write a table of customers, train a model on it, and predict:")
     for arguments in NEXT_COMMANDS:
         print(f"  {find_command(*arguments.split())}")
     return 0
@@ -103,7 +105,7 @@ def _compare(
     asked: CompareOptions,
     as_text: bool,
 ) -> Comparison:
-    """The comparison, printed as it grows where it is text."""
+    """Compare, and print the table as it grows if the format is text."""
     n, d = problem.X.shape
     rows: list[ComparisonRow] = []
     if isinstance(problem, MulticlassProblem):
@@ -124,7 +126,7 @@ def _compare(
 
 
 def list_backends(options: argparse.Namespace) -> int:
-    """Print a line for each backend."""
+    """Print one line per backend."""
     del options
     for backend in backends.iter_backends():
         package, version = (
@@ -137,7 +139,7 @@ def list_backends(options: argparse.Namespace) -> int:
 
 
 def parse_values(text: str) -> list[Any]:
-    """Numbers or rules (scale, auto) with commas between them."""
+    """Parse numbers or rules (scale, auto) separated by commas."""
     found: list[Any] = []
     for part in text.split(","):
         try:
@@ -157,14 +159,14 @@ def run_path(options: argparse.Namespace) -> int:
 
 
 def run_cross_validate(options: argparse.Namespace) -> int:
-    """Score every point on the folds, print the table, and keep the model of the best."""
+    """Score every point on the folds, print the table, and save the model of the best."""
     require_writable(options.save)
     require_picture(options.plot)
     problem, axes, sample = read_parameter_grid(options, choose_problem)
     if options.plot is not None and len(axes) > 2:
         raise ParameterError(
-            f"--plot shows scores over one parameter or two, and {', '.join(f'--{axis}' for axis in axes)} are "
-            f"{len(axes)}: leave --plot out, or vary two"
+            f"--plot shows scores over one or two parameters, but {', '.join(f'--{axis}' for axis in axes)} are "
+            f"{len(axes)}: leave --plot out, or vary at most two"
         )
     folded = {"folds": options.folds, "shuffle": options.shuffle, "seed": options.seed, "scoring": options.scoring}
     several = isinstance(problem, MulticlassProblem)
@@ -200,7 +202,7 @@ def _find_hints(found: CrossValidation, best: Any, dataset: Dataset) -> list[Hin
             best.active_rows
         )
         if found.best_score <= largest + 1.0 / len(best.active_rows):
-            fact = f"no point is better than one answer for every row, whose accuracy is {largest:.4f}"
+            fact = f"no point is better than one label for all rows, which has an accuracy of {largest:.4f}"
             said = [Hint("labels", fact, "--class-weight balanced with --scoring balanced_accuracy, or other values")]
     return [*said, *find_sample_hints(best.X, best.kernel, dataset.table.names)]
 
@@ -208,7 +210,7 @@ def _find_hints(found: CrossValidation, best: Any, dataset: Dataset) -> list[Hin
 def read_parameter_grid(
     options: argparse.Namespace, state: Callable[[Dataset, argparse.Namespace], Any] = Dataset.build_problem
 ) -> tuple[Any, dict[str, Any], Dataset]:
-    """The problem, the values of each parameter, and the data. Raises ParameterError."""
+    """Read the problem, the values of each parameter, and the data. Raises ParameterError."""
     given = {
         name: getattr(options, name) for name in (*PARAMETERS, *KERNEL_DEFAULTS) if getattr(options, name) is not None
     }
@@ -222,7 +224,7 @@ def read_parameter_grid(
         known = get_parameters(problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem)
         example = next((name for name in known if name not in WORD_CHOICES), "kernel rbf --gamma")
         values = EXAMPLE_SHARES if example == "nu" else "0.1,1,10"
-        raise ParameterError(f"give the values of a parameter, with commas between them, such as --{example} {values}")
+        raise ParameterError(f"give the values of a parameter, separated by commas, such as --{example} {values}")
     return problem, given, sample
 
 

@@ -18,28 +18,30 @@ from qpsvm.faces.cli.shell import find_command
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.result.svm_result import SVMResult
 
-#: Endings of files that the checker does not read.
+#: Extensions of files that the checker cannot read.
 UNREADABLE_ENDINGS = (".parquet", ".feather", ".arrow")
 
-#: How a user calls the formats of files that it reads.
+#: Names of the file formats that it reads.
 FORMS = {"csv": "CSV", "libsvm": "LIBSVM", "npy": ".npy"}
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """Refuse what a proof could not be of. Raises ParameterError."""
+    """Refuse options that a proof cannot cover. Raises ParameterError."""
     if options.proof is None:
         return
     if options.test_size is not None:
-        raise ParameterError("--proof is of a machine that all rows of the file train: leave --test-size or it out")
+        raise ParameterError(
+            "--proof covers a machine trained on all rows of the file: leave --proof or --test-size out"
+        )
     if options.scheduler is not None:
-        raise ParameterError("--proof is of rows that this process reads: leave --scheduler or it out")
+        raise ParameterError("--proof covers rows that this process reads: leave --proof or --scheduler out")
 
 
 def prove_result(result: SVMResult, dataset: Dataset, options: argparse.Namespace) -> Proof:
     """Prove, print the sentences and write the file."""
-    with Ticker(f"proving it of {dataset.table.X.shape[0]} rows", options.verbose):
+    with Ticker(f"proving the result for {dataset.table.X.shape[0]} rows", options.verbose):
         proof = result.verify(tol=options.tol)
-    _write_proof(proof, "the numbers of this ", dataset, options)
+    _write_proof(proof, "the result of this ", dataset, options)
     return proof
 
 
@@ -69,13 +71,13 @@ def _write_proof(proof: Proof, of: str, dataset: Dataset, options: argparse.Name
     note = (
         ""
         if file
-        else f", DATA being the same table as one {FORMS[dataset.table.encoding.format]} file, all digits written"
+        else f", with DATA the same table in one {FORMS[dataset.table.encoding.format]} file, with all digits"
     )
     print(f"  written     {options.proof}; to check it: {how}{note}", flush=True)
 
 
 def _find_data_file(options: argparse.Namespace) -> str | None:
-    """The file of the data, where it is one that the checker reads."""
+    """Return the file of the data, if the checker can read it."""
     given = parse_source(options.file)
     if isinstance(given, (StandardInput, tuple)) or not Path(given).is_file() or given.endswith(UNREADABLE_ENDINGS):
         return None
@@ -104,7 +106,7 @@ def describe_encoding(dataset: Dataset, options: argparse.Namespace) -> dict[str
 
 
 def _describe_column(column: Column) -> list[Any]:
-    """A column in the words of the checker."""
+    """Describe a column in the format of the checker."""
     more: dict[str, Any] = {"rare": list(column.rare)} if column.rare else {}
     if column.date is not None:
         more |= {"date": column.date, "origin": column.origin}
@@ -116,7 +118,7 @@ def _describe_column(column: Column) -> list[Any]:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what becomes of each claim: 0 where all are confirmed and are enough, 1 where one is not."""
+    """Print the verdict on each claim; return 0 if all are confirmed and sufficient, otherwise 1."""
     for path in (options.proof, options.data):
         if not Path(path).exists():
             raise MissingFileError(f"{path} does not exist (seen from {Path.cwd()})")
@@ -128,10 +130,10 @@ def run(options: argparse.Namespace) -> int:
     except checker.UnusableError as error:
         raise FileFormatError(str(error)) from error
     print("\n".join(lines))
-    last = "refuted: this is no proof of these data" if code else "confirmed, every claim, by whole numbers alone"
+    last = "refuted: this is not a proof for these data" if code else "every claim is confirmed, in exact arithmetic"
     refuted = [line for line in lines if line.startswith("REFUTED")]
     if code and not refuted:
-        last = "not confirmed: something is open"
+        last = "not confirmed: a claim is open or missing"
     elif code and all("the tolerance" in line for line in lines if line.startswith(("REFUTED", "open"))):
         last = f"its claims are confirmed, but its gap is above --tol {options.tol:g}"
     print(f"{options.proof}: {last}")
