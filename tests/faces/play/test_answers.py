@@ -370,7 +370,7 @@ def test_the_program_makes_the_same_result(machine, kernel):
     assert np.array_equal(names["X"], points)
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("patient_auto")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
     """Where α is not unique: many samples at few places, solved by the same solver, under the same limits."""

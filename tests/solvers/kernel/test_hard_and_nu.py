@@ -90,7 +90,7 @@ def test_the_active_set_says_where_the_hulls_meet():
     assert not found.found
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("patient_auto")
 @for_each("scale", [1e-6, 1.0, 1e6])
 def test_a_linear_hard_margin_needs_as_many_steps_as_rows_support(scale):
     X, y = clouds(1000, 10, 6.0)
