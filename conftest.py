@@ -77,7 +77,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+def patient_auto(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `auto` wait for the backends that it tries: on a busy machine it would give up and name another one."""
     request = importlib.import_module("qpsvm.solve.request")  # `qpsvm.solve` is the function
     monkeypatch.setattr(request, "MIN_COUNTED_SECONDS", 1000.0)

@@ -217,12 +217,12 @@ def fill_tables(path: Path, runs: Iterable[Line], machines: Iterable[Line] = ())
     """
     lines, names = [*machines, *runs], []
 
-    def made(mark: re.Match[str]) -> str:
+    def fill_mark(mark: re.Match[str]) -> str:
         names.append(_check_mark(mark, path))
         return f"{mark[1]}\n\n{TABLES[names[-1]](lines) or NOTHING}\n\n{mark['end']}"
 
     before = path.read_text(encoding="utf-8")
-    after = MARK.sub(made, before)
+    after = MARK.sub(fill_mark, before)
     if after != before:
         path.write_text(after, encoding="utf-8")
     return names

@@ -108,7 +108,7 @@ class _Session:
         process.start()
         there.close()
         try:
-            outcome = self._listen(here)
+            outcome = self._await_outcome(here)
         finally:
             process.kill() if process.is_alive() else None
             process.join()
@@ -117,8 +117,8 @@ class _Session:
             self._record({"outcome": "crash", "error": f"the process ended with {process.exitcode}"})
         lines.append(self.path, {"kind": "done", **key})
 
-    def _listen(self, here: Connection) -> str:
-        """Until the process says that it is done, breaks down, or takes too long."""
+    def _await_outcome(self, here: Connection) -> str:
+        """Wait until the process says that it is done, breaks down, or takes too long."""
         running = False
         while True:
             seconds = GRACE * self.pair.plan.seconds + GRACE_SECONDS if running else UNTIMED_SECONDS

@@ -197,7 +197,7 @@ def test_too_little_memory_is_said_before_anything_starts(monkeypatch):
     check_available_memory(problem, backends.get("osqp"), "dual", Requirements(0.0, 5e8))
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("patient_auto")
 def test_memory_that_runs_out_is_an_error_of_ours_and_auto_goes_on(monkeypatch):
     from qpsvm.backends.own.kernel_newton_ import KernelNewtonBackend
 

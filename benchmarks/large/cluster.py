@@ -96,11 +96,11 @@ def count_graphs() -> Iterator[list[int]]:
     """The tasks of each graph that is computed."""
     computed, found = DaskRows._compute, list[int]()
 
-    def counted(self: DaskRows, calls: Sequence[Any]) -> list[Any]:
+    def record_calls(self: DaskRows, calls: Sequence[Any]) -> list[Any]:
         found.append(len(calls))
         return computed(self, calls)
 
-    DaskRows._compute = counted  # type: ignore[method-assign]
+    DaskRows._compute = record_calls  # type: ignore[method-assign]
     try:
         yield found
     finally:

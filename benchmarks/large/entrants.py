@@ -52,21 +52,21 @@ def solve_parquet(table: LargeTable, C: float) -> dict[str, Any]:
     """A Parquet file in the page cache, decoded into a scratch file in the folder of the tables."""
     _fill_page_cache(table.parquet_path)
 
-    def opened() -> Any:
+    def open_parquet() -> Any:
         rows = qpsvm.open_rows(table.parquet_path, target="y", scratch=table.folder)
         return rows, rows.target
 
-    return _measure_solve(opened, C)
+    return _measure_solve(open_parquet, C)
 
 
 def solve_text(table: LargeTable, C: float) -> dict[str, Any]:
     """A LIBSVM file, read once into scratch files in the folder of the tables."""
 
-    def opened() -> Any:
+    def open_text() -> Any:
         rows = qpsvm.open_rows(table.text_path, scratch=table.folder)
         return rows, rows.target
 
-    return _measure_solve(opened, C)
+    return _measure_solve(open_text, C)
 
 
 def solve_on_workers(table: LargeTable, C: float) -> dict[str, Any]:

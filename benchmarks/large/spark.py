@@ -82,12 +82,12 @@ def minimise_hinge(
     start = np.zeros(rows.d + 1)
     rule = _StoppingRule(value_and_gradient(start)[0], tol)
 
-    def look(intermediate_result: Any) -> None:
+    def check_end(intermediate_result: Any) -> None:
         if rule.is_met(float(intermediate_result.fun), value_and_gradient(intermediate_result.x)[1]):
             raise StopIteration
 
     options = {"maxiter": most_iterations, "maxcor": PAIRS, "ftol": 0.0, "gtol": 0.0, "maxfun": 100 * most_iterations}
-    found = minimize(value_and_gradient, start, method="L-BFGS-B", jac=True, callback=look, options=options)
+    found = minimize(value_and_gradient, start, method="L-BFGS-B", jac=True, callback=check_end, options=options)
     w = found.x[:-1] * scale
     words = rule.stop_reason or str(found.message)
     return SparkSolution(w, float(found.x[-1] - mean @ w), int(found.nit), 2 + len(counted), words)

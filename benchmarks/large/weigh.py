@@ -53,12 +53,12 @@ def sample_memory(step: float = STEP) -> Iterator[PeakMemory]:
     """Sample the memory of this process and its children while the block runs."""
     peak, over = PeakMemory(measure_memory(os.getpid())), threading.Event()
 
-    def look() -> None:
+    def watch_memory() -> None:
         while not over.is_set():
             peak.bytes = max(peak.bytes, measure_memory(os.getpid()))
             time.sleep(step)
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=watch_memory, daemon=True)
     thread.start()
     try:
         yield peak

@@ -138,12 +138,12 @@ def _build_qpsolvers_problem(qp: QP, dense: bool) -> Any:
             return np.array(as_dense(matrix))
         return sp.csc_matrix(matrix)
 
-    def own(vector: Any) -> Any:
+    def copy_vector(vector: Any) -> Any:
         return None if vector is None else np.array(vector)  # ours cannot be written to, and DAQP refuses those
 
     P = sp.diags_array(qp.P.diagonal()) if isinstance(qp.P, Diagonal) else np.array(qp.P.dense())
-    sides = {"h": own(qp.h), "b": own(qp.b), "lb": own(qp.lb), "ub": own(qp.ub)}
-    return qpsolvers.Problem(native(P), own(qp.q), G=native(qp.G), A=native(qp.A), **sides)
+    sides = {"h": copy_vector(qp.h), "b": copy_vector(qp.b), "lb": copy_vector(qp.lb), "ub": copy_vector(qp.ub)}
+    return qpsolvers.Problem(native(P), copy_vector(qp.q), G=native(qp.G), A=native(qp.A), **sides)
 
 
 def _complete_multipliers(values: Any, matrix: Any) -> Any:

@@ -40,7 +40,7 @@ from qpsvm.solve.backend_order import (
 )
 
 X, Y = SAMPLES["overlapping"].X, SAMPLES["overlapping"].y
-pytestmark = pytest.mark.usefixtures("unhurried")
+pytestmark = pytest.mark.usefixtures("patient_auto")
 #: More than any machine has, in n × n matrices and in bytes.
 MANY, HUGE = 1e12, 1e18
 FALLBACK = sys.modules["qpsvm.solve.fallback"]
@@ -255,11 +255,11 @@ def test_an_engine_of_huge_memory_is_refused_before_it_starts(fakes, monkeypatch
 def test_memory_is_asked_for_once(monkeypatch):
     asked: list[str] = []
 
-    def counted(problem: Any, backend: Any, form: Any, needed: Any) -> None:
+    def record_check(problem: Any, backend: Any, form: Any, needed: Any) -> None:
         asked.append(backend.name)
         check_available_memory(problem, backend, form, needed)
 
-    monkeypatch.setattr(attempt, "check_available_memory", counted)
+    monkeypatch.setattr(attempt, "check_available_memory", record_check)
     solve(csvm())
     solve(csvm(), "cvxopt")
     assert asked == ["kernel_newton", "cvxopt"]

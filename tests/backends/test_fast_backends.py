@@ -90,7 +90,7 @@ def test_nu_svms_are_certified(name, backend):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("patient_auto")
 @pytest.mark.parametrize("name", MEETING)
 def test_auto_goes_on_where_the_reduced_hulls_meet(name):
     """Exactly ("small"), or to fourteen digits: then the optimum is not 0, and doubles may not be able to tell."""
@@ -148,7 +148,7 @@ def test_what_they_cannot_take_is_said_with_one_that_can(problem, backend):
     assert qpsvm.solve(problem, check=False).gap < np.inf or isinstance(problem, qpsvm.HardMargin)
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("patient_auto")
 def test_auto_goes_by_the_structure(capsys):
     for shape, C, first in (((20_000, 30), 1.0, "augmented_lagrangian"), ((400, 6), 1000.0, "interior_point"),
                                ((60, 400), 1.0, "kernel_newton")):  # fmt: skip
@@ -257,11 +257,11 @@ def test_what_a_child_process_needs_is_loaded_before_it_begins(problem, monkeypa
     """Else each of them imports scikit-learn anew, which took longer than a limit of 2 seconds."""
     cached, before = (libsvm_.silence_class, libsvm.find_compiled_loop), []
 
-    def here(function, arguments, *_):
+    def run_in_process(function, arguments, *_):
         before.append(sum(each.cache_info().currsize for each in cached))
         return function(*arguments)
 
-    monkeypatch.setattr(time_slices, "run_in_child", here)
+    monkeypatch.setattr(time_slices, "run_in_child", run_in_process)
     monkeypatch.setattr(time_slices, "AT_ONCE", 0.0)
     for each in cached:
         each.cache_clear()

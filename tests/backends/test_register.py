@@ -249,11 +249,11 @@ class Broken(Own):
         raise OSError("no licence")
 
 
-def few(P, q):  # noqa: ARG001
+def solve_with_few_arguments(P, q):  # noqa: ARG001
     return q
 
 
-def many(P, q, G, h, A, b, lb, ub, more):  # noqa: ARG001
+def solve_with_many_arguments(P, q, G, h, A, b, lb, ub, more):  # noqa: ARG001
     return q
 
 
@@ -263,8 +263,8 @@ def many(P, q, G, h, A, b, lb, ub, more):  # noqa: ARG001
     (backends.get("cvxopt"), qpsvm.ParameterTypeError, "registered already"),
     (dict, qpsvm.ParameterTypeError, "a solver is a function of .P, q, G, h, A, b, lb, ub. or"),
     ("cvxopt", qpsvm.ParameterTypeError, "a solver is a function"),
-    (few, qpsvm.ParameterTypeError, "cannot be: too many positional arguments"),
-    (many, qpsvm.ParameterTypeError, "missing a required argument: 'more'"),
+    (solve_with_few_arguments, qpsvm.ParameterTypeError, "cannot be: too many positional arguments"),
+    (solve_with_many_arguments, qpsvm.ParameterTypeError, "missing a required argument: 'more'"),
 ])  # fmt: skip
 def test_what_does_not_keep_the_protocol_is_refused_by_what_it_lacks(solver, error, said):
     before = backends.names()
@@ -297,7 +297,7 @@ def test_names_are_new_and_what_is_ours_stays():
     assert backends.get("mine") is other
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("patient_auto")
 def test_auto_takes_it_only_where_it_is_told_to_and_goes_on_where_it_breaks(monkeypatch):
     problem = MACHINES["c"]()
     with qpsvm.register_backend("mine", Own):

@@ -31,8 +31,8 @@ def test_one_minor_version_has_to_warn(since, gone):
         deprecated(since, gone, "f")
 
 
-def going(thing: object) -> list[tuple[str, str]]:
-    """`since` and `gone` of a function, or of the methods of a class."""
+def list_versions(thing: object) -> list[tuple[str, str]]:
+    """List `since` and `gone` of a function, or of the methods of a class."""
     inside = list(vars(thing).values()) if inspect.isclass(thing) else [thing]
     functions = [getattr(each, "fget", None) or getattr(each, "__func__", None) or each for each in inside]
     return [each.__deprecated__ for each in functions if isinstance(getattr(each, "__deprecated__", None), tuple)]
@@ -42,7 +42,7 @@ def test_a_class_is_looked_into():
     class Old:
         way = double
 
-    assert going(Old) == [("0.1", "0.3")]
+    assert list_versions(Old) == [("0.1", "0.3")]
 
 
 def test_nothing_outlives_the_version_that_it_was_announced_for():
@@ -55,5 +55,5 @@ def test_nothing_outlives_the_version_that_it_was_announced_for():
             warnings.simplefilter("ignore")
             things = vars(importlib.import_module(module.name)).copy()
         for name, thing in things.items():
-            for since, gone in going(thing) if callable(thing) else []:
+            for since, gone in list_versions(thing) if callable(thing) else []:
                 assert now < tuple(int(number) for number in gone.split(".")), f"{module.name}.{name}: since {since}"

@@ -32,8 +32,8 @@ KERNEL = [
 ]
 
 
-def least(P, q, G, h, A=None, b=None):
-    """The optimum of a QP to all digits, by CVXOPT alone."""
+def minimise(P, q, G, h, A=None, b=None):
+    """Compute the optimum of a QP to all digits, by CVXOPT alone."""
     settings = {"show_progress": False, "abstol": 1e-12, "reltol": 1e-12, "feastol": 1e-12}
     given = [None if part is None else cvxopt.matrix(np.atleast_2d(part).astype(float)) for part in (P, G, A)]
     sides = [None if part is None else cvxopt.matrix(np.asarray(part, dtype=float)) for part in (q, h, b)]
@@ -48,7 +48,7 @@ def primal_optimum(machine):
     P = np.diag(np.r_[np.ones(m), np.zeros(n)])
     q = np.r_[np.zeros(m), np.full(n, machine.task.C)]
     G = np.block([[-machine.y[:, None] * columns, -np.eye(n)], [np.zeros((n, m)), -np.eye(n)]])
-    return least(P, q, G, np.r_[-np.ones(n), np.zeros(n)])["primal objective"]
+    return minimise(P, q, G, np.r_[-np.ones(n), np.zeros(n)])["primal objective"]
 
 
 def dual_optimum(machine):
@@ -56,25 +56,25 @@ def dual_optimum(machine):
     n, y = len(machine.y), machine.y
     K = machine.X @ machine.X.T if machine.task.kernel == "linear" else qpsvm.RBF(machine.gamma)(machine.X, machine.X)
     box = np.r_[np.zeros(n), np.full(n, machine.task.C)]
-    return -least(y[:, None] * K * y, -np.ones(n), np.r_[-np.eye(n), np.eye(n)], box, y, [0.0])["primal objective"]
+    return -minimise(y[:, None] * K * y, -np.ones(n), np.r_[-np.eye(n), np.eye(n)], box, y, [0.0])["primal objective"]
 
 
-def installed(entrant):
+def require_installed(entrant):
     if entrant.version() is None:
         pytest.skip(f"{entrant.package} is not installed")
     return entrant
 
 
-def ended(entrant, machine, tol):
+def run_entrant(entrant, machine, tol):
     data = entrant.prepare(machine)
     return entrant.point(data, entrant.run(data, Rung(tol, seconds=10.0))[0])
 
 
 @pytest.mark.parametrize("task", LINEAR, ids=lambda task: task.name)
 def test_rehline_solves_the_problem_of_liblinear_and_gives_its_multipliers(task):
-    entrant = installed(ENTRANTS["rehline"])
+    entrant = require_installed(ENTRANTS["rehline"])
     machine = task.build_machine(*task.source.load())
-    point, optimum = ended(entrant, machine, 1e-9), primal_optimum(machine)
+    point, optimum = run_entrant(entrant, machine, 1e-9), primal_optimum(machine)
     assert compute_primal_value(machine, point) == pytest.approx(optimum, rel=1e-7)
     assert choose_judge(machine).compute_gap(Point(point.alpha))[0] < 1e-6
 
@@ -82,22 +82,22 @@ def test_rehline_solves_the_problem_of_liblinear_and_gives_its_multipliers(task)
 @pytest.mark.parametrize("task", LINEAR, ids=lambda task: task.name)
 def test_snapml_solves_the_problem_of_liblinear(task):
     """In most orders of the rows: in some it stands still before it is there, at any tolerance."""
-    entrant = installed(ENTRANTS["snapml"])
+    entrant = require_installed(ENTRANTS["snapml"])
     X, y = task.source.load()
     machine = task.build_machine(X, y)
     found = []
     for seed in range(8):
         order = np.random.default_rng(seed).permutation(len(y))
-        found.append(compute_primal_value(machine, ended(entrant, task.build_machine(X[order], y[order]), 1e-12)))
+        found.append(compute_primal_value(machine, run_entrant(entrant, task.build_machine(X[order], y[order]), 1e-12)))
     assert min(found) == pytest.approx(primal_optimum(machine), rel=1e-6)
     assert min(found) > primal_optimum(machine) * (1 - 1e-7)
 
 
 @pytest.mark.parametrize("task", KERNEL, ids=lambda task: task.name)
 def test_sklearnex_solves_the_problem_of_svc(task):
-    entrant = installed(ENTRANTS["sklearnex SVC"])
+    entrant = require_installed(ENTRANTS["sklearnex SVC"])
     machine = task.build_machine(*task.source.load())
-    point = ended(entrant, machine, 1e-9)
+    point = run_entrant(entrant, machine, 1e-9)
     result = machine.build_problem().certify(point.alpha)
     assert result.dual == pytest.approx(dual_optimum(machine), rel=1e-7)
     assert result.gap < 1e-6
@@ -108,7 +108,7 @@ def test_sklearnex_has_the_scale_of_scikit_learn(kind):
     task = Task("", Moons(80, 0.3), {}, kind, nu=0.4, kernel="rbf", gamma="scale")
     machine = task.build_machine(*task.source.load())
     name = "SVC" if kind == "c" else "NuSVC"
-    ours, theirs = (ended(installed(ENTRANTS[one]), machine, 1e-8) for one in (f"sklearnex {name}", name))
+    ours, theirs = (run_entrant(require_installed(ENTRANTS[one]), machine, 1e-8) for one in (f"sklearnex {name}", name))
     assert ours.alpha == pytest.approx(theirs.alpha, abs=1e-4 * np.max(theirs.alpha))
 
 
@@ -121,10 +121,10 @@ OTHERWISE = {"torchkm": 4, "SVC": 0, "qpsvm": 0}
 @pytest.mark.parametrize("name", GRIDS)
 def test_grids_are_of_the_same_machines(name):
     """For every C the machine on all rows is CVXOPT's, and the folds leave out the same rows with the same C."""
-    entrant = installed(GRIDS[name])
+    entrant = require_installed(GRIDS[name])
     task = replace(KERNEL[0], grid=GRID)
     machine = task.build_machine(*task.source.load())
-    curve = ended(entrant, machine, 1e-6)
+    curve = run_entrant(entrant, machine, 1e-6)
     for point, C in zip(curve.points, GRID.penalties, strict=True):
         alone = replace(machine, task=replace(task, C=C, grid=None))
         optimum = dual_optimum(alone)
@@ -186,13 +186,13 @@ PEERS = [
 @pytest.mark.parametrize(("name", "variant"), PEERS)
 def test_the_multipliers_of_peers_are_read_in_the_units_of_the_machine(name, variant):
     """Their own α is optimal by the certificate, which looks at nothing else."""
-    entrant = installed(ENTRANTS[name])
+    entrant = require_installed(ENTRANTS[name])
     kind = {"intercept": "penalised"} if name == "rehline" else {"kernel": "rbf"}
     source = Waves(40, 3) if variant.endswith("svr") else Clouds(40, 3)
     task = Task("", source, {}, variant, C=3.0, nu=0.3, **kind)
     assert entrant.accepts(task)
     machine = task.build_machine(*source.load())
-    point = ended(entrant, machine, 1e-7)
+    point = run_entrant(entrant, machine, 1e-7)
     assert choose_judge(machine).compute_gap(Point(point.alpha)) == (pytest.approx(0.0, abs=1e-4), "own")
 
 
@@ -201,9 +201,9 @@ def test_the_multipliers_of_peers_are_read_in_the_units_of_the_machine(name, var
     ("liblinear", "epsilon-svr"),
 ])  # fmt: skip
 def test_liblinear_solves_the_machines_with_a_penalised_intercept(name, variant):
-    entrant = installed(ENTRANTS[name])
+    entrant = require_installed(ENTRANTS[name])
     source = Waves(60, 3) if variant.endswith("svr") else Clouds(60, 3)
     machine = Task("", source, {}, variant, C=0.5, intercept="penalised").build_machine(*source.load())
-    gap, bound = choose_judge(machine).compute_gap(ended(entrant, machine, 1e-6))
+    gap, bound = choose_judge(machine).compute_gap(run_entrant(entrant, machine, 1e-6))
     assert gap <= 1e-3
     assert bound == "known"

@@ -164,8 +164,8 @@ def test_no_solver_is_left_out_in_silence(tmp_path, monkeypatch, capsys):
 # --- other people's benchmarks ----------------------------------------------------------------------------------------
 
 
-def loaded(name: str, monkeypatch: pytest.MonkeyPatch, **stands_in: object) -> types.ModuleType:
-    """A file for another benchmark, with as much of that as it uses."""
+def load_program(name: str, monkeypatch: pytest.MonkeyPatch, **stands_in: object) -> types.ModuleType:
+    """Load a file for another benchmark, with as much of that as it uses."""
     for module, what in stands_in.items():
         monkeypatch.setitem(sys.modules, module, types.SimpleNamespace(**what))
     spec = importlib.util.spec_from_file_location(name, ELSEWHERE / f"{name}.py")
@@ -177,7 +177,7 @@ def loaded(name: str, monkeypatch: pytest.MonkeyPatch, **stands_in: object) -> t
 @pytest.mark.parametrize("new", [True, False])
 def test_the_solver_for_benchopt_solves_its_problem(new, monkeypatch):
     base = type("BaseSolver", (), {"sampling_strategy": ""} if new else {})
-    solver = loaded("qpsvm_benchopt", monkeypatch, benchopt={"BaseSolver": base}).Solver()
+    solver = load_program("qpsvm_benchopt", monkeypatch, benchopt={"BaseSolver": base}).Solver()
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4))
     y = np.sign(X[:, 0] + rng.normal(size=80))
@@ -202,7 +202,7 @@ def test_the_test_set_for_qpbenchmark_is_one(monkeypatch):
         return {**dict(zip(parts, given, strict=True)), "name": name}
 
     pytest.importorskip("qpsolvers")
-    found = list(loaded("svm", monkeypatch, qpbenchmark={"TestSet": object, "Problem": problem}).Svm())
+    found = list(load_program("svm", monkeypatch, qpbenchmark={"TestSet": object, "Problem": problem}).Svm())
     assert len({each["name"] for each in found}) == len(found) >= 30
     for each in found:
         assert isinstance(each["P"], np.ndarray)

@@ -176,12 +176,12 @@ def test_exponent_by_hand():
 
 
 def test_growth_keeps_other_machines_and_failures_apart():
-    def at(n: int, intercept: str, seconds: float, gap: float | None) -> dict[str, Any]:
+    def make(n: int, intercept: str, seconds: float, gap: float | None) -> dict[str, Any]:
         facts = {"sweep": "rows, linear", "n": n, "d": 34, "intercept": intercept}
         return run(f"{n} {intercept}", "qpsvm", seconds, gap, suite="scaling", facts=facts, memory=8.0 * n)
 
-    lines = [at(10, "free", 1.0, 1e-7), at(100, "free", 10.0, 1e-7), at(1000, "free", 30.0, None)]
-    lines.append(at(10, "penalised", 99.0, 1e-7))
+    lines = [make(10, "free", 1.0, 1e-7), make(100, "free", 10.0, 1e-7), make(1000, "free", 30.0, None)]
+    lines.append(make(10, "penalised", 99.0, 1e-7))
     free, penalised = summary.measure_growths(lines)
     assert (free.sweep, free.sizes, free.seconds) == ("rows, linear", [10.0, 100.0, 1000.0], [1.0, 10.0, None])
     assert free.largest == 100.0
@@ -243,13 +243,15 @@ def cells(table: str) -> list[list[str]]:
 
 
 def test_variants_show_time_gap_in_brackets_and_what_does_not_apply():
-    def at(solver: str, variant: str, seconds: float | None, gap: float | None, outcome: str = "ran") -> dict[str, Any]:
+    def make(
+        solver: str, variant: str, seconds: float | None, gap: float | None, outcome: str = "ran"
+    ) -> dict[str, Any]:
         facts = {"variant": variant, "kernel": "rbf", "n": 100}
         return run(f"{variant}, rbf", solver, seconds, gap, suite="variants", facts=facts, outcome=outcome)
 
-    lines = [at("qpsvm", "c", 0.002, 1e-9), at("qpsvm:osqp", "c", 0.001, 2e-4), at("qpsvm", "hard", 0.003, 1e-9),
-             at("qpsvm:slsqp", "c", None, None, "limit"), at("qpsvm:slsqp", "hard", 0.001, 1e-9),
-             at("piqp", "c", 0.001, 1e-9)]  # fmt: skip
+    lines = [make("qpsvm", "c", 0.002, 1e-9), make("qpsvm:osqp", "c", 0.001, 2e-4), make("qpsvm", "hard", 0.003, 1e-9),
+             make("qpsvm:slsqp", "c", None, None, "limit"), make("qpsvm:slsqp", "hard", 0.001, 1e-9),
+             make("piqp", "c", 0.001, 1e-9)]  # fmt: skip
     header, hard, soft = cells(tables.build_variants_table(lines))  # without the facts that no task has
     assert header == ["variant", "kernel", "n", "qpsvm, ms", "osqp, ms", "slsqp, ms"]
     assert hard == ["hard", "rbf", "100", "3.00", "–", "**1.00**"]
@@ -344,8 +346,8 @@ def test_solvers_look_different_and_always_the_same():
 # --- page ---------------------------------------------------------------------------------------------------------
 
 
-def many() -> list[dict[str, Any]]:
-    """A few lines of every suite: four solvers, three tasks, three tolerances."""
+def make_all_runs() -> list[dict[str, Any]]:
+    """Make a few lines of every suite: four solvers, three tasks, three tolerances."""
     facts: dict[str, Any] = {"variant": "c", "kernel": "rbf", "class": "OSQP", "n_features": 10, "data": "a9a",
                              "C": 1.0, "scaling": "raw", "sweep": "rows, linear", "d": 5}  # fmt: skip
     return [
@@ -362,16 +364,16 @@ def many() -> list[dict[str, Any]]:
 def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path, monkeypatch):
     render = pictures.Figure.savefig
 
-    def once(figure, path, **options):
-        """Each as SVG: the PNG beside it is the same figure, and takes as long again."""
+    def render_once(figure, path, **options):
+        """Render each as SVG: the PNG beside it is the same figure, and takes as long again."""
         if path.suffix == ".png":
             path.write_bytes(b"\x89PNG\r\n\x1a\n")
         else:
             render(figure, path, **options)
 
-    monkeypatch.setattr(pictures.Figure, "savefig", once)
+    monkeypatch.setattr(pictures.Figure, "savefig", render_once)
     before = mpl.rcParams.copy()
-    page = write_report(many(), [MACHINE], tmp_path / "new" / "folder").read_text(encoding="utf-8")
+    page = write_report(make_all_runs(), [MACHINE], tmp_path / "new" / "folder").read_text(encoding="utf-8")
     assert [heading for heading, _ in SECTIONS.values() if f"## {heading}\n" not in page] == []
     drawn = sorted(path.name for path in (tmp_path / "new" / "folder").glob("*.[ps][nv]g"))
     assert len(drawn) == 24
@@ -384,7 +386,7 @@ def test_the_page_holds_every_table_and_pictures_that_exist(tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_a_suite_without_lines_is_left_out(tmp_path):
-    lines = [line for line in many() if line["suite"] == "textbook"]
+    lines = [line for line in make_all_runs() if line["suite"] == "textbook"]
     page = write_report(lines, [], tmp_path).read_text(encoding="utf-8")
     assert "## Textbook methods" in page
     assert "## Machine" not in page
@@ -394,7 +396,7 @@ def test_a_suite_without_lines_is_left_out(tmp_path):
 
 @pytest.mark.slow
 def test_the_same_lines_give_the_same_files(tmp_path):
-    lines = [line for line in many() if line["suite"] == "textbook"]
+    lines = [line for line in make_all_runs() if line["suite"] == "textbook"]
     for name in ("one", "two"):
         write_report(lines, [MACHINE], tmp_path / name)
     for path in (tmp_path / "one").iterdir():
@@ -404,15 +406,15 @@ def test_the_same_lines_give_the_same_files(tmp_path):
 def test_fill_makes_marked_tables_anew_and_leaves_the_rest(tmp_path):
     path = tmp_path / "RESULTS.md"
     path.write_text("# Ours\n<!-- table: osqp -->\nold\n<!-- end -->\nbetween\n<!--table: machine--><!--end-->\nlast\n")
-    assert fill_tables(path, many(), [MACHINE]) == ["osqp", "machine"]
+    assert fill_tables(path, make_all_runs(), [MACHINE]) == ["osqp", "machine"]
     once = path.read_text(encoding="utf-8")
     assert "old" not in once
-    assert tables.build_osqp_table(many()) in once
+    assert tables.build_osqp_table(make_all_runs()) in once
     assert tables.build_machine_table([MACHINE]) in once
     assert once.startswith("# Ours\n<!-- table: osqp -->\n")
     assert once.endswith("<!--end-->\nlast\n")
     assert "<!-- end -->\nbetween\n" in once
-    fill_tables(path, many(), [MACHINE])
+    fill_tables(path, make_all_runs(), [MACHINE])
     assert path.read_text(encoding="utf-8") == once
     fill_tables(path, [])
     assert path.read_text(encoding="utf-8").count(NOTHING) == 2
@@ -430,7 +432,7 @@ def test_fill_refuses_what_it_cannot_do_and_writes_nothing(tmp_path, text, error
     path = tmp_path / "RESULTS.md"
     path.write_text(text)
     with pytest.raises(error, match=words):
-        fill_tables(path, many())
+        fill_tables(path, make_all_runs())
     assert path.read_text() == text
 
 

@@ -81,7 +81,7 @@ def choice(*words: object):
     return choose_suites(parser.parse_args([str(word) for word in words]))
 
 
-def measured(path: Path, *words: object) -> list[dict]:
+def measure(path: Path, *words: object) -> list[dict]:
     run_pairs(list(iter_pairs(choice(*words))), path, "fork")
     return lines.read_runs([path])
 
@@ -98,7 +98,7 @@ def solver(folder: Path, body: str, head: str = HEAD) -> Path:
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_table_is_measured_scored_and_reported(table, tmp_path):
     given = ("--table", table, "--target", "kind", "--drop-missing", "--kernel", "rbf", "-C", 2, "-C", 30)
-    found = measured(tmp_path / "lines.jsonl", *given, "--solver", "qpsvm", "--solver", "SVC", "--seconds", 5)
+    found = measure(tmp_path / "lines.jsonl", *given, "--solver", "qpsvm", "--solver", "SVC", "--seconds", 5)
     assert {line["suite"] for line in found} == {"own"}
     assert {line["facts"]["C"] for line in found} == {2.0, 30.0}
     assert {line["facts"]["data"] for line in found} == {"mine.csv"}
@@ -178,13 +178,13 @@ def test_options_of_tables_want_a_table():
 def test_a_solver_of_ten_lines_is_measured_beside_the_others_by_our_clock(table, tmp_path):
     given = ("--table", table, "--target", "kind", "--drop-missing")
     words = (*given, "--solver", f"{solver(tmp_path, HONEST + POINT)}:Mine", "--solver", "qpsvm")
-    found = measured(tmp_path / "lines.jsonl", *words)
+    found = measure(tmp_path / "lines.jsonl", *words)
     mine = [line for line in found if line["solver"] == "mine"]
     assert {line["facts"]["kernel"] for line in mine} == {"rbf"}
     assert {line["facts"]["kernel"] for line in found} == {"rbf", "linear"}
     assert min(line["gap"] for line in mine) <= 1e-6
     assert all(line["seconds"] > 1e-6 for line in mine)  # it says that it took 1e-12 s
-    again = measured(tmp_path / "lines.jsonl", *words)  # it may have been changed: it is measured anew, the others not
+    again = measure(tmp_path / "lines.jsonl", *words)  # it may have been changed: it is measured anew, the others not
     assert [line for line in again if line["solver"] == "qpsvm"] == [
         line for line in found if line["solver"] == "qpsvm"
     ]
@@ -202,7 +202,7 @@ def test_a_solver_that_fails_is_recorded_as_that_and_never_trusted(table, tmp_pa
     body, ended = BAD[what]
     path = solver(tmp_path, f"\n    def run(self, data, rung):\n        {body}\n{POINT}")
     given = ("--table", table, "--target", "kind", "--drop-missing", "--kernel", "rbf")
-    found = measured(tmp_path / "lines.jsonl", *given, "--solver", path)
+    found = measure(tmp_path / "lines.jsonl", *given, "--solver", path)
     assert found
     for line in found:
         assert line["gap"] is None or line["gap"] > 0.1

@@ -21,8 +21,8 @@ NO_CLAIM = re.compile(r"10\^\{-\d\}|\{ ?width=\d+% ?\}|\]\([^)]*\)|\\autoref\{[^
 
 
 @cache
-def words(name: str) -> str:
-    """A text with its white space made one blank."""
+def read_words(name: str) -> str:
+    """Return a text with its white space made one blank."""
     return " ".join((ROOT / name).read_text(encoding="utf-8").split())
 
 
@@ -46,8 +46,8 @@ def summary(suite: str) -> dict[str, dict[str, str]]:
     return {row[0]: dict(zip(heads, row, strict=True)) for row in rows[2:]}
 
 
-def same(told: str, found: str) -> bool:
-    """Whether a number is one of a table, or that rounded to as many digits as are told."""
+def is_rounded(told: str, found: str) -> bool:
+    """Say whether a number is one of a table, or that rounded to as many digits as are told."""
     if "/" in told or not re.fullmatch(r"[\d.]+", found):
         return told == found
     return f"{float(found):.{len(told.partition('.')[2])}f}" == told
@@ -69,11 +69,11 @@ def test_a_claim_is_what_the_texts_and_the_lines_say(claim):
     assert set(claim) <= KEYS
     assert claim.get("cells") or claim.get("sentences"), "a claim has a source"
     for name in claim["texts"]:
-        assert claim["says"] in words(name), f"{name} does not say it any more"
+        assert claim["says"] in read_words(name), f"{name} does not say it any more"
     for suite, row, column, told in claim.get("cells", []):
-        assert same(told, summary(suite)[row][column]), f"{suite}, {row}, {column}: {summary(suite)[row][column]}"
+        assert is_rounded(told, summary(suite)[row][column]), f"{suite}, {row}, {column}: {summary(suite)[row][column]}"
     for sentence in claim.get("sentences", []):
-        assert sentence in words("benchmarks/RESULTS.md")
+        assert sentence in read_words("benchmarks/RESULTS.md")
     assert claim["command"].startswith("python -m benchmarks")
 
 
@@ -105,6 +105,6 @@ def test_lines_are_of_this_minor_version():
 
 
 def test_another_number_would_be_noticed():
-    assert same("18", "18.4")
-    assert not same("19", "18.4")
-    assert not same("25/63", "26/63")
+    assert is_rounded("18", "18.4")
+    assert not is_rounded("19", "18.4")
+    assert not is_rounded("25/63", "26/63")

@@ -29,8 +29,8 @@ def has_no_negative_pivot(P: np.ndarray, less: np.ndarray) -> bool:
     return True
 
 
-def drawn(rng: np.random.Generator) -> np.ndarray:
-    """FFᵀ of any rank, in many units, with a diagonal that is larger by nothing, by rounding, or by more."""
+def draw_matrix(rng: np.random.Generator) -> np.ndarray:
+    """Draw FFᵀ of any rank, in many units, with a diagonal that is larger by nothing, by rounding, or by more."""
     n = int(rng.integers(1, 9))
     F = rng.normal(size=(n, int(rng.integers(1, n + 1)))) * 10.0 ** rng.integers(-5, 6, size=(n, 1))
     P = F @ F.T
@@ -42,7 +42,7 @@ def drawn(rng: np.random.Generator) -> np.ndarray:
 def test_the_curvature_is_certain():
     above, below = 0, 0
     for seed in range(150):
-        P = drawn(np.random.default_rng(seed))
+        P = draw_matrix(np.random.default_rng(seed))
         convexity = Convexity(P)
         strict = convexity.strict_curvature
         above += strict.any()
@@ -59,7 +59,7 @@ def test_the_curvature_is_certain():
 def test_directions_are_those_of_negative_curvature():
     for seed in range(100):
         rng = np.random.default_rng(seed)
-        P = drawn(rng)
+        P = draw_matrix(rng)
         i, j = rng.integers(len(P), size=2)
         P[i, j] = P[j, i] = -P[i, i] if i == j else 2.0 * np.sqrt(P[i, i] * P[j, j])
         convexity = Convexity(P)

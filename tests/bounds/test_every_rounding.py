@@ -31,8 +31,8 @@ LOSSES = {
 }  # fmt: skip
 
 
-def far(seed: int) -> Stated:
-    """Rows far from the origin, and prices at which what is rounded in y f is more than the norm."""
+def draw_far_rows(seed: int) -> Stated:
+    """Draw rows far from the origin, and prices at which what is rounded in y f is more than the norm."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(3, 12)), int(rng.integers(1, 4))
     y = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0)
@@ -44,7 +44,7 @@ def far(seed: int) -> Stated:
 @pytest.mark.parametrize("seed", [9, 16, 28, 31, 37, 41, 51, 56])
 def test_difference_and_size_are_bounds_each(seed: int) -> None:
     """That of the size is at the losses for t − r: with those for t it is more than the objective of each of these."""
-    problem = far(seed)
+    problem = draw_far_rows(seed)
     result = qpsvm.solve(problem, "interior_point", check=False, polish=False)
     bounds = Bounds(problem._certifier.gap_bounder.accuracy, problem.svm)
     point = certify(problem.space, problem.svm, result.alpha)
@@ -240,8 +240,8 @@ def test_the_distance_of_a_point_that_is_stretched() -> None:
 # --- a user's rows ----------------------------------------------------------------------------------------------------
 
 
-def banded(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
-    """Bands that hold f from both sides, far from the origin: what keeps them, what `Held` asks for, multipliers."""
+def draw_bands(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
+    """Draw bands that hold f from both sides, off the origin: what keeps them, what `Held` asks for, multipliers."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((20, 3)) + rng.choice([0.0, 10.0, 1e4]) / 3.0
     score = X @ [1.0, -1.0, 0.5]
@@ -257,7 +257,7 @@ def banded(seed: int) -> tuple[Any, Any, dict[str, Any], dict[str, float]]:
 @pytest.mark.parametrize("seed", range(6))
 def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int) -> None:
     """(HELD.1): b goes twice the radius inside."""
-    _, held, at, mu = banded(seed)
+    _, held, at, mu = draw_bands(seed)
     t, r = held._slack(**at, mu=mu)
     assert (held._broken(t, r) == (t + r > 0.0)).all()
     assert held._broken(-0.5 * r, r).all()
@@ -270,7 +270,7 @@ def test_at_the_ends_of_what_the_rows_allow_they_are_kept_for_certain(seed: int)
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) -> None:
     """(HELD.2) goes twice the radius inside, so that the rounding of its step breaks none."""
-    _, held, at, mu = banded(seed)
+    _, held, at, mu = draw_bands(seed)
     t, r = held._slack(**at, mu=mu)
     worst = t == t.max()
     assert t[worst][0] > 0.0
@@ -281,7 +281,7 @@ def test_rows_that_are_brought_to_their_bound_are_kept_for_certain(seed: int) ->
 @pytest.mark.parametrize("seed", range(6))
 def test_the_room_of_a_point_inside_is_there(seed: int) -> None:
     """(HELD.4) shrinks towards it by as much: exactly what the rows leave, or less."""
-    problem, held, _, _ = banded(seed)
+    problem, held, _, _ = draw_bands(seed)
     inner, b, room = held._interior_point
     w, Z = fractions(inner.w), rows_of(problem.space.rows.matrix(), problem.svm)
     for k, row in enumerate(held.rows):

@@ -16,8 +16,8 @@ import qpsvm
 from qpsvm.bounds.near_points import NearFunction
 
 
-def solved(A, B):
-    """Some X with A X = B in fractions, None where there is none: A (k, k), B (k,)."""
+def solve_fractions(A, B):
+    """Solve A X = B in fractions, None where there is no X: A (k, k), B (k,)."""
     rows, k = [[*row, b] for row, b in zip(A, B, strict=True)], len(A)
     pivots, r = [], 0
     for j in range(k):
@@ -57,7 +57,7 @@ def optimum(Q, level, upper, bend, column, alpha):
         if free_b:
             A.append([*(column[j] for j in F), Fraction(0)])
             B.append(-sum(c * a for c, a in zip(column, at, strict=True)))
-        z = solved(A, B)
+        z = solve_fractions(A, B)
         if z is None:
             return None
         for i, k in enumerate(F):
@@ -154,8 +154,8 @@ def problem_of(rng):
     return problem, Q, level, upper, bend, column, sign, index, KT, one, asked
 
 
-def judged(seed):
-    """How many bounds and predictions were claimed and checked; None where no rational optimum was found."""
+def judge_seed(seed):
+    """Count the bounds and predictions that were claimed and checked; None where no rational optimum was found."""
     rng = np.random.default_rng(seed)
     problem, Q, level, upper, bend, column, sign, index, KT, one, (T, more) = problem_of(rng)
     best = qpsvm.solve(problem, tol=1e-12, check=False)
@@ -191,7 +191,7 @@ def judged(seed):
 
 @pytest.mark.parametrize("start", range(0, 60, 10))
 def test_every_exact_optimum_is_within_the_bounds(start):
-    found = [judged(seed) for seed in range(start, start + 10)]
+    found = [judge_seed(seed) for seed in range(start, start + 10)]
     assert sum(one is not None for one in found) >= 6
 
 

@@ -242,8 +242,8 @@ def test_over_a_kernel_matrix_too(seed: int, kind: str) -> None:
 # --- one multiplier ---------------------------------------------------------------------------------------------------
 
 
-def one_part(seed: int) -> tuple[SVMDual, DualPart, Any]:
-    """A dual with one group, whose column may have any numbers and zeros, a ridge or none, a total, some hard rows."""
+def draw_one_group(seed: int) -> tuple[SVMDual, DualPart, Any]:
+    """Draw a dual with one group, whose column has any numbers and zeros, a ridge or none, a total, some hard rows."""
     rng = np.random.default_rng(seed)
     m = int(rng.integers(2, 9))
     column = rng.choice([-1.0, 1.0], m) if seed % 2 else rng.choice([-2.0, -0.5, 0.0, 1.0, 3.0], m)
@@ -288,7 +288,7 @@ def knots(svm: SVMDual, u: Any) -> list[Fraction]:
 
 @for_each("seed", range(120))
 def test_the_interval_of_a_multiplier_is_the_set_of_its_minimisers(seed: int) -> None:
-    svm, part, u = one_part(seed)
+    svm, part, u = draw_one_group(seed)
     found = levels.interval(svm, part, levels.reaches(svm, part, u))
     points = knots(svm, u)
     inner = [(a + b) / 2 for a, b in zip(points[1:], points[:-1], strict=True)]
@@ -351,7 +351,7 @@ def test_soft_rows_that_give_way_leave_the_multiplier_to_the_hard_ones(total: fl
 
 
 def test_averaging_leaves_out_rows_that_the_group_has_no_part_in() -> None:
-    svm, part, u = one_part(0)
+    svm, part, u = draw_one_group(0)
     column = np.where(np.arange(svm.m) < 2, part.column, 0.0)
     svm = replace(svm, groups=(DualGroup("one", "mu", column),))
     alpha = np.where(np.isfinite(svm.upper), 0.5 * svm.upper, 1.0)

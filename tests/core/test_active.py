@@ -118,11 +118,11 @@ class Spy:
         self.calls = []
 
     def __getattr__(self, name):
-        def told(*given):
+        def record_call(*given):
             self.calls.append((name, given))
             return getattr(REAL, name)(*given)
 
-        return told
+        return record_call
 
 
 @pytest.mark.parametrize("name", ["active_run", "piece_ends", "piece_sums"])

@@ -173,11 +173,11 @@ def test_the_clock_and_the_key_end_it():
     assert time.process_time() - began < 5.0
     np.testing.assert_allclose(w, X.T @ (y * alpha), rtol=1e-6, atol=1e-3)
 
-    def pressed():
+    def press_key():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        descend(X, y, loss, tol=1e-15, passes=10**9, look=pressed)
+        descend(X, y, loss, tol=1e-15, passes=10**9, look=press_key)
 
 
 def test_work_and_passes_are_kept():

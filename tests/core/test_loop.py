@@ -39,8 +39,8 @@ def table(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return K, np.where(np.arange(n) % 2 == 0, 1.0, -1.0), np.sin(2 * X[:, 0]) + 0.3 * rng.standard_t(3, n)
 
 
-def stated(kind: str, y: np.ndarray, t: np.ndarray, C: float = 2.0) -> KernelDual:
-    """A machine's dual."""
+def build_dual(kind: str, y: np.ndarray, t: np.ndarray, C: float = 2.0) -> KernelDual:
+    """Build a machine's dual."""
     n, zero = len(y), np.zeros(len(y))
     weight = 0.5 + np.arange(n) % 3
     if kind in ("svc", "weighted", "linear term"):
@@ -92,7 +92,7 @@ def test_every_machine_at_every_level(n: int, kind: str, single: bool) -> None:
     """The optimum's conditions hold, and the gradient that comes back is that of β."""
     K, y, t = table(n, n)
     K = K.astype(np.float32) if single else K
-    problem = stated(kind, y, t)
+    problem = build_dual(kind, y, t)
     found = run_working_set_loop(problem, K, TOL)
     assert found.converged
     assert feasible(problem, found.beta)
@@ -108,7 +108,7 @@ def test_every_machine_at_every_level(n: int, kind: str, single: bool) -> None:
 def test_from_any_start_to_the_same_optimum(kind: str) -> None:
     """And from the optimum itself, whose u is known, in no iteration."""
     K, y, t = table(90, 4)
-    problem = stated(kind, y, t)
+    problem = build_dual(kind, y, t)
     first = run_working_set_loop(problem, K, TOL)
     rough = problem.make_feasible(np.random.default_rng(1).uniform(problem.low, problem.high))
     other = run_working_set_loop(problem, K, TOL, start=rough)
@@ -122,7 +122,7 @@ def test_from_any_start_to_the_same_optimum(kind: str) -> None:
 def test_as_libsvm_to_its_tolerance(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The fallback minimises the same."""
     K, y, t = table(120, 5)
-    problem = stated(kind, y, t)
+    problem = build_dual(kind, y, t)
     ours = run_working_set_loop(problem, K, TOL)
     with monkeypatch.context() as patch:
         patch.setattr(core, "compiled", None)
@@ -159,7 +159,7 @@ def test_degenerate_matrices_end(what: str, C: float, kind: str, single: bool) -
     K = DEGENERATE[what]
     with np.errstate(over="ignore", under="ignore"):
         K = K.astype(np.float32) if single else K
-    problem = stated(kind, y, t, C)
+    problem = build_dual(kind, y, t, C)
     with np.errstate(invalid="ignore", over="ignore"):
         found = run_working_set_loop(problem, K, 1e-3, most=20_000)
         assert feasible(problem, found.beta)
@@ -176,8 +176,8 @@ def test_a_matrix_that_is_no_number_is_never_finished(bad: float) -> None:
             spoilt = K.copy()
             spoilt[where] = spoilt[where[::-1]] = bad
             with np.errstate(invalid="ignore"):
-                found = run_working_set_loop(stated(kind, y, t), spoilt, TOL, most=10_000)
-            assert feasible(stated(kind, y, t), found.beta)
+                found = run_working_set_loop(build_dual(kind, y, t), spoilt, TOL, most=10_000)
+            assert feasible(build_dual(kind, y, t), found.beta)
             touched = found.beta[where[0]] != 0 or found.beta[where[1]] != 0
             assert not (found.converged and touched)
 
@@ -185,7 +185,7 @@ def test_a_matrix_that_is_no_number_is_never_finished(bad: float) -> None:
 @at_every_level
 def test_a_box_of_no_width_stays() -> None:
     K, y, t = table(30)
-    problem = stated("svr", y, t)
+    problem = build_dual("svr", y, t)
     low, high = problem.low.copy(), problem.high.copy()
     low[:10] = high[:10] = np.where(np.arange(10) % 2 == 0, 0.5, -0.5)
     found = run_working_set_loop(KernelDual(high, t, low, problem.tube), K, TOL)
@@ -223,15 +223,15 @@ def test_what_is_wrong_is_refused() -> None:
         call(sums=3)
 
 
-def endless(n: int = 3000) -> tuple[KernelDual, np.ndarray]:
-    """A problem that takes minutes."""
+def build_long_problem(n: int = 3000) -> tuple[KernelDual, np.ndarray]:
+    """Build a problem that takes minutes."""
     K, y, _ = table(n, 1)
     return KernelDual.from_hinges(y, np.full(n, 1e9)), K
 
 
 def test_the_clock_and_the_limit_end_it() -> None:
     """Also where rows are evaluated, and hardly any kept."""
-    problem, K = endless()
+    problem, K = build_long_problem()
     for data in (K, KernelSamples(RBF(0.1), samples(len(K), 5), 10**6)):
         began = time.process_time()
         found = run_working_set_loop(problem, data, 1e-12, clock=Clock(0.2))
@@ -254,24 +254,24 @@ class Looked(Clock):
             self.running.set()
         return "time_limit" if self.ends.is_set() or self.looks < -1000 else super().find_stop_reason(coming)
 
-    def pressed(self) -> Looked:
+    def press_key(self) -> Looked:
         """Have the key pressed by another thread, once the loop runs."""
         threading.Thread(target=lambda: self.running.wait(60.0) and os.kill(os.getpid(), signal.SIGINT)).start()
         return self
 
 
 def test_the_key_ends_it_with_a_point() -> None:
-    problem, K = endless()
+    problem, K = build_long_problem()
     with defer_interrupt():
-        found = run_working_set_loop(problem, K, 1e-12, clock=Looked().pressed())
+        found = run_working_set_loop(problem, K, 1e-12, clock=Looked().press_key())
     assert not found.converged
     assert found.beta.any()
     with pytest.raises(KeyboardInterrupt):  # where nobody holds the key
-        run_working_set_loop(problem, K, 1e-12, clock=Looked().pressed())
+        run_working_set_loop(problem, K, 1e-12, clock=Looked().press_key())
 
 
 def test_other_threads_run_meanwhile() -> None:
-    problem, K = endless(1500)
+    problem, K = build_long_problem(1500)
     ended = threading.Event()
     clock = Looked()
     thread = threading.Thread(target=lambda: (run_working_set_loop(problem, K, 1e-12, clock=clock), ended.set()))
@@ -330,7 +330,7 @@ def test_rows_that_are_evaluated_are_those_of_the_matrix(
     K = kernel(X, X) if d else np.full((n, n), float(isinstance(kernel, RBF) or getattr(kernel, "coef0", 0.0) == 1.0))
     largest = max(float(np.abs(K).max()), 1.0)
     _, y, t = table(n)
-    problem = stated(kind, y, t * largest if kind == "svr" else t, 2.0 / largest)
+    problem = build_dual(kind, y, t * largest if kind == "svr" else t, 2.0 / largest)
     found = run_working_set_loop(problem, KernelSamples(kernel, X, cache_bytes), 1e-4, most=20_000)
     assert feasible(problem, found.beta)
     assert found.u is not None
@@ -346,8 +346,8 @@ def test_samples_that_are_no_numbers_are_never_finished(bad: float) -> None:
     X, (_, y, t) = samples(70, 3), table(70)
     X[5, 1] = bad
     with np.errstate(invalid="ignore", over="ignore"):
-        found = run_working_set_loop(stated("svc", y, t), KernelSamples(RBF(0.1), X), TOL, most=5000)
-    assert feasible(stated("svc", y, t), found.beta)
+        found = run_working_set_loop(build_dual("svc", y, t), KernelSamples(RBF(0.1), X), TOL, most=5000)
+    assert feasible(build_dual("svc", y, t), found.beta)
 
 
 def test_samples_of_another_size_are_refused() -> None:

@@ -128,7 +128,7 @@ def test_what_does_not_fit_is_refused(place, wrong):
 
 
 def test_the_look_ends_it():
-    def look():
+    def press():
         raise KeyboardInterrupt
 
     rng = np.random.default_rng(7)
@@ -136,4 +136,4 @@ def test_the_look_ends_it():
     signed, iterations = 1e6 * sign, np.zeros(len(begins), dtype=np.int64)
     arguments = np.minimum(signed, 0.0), np.maximum(signed, 0.0), np.full(len(begins), 1e-15), iterations
     with pytest.raises(KeyboardInterrupt):
-        core.compiled.loop_over_parts(K, begins, counts, np.zeros(len(sign)), sign.copy(), *arguments, 1, 10**9, look)
+        core.compiled.loop_over_parts(K, begins, counts, np.zeros(len(sign)), sign.copy(), *arguments, 1, 10**9, press)

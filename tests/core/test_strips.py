@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(compiled is None, reason="no compiled core")
 LOWEST, UNIT = -40.0, 2.0**-53
 
 
-def given(X, gamma=0.3):
+def pack(X, gamma=0.3):
     a = np.ascontiguousarray((X - X.mean(axis=0)) * np.sqrt(2.0 * gamma))
     return a, -0.5 * np.einsum("ij,ij->i", a, a), X.shape[1], 0, 1.0, 0.0
 
@@ -44,7 +44,7 @@ def test_sums_and_values_are_those_of_numpy(size, single):
     left, right, d = size
     rng = np.random.default_rng(left * right + d)
     X = rng.normal(size=(left + right, d)) / np.sqrt(d)
-    known, w = given(X), rng.normal(size=left)
+    known, w = pack(X), rng.normal(size=left)
     rows, columns = rng.permutation(len(X))[:left], rng.permutation(len(X))[:right]
     K = RBF(0.3)(X[rows], X[columns])
     out = np.full((left + 2, right + 3), 7.0, dtype=np.float32 if single else np.float64)
@@ -64,7 +64,7 @@ def test_sums_and_values_are_those_of_numpy(size, single):
 @pytest.mark.usefixtures("level")
 def test_a_symmetric_matrix_is_symmetric_to_the_last_bit(n, single):
     X = np.random.default_rng(n).normal(size=(n, 5))
-    known, rows = given(X), np.arange(n)
+    known, rows = pack(X), np.arange(n)
     K = np.full((n, n + 3), np.nan, dtype=np.float32 if single else np.float64)
     for start in range(0, n, 130):
         end = min(start + 130, n)
@@ -77,7 +77,7 @@ def test_a_symmetric_matrix_is_symmetric_to_the_last_bit(n, single):
 @pytest.mark.usefixtures("level")
 def test_sums_do_not_depend_on_how_columns_are_cut():
     X = np.random.default_rng(0).normal(size=(700, 6))
-    known, w, rows = given(X), np.random.default_rng(1).normal(size=700), np.arange(700)
+    known, w, rows = pack(X), np.random.default_rng(1).normal(size=700), np.arange(700)
     whole, parts = np.zeros(700), np.zeros(700)
     compiled.strip_sums(known, rows, rows, False, w, whole)
     for start in range(0, 700, 37):
@@ -101,15 +101,15 @@ def test_whole_powers(degree):
 @pytest.mark.usefixtures("level")
 def test_numbers_at_any_address():
     X = np.random.default_rng(3).normal(size=(50, 3))
-    a, half, *rest = given(X)
+    a, half, *rest = pack(X)
 
-    def moved(array):
+    def shift(array):
         room = bytearray(array.nbytes + 3)
         room[3:] = array.tobytes()
         return memoryview(room)[3:]
 
-    rows, out, w = np.arange(50), moved(np.zeros(50)), np.ones(50)
-    compiled.strip_sums((moved(a), moved(half), *rest), moved(rows), moved(rows), False, moved(w), out)
+    rows, out, w = np.arange(50), shift(np.zeros(50)), np.ones(50)
+    compiled.strip_sums((shift(a), shift(half), *rest), shift(rows), shift(rows), False, shift(w), out)
     np.testing.assert_allclose(np.frombuffer(bytes(out)), RBF(0.3)(X, X) @ w, rtol=1e-12)
 
 
@@ -123,7 +123,7 @@ def test_what_is_no_number_stays_so():
 
 @pytest.mark.usefixtures("level")
 def test_nothing_to_do():
-    known, none = given(np.ones((3, 2))), np.empty(0, dtype=np.int64)
+    known, none = pack(np.ones((3, 2))), np.empty(0, dtype=np.int64)
     out = np.zeros(3)
     compiled.strip_sums(known, none, np.arange(3), False, np.empty(0), out)
     assert not out.any()
@@ -132,7 +132,7 @@ def test_nothing_to_do():
 
 
 def wrong_sums():
-    a, half, d, *rest = given(np.ones((5, 2)))
+    a, half, d, *rest = pack(np.ones((5, 2)))
     rows, w, out = np.arange(5), np.ones(5), np.zeros(5)
     yield (a, half, 0, *rest), rows, rows, False, w, out
     yield (a, half, -2, *rest), rows, rows, False, w, out
@@ -149,7 +149,7 @@ def wrong_sums():
 
 
 def wrong_values():
-    known, rows = given(np.ones((5, 2))), np.arange(5)
+    known, rows = pack(np.ones((5, 2))), np.arange(5)
     for width, row, column, mirrors in [
         (6, 1, 0, False), (6, 0, 2, False), (6, -1, 0, False), (6, 0, -1, False), (0, 0, 0, False), (-6, 0, 0, False),
         (7, 0, 0, False), (30, 0, 25, True), (2**62, 0, 0, False), (6, 2**62, 0, False),
@@ -168,7 +168,7 @@ def test_sizes_are_checked():
     out = np.zeros(5)
     out.flags.writeable = False
     with pytest.raises(TypeError):
-        compiled.strip_sums(given(np.ones((5, 2))), np.arange(5), np.arange(5), False, np.ones(5), out)
+        compiled.strip_sums(pack(np.ones((5, 2))), np.arange(5), np.arange(5), False, np.ones(5), out)
 
 
 #: h of (KBLOCK.4).

@@ -67,8 +67,8 @@ SOFT: dict[str, Callable[..., qpsvm.Problem]] = {
 }
 
 
-def polished(problem: qpsvm.Problem) -> SVMResult:
-    """The optimum to the last digit: what `solve` gives, after one more round of polishing."""
+def solve_polished(problem: qpsvm.Problem) -> SVMResult:
+    """Return the optimum to the last digit: what `solve` gives, after one more round of polishing."""
     result = qpsvm.solve(problem)
     better = qpsvm.solve(problem, result.backend, result.form, tol=1e-15, check=False)
     return replace(better if better.gap < result.gap else result, status=result.status)
@@ -84,7 +84,7 @@ def test_every_equation_holds_on_real_samples(name, kernel, variant, weighted):
     if len(y) > 300 and kernel != "linear":  # every third is enough for what is cubic in them
         X, y = X[::3], y[::3]
     problem = SOFT[variant](X, y, KERNELS[kernel], weights(len(y)) if weighted else None)
-    result = polished(problem)
+    result = solve_polished(problem)
     assert result.gap <= 1e-11
     assert_all_hold(problem, result)
 
@@ -110,9 +110,9 @@ def test_a_plane_that_is_pushed_outwards_by_its_rounding_still_holds(name, kerne
 def test_what_is_not_measured_says_why():
     X, y = samples("moons")
     problem = qpsvm.NuSVM(X, y, 0.1)  # whose hulls meet
-    assert "ρ is 0" in assert_all_hold(problem, polished(problem)).reasons()["NUSVM.1"]
+    assert "ρ is 0" in assert_all_hold(problem, solve_polished(problem)).reasons()["NUSVM.1"]
     problem = qpsvm.CSVM(X, y, 0.01)
-    reasons = assert_all_hold(problem, polished(problem)).reasons()
+    reasons = assert_all_hold(problem, solve_polished(problem)).reasons()
     assert reasons["CSVM.1"] == (
         "not measurable: no margin vectors in one of the classes, so no two hyperplanes are touched"
     )
@@ -143,7 +143,7 @@ def test_a_step_that_does_not_exist_says_why_and_shows_no_equation():
 def test_an_alpha_beyond_the_best_factor_is_not_taken_for_a_certificate():
     """(HARD.14): where the lower value exceeds the upper one, α is infeasible, and by so much it violates."""
     problem = qpsvm.HardMargin(*samples("blobs"))
-    result = polished(problem)
+    result = solve_polished(problem)
     plus = np.where(problem.y > 0, 1.2 * result.alpha, result.alpha)
     assert qpsvm.derive(problem)["HARD.14"].residual(problem, replace(result, alpha=plus)) > FAILS
 
@@ -151,7 +151,7 @@ def test_an_alpha_beyond_the_best_factor_is_not_taken_for_a_certificate():
 def test_rows_of_weight_zero_have_no_part_in_it():
     X, y = samples("moons")
     problem = qpsvm.CSVM(X, y, 1.0, sample_weight=weights(len(y)))
-    result = polished(problem)
+    result = solve_polished(problem)
     moved = replace(result, yf=np.where(problem.sample_weight == 0, -100.0, result.yf))
     assert qpsvm.derive(problem, moved).residuals() == qpsvm.derive(problem, result).residuals()
     taken = np.where(problem.sample_weight == 0, 0.5, result.alpha)
@@ -197,7 +197,7 @@ def test_an_optimum_that_is_not_polished_says_how_to_go_on():
     result = qpsvm.solve(problem, "osqp", polish=False, tol=1e-2)
     assert result.gap > 1e-12
     assert "tol=1e-15" in str(qpsvm.derive(problem, result)).replace("\n", " ")
-    assert "tol=1e-15" not in str(qpsvm.derive(problem, polished(problem)))
+    assert "tol=1e-15" not in str(qpsvm.derive(problem, solve_polished(problem)))
 
 
 def test_classes_that_cannot_be_separated_have_a_derivation_too():
@@ -275,7 +275,7 @@ def test_a_new_machine_is_a_file_of_steps_and_a_line_in_the_registry(monkeypatch
     monkeypatch.setitem(STEPS, Toy, steps)
     X, y = samples("moons")
     problem = Toy(X, y)
-    derivation = assert_all_hold(problem, polished(problem))
+    derivation = assert_all_hold(problem, solve_polished(problem))
     assert list(derivation.residuals()) == ["TOY.1"]
     for part in ("(TOY.1)  Balance", "yᵀα = 0", "120 samples pull.", "balance, ", "residual "):
         assert part in derivation.to_text(verbose=True)
@@ -290,7 +290,7 @@ def test_eta_is_the_multiplier_of_the_equation_beside_it():
     X, y = samples("moons")
     for lam in (0.1, 1.0):
         problem = qpsvm.PrimalHinge(X, y, lam=lam)
-        result = polished(problem)
+        result = solve_polished(problem)
         side = qpsvm.derive(problem, result).sides()["PHINGE.6"]
         assert side["of"].startswith("η_i, and p_i/λ − α_i, of sample ")
         assert np.isclose(1 / len(y) / lam - result.alpha, side["right"]).any()
@@ -321,7 +321,7 @@ def test_what_is_rounding_is_written_with_two_digits():
 
 def test_print_is_readable():
     problem = qpsvm.CSVM(*samples("moons"))
-    result = polished(problem)
+    result = solve_polished(problem)
     derivation = qpsvm.derive(problem, result)
     text = derivation.to_text(verbose=True)
     assert len(str(derivation).splitlines()) <= 100
@@ -340,7 +340,7 @@ def test_print_is_readable():
 
 def test_the_page_says_what_fails():
     problem = qpsvm.CSVM(*samples("moons"))
-    result = polished(problem)
+    result = solve_polished(problem)
     page = qpsvm.derive(problem, another_b(problem, result))._repr_html_()
     assert page.count('class="residual fails"') >= 3
     assert qpsvm.derive(problem, result)._repr_html_().count('class="residual fails"') == 0

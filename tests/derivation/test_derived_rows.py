@@ -39,7 +39,7 @@ OVER_F = qpsvm.ValueConstraints(X[:3] + 0.1, [[1.0, 0, 0], [0, -1.0, 0], [1.0, 1
 
 
 @cache
-def solved(name: str, kind: str) -> tuple[Any, SVMResult]:
+def solve_machine(name: str, kind: str) -> tuple[Any, SVMResult]:
     rows = {"w": OVER_W, "f": OVER_F, "both": [OVER_F, qpsvm.Constraints([[0.0, 1.0, 0.0]], 0.2, names=["w1"])]}
     kernel = qpsvm.RBF(0.4) if kind == "f" and name in ("C", "ranking", "ball") else qpsvm.Linear()
     problem = MACHINES[name](constraints=rows[kind], kernel=kernel)
@@ -49,7 +49,7 @@ def solved(name: str, kind: str) -> tuple[Any, SVMResult]:
     return problem, replace(result, status=qpsvm.Status.OPTIMAL)
 
 
-def dearer(result: SVMResult) -> SVMResult:
+def raise_price(result: SVMResult) -> SVMResult:
     table = result.constraints.copy()
     table["price"][int(table["price"].argmax())] += 1.0
     return replace(result, constraints=table)
@@ -68,7 +68,7 @@ def moved_w(result: SVMResult) -> SVMResult:
     return replace(result, model=replace(model, coef=model.coef * 1.1))
 
 
-def said_otherwise(result: SVMResult) -> SVMResult:
+def shift_values(result: SVMResult) -> SVMResult:
     table = result.constraints.copy()
     table["value"] -= 1.0 + np.abs(table["bound"])
     return replace(result, constraints=table)
@@ -77,15 +77,15 @@ def said_otherwise(result: SVMResult) -> SVMResult:
 @pytest.mark.parametrize(("name", "kind"), [*((name, "w") for name in MACHINES), ("C", "f"), ("regression", "f"),
                                             ("ranking", "f"), ("ball", "f"), ("C", "both")])  # fmt: skip
 def test_every_equation_holds_and_fails_where_it_is_violated(name: str, kind: str) -> None:
-    problem, result = solved(name, kind)
+    problem, result = solve_machine(name, kind)
     derivation = assert_all_hold(problem, result)
     assert ("OWN.6" in derivation.reasons()) == (name == "ranking")
     pulling = {"OWN.6"} if kind == "w" and name == "C" else set()  # the price of a row with a part of b
     for altered, failing in (
-        (dearer, {"OWN.5", "OWN.10"} | pulling),
+        (raise_price, {"OWN.5", "OWN.10"} | pulling),
         (negative, {"OWN.7"}),
         (moved_w, {"OWN.3", "OWN.5", "OWN.11"}),
-        (said_otherwise, {"OWN.1" if kind == "w" else "OWN.2"}),
+        (shift_values, {"OWN.1" if kind == "w" else "OWN.2"}),
     ):
         moved = qpsvm.derive(problem, altered(result))
         assert {tag for tag in failing if not moved.residuals()[tag] > FAILS} == set(), altered.__name__
@@ -93,19 +93,19 @@ def test_every_equation_holds_and_fails_where_it_is_violated(name: str, kind: st
 
 
 def test_steps_of_rows_are_those_that_rows_add() -> None:
-    problem, result = solved("C", "both")
+    problem, result = solve_machine("C", "both")
     derivation = qpsvm.derive(problem, result)
     assert derivation.to_text(verbose=True).count("(CSVM.1)") == 1  # the machine's own steps are those without rows
     assert max(len(line) for line in str(derivation).splitlines()) <= 100
     without = {step.tag for step in qpsvm.derive(MACHINES["C"](kernel=problem.kernel))}
     assert {tag.split(".")[0] for tag in set(derivation.sides()) - without} == {"OWN", "PRICE"}
-    page = qpsvm.derive(*solved("C", "w"))._repr_html_()
+    page = qpsvm.derive(*solve_machine("C", "w"))._repr_html_()
     assert "<math" in page
     assert "<b>first" not in page
 
 
 def test_complementary_slackness_counts_an_idle_row_with_a_price() -> None:
-    problem, result = solved("C", "w")
+    problem, result = solve_machine("C", "w")
     table = result.constraints.copy()
     idle = int((table["bound"] - table["value"]).argmax())
     assert table["price"][idle] < HOLDS
@@ -117,7 +117,7 @@ def test_complementary_slackness_counts_an_idle_row_with_a_price() -> None:
 
 
 def test_without_a_result_the_steps_stand_there_and_an_alpha_needs_its_prices() -> None:
-    problem, result = solved("C", "w")
+    problem, result = solve_machine("C", "w")
     assert qpsvm.derive(problem).residuals() == {}
     with pytest.raises(qpsvm.UnsupportedError, match=r"problem\.at"):
         qpsvm.derive(problem, alpha=result.alpha)

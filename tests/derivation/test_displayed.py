@@ -114,12 +114,12 @@ def letters(problem: Any, space: Space, point: Any) -> tuple[Names, float, float
     return names, primal(problem, space, point), dual(problem, point)
 
 
-def judged(at: tuple[Names, float, float], step: Any) -> Read:
+def read_step(at: tuple[Names, float, float], step: Any) -> Read:
     names, P, D = at
     return evaluated(step.latex, names, lambda over: -D if r"\alpha" in over else P, SILENT)
 
 
-def said(step: Any, read: Read) -> list[str]:
+def list_failures(step: Any, read: Read) -> list[str]:
     return [f"{step.tag}: {failure}" for failure in read.failures]
 
 
@@ -159,11 +159,11 @@ def test_all_that_is_displayed_holds(machine):
         for step in qpsvm.derive(problem):
             if step.absent:
                 continue
-            read = judged(optimum, step)
-            false += said(step, read)
+            read = read_step(optimum, step)
+            false += list_failures(step, read)
             count += read.evaluated
             for at in random.where_it_holds(step):
-                false += [f"at a random point, {text}" for text in said(step, judged(at, step))]
+                false += [f"at a random point, {text}" for text in list_failures(step, read_step(at, step))]
         assert not false, name(case) + "\n" + "\n".join(false)
         assert count >= 9
 
@@ -201,9 +201,9 @@ def test_one_changed_sign_or_factor_is_seen(case):
             for k in range(step.latex.count(written)):
                 pieces = step.latex.split(written)
                 mutant = replace(step, latex=written.join(pieces[: k + 1]) + instead + written.join(pieces[k + 1 :]))
-                found = judged(at, mutant).failures
+                found = read_step(at, mutant).failures
                 for other in random.where_it_holds(step):
-                    found = found or judged(other, mutant).failures
+                    found = found or read_step(other, mutant).failures
                 changed += 1
                 unseen += [] if found else [f"{step.tag}: {mutant.latex}"]
     assert changed >= 3
@@ -225,7 +225,7 @@ def test_one_change_of_a_price_is_seen(case):
     for step in qpsvm.derive(problem):
         for written, instead in PRICES if step.tag.startswith("PRICE") else ():
             mutant = replace(step, latex=step.latex.replace(written, instead))
-            assert mutant == step or judged(at, mutant).failures, mutant.latex
+            assert mutant == step or read_step(at, mutant).failures, mutant.latex
             seen += mutant != step
     assert seen >= 5
 
@@ -237,7 +237,7 @@ def test_few_lines_say_nothing_in_numbers():
         space = Space.of(problem)
         at = letters(problem, space, any_point(problem, space, np.random.default_rng(0), True))
         for step in qpsvm.derive(problem):
-            skipped |= {step.tag for _ in judged(at, step).skipped} if not step.absent else set()
+            skipped |= {step.tag for _ in read_step(at, step).skipped} if not step.absent else set()
     dist = {"HARD.1", "CSVM.1", "NUSVM.1", "SQHINGE.1", "HUBER.1", "ONE.1"}
     assert skipped <= dist | {"SQHINGE.17", "PHINGE.16", "SVDD.19", "SVDD.20"}
 

@@ -19,7 +19,7 @@ X = np.vstack([RNG.normal(size=(12, 2)) - 1, RNG.normal(size=(12, 2)) + 1])
 LABELS = {"labels": np.repeat([0, 1], 12), "numbers": X.sum(axis=1), "ranks": np.arange(24) % 3}
 
 
-def derived(kind: type, samples: np.ndarray = X, **options: object) -> qpsvm.Derivation:
+def derive_machine(kind: type, samples: np.ndarray = X, **options: object) -> qpsvm.Derivation:
     learns = getattr(kind, "_target_kind", "labels")
     problem = kind(samples, **options) if learns == "none" else kind(samples, LABELS[learns], **options)
     return qpsvm.derive(problem, qpsvm.solve(problem, tol=1e-10, check=False))
@@ -27,7 +27,7 @@ def derived(kind: type, samples: np.ndarray = X, **options: object) -> qpsvm.Der
 
 @pytest.mark.parametrize("kind", STEPS, ids=lambda kind: kind.__name__)
 def test_every_machine_has_a_key_and_a_picture(kind):
-    derivation = derived(kind)
+    derivation = derive_machine(kind)
     key = {symbol.name: symbol for symbol in derivation.key()}
     assert {"α", "w", "x", "L"} <= set(key) or {"α", "c", "x", "L"} <= set(key)
     assert key["α"].number
@@ -61,7 +61,7 @@ def assert_is_one_file(page: str, derivation: qpsvm.Derivation) -> None:
 
 
 def test_a_symbol_lights_up_the_samples_that_have_it():
-    derivation = derived(qpsvm.CSVM, kernel=qpsvm.RBF(0.5))
+    derivation = derive_machine(qpsvm.CSVM, kernel=qpsvm.RBF(0.5))
     result, page = derivation.result, derivation.to_html()
     points = re.findall(r'data-has="([^"]*)"[^>]*><title>sample (\d+)', page)
     assert {int(i) for has, i in points if "α" in has.split()} == set(np.flatnonzero(result.alpha > 0))
@@ -73,13 +73,13 @@ def test_a_symbol_lights_up_the_samples_that_have_it():
 
 
 def test_numbers_and_meanings_are_those_of_the_machine():
-    derivation = derived(qpsvm.NuSVM, nu=0.6)
+    derivation = derive_machine(qpsvm.NuSVM, nu=0.6)
     key = {symbol.name: symbol for symbol in derivation.key()}
     assert float(key["ρ"].number) == pytest.approx(derivation.result.rho, rel=1e-3)
     assert float(key["b"].number) == pytest.approx(derivation.result.b, rel=1e-3)
     assert key["ν"].number == "0.6"
     assert np.array_equal(key["α"].value, derivation.result.alpha)
-    assert {symbol.name: symbol.meaning for symbol in derived(qpsvm.EpsilonSVR).key()}["t"] == "targets"
+    assert {symbol.name: symbol.meaning for symbol in derive_machine(qpsvm.EpsilonSVR).key()}["t"] == "targets"
     assert all(symbol.number == "" for symbol in qpsvm.derive(qpsvm.CSVM).key())
 
 
@@ -126,12 +126,12 @@ def test_the_numbers_are_those_of_the_terms():
         (qpsvm.PrimalHinge, {"lam": 0.1}, "p", 1 / 24),
         (qpsvm.HuberHinge, {"width": 0.3}, "κ", 0.3),
     ):
-        symbol = {symbol.name: symbol for symbol in derived(kind, **options).key()}[letter]
+        symbol = {symbol.name: symbol for symbol in derive_machine(kind, **options).key()}[letter]
         assert np.allclose(symbol.value, value)
 
 
 def test_where_there_is_no_plane_the_picture_is_over_f():
-    page = derived(qpsvm.CSVM, np.hstack([X, X**2])).to_html()
+    page = derive_machine(qpsvm.CSVM, np.hstack([X, X**2])).to_html()
     assert "<path" not in page.split("<svg", 1)[1].split("</svg>")[0]
     assert page.count("<circle") == 24
-    assert "<circle" not in derived(qpsvm.CSVM, sp.csr_array(X)).to_html()
+    assert "<circle" not in derive_machine(qpsvm.CSVM, sp.csr_array(X)).to_html()

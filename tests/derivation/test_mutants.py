@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from displayed_letters import Space, any_point, optimal
-from test_displayed import AT_ANY_ALPHA, AT_ANY_POINT, IDENTITIES, judged, letters, name, problem_of
+from test_displayed import AT_ANY_ALPHA, AT_ANY_POINT, IDENTITIES, letters, name, problem_of, read_step
 
 import qpsvm
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
@@ -41,16 +41,16 @@ CASES = [
 ]  # fmt: skip
 
 
-def changed(whole: Term) -> Iterator[Term]:
-    """The term with a part that is twice as large, or of a sum one with the other sign or left out."""
+def iter_changes(whole: Term) -> Iterator[Term]:
+    """Yield the term with a part that is twice as large, or of a sum one with the other sign or left out."""
     inside = getattr(whole.function, "__self__", None)
     if isinstance(inside, Term) and not whole.parts:
-        for other in changed(inside):
+        for other in iter_changes(inside):
             latex = other.latex() if r"\\" in other.latex() else rf"\bigl({other.latex()}\bigr)"
             yield replace(whole, function=other.value, written=(latex,) * 3)
     for k, part in enumerate(whole.parts):
         options = [part + part] + ([term(0) - part, part - part] if whole.rank == SUM else [])
-        for other in (*options, *changed(part)):
+        for other in (*options, *iter_changes(part)):
             yield replace(whole, parts=(*whole.parts[:k], other, *whole.parts[k + 1 :]))
 
 
@@ -107,13 +107,13 @@ class Judged:
         if step.title in AT_ANY_ALPHA | AT_ANY_POINT:
             at.append(self.others[step.title in AT_ANY_POINT])
         try:
-            return any(judged(each, latex).failures for each in at)
+            return any(read_step(each, latex).failures for each in at)
         except (KeyError, SyntaxError, ValueError, AssertionError):
             return None  # what is no display any more
 
 
-def same(line: EquationLine, one: Term, other: Term, points: list[Any]) -> bool:
-    """Whether a change changes nothing where the equation is to hold, such as that of a slack where there is none."""
+def is_equivalent(line: EquationLine, one: Term, other: Term, points: list[Any]) -> bool:
+    """Say whether a change changes nothing where the equation is to hold, such as a slack's where there is none."""
     found = []
     for point in points:
         at = point if line.at is None else line.at(point)
@@ -140,7 +140,7 @@ def options(step: Any, rng: np.random.Generator) -> Iterator[tuple[int, Equation
             continue
         for k, side in enumerate(line.sides):
             if k or line.left is None:
-                for other in changed(side):
+                for other in iter_changes(side):
                     if rng.uniform() < SAMPLED:
                         yield place, replace(line, sides=(*line.sides[:k], other, *line.sides[k + 1 :])), other
 
@@ -158,7 +158,7 @@ def test_one_changed_term_of_a_step_is_seen(case):
             one = next(a for a, b in zip(line.sides, mutant.sides, strict=True) if a is not b)
             if line.measured and not residuals(line, at[0]):
                 continue  # nothing to measure it on
-            if same(line, one, other, at[: 2 if step.title in IDENTITIES else 1]):
+            if is_equivalent(line, one, other, at[: 2 if step.title in IDENTITIES else 1]):
                 continue
             count += 1
             seen: bool | None = False

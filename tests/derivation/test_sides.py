@@ -42,13 +42,13 @@ CASES = cover_pairs(MACHINES, ("linear", "rbf"), ("solution", "feasible", "rando
 
 
 @cache
-def solved(machine: str, kernel: str) -> qpsvm.SVMResult:
+def solve_machine(machine: str, kernel: str) -> qpsvm.SVMResult:
     return qpsvm.solve(problem_of(machine, kernel), tol=1e-15, check=False)
 
 
 def points(machine: str, kernel: str) -> dict[str, np.ndarray]:
     """α of a solution, one that is feasible and one that is not."""
-    problem, best = problem_of(machine, kernel), solved(machine, kernel).alpha
+    problem, best = problem_of(machine, kernel), solve_machine(machine, kernel).alpha
     rng = np.random.default_rng(3)
     other = rng.uniform(0, best.max(), problem.n)
     return {
@@ -157,7 +157,7 @@ def test_sides_residuals_and_headline_tell_the_same(machine, kernel, where):
         assert max(residuals) <= 1e-6
     else:
         assert sum(r > 1e-4 for r in residuals) >= 3
-        moved = qpsvm.derive(problem, replace(solved(machine, kernel), alpha=alpha, status=Status.OPTIMAL))
+        moved = qpsvm.derive(problem, replace(solve_machine(machine, kernel), alpha=alpha, status=Status.OPTIMAL))
         assert moved.headline.startswith("NOT AN OPTIMUM: the result says optimal")
         assert "derive(problem, alpha=result.alpha)" in moved.headline
         assert not moved.shown().trusted
@@ -257,14 +257,14 @@ def test_sides_are_printed_and_on_the_page():
     sides = derivation.sides()["CSVM.5"]
     assert f"{sides['left']:.6g} ≠ 0   yᵀα, and 0" in str(derivation)
     assert f"<b>{sides['left']:.6g} ≠ 0</b>" in derivation._repr_html_()
-    near = qpsvm.derive(problem, alpha=solved("c", "rbf").alpha * (1 + 1e-7)).shown()  # is seen in the digits
+    near = qpsvm.derive(problem, alpha=solve_machine("c", "rbf").alpha * (1 + 1e-7)).shown()  # is seen in the digits
     left, relation, right = {step.tag: step for step in near.steps}["CSVM.14"].sides_text.split()
     assert relation == "≠"
     assert left != right
 
 
 def test_what_is_not_feasible_is_named():
-    problem, alpha = problem_of("c", "linear"), solved("c", "linear").alpha.copy()
+    problem, alpha = problem_of("c", "linear"), solve_machine("c", "linear").alpha.copy()
     alpha[7] = 5.0
     assert "α of sample 7 is 5, above C = 2" in qpsvm.derive(problem, alpha=alpha).headline
     alpha[7] = -3.0
@@ -289,7 +289,7 @@ def test_what_is_not_feasible_is_named():
 
 
 def test_a_hard_margin_s_alpha_may_be_too_long():
-    problem, result = problem_of("hard", "linear"), solved("hard", "linear")
+    problem, result = problem_of("hard", "linear"), solve_machine("hard", "linear")
     derivation = qpsvm.derive(problem, alpha=2 * result.alpha)
     assert "a multiple of it is better" in derivation.headline
     assert derivation.sides()["HARD.5"]["residual"] <= HOLDS

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from test_key import LABELS, X, derived
+from test_key import LABELS, X, derive_machine
 
 import qpsvm
 from qpsvm.derivation.latex import latex_to_lines
@@ -26,8 +26,8 @@ MACROS = set(re.findall(r"\w+", """
 ENVIRONMENTS = {"document", "equation", "aligned", "frame"}
 
 
-def parsed(text: str) -> list[str]:
-    """What is wrong with a text in LaTeX: braces, environments, mathematics, macros, letters."""
+def find_faults(text: str) -> list[str]:
+    """List what is wrong with a text in LaTeX: braces, environments, mathematics, macros, letters."""
     wrong, open_braces, environments, mathematics = [], 0, [], 0
     text = re.sub(r"(?<!\\)%.*", "", text)
     for token in re.findall(r"\\(?:begin|end)\{\w+\*?\}|\\[a-zA-Z]+|\\.|[^\\]", text, re.DOTALL):
@@ -53,7 +53,7 @@ def parsed(text: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", STEPS, ids=lambda kind: kind.__name__)
 def test_every_machine_fits_two_screens_and_is_latex(kind):
-    derivation = derived(kind)
+    derivation = derive_machine(kind)
     lines = str(derivation).splitlines()
     assert len(lines) <= 100
     assert max(map(len, derivation.to_text(verbose=True).splitlines())) <= 80
@@ -66,15 +66,15 @@ def test_every_machine_fits_two_screens_and_is_latex(kind):
             assert sides["left"] is None or f"({step.tag})" in str(derivation)
     for beamer in (False, True):
         for text in (derivation.to_latex(beamer=beamer), derivation.to_latex(beamer=beamer, standalone=True)):
-            assert parsed(text) == []
-        assert parsed(qpsvm.derive(kind).to_latex(beamer=beamer)) == []
+            assert find_faults(text) == []
+        assert find_faults(qpsvm.derive(kind).to_latex(beamer=beamer)) == []
 
 
 def test_the_parser_sees_what_is_wrong():
     whole = r"\begin{equation}"
     for text in ("{", "}", whole, r"\end{equation}", whole + r"{\end{equation}}", r"\(", r"\alfa", "ξ"):
-        assert parsed(text), text
-    assert parsed(r"\begin{equation}\tag{A.1} \tfrac12\end{equation} 50\% % {") == []
+        assert find_faults(text), text
+    assert find_faults(r"\begin{equation}\tag{A.1} \tfrac12\end{equation} 50\% % {") == []
 
 
 def test_the_text_of_an_equation_is_read_off_its_latex():

@@ -45,8 +45,8 @@ CASES = {
 }  # fmt: skip
 
 
-def given(y, weight, rows, **more):
-    """The arguments of a call beside X."""
+def select_arguments(y, weight, rows, **more):
+    """Return the arguments of a call beside X."""
     named = {} if y is None else {"y": y[rows]}
     return named | ({} if weight is None else {"sample_weight": weight[rows]}) | more
 
@@ -62,12 +62,12 @@ def test_batches_lead_to_the_machine_of_all_samples(name):
 
 
 def assert_grows(estimator, y, weight, parts, first=None):
-    growing, whole = clone(estimator), clone(estimator).fit(X, **given(y, weight, slice(None)))
+    growing, whole = clone(estimator), clone(estimator).fit(X, **select_arguments(y, weight, slice(None)))
     if first is not None:
-        growing.fit(X[first].copy(), **given(y, weight, first))
+        growing.fit(X[first].copy(), **select_arguments(y, weight, first))
     for rows in parts:
         part = X[rows].copy()
-        assert growing.partial_fit(part, **given(y, weight, rows)) is growing
+        assert growing.partial_fit(part, **select_arguments(y, weight, rows)) is growing
         part[:] = np.nan  # a caller's own buffer, which is filled anew
     assert growing.gap_ <= 1e-6
     scores = [getattr(each, "decision_function", each.predict)(X) for each in (growing, whole)]

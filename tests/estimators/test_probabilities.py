@@ -50,8 +50,8 @@ class Scores(ClassifierMixin, BaseEstimator):
         return self.classes_[(X[:, 0] > 0.0).astype(int)]
 
 
-def calibrated(f: np.ndarray, y: np.ndarray, method: str) -> CalibratedClassifierCV:
-    """Scikit-learn's calibrator of decision values."""
+def fit_calibrator(f: np.ndarray, y: np.ndarray, method: str) -> CalibratedClassifierCV:
+    """Fit scikit-learn's calibrator of decision values."""
     everything = np.arange(len(f))
     scores = FrozenEstimator(Scores().fit(f[:, None], y))
     return CalibratedClassifierCV(scores, method=method, cv=[(everything, everything)], ensemble=False).fit(
@@ -76,7 +76,7 @@ def test_curves_are_those_of_scikit_learn_over_refits_without_each_sample(machin
         scale = one.result_.rho if isinstance(machine, NuSVC) else 1.0
         f[i] = one.decision_function(X[[i]])[0] * scale / size
     new = classes(50, 2)[0]
-    expected = calibrated(f, y, method).predict_proba(full.decision_function(new)[:, None])
+    expected = fit_calibrator(f, y, method).predict_proba(full.decision_function(new)[:, None])
     if method == "isotonic":  # of Platt's targets, as the sigmoid is
         plus, minus = int(y.sum()), int((1 - y).sum())
         low, high = 1.0 / (minus + 2.0), (plus + 1.0) / (plus + 2.0)

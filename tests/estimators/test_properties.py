@@ -152,17 +152,17 @@ def case_of(machine, seed):
     return Case(machine, X, y, new, rng, machine.fitted(X, y))
 
 
-def picked(y, rows):
+def pick_rows(y, rows):
     return None if y is None else y[rows]
 
 
-def permuted(case):
+def permute_rows(case):
     order = case.rng.permutation(len(case.X))
-    return case.fitted(case.X[order], picked(case.y, order)), {}
+    return case.fitted(case.X[order], pick_rows(case.y, order)), {}
 
 
-def relabelled(case):
-    """The classes change places, or the targets their signs: f changes its sign."""
+def swap_labels(case):
+    """Let the classes change places, or the targets their signs: f changes its sign."""
     if case.y is None:
         return None
     turned = {"quantile": 1.0 - case.machine.given["quantile"]} if "quantile" in case.machine.given else {}
@@ -170,8 +170,8 @@ def relabelled(case):
     return case.fitted(case.X, other, **turned), {"factor": -1.0}
 
 
-def scaled(case):
-    """X by s, with γ by s⁻² the same kernel, or of a linear one with C by s⁻² the same f; shares move f itself."""
+def scale_rows(case):
+    """Scale X by s, with γ by s⁻² the same kernel, or of a linear one with C by s⁻² the same f; shares move f."""
     s = 4.0
     if not case.machine.linear:
         return case.fitted(s * case.X, case.y, gamma=case.machine.given["gamma"] / s**2), {"moved": s * case.new}
@@ -183,26 +183,26 @@ def scaled(case):
     return case.fitted(s * case.X, case.y, C=s**-2), {"moved": s * case.new}
 
 
-def weighted(case):
-    """A row twice is a row of weight 2, and a row of weight 0 is none."""
+def weigh_rows(case):
+    """Give a row weight 2, which is a row twice, and one weight 0, which is none."""
     twice, none = case.rng.choice(len(case.X), 2, replace=False)
     weight = np.ones(len(case.X))
     weight[twice], weight[none] = 2.0, 0.0
     rows = [*(i for i in range(len(case.X)) if i != none), twice]
-    return case.fitted(case.X[rows], picked(case.y, rows)), {"first": case.fitted(case.X, case.y, weight)}
+    return case.fitted(case.X[rows], pick_rows(case.y, rows)), {"first": case.fitted(case.X, case.y, weight)}
 
 
-def doubled(case):
-    """All rows twice: twice the price of slack (of pairs, each of which is there four times, four); the same shares."""
+def double_rows(case):
+    """Double all rows: the price of slack doubles (of pairs, which are there four times, four); the shares do not."""
     rows = np.tile(np.arange(len(case.X)), 2)
-    twice = case.fitted(case.X[rows], picked(case.y, rows))
+    twice = case.fitted(case.X[rows], pick_rows(case.y, rows))
     if case.machine.nu and case.machine.kind is not NuSVR:
         return twice, {"factor": 2.0 if case.machine.kind is OneClassSVM else 1.0}  # LIBSVM's unit is νn
     return twice, {"first": case.fitted(case.X, case.y, C=4.0 if case.machine.learns == ORDER else 2.0)}
 
 
-def joined(case):
-    """A sample that costs nothing where it is: far on its own side, on f, or well inside. Shares are of one more."""
+def join_idle_sample(case):
+    """Add a sample that costs nothing: far on its own side, on f, or well inside. Shares are of one more."""
     changed, factor = {}, 1.0
     if case.machine.learns == NUMBERS:
         x, label = case.new[:1], case.base.f(case.new[:1])
@@ -211,7 +211,7 @@ def joined(case):
         x, label = case.X[:1] + 1e3 * w / (w @ w), [1 if case.machine.learns == CLASSES else 3]
     else:
         rows = np.argsort(case.base.f(case.X))[-1:]  # the best sample: far enough inside?
-        x, label = case.X[rows], picked(case.y, rows)
+        x, label = case.X[rows], pick_rows(case.y, rows)
         margin = case.base.result.rho if case.machine.kind is NuSVC else 1.0
         enough = margin if case.machine.learns == CLASSES else 0.0
         if case.machine.learns == ORDER or case.base.f(x)[0] <= enough + 1e-6:
@@ -223,8 +223,8 @@ def joined(case):
     return case.fitted(np.vstack([case.X, x]), more, **changed), {"factor": factor}
 
 
-def translated(case):
-    """X moved: the same f there, where the intercept is free or the kernel does not see the origin."""
+def translate_rows(case):
+    """Move X: the same f there, where the intercept is free or the kernel does not see the origin."""
     t = np.array([3.0, -1.0, 2.0])
     constant = case.machine.linear and case.machine.learns == ORDER
     return case.fitted(case.X + t, case.y), {"moved": case.new + t, "constant": constant}
@@ -235,8 +235,8 @@ def translated(case):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_what_does_not_matter_does_not_change_f(machine, seed):
     case = case_of(machine, seed)
-    for change in (permuted, relabelled, scaled, weighted, doubled, joined, translated):
-        if change is translated and machine.penalised:
+    for change in (permute_rows, swap_labels, scale_rows, weigh_rows, double_rows, join_idle_sample, translate_rows):
+        if change is translate_rows and machine.penalised:
             continue
         found = change(case)
         if found is not None:
@@ -248,7 +248,7 @@ def test_what_does_not_matter_does_not_change_f(machine, seed):
 @for_each("machine", [each for each in MACHINES if each.penalised])
 def test_a_penalised_intercept_sees_the_origin(machine):
     case = case_of(machine, 0)
-    second, said = translated(case)
+    second, said = translate_rows(case)
     assert differences(case.base, second, case.new, **said) > 0.0
 
 

@@ -45,8 +45,8 @@ def global_random_seed():
 """
 
 
-def ours(source: str) -> str:
-    """A file of theirs that imports these estimators."""
+def replace_imports(source: str) -> str:
+    """Return a file of theirs that imports these estimators."""
     source = re.sub(
         r"from sklearn import ([^\n]*), svm\n", r"from sklearn import \1\nimport qpsvm.estimators as svm\n", source
     )
@@ -64,7 +64,7 @@ def test_tests_of_scikit_learn(tmp_path):
     theirs = Path(sklearn.svm.__file__).parent / "tests"
     (tmp_path / "conftest.py").write_text(CONFTEST)
     for name in ("test_svm", "test_sparse"):
-        source = ours((theirs / f"{name}.py").read_text())
+        source = replace_imports((theirs / f"{name}.py").read_text())
         if name == "test_sparse":  # where `probability=True` is beside the point
             source = re.sub(r"probability=True,? ?", "", source).replace("predict_proba(X", "decision_function(X")
         (tmp_path / f"{name}.py").write_text(source)

@@ -24,7 +24,7 @@ SAME = np.ones((40, 3))
 CROSSED, SIDES = np.tile([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]], (10, 1)), np.tile([0, 0, 1, 1], 10)
 
 
-def told(machine: Any, X: Any, y: Any = None) -> tuple[Any, list[warnings.WarningMessage]]:
+def fit_with_warnings(machine: Any, X: Any, y: Any = None) -> tuple[Any, list[warnings.WarningMessage]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         machine.fit(X, y)
@@ -49,7 +49,7 @@ def told(machine: Any, X: Any, y: Any = None) -> tuple[Any, list[warnings.Warnin
 )
 def test_a_kernel_matrix_that_was_clipped_by_default_is_warned_of(machine, y):
     machine = clone(machine).set_params(kernel="sigmoid", gamma=1.0, coef0=0.5)
-    machine, (said,) = told(machine, X, y)
+    machine, (said,) = fit_with_warnings(machine, X, y)
     assert said.category is qpsvm.ChangedKernelWarning
     assert issubclass(said.category, qpsvm.QPSVMWarning)
     assert said.filename == __file__
@@ -64,7 +64,7 @@ def test_a_kernel_matrix_that_was_clipped_by_default_is_warned_of(machine, y):
     assert machine.get_params()["psd"] is None
     f = getattr(machine, "decision_function", machine.predict)(X)
     for psd in ("clip", "shift"):
-        other, silence = told(clone(machine).set_params(psd=psd), X, y)
+        other, silence = fit_with_warnings(clone(machine).set_params(psd=psd), X, y)
         assert not silence
         assert psd == "shift" or (getattr(other, "decision_function", other.predict)(X) == f).all()  # the default
     with pytest.raises(qpsvm.IndefiniteKernelError):
@@ -82,8 +82,8 @@ def test_the_eigenvalue_is_that_of_the_error():
 
 
 def test_a_kernel_matrix_that_is_as_it_should_be_is_not_warned_of():
-    assert not told(SVC(kernel="sigmoid", gamma=1e-3, coef0=0.0), X[:2], TWO[:2] * 0 + [0, 1])[1]
-    assert not told(SVC(kernel="precomputed"), X @ X.T, TWO)[1]
+    assert not fit_with_warnings(SVC(kernel="sigmoid", gamma=1e-3, coef0=0.0), X[:2], TWO[:2] * 0 + [0, 1])[1]
+    assert not fit_with_warnings(SVC(kernel="precomputed"), X @ X.T, TWO)[1]
 
 
 # an f that carries no information
@@ -107,7 +107,7 @@ def test_a_kernel_matrix_that_is_as_it_should_be_is_not_warned_of():
     ],
 )
 def test_a_constant_f_is_warned_of(machine, samples, y):
-    fitted, (said,) = told(clone(machine), samples, y)
+    fitted, (said,) = fit_with_warnings(clone(machine), samples, y)
     assert said.category is qpsvm.DegenerateWarning
     assert "w is 0" in str(said.message)
     assert "no information" in str(said.message)
@@ -133,7 +133,7 @@ def test_a_constant_f_is_warned_of(machine, samples, y):
     ],
 )
 def test_an_f_that_is_as_it_should_be_is_not_warned_of(machine, samples, y):
-    assert not told(clone(machine), samples, y)[1]
+    assert not fit_with_warnings(clone(machine), samples, y)[1]
 
 
 def test_a_result_notes_what_an_estimator_warns_of():

@@ -36,8 +36,8 @@ def moons(n: int) -> tuple[np.ndarray, np.ndarray]:
     return X + np.random.default_rng(1).normal(scale=0.3, size=X.shape), y
 
 
-def never() -> None:
-    """Nothing stops the search."""
+def never_stop() -> None:
+    """Give no reason to stop the search."""
 
 
 def distance(K: Any, u: np.ndarray, v: np.ndarray) -> float:
@@ -86,11 +86,11 @@ def test_hulls_that_nearly_meet_are_looked_at_again():
     problem, rows = HardMargin(X, y, RBF(0.5)), np.arange(600)
     u, v = (y > 0) / (y > 0).sum(), (y < 0) / (y < 0).sum()
     near = hull_distance.HullDistance(u, v, 1.4e-8, np.zeros(0))
-    again = hull_distance._refine_hulls(problem.space, y.astype(float), rows, near, never)
+    again = hull_distance._refine_hulls(problem.space, y.astype(float), rows, near, never_stop)
     assert again.distance < near.distance
     assert distance(RBF(0.5)(X, X), again.u, again.v) < 1e-8
     far = hull_distance.HullDistance(u, v, 1e-3, np.zeros(0))
-    assert hull_distance._refine_hulls(problem.space, y.astype(float), rows, far, never) is far
+    assert hull_distance._refine_hulls(problem.space, y.astype(float), rows, far, never_stop) is far
 
 
 @pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
@@ -108,7 +108,7 @@ def test_a_few_rows_of_many_that_are_inside_the_other_hull():
     X, y = clouds(6000, 4, 12.0)
     X[777] = X[y != y[777]].mean(axis=0)
     problem = HardMargin(X, y)
-    found = hull_distance.find_nearest_hulls(problem.space, y.astype(float), np.zeros(6000), never)
+    found = hull_distance.find_nearest_hulls(problem.space, y.astype(float), np.zeros(6000), never_stop)
     assert found.meet
     np.testing.assert_allclose(X.T @ found.u, X.T @ found.v, atol=1e-7)
 
@@ -122,7 +122,7 @@ def test_the_nearest_points_of_separable_classes_are_the_hard_margin(kernel, mon
     problem = HardMargin(X, y, kernel)
     result = qpsvm.solve(problem)
     assert result.status == "optimal"
-    found = hull_distance.find_nearest_hulls(problem.space, y.astype(float), np.zeros(600), never)
+    found = hull_distance.find_nearest_hulls(problem.space, y.astype(float), np.zeros(600), never_stop)
     beta = found.u - found.v
     assert np.sqrt(beta @ (problem.space.centred_gram @ beta)) == pytest.approx(
         2 / np.sqrt(2 * result.primal), rel=1e-5
@@ -139,7 +139,7 @@ def test_both_bounds_hold_whatever_the_data_are():
         Z = rng.normal(size=(n, r)) * 10.0 ** rng.integers(-6, 3, size=r) + rng.uniform(-1, 1) * y[:, None]
         if seed % 4 == 0:
             Z[rng.integers(n)] = Z[rng.integers(n)]
-        points = find_nearest_points(Z - Z.mean(axis=0), y, never)
+        points = find_nearest_points(Z - Z.mean(axis=0), y, never_stop)
         assert (points.x >= 0).all()
         apart = np.linalg.norm(Z.T @ (points.x * y))
         assert apart == pytest.approx(points.upper, rel=1e-6, abs=1e-12 * np.abs(Z).max())
@@ -190,8 +190,8 @@ def test_kernel_newton_solves_hard_margins(n):
 # --- limits -----------------------------------------------------------------------------------------------------------
 
 
-def expired() -> Clock:
-    """A clock whose time is over."""
+def make_expired_clock() -> Clock:
+    """Return a clock whose time is over."""
     clock = Clock(0.0)
     while clock.find_stop_reason() is None:
         pass
@@ -204,7 +204,7 @@ def test_what_was_not_decided_in_time_is_not_claimed():
     problem = HardMargin(X, y, RBF(0.5))
     scaled = problem.solver_qp("dual")
     answer = scaled.unscale(qpsvm.compile(scaled.qp, "kernel_newton").solve(max_iter=50))
-    result = problem.interpret(answer, limits=CertificationLimits(run_clock=expired()))
+    result = problem.interpret(answer, limits=CertificationLimits(run_clock=make_expired_clock()))
     assert result.status == "time_limit"
     assert result.gap == np.inf
     assert result.error is None
@@ -227,11 +227,11 @@ def test_an_interrupted_search_ends_with_what_it_has(monkeypatch):
     X, y = moons(700)
     problem, presses = HardMargin(X, y, RBF(0.5)), []
 
-    def pressed() -> str | None:
+    def press_later() -> str | None:
         presses.append(None)
         return "interrupted" if len(presses) > 3 else None
 
-    found = problem.hulls(stopped=pressed)
+    found = problem.hulls(stopped=press_later)
     assert found.undecided == "interrupted"
     assert len(presses) == 4
     assert not found.meet

@@ -36,7 +36,7 @@ def by_cvxpy(loss: str, C: float, intercept: Any, width: float = 0.5) -> float:
     return float(problem.value)
 
 
-def made(loss: str, **options: Any) -> qpsvm.Problem:
+def pose(loss: str, **options: Any) -> qpsvm.Problem:
     machine = qpsvm.SquaredHinge if loss == "squared" else qpsvm.HuberHinge
     return machine(**({"X": X, "y": Y, "sample_weight": S} | options))
 
@@ -45,7 +45,7 @@ def made(loss: str, **options: Any) -> qpsvm.Problem:
 @pytest.mark.parametrize("C", [0.05, 3.0])
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_the_optimum_is_cvxpy_s(loss: str, C: float, intercept: Any) -> None:
-    result = qpsvm.solve(made(loss, C=C, intercept=intercept))
+    result = qpsvm.solve(pose(loss, C=C, intercept=intercept))
     assert result.primal == pytest.approx(by_cvxpy(loss, C, intercept), rel=1e-6)
     assert result.dual == pytest.approx(result.primal, rel=1e-6)
 
@@ -64,15 +64,18 @@ def test_a_duplicated_row_is_a_weight_of_two(loss: str, kernel: str) -> None:
     twice = np.append(np.arange(50), [4, 9])
     weights = np.ones(50)
     weights[[4, 9]] = 2.0
-    one = qpsvm.solve(made(loss, X=X[twice], y=Y[twice], sample_weight=None, kernel=gamma), tol=1e-9)
-    other = qpsvm.solve(made(loss, sample_weight=weights, kernel=gamma), tol=1e-9)
+    one = qpsvm.solve(pose(loss, X=X[twice], y=Y[twice], sample_weight=None, kernel=gamma), tol=1e-9)
+    other = qpsvm.solve(pose(loss, sample_weight=weights, kernel=gamma), tol=1e-9)
     assert one.primal == pytest.approx(other.primal, rel=1e-8)
     np.testing.assert_allclose(one.decision_function(X), other.decision_function(X), atol=1e-5)
 
 
 def test_a_width_of_nearly_nothing_is_the_c_svm() -> None:
     """The losses differ by C h/2 a sample at the most."""
-    huber, hinge = qpsvm.solve(made("huber", C=2.0, width=1e-6)), qpsvm.solve(qpsvm.CSVM(X, Y, 2.0, sample_weight=S))
+    huber, hinge = (
+        qpsvm.solve(pose("huber", C=2.0, width=1e-6)),
+        qpsvm.solve(qpsvm.CSVM(X, Y, 2.0, sample_weight=S)),
+    )
     assert hinge.dual - 2.0 * S.sum() * 0.5e-6 * 1.001 <= huber.primal
     assert huber.dual <= hinge.primal * (1 + 1e-9)
 
@@ -80,9 +83,9 @@ def test_a_width_of_nearly_nothing_is_the_c_svm() -> None:
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_a_width_above_every_slack_is_the_squared_hinge(kernel: str) -> None:
     """(HUBER.17): C ξ²/(2κ) with C = 2κ C′ costs C′ξ²."""
-    squared = qpsvm.solve(made("squared", C=1.5, kernel=kernel), tol=1e-9)
+    squared = qpsvm.solve(pose("squared", C=1.5, kernel=kernel), tol=1e-9)
     width = 1.5 * float(squared.xi.max())
-    huber = qpsvm.solve(made("huber", C=2 * width * 1.5, width=width, kernel=kernel), tol=1e-9)
+    huber = qpsvm.solve(pose("huber", C=2 * width * 1.5, width=width, kernel=kernel), tol=1e-9)
     assert huber.primal == pytest.approx(squared.primal, rel=1e-8)
     np.testing.assert_allclose(huber.alpha, squared.alpha, atol=1e-4 * squared.alpha.max())
 
@@ -98,13 +101,13 @@ def test_the_squared_hinge_is_a_hard_margin_in_a_larger_space() -> None:
 
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_turned_labels_turn_f(loss: str) -> None:
-    one, other = qpsvm.solve(made(loss), tol=1e-9), qpsvm.solve(made(loss, y=-Y), tol=1e-9)
+    one, other = qpsvm.solve(pose(loss), tol=1e-9), qpsvm.solve(pose(loss, y=-Y), tol=1e-9)
     np.testing.assert_allclose(one.w, -other.w, atol=1e-6)
     assert one.b == pytest.approx(-other.b, abs=1e-6)
 
 
 def test_kinds_say_where_the_loss_is_and_starts_keep_them() -> None:
-    problem = made("huber", C=1.0, width=0.4)
+    problem = pose("huber", C=1.0, width=0.4)
     result = qpsvm.solve(problem, tol=1e-10)
     C = 1.0 * S
     assert set(np.unique(result.kind)) == {0, 1, 2}
@@ -116,7 +119,7 @@ def test_kinds_say_where_the_loss_is_and_starts_keep_them() -> None:
     assert (result.xi[(result.kind == 0) & taken] <= 1e-5).all()
     # What is on the curve does not begin at its bound: the optimum is where a neighbour begins.
     np.testing.assert_allclose(problem.start(result), problem._restrict_to_dual(result.alpha), rtol=1e-9, atol=1e-12)
-    squared = qpsvm.solve(made("squared", C=1.0))
+    squared = qpsvm.solve(pose("squared", C=1.0))
     assert (squared.kind[squared.alpha > 1e-9] == 2).all()
     begun = problem.start(squared)
     assert (begun < problem.upper * 0.999).any()
@@ -124,8 +127,8 @@ def test_kinds_say_where_the_loss_is_and_starts_keep_them() -> None:
 
 @pytest.mark.parametrize("loss", ["squared", "huber"])
 def test_sparse_samples_and_a_kernel_matrix_are_the_same_problem(loss: str) -> None:
-    result = qpsvm.solve(made(loss), tol=1e-9)
-    for other in (made(loss, X=sp.csr_array(X)), made(loss, X=X @ X.T, kernel=qpsvm.Precomputed())):
+    result = qpsvm.solve(pose(loss), tol=1e-9)
+    for other in (pose(loss, X=sp.csr_array(X)), pose(loss, X=X @ X.T, kernel=qpsvm.Precomputed())):
         assert qpsvm.solve(other, tol=1e-9).primal == pytest.approx(result.primal, rel=1e-8)
 
 
@@ -138,7 +141,7 @@ def test_what_is_claimed_of_spoilt_samples_is_true(loss: str, spoiler: str) -> N
         spoilt, y = samples(rng, spoiler)
         size = float(np.abs(spoilt).max()) ** 2
         options = {"width": float(10.0 ** rng.uniform(-3, 1))} if loss == "huber" else {}
-        problem = made(loss, X=spoilt, y=y, C=C / size, sample_weight=None, **options)
+        problem = pose(loss, X=spoilt, y=y, C=C / size, sample_weight=None, **options)
         result = qpsvm.solve(problem, check=False)
         assert result.status == "optimal", (C, result.gap)
         if len(y) * spoilt.shape[1] < 300:
@@ -146,10 +149,10 @@ def test_what_is_claimed_of_spoilt_samples_is_true(loss: str, spoiler: str) -> N
 
 
 def test_many_free_rows_without_bounds_are_not_factored_for_more_than_was_asked(monkeypatch: Any) -> None:
-    def never(*_: object, **__: object) -> None:
+    def refuse_factor(*_: object, **__: object) -> None:
         raise AssertionError("the gap is below what was asked for")
 
-    monkeypatch.setattr("qpsvm.machines.problem.certifier.polish", never)
+    monkeypatch.setattr("qpsvm.machines.problem.certifier.polish", refuse_factor)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 10))
     y = X[:, 0] + 0.5 * rng.normal(size=1000) > 0

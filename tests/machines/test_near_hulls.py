@@ -12,8 +12,8 @@ import qpsvm
 SQUARED = qpsvm.Polynomial(2, gamma=1.0, coef0=1.0)
 
 
-def meet(rows, y):
-    """Whether there are u, v ≥ 0 with sums 1 and Σ u_i x_i = Σ v_j x_j: phase one of the simplex, with Bland's rule."""
+def has_common_point(rows, y):
+    """Say whether u, v ≥ 0 with sums 1 and Σ u_i x_i = Σ v_j x_j exist: phase one of the simplex, with Bland's rule."""
     A = [[x if s else -x for x, s in zip(column, y, strict=True)] for column in zip(*rows, strict=True)]
     A += [[Fraction(int(s == side)) for s in y] for side in (1, 0)]
     m, n = len(A), len(y)
@@ -43,8 +43,8 @@ def features(X, kernel):
     return [[a * b for a, b in product([*row, Fraction(1)], repeat=2)] for row in rows]
 
 
-def near(rng):
-    """Few samples, of which some nearly touch those of the other class; often far from the origin."""
+def draw_near_hulls(rng):
+    """Draw few samples, of which some nearly touch those of the other class; often far from the origin."""
     n, d, style = int(rng.integers(4, 8)), int(rng.integers(1, 3)), int(rng.integers(0, 4))
     y = np.append([0, 1], rng.integers(0, 2, n - 2))
     X = rng.standard_normal((n, d))
@@ -59,8 +59,8 @@ def near(rng):
     return X + 10.0 ** rng.uniform(0, 8) * rng.choice([0, 1]), y
 
 
-def judged(make, count=25):
-    """How often each error was raised, where what it says is true."""
+def count_errors(make, count=25):
+    """Count how often each error was raised, where what it says is true."""
     rng, said = np.random.default_rng(0), []
     for _ in range(count):
         problem, truth = make(rng)
@@ -84,10 +84,10 @@ def judged(make, count=25):
 )
 def test_what_is_said_of_hulls_near_rounding_is_true(storage, kernel):
     def make(rng):
-        X, y = near(rng)
-        return qpsvm.HardMargin(storage(X), y, kernel=kernel), meet(features(X, kernel), y.tolist())
+        X, y = draw_near_hulls(rng)
+        return qpsvm.HardMargin(storage(X), y, kernel=kernel), has_common_point(features(X, kernel), y.tolist())
 
-    said = judged(make)
+    said = count_errors(make)
     assert qpsvm.NotSeparableError in said
     assert kernel == "linear" or qpsvm.MarginNotFoundError in said
 
@@ -96,11 +96,11 @@ def test_a_gaussian_is_not_said_to_separate_nothing():
     """Features of different samples are independent."""
 
     def make(rng):
-        X, y = near(rng)
+        X, y = draw_near_hulls(rng)
         shared = {*map(tuple, X[y == 1].tolist())} & {*map(tuple, X[y == 0].tolist())}
         return qpsvm.HardMargin(X, y, kernel=qpsvm.RBF(10.0 ** rng.uniform(-4, 1))), bool(shared)
 
-    assert qpsvm.MarginNotFoundError in judged(make)
+    assert qpsvm.MarginNotFoundError in count_errors(make)
 
 
 @pytest.mark.parametrize("n", [40, 3000])
@@ -129,10 +129,10 @@ def test_an_error_that_is_no_claim_is_caught_as_what_it_is():
 
 @pytest.mark.parametrize("n", [100, 400])
 def test_where_reduced_hulls_meet_nothing_is_polished(n, monkeypatch):
-    def never(*_: object, **__: object) -> None:
+    def refuse_polish(*_: object, **__: object) -> None:
         raise AssertionError("w(α) is rounding: there is nothing to polish")
 
-    monkeypatch.setattr("qpsvm.machines.problem.certifier.polish", never)
+    monkeypatch.setattr("qpsvm.machines.problem.certifier.polish", refuse_polish)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n, 10)), rng.integers(2, size=n)
     result = qpsvm.solve(qpsvm.NuSVM(X, y, nu=0.2))

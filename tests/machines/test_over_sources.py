@@ -115,8 +115,8 @@ def table_of(Z):
     return pandas.DataFrame(Z, columns=list("abcd")).assign(t=np.where(X[:, 0] > 0, 1, -1))
 
 
-def written(Z, kind, folder):
-    """The path of a file of some format, with the labels behind the columns."""
+def write_rows(Z, kind, folder):
+    """Write a file of some format, with the labels behind the columns, and return its path."""
     path, table = folder / f"rows.{kind}", table_of(Z)
     if kind == "npy":
         np.save(path, table.to_numpy())
@@ -149,14 +149,14 @@ SPOILT = {
     "frame": (lambda Z, _: qpsvm.CSVM(table_of(Z)[[*"abcd"]], Y), r"^X has NaN in row 52, column 2 \('c'\)"),
     "rows": (lambda Z, _: qpsvm.open_rows(Z), "^row 52, column 2 is NaN .and 1 more near it"),
     "batches": (lambda Z, _: qpsvm.open_rows(iter([Z[:40], Z[40:]])), "^row 52, column 2 is NaN"),
-    "npy": (lambda Z, folder: qpsvm.CSVM(written(Z, "npy", folder), 4), "rows.npy, row 52, column 2 is NaN"),
+    "npy": (lambda Z, folder: qpsvm.CSVM(write_rows(Z, "npy", folder), 4), "rows.npy, row 52, column 2 is NaN"),
     "csv": (
-        lambda Z, folder: qpsvm.CSVM(written(Z, "csv", folder), "t"),
+        lambda Z, folder: qpsvm.CSVM(write_rows(Z, "csv", folder), "t"),
         "rows.csv, line 54, row 52, column 'c' has no value",
     ),
-    "parquet": (lambda Z, folder: qpsvm.CSVM(written(Z, "parquet", folder), "t"), "row 52, column 'c' has no value"),
-    "feather": (lambda Z, folder: qpsvm.CSVM(written(Z, "feather", folder), "t"), "row 52, column 'c' has no value"),
-    "LIBSVM": (lambda Z, folder: qpsvm.CSVM(written(Z, "svm", folder)), "rows.svm, row 52, column 2 is NaN"),
+    "parquet": (lambda Z, folder: qpsvm.CSVM(write_rows(Z, "parquet", folder), "t"), "row 52, column 'c' has no value"),
+    "feather": (lambda Z, folder: qpsvm.CSVM(write_rows(Z, "feather", folder), "t"), "row 52, column 'c' has no value"),
+    "LIBSVM": (lambda Z, folder: qpsvm.CSVM(write_rows(Z, "svm", folder)), "rows.svm, row 52, column 2 is NaN"),
     "Dask array": (lambda Z, _: in_dask(Z, False), "^partition 1 of X: row 12, column 2 is NaN .and 1 more near it"),
     "Dask frame": (lambda Z, _: in_dask(Z, True), "^partition 1 of X: row 22, column 'c' is NaN; impute"),
 }

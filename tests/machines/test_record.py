@@ -76,8 +76,8 @@ def problem_of(name: str, intercept: Any, weights: Any, **more: Any) -> Any:
     return MACHINES[name](sample_weight=weights, **options)
 
 
-def known(problem: Any) -> Any:
-    """The program that the checker states of the same machine, from what a proof file says of it."""
+def build_program(problem: Any) -> Any:
+    """Build the program that the checker states of the same machine, from what a proof file says of it."""
     machine = build_proof_record(problem).machine
     place = [int(i) for i in problem.active_rows]
     y = [Fraction(float(v)) for v in problem._active_target]
@@ -92,7 +92,7 @@ def test_the_record_is_what_the_checker_states(name: str, intercept: Any, weight
     if rows and name == "ball":
         pytest.skip("a proof file has no constraints beside a ball")
     problem = problem_of(name, intercept, weights, **({"constraints": ROWS} if rows else {}))
-    program, own = known(problem), build_registered_program(problem)
+    program, own = build_program(problem), build_registered_program(problem)
     entries = {(mu, k): group.entry(k) for mu, group in zip(names(own), own.groups, strict=True) for k in range(own.m)}
     assert program.unit == own.unit
     assert program.e == {group.multiplier: group.total for group in own.groups}

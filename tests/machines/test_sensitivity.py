@@ -36,7 +36,7 @@ MACHINES = {
 REGRESSIONS = ("svr", "svr squared", "nu-svr", "quantile")
 
 
-def solved(problem):
+def solve_problem(problem):
     return qpsvm.solve(problem, tol=1e-13, check=False)
 
 
@@ -45,8 +45,8 @@ def margin(result, problem):
     return result.rho / np.sqrt(result.coef @ K @ result.coef)
 
 
-def changed(machine, kernel, name, step, way):
-    """The machine with one thing moved."""
+def move_machine(machine, kernel, name, step, way):
+    """Return the machine with one thing moved."""
     Xs, ts, ss = X.copy(), t.copy(), s.copy()
     if name == "X":
         Xs += step * way
@@ -63,7 +63,7 @@ def changed(machine, kernel, name, step, way):
 
 def directions(machine, kernel):
     problem = MACHINES[machine](X, t, s, KERNELS[kernel])
-    names = list(solved(problem).sensitivity().parameters)
+    names = list(solve_problem(problem).sensitivity().parameters)
     names += ["X", "sample_weight", *(["target"] if machine in REGRESSIONS else [])]
     return problem, names
 
@@ -72,7 +72,7 @@ def directions(machine, kernel):
 @pytest.mark.parametrize("machine", MACHINES)
 def test_derivatives_are_those_of_differences(machine, kernel):
     problem, names = directions(machine, kernel)
-    result = solved(problem)
+    result = solve_problem(problem)
     system = result.sensitivity()
     assert not len(system.degenerate)
     ways = np.random.default_rng(1)
@@ -84,7 +84,7 @@ def test_derivatives_are_those_of_differences(machine, kernel):
         way = ways.normal(size={"X": (n, d)}.get(name, n)) * (0.1 if name == "sample_weight" else 1.0)
         direction = way if name in ("X", "sample_weight", "target") else 1.0
         found = system.along(**{name: direction})
-        less, more = (solved(changed(machine, kernel, name, sign * STEP, way)) for sign in (-1, 1))
+        less, more = (solve_problem(move_machine(machine, kernel, name, sign * STEP, way)) for sign in (-1, 1))
         assert max(less.gap, more.gap) < 1e-11
 
         def slope(of, pair=(less, more)):
@@ -119,13 +119,13 @@ def test_a_degenerate_optimum_has_one_sided_derivatives():
     problem = MACHINES["c"](X, t, np.ones(n), KERNELS["rbf"])
     path = qpsvm.exact_path(problem, "C", 0.5, 3.0)
     C = float(path.breakpoints[len(path.breakpoints) // 2])
-    system = solved(problem.replace(C=C)).sensitivity()
+    system = solve_problem(problem.replace(C=C)).sensitivity()
     assert len(system.degenerate) == 1
     for sign in (1.0, -1.0):
         found = system.along(C=sign)
         assert not found.two_sided
         assert "one-sided" in found.message
-        here, there = (solved(problem.replace(C=C + step)) for step in (0.0, sign * STEP))
+        here, there = (solve_problem(problem.replace(C=C + step)) for step in (0.0, sign * STEP))
         slope = (there.decision_function(Z) - here.decision_function(Z)) / STEP
         np.testing.assert_allclose(found.decision_function(Z), slope, rtol=1e-3, atol=1e-5)
 
@@ -134,14 +134,14 @@ def test_many_equal_samples_leave_f_its_derivatives():
     """α is not unique, f is; where rows compete the direction has no derivative, which is said."""
     twice = np.vstack([X, X])
     problem = qpsvm.EpsilonSVR(twice, np.r_[t, t], C=0.6, epsilon=0.2)
-    result = solved(problem)
+    result = solve_problem(problem)
     found = result.sensitivity().along(C=1.0)
-    more, less = (solved(problem.replace(C=0.6 + step)) for step in (STEP, -STEP))
+    more, less = (solve_problem(problem.replace(C=0.6 + step)) for step in (STEP, -STEP))
     np.testing.assert_allclose(found.w, (more.w - less.w) / (2 * STEP), rtol=1e-4, atol=1e-6)
 
 
 def test_bad_input():
-    result = solved(MACHINES["c"](X, t, s, KERNELS["rbf"]))
+    result = solve_problem(MACHINES["c"](X, t, s, KERNELS["rbf"]))
     system = result.sensitivity()
     with pytest.raises(qpsvm.UnknownOptionError, match="nu"):
         system.along(nu=1.0)
@@ -166,7 +166,7 @@ def test_bad_input():
             qpsvm.solve(problem).sensitivity()
     with pytest.raises(qpsvm.DataError):
         result.sensitivity(qpsvm.CSVM(X[:-1], y[:-1]))
-    polynomial = solved(qpsvm.CSVM(X, y, kernel=qpsvm.Polynomial(2)))
+    polynomial = solve_problem(qpsvm.CSVM(X, y, kernel=qpsvm.Polynomial(2)))
     assert polynomial.sensitivity().along(C=1.0).two_sided
     with pytest.raises(qpsvm.UnsupportedError, match="RBF"):
         polynomial.sensitivity().along(X=X)

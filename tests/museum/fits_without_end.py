@@ -90,15 +90,15 @@ def linearsvc_stricter_is_worse() -> Shown:
     s, C = np.where(y > 0, 1.0, -1.0), 0.1
     ours, our_seconds = solved(qpsvm.PrimalHinge(X, y, lam=1 / (C * len(y)), intercept=None))
 
-    def above(tol: float) -> float:
-        """The excess at a tolerance, over the λ form of the objective, whose factor is C n."""
+    def compute_excess(tol: float) -> float:
+        """Compute the excess at a tolerance, over the objective's λ form, whose factor is C n."""
         model = LinearSVC(
             C=C, loss="hinge", dual=True, fit_intercept=False, tol=tol, random_state=0, max_iter=MANY
         ).fit(X, y)
         w = model.coef_[0]
         return excess((0.5 * w @ w + C * np.maximum(0.0, 1.0 - s * (X @ w)).sum()) / (C * len(y)), ours)
 
-    loose, (strict, seconds) = above(1e-8), timed(lambda: above(1e-12))
+    loose, (strict, seconds) = compute_excess(1e-8), timed(lambda: compute_excess(1e-12))
     said = f"tol = 1e-8 ends {loose:.0e} above the optimum, tol = 1e-12 {strict:.0e} after {MANY:,} passes"
     return Shown(strict > 1e-5 and loose < 1e-8, said, strict, seconds, ours, our_seconds)
 
@@ -110,14 +110,14 @@ def linearsvc_defaults() -> Shown:
     s = np.where(y > 0, 1.0, -1.0)
     ours, our_seconds = solved(qpsvm.PrimalHinge(X, y, lam=1 / len(y), intercept="penalised"))
 
-    def above(iterations: int) -> tuple[float, float]:
+    def fit_for(iterations: int) -> tuple[float, float]:
         model = LinearSVC(loss="hinge", random_state=0, max_iter=iterations).fit(X, y)
         w, b = model.coef_[0], model.intercept_[0]
         value = (0.5 * (w @ w + b * b) + np.maximum(0.0, 1.0 - s * (X @ w + b)).sum()) / len(y)
         return excess(value, ours), float(model.score(X, y))
 
-    (first, score), seconds = timed(lambda: above(1000))
-    later, _ = above(10_000)
+    (first, score), seconds = timed(lambda: fit_for(1000))
+    later, _ = fit_for(10_000)
     accuracy = float(np.mean(ours.predict(X) == y))
     said = f"{first:.0%} above the optimum, after ten times as many iterations {later:.0%}; accuracy {score:.3f}"
     return Shown(min(first, later) > 0.1, said, first, seconds, ours, our_seconds, accuracy > 0.96)

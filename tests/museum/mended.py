@@ -17,14 +17,14 @@ def svc_overflow() -> Shown:
     X, y = X[y > 0], y[y > 0]
     C, degree, gamma = 0.6652997139930452, 7, 4178.386000737241
 
-    def told() -> str:
+    def fit_model() -> str:
         try:
             model = SVC(C=C, kernel="poly", degree=degree, gamma=gamma, max_iter=100_000).fit(X, y)
         except ValueError as error:
             return str(error)
         return "ended" if model.fit_status_ == 0 else "no end"
 
-    said, seconds = timed(told)
+    said, seconds = timed(fit_model)
     ours, our_seconds = solved(qpsvm.CSVM(X, y, C, qpsvm.Polynomial(degree, gamma, 0.0)))
     honest = ours.status is qpsvm.Status.OPTIMAL or (np.isfinite(ours.gap) and ours.gap > 1e-6)
     return Shown(

@@ -56,13 +56,13 @@ def svc_sigmoid() -> Shown:
         model, seconds = timed(lambda: SVC(kernel="sigmoid").fit(X, y))
     score = float(model.score(X, y))
 
-    def refused() -> qpsvm.SVMResult | qpsvm.QPSVMError:
+    def solve_sigmoid() -> qpsvm.SVMResult | qpsvm.QPSVMError:
         try:
             return qpsvm.solve(qpsvm.CSVM(X, y, kernel=qpsvm.Sigmoid("scale", 0.0)))
         except qpsvm.IndefiniteKernelError as error:
             return error
 
-    ours, our_seconds = timed(refused)
+    ours, our_seconds = timed(solve_sigmoid)
     right = isinstance(ours, qpsvm.IndefiniteKernelError) and "smallest eigenvalue" in str(ours)
     words = f"'converged', no warning; accuracy {score:.2f} on the training samples"
     fails = model.fit_status_ == 0 and not said and score < 0.5

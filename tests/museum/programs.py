@@ -128,13 +128,13 @@ def highs_optimal() -> Shown:
     (status, value, alpha), seconds = timed(lambda: dual_in_cvxpy(X, y, None, "HIGHS"))
     turned = 4e6 * np.array([1.0, 3.0, 3.0, 1.0])  # where 8t − ½·1e-7·20t² is largest, along the ray of no curvature
 
-    def refused() -> qpsvm.SVMResult | qpsvm.QPSVMError:
+    def solve_hard_margin() -> qpsvm.SVMResult | qpsvm.QPSVMError:
         try:
             return qpsvm.solve(qpsvm.HardMargin(X, y))
         except qpsvm.NotSeparableError as error:
             return error
 
-    ours, our_seconds = timed(refused)
+    ours, our_seconds = timed(solve_hard_margin)
     said = f"'{status}', value {value:.3g}"
     judged = qpsvm.solve(qpsvm.HardMargin(X, y).qp("dual"), check=False)
     return Shown(

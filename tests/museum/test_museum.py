@@ -29,8 +29,8 @@ NO_LONGER = (TypeError, ValueError, AttributeError, ImportError)
 HONEST = {"svc-overflow"}
 
 
-def shown(exhibit: Exhibit) -> Shown:
-    """What the exhibit finds; that a peer warns of its limit of iterations is known."""
+def show_exhibit(exhibit: Exhibit) -> Shown:
+    """Return what the exhibit finds; that a peer warns of its limit of iterations is known."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return exhibit.show()
@@ -44,7 +44,7 @@ def test_exhibit(exhibit):
     if exhibit.version is None:
         pytest.skip(f"{exhibit.package} is not installed")
     try:
-        found = shown(exhibit)
+        found = show_exhibit(exhibit)
     except NO_LONGER as error:
         if exhibit.held or isinstance(error, qpsvm.QPSVMError):
             raise

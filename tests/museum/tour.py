@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from test_museum import COLLECTION, shown
+from test_museum import COLLECTION, show_exhibit
 
 import qpsvm
 
@@ -15,8 +15,8 @@ def tour() -> None:
     for name, one in COLLECTION.items():
         if one.version is None:
             continue
-        shown(one)
-        found = shown(one)
+        show_exhibit(one)
+        found = show_exhibit(one)
         ours = found.ours
         judged = isinstance(ours, (qpsvm.SVMResult, qpsvm.QPResult))
         answer = ours.status if judged else type(ours).__name__

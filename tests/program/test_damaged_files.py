@@ -19,8 +19,8 @@ from qpsvm.data.sources.arrays import read_width
 COUNT = 200
 
 
-def saved(path: Path) -> list[bytes]:
-    """The files of a dense and of a sparse QP."""
+def save_programs(path: Path) -> list[bytes]:
+    """Return the files of a dense and of a sparse QP."""
     rows = {"G": [[1.0, 2.0], [3.0, 1.0]], "h": [4.0, 6.0], "A": sp.csr_array([[1.0, 0.0]]), "b": [0.5]}
     contents = []
     for P in (np.eye(2), sp.diags_array([1.0, 2.0])):
@@ -29,8 +29,8 @@ def saved(path: Path) -> list[bytes]:
     return contents
 
 
-def changed(content: bytes, rng: np.random.Generator) -> bytes:
-    """The bytes with some replaced, or without an end or a middle, or with a block repeated."""
+def damage_bytes(content: bytes, rng: np.random.Generator) -> bytes:
+    """Return the bytes with some replaced, or without an end or a middle, or with a block repeated."""
     way, raw = rng.integers(4), bytearray(content)
     first, last = sorted(int(place) for place in rng.integers(0, len(raw), 2))
     if way == 0:
@@ -45,8 +45,8 @@ def changed(content: bytes, rng: np.random.Generator) -> bytes:
     return bytes(raw)
 
 
-def packed(members: dict[str, bytes]) -> bytes:
-    """An archive whose checksums are right, whatever is in it."""
+def pack_archive(members: dict[str, bytes]) -> bytes:
+    """Return an archive whose checksums are right, whatever is in it."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for name, raw in members.items():
@@ -54,7 +54,7 @@ def packed(members: dict[str, bytes]) -> bytes:
     return file.getvalue()
 
 
-def unpacked(content: bytes) -> dict[str, bytes]:
+def unpack_archive(content: bytes) -> dict[str, bytes]:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
@@ -72,16 +72,16 @@ def loads(path: Path, content: bytes) -> bool:
 @pytest.mark.filterwarnings("ignore")  # of NumPy, about old headers and values that it casts
 @pytest.mark.parametrize("way", ["bytes", "members"])
 def test_a_damaged_qp_is_an_error_of_ours_or_a_qp(tmp_path, way):
-    rng, originals = np.random.default_rng(5), saved(tmp_path / "whole.npz")
+    rng, originals = np.random.default_rng(5), save_programs(tmp_path / "whole.npz")
     loaded = 0
     for number in range(COUNT):
         content = originals[number % 2]
         if way == "bytes":
-            damaged = changed(content, rng)
+            damaged = damage_bytes(content, rng)
         else:
-            members = unpacked(content)
+            members = unpack_archive(content)
             name = sorted(members)[rng.integers(len(members))]
-            damaged = packed({**members, name: changed(members[name], rng)})
+            damaged = pack_archive({**members, name: damage_bytes(members[name], rng)})
         loaded += loads(tmp_path / "damaged.npz", damaged)
     assert loaded < COUNT / 2
     assert all(loads(tmp_path / "whole.npz", content) for content in originals)
@@ -91,24 +91,24 @@ ODD: tuple[Any, ...] = (None, True, -1, 10**30, 0.5, "", "G", [], [0], [0, None]
 
 
 def test_words_that_a_qp_does_not_have_are_an_error_of_ours(tmp_path):
-    original = unpacked(saved(tmp_path / "whole.npz")[0])
+    original = unpack_archive(save_programs(tmp_path / "whole.npz")[0])
     words = json.loads(str(np.load(io.BytesIO(original["words.npy"]))))
     for odd in ODD:
         for said in (odd, *({**words, name: odd} for name in words), {**words, "variables": {"x": odd}},
                      {**words, "constraints": {"G": odd}}):  # fmt: skip
             member = io.BytesIO()
             np.save(member, np.array(json.dumps(said)))
-            loads(tmp_path / "damaged.npz", packed({**original, "words.npy": member.getvalue()}))
+            loads(tmp_path / "damaged.npz", pack_archive({**original, "words.npy": member.getvalue()}))
 
 
 def test_what_is_wrong_with_a_damaged_qp_is_said(tmp_path):
-    whole, path = unpacked(saved(tmp_path / "whole.npz")[0]), tmp_path / "damaged.npz"
+    whole, path = unpack_archive(save_programs(tmp_path / "whole.npz")[0]), tmp_path / "damaged.npz"
     bad, array = io.BytesIO(), io.BytesIO()
     np.save(bad, np.array([np.nan, 0.0]))
     np.save(array, np.eye(2))
     for content, message in (
-        (packed({**whole, "q.npy": bad.getvalue()}), r"damaged\.npz .*q .*finite"),
-        (packed({name: raw for name, raw in whole.items() if name != "P.npy"}), r"damaged\.npz .*'P'"),
+        (pack_archive({**whole, "q.npy": bad.getvalue()}), r"damaged\.npz .*q .*finite"),
+        (pack_archive({name: raw for name, raw in whole.items() if name != "P.npy"}), r"damaged\.npz .*'P'"),
         (array.getvalue(), r"damaged\.npz is no file"),
         (b"", r"damaged\.npz is no file"),
     ):
@@ -123,8 +123,8 @@ def test_a_damaged_npy_file_of_samples_is_an_error_of_ours(tmp_path):
     np.save(path, np.arange(12.0).reshape(4, 3))
     original = path.read_bytes()
     for _ in range(COUNT):
-        head = changed(original[:128], rng)
-        path.write_bytes(head + original[128:] if rng.random() < 0.7 else changed(original, rng))
+        head = damage_bytes(original[:128], rng)
+        path.write_bytes(head + original[128:] if rng.random() < 0.7 else damage_bytes(original, rng))
         try:
             assert read_width(str(path)) >= 0
         except qpsvm.QPSVMError as error:

@@ -28,8 +28,8 @@ SAME_UNITS = [cell for cell in CELLS if not cell.variant.startswith("hinge")]
 CVXOPT_TOL = 1e-8
 
 
-def solved(qp: QP, solver: str = "cvxpy", tol: float = 1e-9) -> QPSolution:
-    """A general solver's answer to a QP."""
+def solve_program(qp: QP, solver: str = "cvxpy", tol: float = 1e-9) -> QPSolution:
+    """Return a general solver's answer to a QP."""
     return qpsvm.compile(qp, solver).solve(tol=tol)
 
 
@@ -63,7 +63,7 @@ def same_numbers(one: QP, other: QP, tolerance: float = 1e-13) -> bool:
 @pytest.mark.parametrize("cell", CELLS, ids=str)
 def test_the_mechanical_dual_has_the_optimum_and_the_multipliers_of_the_hand_derived_one(cell, solver):
     problem, known = cell.problem(), reference(cell.variant, cell.kernel)
-    answer = solved(dualise(problem.qp("primal")), solver, CVXOPT_TOL if solver == "cvxopt" else 1e-9)
+    answer = solve_program(dualise(problem.qp("primal")), solver, CVXOPT_TOL if solver == "cvxopt" else 1e-9)
     assert answer.reported is Status.OPTIMAL
     assert answer.objective == pytest.approx(-known.primal, rel=1e-6, abs=1e-9)
     margin = answer.qp.split(answer.x)["margin"] / known.unit  # λα for the primal hinge problem (PHINGE.16)
@@ -94,13 +94,13 @@ def test_the_dual_of_the_dual_has_the_optimum(cell, form, reduced):
     qp = cell.problem().qp(form)
     again = dualise(dualise(qp, reduced=reduced), reduced=reduced)
     value = reference(cell.variant, cell.kernel).primal
-    assert solved(again).objective == pytest.approx(value if form == "primal" else -value, rel=1e-6, abs=1e-9)
+    assert solve_program(again).objective == pytest.approx(value if form == "primal" else -value, rel=1e-6, abs=1e-9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", SAME_UNITS, ids=str)
 def test_the_multipliers_of_stationarity_are_x(cell):
-    answer = solved(dualise(cell.problem().qp("primal")))
+    answer = solve_program(dualise(cell.problem().qp("primal")))
     x = answer.qp.multiplier("stationarity", answer.z, answer.y)
     primal = cell.problem().qp("primal")
     known = reference(cell.variant, cell.kernel)
@@ -179,14 +179,14 @@ def lagrange_bound(qp: QP, t: dict[str, np.ndarray]) -> float:
 @given(convex_qps())
 @settings(max_examples=60)
 def test_strong_duality(qp):
-    primal = solved(qp)
+    primal = solve_program(qp)
     assert primal.reported is Status.OPTIMAL
     value = primal.objective
     close = {"rel": 1e-6, "abs": 1e-6}
     for reduced in (False, True):
         dual = dualise(qp, reduced=reduced)
         if dual.n:
-            answer = solved(dual)
+            answer = solve_program(dual)
             assert answer.reported is Status.OPTIMAL
             assert -answer.objective == pytest.approx(value, **close)
         else:
@@ -235,22 +235,22 @@ UNBOUNDED = QP(  # x_0 → ∞ along x_1 = x_0
 @pytest.mark.parametrize("solver", ["cvxpy", "osqp"])
 @pytest.mark.parametrize("reduced", [False, True])
 def test_infeasible_and_unbounded_are_each_others_dual(solver, reduced):
-    assert solved(INFEASIBLE, solver).reported is Status.INFEASIBLE
-    assert solved(dualise(INFEASIBLE, reduced=reduced), solver).reported is Status.UNBOUNDED
-    assert solved(UNBOUNDED, solver).reported is Status.UNBOUNDED
-    assert solved(dualise(UNBOUNDED, reduced=reduced), solver).reported is Status.INFEASIBLE
+    assert solve_program(INFEASIBLE, solver).reported is Status.INFEASIBLE
+    assert solve_program(dualise(INFEASIBLE, reduced=reduced), solver).reported is Status.UNBOUNDED
+    assert solve_program(UNBOUNDED, solver).reported is Status.UNBOUNDED
+    assert solve_program(dualise(UNBOUNDED, reduced=reduced), solver).reported is Status.INFEASIBLE
 
 
 def test_cvxopt_claims_no_optimum_of_either():
     for qp in (INFEASIBLE, dualise(INFEASIBLE), dualise(INFEASIBLE, reduced=True)):
-        assert solved(qp, "cvxopt").reported is not Status.OPTIMAL
+        assert solve_program(qp, "cvxopt").reported is not Status.OPTIMAL
 
 
 def test_the_dual_of_a_hard_margin_over_hulls_that_meet_is_unbounded():
     samples = SAMPLES["overlapping"]
     qp = qpsvm.HardMargin(samples.X, samples.y).qp("primal")
-    assert solved(qp).reported is Status.INFEASIBLE
-    assert solved(dualise(qp)).reported is Status.UNBOUNDED
+    assert solve_program(qp).reported is Status.INFEASIBLE
+    assert solve_program(dualise(qp)).reported is Status.UNBOUNDED
 
 
 def test_a_qp_that_is_not_convex_has_no_dual():
@@ -264,7 +264,7 @@ def test_a_negative_diagonal_that_the_factor_outweighs_is_convex():
     P = LowRank(np.eye(3) * 2.0, -np.ones(3))
     qp = QP(P=P, q=np.array([1.0, -2.0, 3.0]))
     assert dualise(qp).variables["v"] == slice(0, 3)
-    assert -solved(dualise(qp)).objective == pytest.approx(-14 / 6)
+    assert -solve_program(dualise(qp)).objective == pytest.approx(-14 / 6)
 
 
 def test_only_a_qp_can_be_dualised():
@@ -295,9 +295,9 @@ def test_one_variable_is_left():
     qp = QP(P=Diagonal(np.array([1.0, 2.0])), q=np.array([1.0, 2.0]), r=3.0)
     reduced = dualise(qp, reduced=True)
     assert reduced.n == 1
-    assert -solved(reduced).objective == pytest.approx(1.5)
+    assert -solve_program(reduced).objective == pytest.approx(1.5)
     constant = dualise(QP(P=Diagonal(np.zeros(2)), q=np.zeros(2), r=3.0))
     assert constant.n == 1
-    assert -solved(constant).objective == pytest.approx(3.0)
+    assert -solve_program(constant).objective == pytest.approx(3.0)
     unbounded = QP(P=Diagonal(np.zeros(2)), q=np.ones(2))
-    assert solved(dualise(unbounded)).reported is Status.INFEASIBLE
+    assert solve_program(dualise(unbounded)).reported is Status.INFEASIBLE

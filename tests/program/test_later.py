@@ -29,7 +29,7 @@ PROBLEMS = {
 }
 
 
-def same(one: Any, other: Any) -> bool:
+def is_same(one: Any, other: Any) -> bool:
     if isinstance(one, qpsvm.Operator):
         return bool(np.array_equal(one.dense(), other.dense()))
     if isinstance(one, np.ndarray):
@@ -52,7 +52,7 @@ def test_the_later_qp_is_the_same_qp(name):
     for later, qp in pairs:
         for field in fields(QP):
             if field.name != "statement":
-                assert same(getattr(later, field.name), getattr(qp, field.name)), field.name
+                assert is_same(getattr(later, field.name), getattr(qp, field.name)), field.name
         statement, stated = later.statement, qp.statement
         assert (statement.variable, statement.objective) == (stated.variable, stated.objective)
         assert dict(statement.rows) == dict(stated.rows)
@@ -67,10 +67,10 @@ def test_the_later_qp_is_the_same_qp(name):
     [("c-svm", "kernel_newton"), ("weighted", "augmented_lagrangian"), ("hinge", "kernel_newton"), ("nu", "libsvm")],
 )
 def test_our_solvers_do_not_look_at_it(name, backend, monkeypatch):
-    def looked(self: QP) -> QP:
+    def refuse_build(self: QP) -> QP:
         raise AssertionError(f"{self!r} was made")
 
-    monkeypatch.setattr(DeferredQP, "materialised_qp", property(looked))
+    monkeypatch.setattr(DeferredQP, "materialised_qp", property(refuse_build))
     assert qpsvm.solve(PROBLEMS[name], backend).status is qpsvm.Status.OPTIMAL
 
 

@@ -18,8 +18,8 @@ from qpsvm.bounds.program.sides import QPBounds
 PLANE = {"P": np.eye(2), "q": [-3.0, 0.0]}
 
 
-def drawn(seed: int) -> qpsvm.QP:
-    """Three variables or fewer: singular P, duplicate rows, bounds on some sides, any unit."""
+def draw_program(seed: int) -> qpsvm.QP:
+    """Draw three variables or fewer: singular P, duplicate rows, bounds on some sides, any unit."""
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 4)), int(rng.integers(0, 4))
     F = rng.integers(-2, 3, size=(n, int(rng.integers(0, n + 1)))).astype(float)
@@ -39,7 +39,7 @@ def drawn(seed: int) -> qpsvm.QP:
 def test_the_optimum_is_between_both_sides():
     seen = {"optimal": 0, "other": 0}
     for seed in range(120):
-        qp = drawn(seed)
+        qp = draw_program(seed)
         result, value = qpsvm.solve(qp, check=False), optimum(qp)
         if value is None:  # infeasible, unbounded, or an optimum without independent rows
             continue

@@ -19,12 +19,12 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="forks are for Linux"
 KINDS = [pytest.param(ForkedProcess, marks=linux), FreshInterpreter]
 
 
-def never() -> bool:
+def return_false() -> bool:
     return False
 
 
-def patient(seconds: float) -> str:
-    """A call that ends early when it is hurried."""
+def wait_until_hurried(seconds: float) -> str:
+    """Wait, and end early when the call is hurried."""
     ended = []
     apart.on_stop_request(lambda: ended.append(True))
     until = time.monotonic() + seconds
@@ -36,11 +36,11 @@ def patient(seconds: float) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_the_call_returns_and_raises(kind):
-    large = run_in_child(np.full, (300_000, 2.5), never, start=kind)
+    large = run_in_child(np.full, (300_000, 2.5), return_false, start=kind)
     assert large.shape == (300_000,)
     assert (large == 2.5).all()
     with pytest.raises(ValueError, match="domain"):
-        run_in_child(math.sqrt, (-1.0,), never, start=kind)
+        run_in_child(math.sqrt, (-1.0,), return_false, start=kind)
     assert not apart.is_child()
 
 
@@ -54,37 +54,37 @@ def test_what_cannot_be_hurried_is_killed():
 @linux
 def test_what_can_be_hurried_returns():
     began = time.monotonic()
-    assert run_in_child(patient, (600.0,), lambda: time.monotonic() - began > 0.2, grace=60.0) == "hurried"
+    assert run_in_child(wait_until_hurried, (600.0,), lambda: time.monotonic() - began > 0.2, grace=60.0) == "hurried"
 
 
 @linux
 def test_a_child_that_dies_is_an_error():
     with pytest.raises(SolverError, match="memory"):
-        run_in_child(os._exit, (3,), never)
+        run_in_child(os._exit, (3,), return_false)
 
 
 @linux
 def test_a_press_in_the_meantime_leaves_no_child():
-    def pressed() -> bool:
+    def press_key() -> bool:
         raise KeyboardInterrupt
 
     before, others = set(os.listdir("/proc/self/fd")), children()
     with pytest.raises(KeyboardInterrupt):
-        run_in_child(time.sleep, (600.0,), pressed)
+        run_in_child(time.sleep, (600.0,), press_key)
     assert children() <= others
     assert set(os.listdir("/proc/self/fd")) <= before
 
 
 @pytest.mark.slow
-def late(seconds: float) -> str:
-    """A call that is not ready to be hurried when that comes."""
+def wait_unready(seconds: float) -> str:
+    """Wait, at first not ready to be hurried when that comes."""
     time.sleep(0.3)
-    return patient(seconds)
+    return wait_until_hurried(seconds)
 
 
 @linux
 def test_a_hurry_that_comes_too_early_is_not_lost():
-    assert run_in_child(late, (300.0,), lambda: True, grace=150.0) == "hurried"
+    assert run_in_child(wait_unready, (300.0,), lambda: True, grace=150.0) == "hurried"
 
 
 @linux

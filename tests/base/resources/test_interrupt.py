@@ -29,7 +29,7 @@ NOISE = np.where(np.random.default_rng(0).random(len(X)) < 0.5, 0, 1)
 SPREAD = np.random.default_rng(1).normal(scale=0.1, size=(3 * len(X), X.shape[1]))
 
 
-def interrupted(run: Callable[[], object], after: float = 0.01):
+def run_interrupted(run: Callable[[], object], after: float = 0.01):
     """Run with the interrupt key pressed a while after the solver has taken it: however slow the machine is."""
 
     def press() -> None:
@@ -54,7 +54,7 @@ def interrupted(run: Callable[[], object], after: float = 0.01):
 )
 def test_an_interrupted_solve_returns_its_best_certified_point(backend, problem):
     options = {} if backend in ("interior_point", "kernel_newton") else {"max_iter": 10**8}
-    result = interrupted(lambda: solve(problem, backend, tol=1e-12, polish=False, check=False, **options))
+    result = run_interrupted(lambda: solve(problem, backend, tol=1e-12, polish=False, check=False, **options))
     assert result.status == "interrupted"
     assert np.isfinite(result.alpha).all()
     assert result.gap < np.inf
@@ -64,7 +64,7 @@ def test_an_interrupted_solve_returns_its_best_certified_point(backend, problem)
 
 
 def test_the_key_pressed_twice_raises():
-    def twice() -> None:
+    def press_twice() -> None:
         with interrupt.defer_interrupt():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.01)
@@ -73,7 +73,7 @@ def test_the_key_pressed_twice_raises():
             time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
-        twice()
+        press_twice()
     assert not interrupt.is_interrupted()
 
 
@@ -108,21 +108,21 @@ APART = [backend for backend in ENDLESS if backend == "libsvm" or core.compiled 
 
 
 @pytest.fixture
-def apart(monkeypatch):
+def child_loop(monkeypatch):
     """Set when the loop has been running in a child for a moment."""
     running = threading.Event()
     true = ForkedProcess.is_ready
 
-    def ready(self, seconds):
+    def note_ready(self, seconds):
         answer = true(self, seconds)
         running.set()
         return answer
 
-    monkeypatch.setattr(ForkedProcess, "is_ready", ready)
+    monkeypatch.setattr(ForkedProcess, "is_ready", note_ready)
     return running
 
 
-def pressed(running: threading.Event, times: int) -> None:
+def press_when_apart(running: threading.Event, times: int) -> None:
     """Press the key when the loop runs apart; again when that has been noted."""
 
     def press() -> None:
@@ -137,9 +137,9 @@ def pressed(running: threading.Event, times: int) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
 @pytest.mark.parametrize("backend", APART)
-def test_one_press_ends_the_compiled_loop_with_a_certified_point(backend, apart):
+def test_one_press_ends_the_compiled_loop_with_a_certified_point(backend, child_loop):
     before = children()  # of other tests: what multiprocessing keeps, for one
-    pressed(apart, 1)
+    press_when_apart(child_loop, 1)
     result = ENDLESS[backend]()
     assert result.status == "interrupted"
     assert np.isfinite(result.alpha).all()
@@ -149,11 +149,11 @@ def test_one_press_ends_the_compiled_loop_with_a_certified_point(backend, apart)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for forks")
 @pytest.mark.parametrize("backend", APART)
-def test_two_presses_end_everything(backend, apart, monkeypatch):
+def test_two_presses_end_everything(backend, child_loop, monkeypatch):
     monkeypatch.setattr(time_slices, "GRACE", 100.0)  # the second press does not wait for that
     monkeypatch.setattr(ForkedProcess, "request_stop", lambda _: None)
     before = children()
-    pressed(apart, 2)
+    press_when_apart(child_loop, 2)
     with pytest.raises(KeyboardInterrupt):
         ENDLESS[backend]()
     assert children() <= before
@@ -260,13 +260,13 @@ def test_after_a_press_only_what_half_a_second_affords_is_certified(monkeypatch)
         lambda self, *a, **k: allowed.append(k["limits"].certificate_seconds) or interpret(self, *a, **k),
     )
 
-    def counted(self, certificate, tol, patient=lambda: True):
+    def record_patience(self, certificate, tol, patient=lambda: True):
         patience.append(patient())
         return count(self, certificate, tol, patient)
 
-    monkeypatch.setattr(Counting, "with_rounding_bound", counted)
+    monkeypatch.setattr(Counting, "with_rounding_bound", record_patience)
     problem = CSVM(np.tile(X, (5, 1)), np.tile(Y, 5), 1e4, RBF(0.05))
-    result = interrupted(lambda: solve(problem, tol=1e-12, check=False))
+    result = run_interrupted(lambda: solve(problem, tol=1e-12, check=False))
     assert result.status == "interrupted"
     assert allowed == [INTERRUPTED_CERTIFICATE_SECONDS]
     assert not any(patience)

@@ -21,8 +21,8 @@ def solve(verbose=False):
 
 
 @pytest.fixture
-def logged():
-    """The logger, with a handler of a program's own that writes to a text."""
+def logged_text():
+    """Yield the logger, with a handler of a program's own that writes to a text."""
     logger, stream = logging.getLogger("qpsvm"), io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s %(module)s: %(message)s"))
@@ -32,8 +32,8 @@ def logged():
     logger.setLevel(logging.NOTSET)
 
 
-def test_a_program_that_logs_gets_the_messages_without_verbose(logged, capfd):
-    logger, stream, _ = logged
+def test_a_program_that_logs_gets_the_messages_without_verbose(logged_text, capfd):
+    logger, stream, _ = logged_text
     solve()
     assert stream.getvalue() == ""
     logger.setLevel(logging.INFO)
@@ -49,8 +49,8 @@ def test_a_program_that_logs_gets_the_messages_without_verbose(logged, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_is_logged_is_not_printed_again(logged, capfd):
-    logger, stream, _ = logged
+def test_what_is_logged_is_not_printed_again(logged_text, capfd):
+    logger, stream, _ = logged_text
     logger.setLevel(logging.INFO)
     solve(verbose=True)
     assert "certified relative gap" in stream.getvalue()
@@ -61,8 +61,8 @@ def test_what_is_logged_is_not_printed_again(logged, capfd):
     assert "qpsvm: " in capfd.readouterr().out
 
 
-def test_a_handler_that_wants_less_does_not_silence(logged, capfd, monkeypatch):
-    logger, stream, handler = logged
+def test_a_handler_that_wants_less_does_not_silence(logged_text, capfd, monkeypatch):
+    logger, stream, handler = logged_text
     logger.setLevel(logging.INFO)
     handler.setLevel(logging.ERROR)
     monkeypatch.setattr(logger, "handlers", [handler])  # without those of pytest
@@ -100,7 +100,7 @@ def test_a_verbose_thread_makes_no_other_talk(capfd):
     assert capfd.readouterr().out == "qpsvm: the verbose thread\na step of the verbose thread\n"
 
 
-def test_the_pulse_beats_for_whoever_listens(logged, capsys, monkeypatch):
+def test_the_pulse_beats_for_whoever_listens(logged_text, capsys, monkeypatch):
     monkeypatch.setattr("qpsvm.base.resources.pulse.PULSE_SECONDS", 0.01)
 
     def beat(verbose):
@@ -108,20 +108,20 @@ def test_the_pulse_beats_for_whoever_listens(logged, capsys, monkeypatch):
         with Pulse(verbose, "at work"):
             started = threading.active_count() - threads
             until = time.monotonic() + 60.0
-            while started and time.monotonic() < until and "at work" not in stream.getvalue() + seen():
+            while started and time.monotonic() < until and "at work" not in stream.getvalue() + read_all():
                 time.sleep(0.01)
         return started
 
     text = []
 
-    def seen():
+    def read_all():
         text.append(capsys.readouterr().out)
         return "".join(text)
 
-    logger, stream, _ = logged
+    logger, stream, _ = logged_text
     assert beat(False) == 0
     assert beat(True) == 1
-    assert "qpsvm: 0 s, at work" in seen()
+    assert "qpsvm: 0 s, at work" in read_all()
     assert stream.getvalue() == ""
     text.clear()
     logger.setLevel(logging.INFO)

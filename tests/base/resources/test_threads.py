@@ -64,10 +64,10 @@ def test_restored_after_an_error(error):
 
 
 def test_restored_where_the_key_is_pressed_on_the_way_in(monkeypatch):
-    def pressed():
+    def press_key():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(threads, "_find_blas_pools", pressed)
+    monkeypatch.setattr(threads, "_find_blas_pools", press_key)
     with pytest.raises(KeyboardInterrupt), limit_blas_threads():
         pass
     assert not threads._pools.inside
@@ -91,7 +91,7 @@ def test_the_last_of_overlapping_threads_restores():
     first_in, second_in, first_out = threading.Event(), threading.Event(), threading.Event()
     seen = []
 
-    def first():
+    def enter_first():
         with limit_blas_threads():
             first_in.set()
             second_in.wait(300)
@@ -104,7 +104,7 @@ def test_the_last_of_overlapping_threads_restores():
             first_out.wait(300)
             seen.append(counts())
 
-    workers = [threading.Thread(target=first), threading.Thread(target=second)]
+    workers = [threading.Thread(target=enter_first), threading.Thread(target=second)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -122,12 +122,12 @@ def test_what_the_user_limits_in_a_block_stays_as_the_user_wants_it():
 
 
 def test_a_block_of_another_thread_under_the_users_limit():
-    def inside():
+    def enter_block():
         with limit_blas_threads():
             pass
 
     with threadpool_limits(2, user_api="blas"):
-        worker = threading.Thread(target=inside)
+        worker = threading.Thread(target=enter_block)
         worker.start()
         worker.join(60)
         assert counts() == {2}

@@ -29,8 +29,8 @@ WIDE = np.random.default_rng(0).standard_normal((52_000, 40)) + 1.0
 
 
 @pytest.fixture
-def together(monkeypatch):
-    """Makes every piece of work large enough for so many threads, which it returns the number of."""
+def spare_threads(monkeypatch):
+    """Make every piece of work large enough for so many threads, which it returns the number of."""
 
     def have(count):
         monkeypatch.setattr(workers, "count_spare_threads", lambda: count - 1)
@@ -81,28 +81,28 @@ def solutions():
 
 
 @pytest.mark.parametrize("values", [kernel_values, row_sums])
-def test_the_same_bits_with_one_thread_with_two_and_with_three(together, values):
+def test_the_same_bits_with_one_thread_with_two_and_with_three(spare_threads, values):
     with limit_blas_threads(), np.errstate(all="ignore"):
-        together(1)
+        spare_threads(1)
         alone = list(values())
         for count in (2, 3):
-            together(count)
+            spare_threads(count)
             for found, expected in zip(values(), alone, strict=True):
                 assert found.tobytes() == expected.tobytes()
 
 
-def test_a_solve_is_the_same_with_one_thread_with_two_and_with_three(together, monkeypatch):
+def test_a_solve_is_the_same_with_one_thread_with_two_and_with_three(spare_threads, monkeypatch):
     """With a clock that stands: where a machine is busy, an engine that falls behind hands over to another."""
     monkeypatch.setattr(Clock, "seconds", property(lambda _: 0.0))
     found = []
     for count in (1, 2, 3):
-        together(count)
+        spare_threads(count)
         found.append([part.tobytes() for parts in solutions() for part in parts])
     assert found[0] == found[1] == found[2]
 
 
-def test_every_tile_once_and_in_several_threads(together):
-    together(3)
+def test_every_tile_once_and_in_several_threads(spare_threads):
+    spare_threads(3)
     done, seen, meet = [], set(), threading.Barrier(3)
 
     def task(k):
@@ -124,25 +124,25 @@ def test_small_work_stays_with_the_caller():
     assert seen == {threading.get_ident()}
 
 
-def test_a_task_that_asks_for_threads_itself_works_alone(together):
-    together(3)
+def test_a_task_that_asks_for_threads_itself_works_alone(spare_threads):
+    spare_threads(3)
     done = []
 
-    def inner(k):
+    def record_tile(k):
         done.append((*k, threading.get_ident()))
 
-    def outer(k):
-        run_tiles(inner, [(k, j) for j in range(20)], LONG)
+    def run_inner_tiles(k):
+        run_tiles(record_tile, [(k, j) for j in range(20)], LONG)
 
-    run_tiles(outer, range(20), LONG)
+    run_tiles(run_inner_tiles, range(20), LONG)
     assert sorted(pair[:2] for pair in done) == [(k, j) for k in range(20) for j in range(20)]
     assert all(len({one for k, _, one in done if k == outer}) == 1 for outer in range(20))
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("by_caller", [True, False])
-def test_an_error_comes_back_when_nobody_works_any_more(together, error, by_caller):
-    together(3)
+def test_an_error_comes_back_when_nobody_works_any_more(spare_threads, error, by_caller):
+    spare_threads(3)
     caller, running, lock, meet = threading.get_ident(), [0], threading.Lock(), threading.Barrier(3)
 
     def task(k):
@@ -167,8 +167,8 @@ def test_an_error_comes_back_when_nobody_works_any_more(together, error, by_call
 
 
 @pytest.mark.parametrize("by_caller", [True, False])
-def test_the_key_ends_the_work_or_is_noted(together, by_caller, monkeypatch):
-    together(2)
+def test_the_key_ends_the_work_or_is_noted(spare_threads, by_caller, monkeypatch):
+    spare_threads(2)
     caller, done, meet, waits = threading.get_ident(), [], threading.Barrier(2), threading.Event()
     ended = workers._wait_for_helpers
     monkeypatch.setattr(workers, "_wait_for_helpers", lambda asked: (waits.set(), ended(asked))[1])
@@ -199,8 +199,8 @@ def test_the_key_ends_the_work_or_is_noted(together, by_caller, monkeypatch):
     assert sorted(done) == list(range(40))
 
 
-def test_the_silence_of_the_caller_is_kept(together):
-    together(3)
+def test_the_silence_of_the_caller_is_kept(spare_threads):
+    spare_threads(3)
     kept, meet = [], threading.Barrier(3)
 
     def task(_):
@@ -214,8 +214,8 @@ def test_the_silence_of_the_caller_is_kept(together):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_fork_has_threads_of_its_own(together):
-    together(3)
+def test_a_fork_has_threads_of_its_own(spare_threads):
+    spare_threads(3)
     run_tiles(lambda _: None, range(9), LONG)
     reads, writes = os.pipe()
     child = os.fork()
@@ -237,8 +237,8 @@ def test_a_fork_has_threads_of_its_own(together):
     os.waitpid(child, 0)
 
 
-def test_where_no_thread_can_be_had_the_caller_does_it_all(together, monkeypatch):
-    together(3)
+def test_where_no_thread_can_be_had_the_caller_does_it_all(spare_threads, monkeypatch):
+    spare_threads(3)
 
     class Full:
         def submit(self, _):
@@ -272,11 +272,11 @@ def test_as_many_helpers_as_blas_had_threads_less_one_for_each_solve(monkeypatch
             assert count_spare_threads() == 3
             seen = []
 
-            def another():
+            def count_from_another():
                 with limit_blas_threads():
                     seen.append(count_spare_threads())
 
-            worker = threading.Thread(target=another)
+            worker = threading.Thread(target=count_from_another)
             worker.start()
             worker.join(20)
             assert seen == [2]

@@ -76,8 +76,8 @@ def machines() -> Iterator[tuple[str, Any, Any]]:
 CASES = {name: (data, machine) for name, data, machine in machines()}
 
 
-def written(folder: Path, data: Any, kind: str = "csv") -> str:
-    """Samples and a target, or None, as a file."""
+def write_data(folder: Path, data: Any, kind: str = "csv") -> str:
+    """Write samples and a target, or None, as a file."""
     samples, target = data
     whole = samples if target is None else np.column_stack([samples, target])
     path = folder / f"data.{kind}"
@@ -96,7 +96,7 @@ def test_proofs_of_every_machine_are_confirmed(tmp_path, name):
     path = tmp_path / "proof.json"
     if data[0] is None:  # features, or a kernel matrix
         data = proof.record["stated"]().X.take(np.arange(N)), data[1]
-    file = written(tmp_path, data, "npy" if len(name) % 2 else "csv")
+    file = write_data(tmp_path, data, "npy" if len(name) % 2 else "csv")
     proof.save(path, file)
     tol = 2.0 if name == "novelty linear" else 1e-6  # to an optimum of 0 no gap is relative
     code, said = looked_at(path, file, tol)
@@ -117,7 +117,7 @@ def test_proofs_of_every_machine_are_confirmed(tmp_path, name):
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory) -> tuple[Path, Path]:
+def small_proof(tmp_path_factory) -> tuple[Path, Path]:
     """A small proof of a C-SVM and its data."""
     folder = tmp_path_factory.mktemp("small")
     samples, labels = np.array([[0.5, 1.0], [2.0, -1.0], [3.0, 0.25], [0.0, 1.5], [1.5, 1.5]]), [0, 1, 1, 0, 0]
@@ -129,18 +129,18 @@ def small(tmp_path_factory) -> tuple[Path, Path]:
     return folder / "proof.json", data
 
 
-def test_every_byte_that_is_changed_is_found(small, monkeypatch):
-    files = {str(path): path.read_bytes() for path in small}
+def test_every_byte_that_is_changed_is_found(small_proof, monkeypatch):
+    files = {str(path): path.read_bytes() for path in small_proof}
     monkeypatch.setattr(checker, "content_of", files.__getitem__)
-    assert looked_at(*small)[0] == 0
+    assert looked_at(*small_proof)[0] == 0
     for name, content in list(files.items()):
         for place in range(len(content)):
             files[name] = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
-            code, said = looked_at(*small)
+            code, said = looked_at(*small_proof)
             assert code != 0, (name, place, said)
         for changed in (content[:-1], content + b"\n", b""):
             files[name] = changed
-            assert looked_at(*small)[0] != 0
+            assert looked_at(*small_proof)[0] != 0
         files[name] = content
 
 
@@ -153,8 +153,8 @@ def leaves(content: Any) -> Iterator[tuple[Any, Any]]:
             yield content, key
 
 
-def others(value: Any) -> list[Any]:
-    """What a number or text might be changed to."""
+def list_changes(value: Any) -> list[Any]:
+    """List what a number or text might be changed to."""
     if isinstance(value, bool) or value is None:
         return [True, 0, 1.5, "free"]
     if isinstance(value, str):
@@ -207,9 +207,9 @@ def judge(content: Any, samples: Any, labels: Any) -> bool:
     return near and all(known[kind] <= (bound if kind.endswith("most") else -bound) for kind, bound in others)
 
 
-def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(small, tmp_path):
+def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(small_proof, tmp_path):
     """What is confirmed is true; what is true of numbers that stand in α, in the plane or in a claim is confirmed."""
-    proof, data = small
+    proof, data = small_proof
     table = np.loadtxt(data, delimiter=",", skiprows=1)
     path, content, refuted = tmp_path / "proof.json", json.loads(proof.read_text()), 0
     del content["seal"]
@@ -220,7 +220,7 @@ def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(s
         leaves({name: part for name, part in content.items() if name not in ("format", "version")})
     ):
         value = holder[key]
-        for other in others(value):
+        for other in list_changes(value):
             holder[key] = other
             path.write_bytes(sealed(content))
             code, said = looked_at(path, data)
@@ -238,7 +238,7 @@ def test_a_claim_that_is_too_good_is_refuted_though_it_is_sealed(tmp_path, name)
     result = qpsvm.solve(problem, check=False)
     worse = result if name.endswith("linear") or name == "far" else problem.at(0.9 * result.alpha)
     proof = worse.verify(tol=1e-30)
-    path, file = tmp_path / "proof.json", written(tmp_path, data)
+    path, file = tmp_path / "proof.json", write_data(tmp_path, data)
     proof.save(path, file)
     content = json.loads(path.read_text())
     del content["seal"]
@@ -260,8 +260,8 @@ def test_a_claim_that_is_too_good_is_refuted_though_it_is_sealed(tmp_path, name)
         claim["bound"] = value
 
 
-def test_an_alpha_outside_of_its_box_proves_nothing(small, tmp_path):
-    proof, data = small
+def test_an_alpha_outside_of_its_box_proves_nothing(small_proof, tmp_path):
+    proof, data = small_proof
     path = tmp_path / "proof.json"
     content = json.loads(proof.read_text())
     del content["seal"]
@@ -294,8 +294,8 @@ def test_an_alpha_outside_of_its_box_proves_nothing(small, tmp_path):
         (b'"plane"', b'"plain"'),
     ],
 )
-def test_what_is_no_proof_is_not_confirmed_though_it_is_sealed(small, tmp_path, old, new):
-    proof, data = small
+def test_what_is_no_proof_is_not_confirmed_though_it_is_sealed(small_proof, tmp_path, old, new):
+    proof, data = small_proof
     content = proof.read_bytes()
     assert old in content
     body = content.replace(old, new).rpartition(checker.SEAL)[0]
@@ -307,7 +307,7 @@ def test_what_is_no_proof_is_not_confirmed_though_it_is_sealed(small, tmp_path, 
 # --- what it is made of -----------------------------------------------------------------------------------------------
 
 
-def test_the_checker_imports_the_standard_library_only_and_runs_alone(small):
+def test_the_checker_imports_the_standard_library_only_and_runs_alone(small_proof):
     path = Path(checker.__file__)
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -317,7 +317,7 @@ def test_the_checker_imports_the_standard_library_only_and_runs_alone(small):
             assert not node.level
             names.add(str(node.module))
     assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
-    command = [sys.executable, "-I", "-S", str(path), str(small[0]), "--data", str(small[1])]
+    command = [sys.executable, "-I", "-S", str(path), str(small_proof[0]), "--data", str(small_proof[1])]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert (done.returncode, done.stderr) == (0, "")
     assert all(line.startswith(("confirmed", "claimed of", "read as")) for line in done.stdout.splitlines())
@@ -370,7 +370,7 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path, dtype, order):
 
 def test_a_file_with_other_values_is_refused(tmp_path):
     result = qpsvm.solve(qpsvm.CSVM(X, LABELS))
-    file = written(tmp_path, (X + 1e-9, LABELS))
+    file = write_data(tmp_path, (X + 1e-9, LABELS))
     with pytest.raises(DataError, match="other values than the samples"):
         result.verify().save(tmp_path / "proof.json", file)
     (tmp_path / "text.csv").write_text("a,b\nx,y\n")
@@ -403,7 +403,7 @@ def test_a_point_of_both_hulls_is_confirmed_and_any_other_refuted(tmp_path, kern
     samples = points @ points.T if isinstance(kernel, qpsvm.Precomputed) else points
     with pytest.raises(qpsvm.NotSeparableError) as caught:
         qpsvm.solve(qpsvm.HardMargin(samples, labels, kernel=kernel))
-    path, file = tmp_path / "proof.json", written(tmp_path, (samples, labels))
+    path, file = tmp_path / "proof.json", write_data(tmp_path, (samples, labels))
     caught.value.verify().save(path, file)
     assert looked_at(path, file)[0] == 0
     content = json.loads(path.read_text())
@@ -426,8 +426,8 @@ def test_of_other_proofs_there_is_no_file_yet(tmp_path):
         caught.value.verify().save(tmp_path / "proof.json")
 
 
-def test_a_distance_below_zero_is_refuted_and_old_files_without_one_are_read(small, tmp_path):
-    proof, data = small
+def test_a_distance_below_zero_is_refuted_and_old_files_without_one_are_read(small_proof, tmp_path):
+    proof, data = small_proof
     path, content = tmp_path / "proof.json", json.loads(proof.read_text())
     del content["seal"]
     (far,) = (claim for claim in content["claims"] if claim["claim"] == "distance at most")

@@ -18,14 +18,14 @@ from qpsvm.machines.problem.evidence import attach_hulls
 INSEPARABLE = [[0.0], [1.0], [2.0]], [0, 1, 0]
 
 
-def raised(make, kind=qpsvm.NotSeparableError):
+def catch_error(make, kind=qpsvm.NotSeparableError):
     with pytest.raises(kind) as caught:
         make()
     return caught.value
 
 
-def hard(X, y, **options):
-    return raised(lambda: qpsvm.solve(qpsvm.HardMargin(X, y, **options)))
+def catch_hard_margin(X, y, **options):
+    return catch_error(lambda: qpsvm.solve(qpsvm.HardMargin(X, y, **options)))
 
 
 def verdicts(proof):
@@ -79,7 +79,7 @@ def cloud(n, d, seed, offset=0.0):
     ],
 )
 def test_hulls_that_meet_have_a_rational_point_in_common(X, y):
-    proof = hard(X, y).verify()
+    proof = catch_hard_margin(X, y).verify()
     assert proof
     assert not any(difference(proof, features(X), np.asarray(y) == 1))
     assert math.isnan(proof.gap)
@@ -88,26 +88,26 @@ def test_hulls_that_meet_have_a_rational_point_in_common(X, y):
 
 def test_kernels():
     X, y = cloud(60, 2, 0)
-    proof = hard(X, y, kernel=qpsvm.Polynomial(2, gamma=1.0, coef0=1.0)).verify()
+    proof = catch_hard_margin(X, y, kernel=qpsvm.Polynomial(2, gamma=1.0, coef0=1.0)).verify()
     assert proof
     assert not any(difference(proof, squared_polynomial(X), y == 1))
     few = [[-1.0, 0.0, 3.0, 7.0], [-1.0, 1.0, 2.0, 7.0], [-1.0, 0.5, 2.5, 7.0]]  # fewer points than monomials
-    proof = hard([*few, few[0]], [0, 0, 1, 1], kernel=qpsvm.Polynomial(3, gamma=0.5)).verify()
+    proof = catch_hard_margin([*few, few[0]], [0, 0, 1, 1], kernel=qpsvm.Polynomial(3, gamma=0.5)).verify()
     assert proof
     assert proof.record["u"] == {3: 1}
     points = np.round(X[np.append(np.arange(20), 0)] * 4)  # the last sample is the first
     K = points @ points.T
-    proof = hard(K, np.append(np.arange(20) % 2, 1), kernel="precomputed").verify()
+    proof = catch_hard_margin(K, np.append(np.arange(20) % 2, 1), kernel="precomputed").verify()
     assert not any(difference(proof, features(K), np.append(np.arange(20) % 2, 1) == 1))
     assert "f(x_i)" in proof.claims[1].text
 
 
 def test_a_gaussian_separates_whatever_is_not_the_same():
     X, y = cloud(40, 2, 1)
-    error = raised(lambda: qpsvm.solve(qpsvm.HardMargin(X, y, kernel=qpsvm.RBF(1e-4))), qpsvm.MarginNotFoundError)
+    error = catch_error(lambda: qpsvm.solve(qpsvm.HardMargin(X, y, kernel=qpsvm.RBF(1e-4))), qpsvm.MarginNotFoundError)
     assert error.separable
     assert verdicts(error.verify())["separable"] == "refuted"
-    proof = hard(np.vstack([X, X[:1]]), np.append(y, 1), kernel=qpsvm.RBF(1.0)).verify()
+    proof = catch_hard_margin(np.vstack([X, X[:1]]), np.append(y, 1), kernel=qpsvm.RBF(1.0)).verify()
     assert proof
     assert proof.record["v"].keys() | proof.record["u"].keys() == {0, 40}
 
@@ -147,12 +147,12 @@ def test_what_rounding_decides_is_not_guessed():
 
 def test_a_solution_that_is_only_enclosed(monkeypatch, tmp_path):
     X, y = cloud(150, 12, 7)
-    error = hard(X, y)
+    error = catch_hard_margin(X, y)
     monkeypatch.setattr(infeasible, "PIVOTED", 0)
     proof = error.verify()
     assert proof
     assert "there are u" in proof.claims[0].text
-    exact = cancelling_of(error, X, y)
+    exact = solve_cancelling(error, X, y)
     share = Fraction(proof.claims[0].value)
     near = {**proof.record["u"], **proof.record["v"]}
     with pytest.raises(qpsvm.UnsupportedError, match="enclosed"):  # a checker would refute these very weights
@@ -160,8 +160,8 @@ def test_a_solution_that_is_only_enclosed(monkeypatch, tmp_path):
     assert all(abs(value - near[k]) <= share * near[k] for k, value in exact.items())
 
 
-def cancelling_of(error, X, y):
-    """The one exact solution on a support of as many samples as there are equations."""
+def solve_cancelling(error, X, y):
+    """Return the one exact solution on a support of as many samples as there are equations."""
     chosen = np.flatnonzero(error.u + error.v)
     rows = [[Fraction(v) for v in X[i].tolist()] + [Fraction(1)] for i in chosen]
     signed = [[v if y[i] else -v for v in row] for i, row in zip(chosen, rows, strict=True)]
@@ -189,8 +189,8 @@ def test_an_enclosure_does_not_enclose_what_is_not_there():
 # --- rows of a user's ---
 
 
-def kept_by_none(proof, rows):
-    """Whether the weights of a record, of rows (g, c, h) by name, are Farkas's."""
+def is_farkas(proof, rows):
+    """Say whether the weights of a record, of rows (g, c, h) by name, are Farkas's."""
     weights = proof.record["weights"]
     assert all(w > 0 for w in weights.values())
     sums = [sum(weights[name] * rows[name][k] for name in weights) for k in range(len(next(iter(rows.values()))))]
@@ -202,7 +202,7 @@ def test_rows_that_exclude_each_other(intercept):
     rng = np.random.default_rng(3)
     G, c = rng.standard_normal((14, 3)) * 10.0 ** rng.integers(-3, 3, (14, 1)), rng.standard_normal(14)
     X, y = cloud(20, 3, 0)
-    error = raised(
+    error = catch_error(
         lambda: qpsvm.solve(qpsvm.CSVM(X, y, intercept=intercept, constraints=qpsvm.Constraints(G, -1.0, c))),
         qpsvm.InfeasibleConstraintsError,
     )
@@ -210,7 +210,7 @@ def test_rows_that_exclude_each_other(intercept):
     rows = {f"row {k}": [Fraction(v) for v in [*G[k].tolist(), *own[k], -1.0]] for k in range(14)}
     proof = error.verify()
     assert proof
-    assert kept_by_none(proof, rows)
+    assert is_farkas(proof, rows)
     assert ("(w, b)" in proof.claims[-1].text) == (intercept is not None)
 
 
@@ -225,20 +225,20 @@ def test_rows_of_values_and_margins():
             lambda rows, kernel=kernel: qpsvm.SVDD(X, nu=0.3, kernel=kernel, constraints=rows),
         ):
             rows = qpsvm.ValueConstraints(points, A, [-1.0, 0.5, 9.0])
-            proof = raised(lambda: qpsvm.solve(machine(rows)), qpsvm.InfeasibleConstraintsError).verify()  # noqa: B023
+            proof = catch_error(lambda: qpsvm.solve(machine(rows)), qpsvm.InfeasibleConstraintsError).verify()  # noqa: B023
             assert proof.record["weights"] == {"row 0": Fraction(1, 2), "row 1": Fraction(1, 2)}
     rows = qpsvm.Constraints([[1.0]], 0.1, names=["w"])
-    error = raised(
+    error = catch_error(
         lambda: qpsvm.solve(qpsvm.HardMargin([[0.0], [2.0]], [0, 1], constraints=rows)),
         qpsvm.InfeasibleConstraintsError,
     )
     proof = error.verify()
     one = Fraction(1)
-    assert kept_by_none(
+    assert is_farkas(
         proof, {"w": [one, 0, Fraction(0.1)], "margin[0]": [0 * one, one, -one], "margin[1]": [-2 * one, -one, -one]}
     )
     rows = qpsvm.Constraints([[1.0]], 10.0)
-    error = raised(lambda: qpsvm.solve(qpsvm.HardMargin(*INSEPARABLE, constraints=rows)))
+    error = catch_error(lambda: qpsvm.solve(qpsvm.HardMargin(*INSEPARABLE, constraints=rows)))
     assert error.verify().record["u"] == {1: 1}
 
 
@@ -266,7 +266,7 @@ def test_rows_are_said_to_exclude_each_other_where_that_is_proven_only(machine, 
 
 def test_rows_without_exact_weights_are_left_open(monkeypatch):
     rows = qpsvm.Constraints([[1.0], [-1.0]], [1.0, -2.0])
-    error = raised(lambda: qpsvm.CSVM(*INSEPARABLE, constraints=rows).svm, qpsvm.InfeasibleConstraintsError)
+    error = catch_error(lambda: qpsvm.CSVM(*INSEPARABLE, constraints=rows).svm, qpsvm.InfeasibleConstraintsError)
     error._evidence.args[-1]["row 1"] += 2.0**-30
     monkeypatch.setattr(infeasible, "PIVOTED", 0)
     monkeypatch.setattr(infeasible, "find_enclosure", lambda *_: None)
@@ -280,7 +280,7 @@ def test_rows_without_exact_weights_are_left_open(monkeypatch):
 
 def test_a_nu_that_is_too_large():
     weight = [0.1, 0.2, 0.3, 0.0]
-    error = raised(
+    error = catch_error(
         lambda: qpsvm.NuSVM([[0.0], [1.0], [2.0], [3.0]], [0, 1, 1, 1], nu=0.8, sample_weight=weight),
         qpsvm.InfeasibleNuError,
     )
@@ -294,9 +294,9 @@ def test_a_nu_that_is_too_large():
     assert proof
     assert Fraction(2, 21) < proof.record["limit"] < Fraction(2, 21) * (1 + Fraction(1, 10**12))
     for machine in (qpsvm.OneClass, qpsvm.SVDD):
-        proof = raised(lambda: machine([[0.0], [1.0]], nu=1.5), qpsvm.InfeasibleNuError).verify()  # noqa: B023
+        proof = catch_error(lambda: machine([[0.0], [1.0]], nu=1.5), qpsvm.InfeasibleNuError).verify()  # noqa: B023
         assert verdicts(proof) == {"limit": "proven", "feasible": "proven"}
-    proof = raised(lambda: qpsvm.NuSVR([[0.0], [1.0]], [0.0, 1.0], nu=1.5), qpsvm.InfeasibleNuError).verify()
+    proof = catch_error(lambda: qpsvm.NuSVR([[0.0], [1.0]], [0.0, 1.0], nu=1.5), qpsvm.InfeasibleNuError).verify()
     assert "feasible" not in verdicts(proof)  # there are such α, up to ν = 2
 
 
@@ -304,7 +304,7 @@ def test_a_nu_that_is_too_large():
 
 
 def test_an_error_without_samples_says_so():
-    error = hard(*INSEPARABLE)
+    error = catch_hard_margin(*INSEPARABLE)
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error), qpsvm.NotSeparableError(error.u, error.v, 0.0)):
         assert str(other) == str(error)
         with pytest.raises(qpsvm.UnsupportedError, match="solve the problem here"):
@@ -322,7 +322,7 @@ def test_errors_about_rows_are_verified_whatever_the_kernel(machine, kernel):
     given = (X,) if machine is qpsvm.OneClass else (X, y)
     for A, h in (([[0, 0, 0]], [-1]), ([[0, 0, 0], [1, -1, 0]], [-1, -2]), ([[1, 0, 0], [0, -1, 0]], [-1, 0])):
         problem = machine(*given, kernel=kernel, constraints=qpsvm.ValueConstraints(X[[1, 1, 2]], A, h))
-        error = raised(lambda: qpsvm.solve(problem), qpsvm.InfeasibleConstraintsError)  # noqa: B023
+        error = catch_error(lambda: qpsvm.solve(problem), qpsvm.InfeasibleConstraintsError)  # noqa: B023
         assert error.verify()
 
 
@@ -330,4 +330,4 @@ def test_a_row_at_the_origin_of_a_kernel_that_is_0_there():
     X, y = cloud(9, 2, 5)
     rows = qpsvm.ValueConstraints([[0.0, 0.0]], [[1.0]], -1.0)
     problem = qpsvm.CSVM(X, y, kernel=POLYNOMIALS[4], intercept=None, constraints=rows)
-    assert raised(lambda: qpsvm.solve(problem), qpsvm.InfeasibleConstraintsError).verify()
+    assert catch_error(lambda: qpsvm.solve(problem), qpsvm.InfeasibleConstraintsError).verify()

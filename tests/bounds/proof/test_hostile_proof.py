@@ -27,8 +27,8 @@ def decades(rng, wide, size=None):
     return 10.0 ** rng.uniform(-wide, wide, size)
 
 
-def drawn(kind, seed):
-    """A machine at any scale, and what it was drawn with."""
+def draw_machine(kind, seed):
+    """Draw a machine at any scale, and return what it was drawn with."""
     rng = np.random.default_rng([18, seed])
     n, d = int(rng.integers(2, 9)), int(rng.choice([1, 2, 5]))
     X = rng.standard_normal((n, d))
@@ -77,8 +77,8 @@ def results(machine, rng):
     yield replace(good, alpha=alpha)
 
 
-def judged(machine, result, proof):
-    """Every bound against the truth."""
+def check_bounds(machine, result, proof):
+    """Check every bound against the truth."""
     assert not math.isnan(proof.gap)
     point = proof.record.get("point")
     if point is None:
@@ -114,14 +114,14 @@ def in_floats(monkeypatch):
 def test_no_bound_is_below_the_truth(kind, monkeypatch):
     proofs = 0
     for seed in range(EACH):
-        machine, rng = drawn(kind, seed)
+        machine, rng = draw_machine(kind, seed)
         for result in results(machine, rng):
             tol = float(rng.choice([1e-6, 1e-12, 0.1]))
-            judged(machine, result, result.verify(tol=tol))
+            check_bounds(machine, result, result.verify(tol=tol))
             with monkeypatch.context() as changed:
                 changed.setattr(proving, "AT_ONCE", 0.0)  # bounds in floats are what is judged
                 changed.setattr(proving, "AT_MOST", 0.0)
-                judged(machine, result, result.verify(tol=tol))
+                check_bounds(machine, result, result.verify(tol=tol))
             proofs += 2
     assert proofs > 4 * EACH
 
@@ -145,7 +145,7 @@ def test_a_number_that_overflows_in_every_row_is_no_proof(b):
     result = replace(qpsvm.solve(machine.problem), b=b)
     assert (result.alpha == 1e-3).all()
     proof = result.verify()
-    judged(machine, result, proof)
+    check_bounds(machine, result, proof)
     assert proof.gap > 0.5
 
 
@@ -158,7 +158,7 @@ def test_hard_rows_are_looked_at_in_twice_the_precision():
         result = qpsvm.solve(qpsvm.HardMargin(X, y), check=False)
         machine = Machine("hard", X, y)
         proof = result.verify()
-        judged(machine, result, proof)
+        check_bounds(machine, result, proof)
         exact = values(machine, result, [proof.record["point"][k] for k in range(12)])[0]
         assert (exact is None) == math.isinf(proof.gap)
 

@@ -52,8 +52,8 @@ def hostile(seed: int):
     return problem, rng
 
 
-def judged(problem, result, proof) -> tuple[Fraction, Fraction]:
-    """P of the numbers of a result and D of the α of a proof; that α is feasible is asserted on the way."""
+def judge_proof(problem, result, proof) -> tuple[Fraction, Fraction]:
+    """Return P of a result's numbers and D of a proof's α, and assert on the way that α is feasible."""
     rows = problem.samples.active_rows
     prices = [
         Fraction(C) * Fraction(s)
@@ -78,7 +78,7 @@ def test_bounds_hold_in_fractions(monkeypatch):
                         patch.setattr(proving, name, value)
                 proof = result.verify(tol=1e-6)
             if exact is None or not np.array_equal(proof.alpha, judged_alpha):
-                exact, judged_alpha = judged(problem, result, proof), proof.alpha
+                exact, judged_alpha = judge_proof(problem, result, proof), proof.alpha
             P, D = exact
             gap = (P - D) / max(abs(P), abs(D))
             assert proof.exactly == (enough is None)
@@ -179,7 +179,7 @@ def test_more_rows_are_proven_in_floats():
         assert proof.gap <= 10.0 * result.gap + 1e-9
 
 
-def resealed(path: Path, change: Callable[[Any], object]) -> None:
+def reseal(path: Path, change: Callable[[Any], object]) -> None:
     """Change what a proof file says, and seal it as who wrote it would."""
     said = json.loads(path.read_text())
     change(said)
@@ -217,11 +217,11 @@ def test_a_file_is_confirmed_and_what_is_changed_is_found(tmp_path):
     result = qpsvm.solve(qpsvm.CrammerSinger(X, y, C=0.05), max_iter=500, check=False)
     for lie in LIES.values():
         result.verify().save(path, data, "y")
-        resealed(path, lambda _: None)
+        reseal(path, lambda _: None)
         assert checker.check(str(path), str(data), say=lambda _: None) == 0
-        resealed(path, lie)
+        reseal(path, lie)
         assert checker.check(str(path), str(data), say=lambda _: None) == 1
-    resealed(path, lambda said: said["machine"]["parameters"].update(intercept=None))
+    reseal(path, lambda said: said["machine"]["parameters"].update(intercept=None))
     with pytest.raises(checker.UnusableError, match="none of this machine"):
         checker.check(str(path), str(data), say=lambda _: None)
 

@@ -54,7 +54,7 @@ def number(value):
     return mpmath.mpf(value.numerator) / value.denominator
 
 
-def within(value, pair):
+def is_within(value, pair):
     slack = abs(value) * mpmath.mpf(10) ** -80  # what 300 bits of mpmath are off by
     return number(pair[0]) - slack <= value <= number(pair[1]) + slack
 
@@ -83,10 +83,10 @@ def test_radii_hold_in_floats_in_two_doubles_and_in_rational_numbers():
                     near = mpmath.mpf(float(values.high[i])) + mpmath.mpf(float(values.low[i]))
                     assert abs(u[i] - near) <= float(values.radius[i]), (kernel, i)
             exact = space.exact(held, [Fraction(v) for v in beta.tolist()], 1e9)
-            assert all(within(value, pair) for value, pair in zip(u, exact.values, strict=True))
+            assert all(is_within(value, pair) for value, pair in zip(u, exact.values, strict=True))
             apart = form(off, off)
-            assert within(form(coef, coef), exact.square)
-            assert within(form(own, own), exact.own_square)
+            assert is_within(form(coef, coef), exact.square)
+            assert is_within(form(own, own), exact.own_square)
             assert apart <= mpmath.mpf(found.apart) ** 2
             assert 2 * mpmath.mpf(found.half_apart_low) <= apart
             for pair, value in ((found.half_square, coef), (found.own_half, own)):

@@ -64,8 +64,8 @@ def dot(u, v):
     return sum((a * b for a, b in zip(u, v, strict=True)), F(0))
 
 
-def inner(kernel, u, v):
-    """⟨Σ a φ(x), Σ b φ(z)⟩ of two lists of (a, x)."""
+def compute_product(kernel, u, v):
+    """Compute ⟨Σ a φ(x), Σ b φ(z)⟩ of two lists of (a, x)."""
     power = (
         (lambda b: b)
         if isinstance(kernel, qpsvm.Linear)
@@ -91,13 +91,13 @@ class Textbook:
             self.C = [c * s for c, s in zip(fractions(prices[use]), self.s, strict=True)]
         self.unit = F(problem.lam) if self.name == "PrimalHinge" else F(2) if self.name == "SVDD" else F(1)
         self.use, self.kernel = use, problem.kernel
-        self.rows = [(g, c, h) for item in problem.constraints for g, c, h in self._own(item)]
+        self.rows = [(g, c, h) for item in problem.constraints for g, c, h in self._user_rows(item)]
 
-    def inner(self, u, v):
-        return inner(self.kernel, u, v)
+    def multiply(self, u, v):
+        return compute_product(self.kernel, u, v)
 
-    def _own(self, item):
-        """(g, c, h) of a user's rows, for f as the user has it: g is a list of (factor, point)."""
+    def _user_rows(self, item):
+        """Return (g, c, h) of a user's rows, for f as the user has it: g is a list of (factor, point)."""
         if isinstance(item, qpsvm.Constraints):
             G = [[(F(1), fractions(g))] for g in item.G]
             return list(zip(G, fractions(item.c), fractions(item.h), strict=True))
@@ -105,7 +105,7 @@ class Textbook:
         for a, h in zip(map(fractions, item.A.toarray()), fractions(item.h), strict=True):
             Z = [fractions(z) for z in item.Z]
             if self.name == "SVDD":
-                h += dot(a, [self.inner([(1, z)], [(1, z)]) for z in Z])
+                h += dot(a, [self.multiply([(1, z)], [(1, z)]) for z in Z])
             found.append((list(zip(a, Z, strict=True)), sum(a), h))
         return found
 
@@ -140,17 +140,17 @@ class Textbook:
             w = [(F(1), fractions(model.w))]
         else:
             w = list(zip(fractions(model.coef), map(fractions, model.vectors), strict=True))
-        f = [self.inner(w, [(1, row)]) + b for row in self.X]
+        f = [self.multiply(w, [(1, row)]) + b for row in self.X]
         if self.name == "SVDD":
-            length = self.inner(w, w) / 4
+            length = self.multiply(w, w) / 4
             square = length + b if model.radius is None else F(model.radius) ** 2  # that of f
             f = [v - b + square - length for v in f]
             b = square - length
-            far = [self.inner([(1, row)], [(1, row)]) - v for v, row in zip(f, self.X, strict=True)]
+            far = [self.multiply([(1, row)], [(1, row)]) - v for v, row in zip(f, self.X, strict=True)]
             price = 1 / (F(p.nu) * sum(self.s))
             found = square + price * dot(self.s, [max(v, F(0)) for v in far])
         else:
-            found = self.unit * (self.inner(w, w) + (b * b if p.intercept == "penalised" else 0)) / 2
+            found = self.unit * (self.multiply(w, w) + (b * b if p.intercept == "penalised" else 0)) / 2
             if self.name == "Ranking":
                 for i, j in self.pairs():
                     found += F(p.C) * self.s[i] * self.s[j] * max(1 - f[i] + f[j], F(0))
@@ -162,7 +162,7 @@ class Textbook:
             found -= F(p.nu) * F(result.rho) if self.name == "NuSVM" else 0
             found += F(p.nu) * sum(self.s) * b if self.name == "OneClass" else 0
             found += F(p.nu) * sum(self.C) * F(result.epsilon) if self.name == "NuSVR" else 0
-        if any(self.inner(g, w) + c * b > h for g, c, h in self.rows):
+        if any(self.multiply(g, w) + c * b > h for g, c, h in self.rows):
             return None
         return found
 
@@ -206,7 +206,7 @@ class Textbook:
                 "PrimalHinge": lambda: [s / (F(p.lam) * sum(self.s)) for s in self.s],
             }.get(name, lambda: None)()
             if name == "SVDD":
-                level = [self.inner([(1, row)], [(1, row)]) / 2 for row in self.X]
+                level = [self.multiply([(1, row)], [(1, row)]) / 2 for row in self.X]
             if name == "SquaredHinge":
                 bend = [1 / (2 * c) for c in self.C]
             if name == "HuberHinge":
@@ -223,7 +223,7 @@ class Textbook:
         w = list(zip(beta, self.X, strict=True))
         w += [(-price * a, z) for price, (g, _, _) in zip(prices, self.rows, strict=True) for a, z in g]
         w = [(a, z) for a, z in w if a]
-        found = dot(level, own) - self.inner(w, w) / 2 - dot(bend, [a * a for a in own]) / 2
+        found = dot(level, own) - self.multiply(w, w) / 2 - dot(bend, [a * a for a in own]) / 2
         found -= dot([h for _, _, h in self.rows], prices) / size
         return self.unit * (found - (mass**2 / 2 if p.intercept == "penalised" else 0))
 
@@ -233,8 +233,8 @@ def point_of(proof):
     return [point[k] for k in range(len(point.alpha))]
 
 
-def judged(problem, result, proof):
-    """The gap of the proof's numbers by the textbook, which every bound is compared with."""
+def check_bounds(problem, result, proof):
+    """Compare every bound with the gap of the proof's numbers by the textbook, and return that."""
     textbook = Textbook(problem)
     primal, dual = textbook.primal(result), textbook.dual(point_of(proof))
     assert dual >= F(proof.dual)
@@ -250,7 +250,7 @@ def judged(problem, result, proof):
 
 
 @pytest.fixture(params=["rational", "floats"])
-def way(request, monkeypatch):
+def arithmetic(request, monkeypatch):
     if request.param == "floats":
         monkeypatch.setattr(proving, "AT_ONCE", 0.0)
         monkeypatch.setattr(proving, "AT_MOST", 0.0)
@@ -259,21 +259,21 @@ def way(request, monkeypatch):
 
 @pytest.mark.parametrize("rows", [False, True], ids=["alone", "rows"])
 @pytest.mark.parametrize("name", MACHINES)
-def test_what_is_proven_of_a_machine_is_true(way, name, rows):
+def test_what_is_proven_of_a_machine_is_true(arithmetic, name, rows):
     few = ("ranking", "one class", "ball", "hard", "C penalised", "primal penalised")
     own = [] if not rows else ROWS[:1] if name in few else ROWS
     problem = MACHINES[name](constraints=own) if own else MACHINES[name]()
     result = qpsvm.solve(problem)
     proof = result.verify(tol=1e-6)
-    assert proof.exactly is (way == "rational")
-    assert judged(problem, result, proof) <= proof.gap <= 10 * result.gap + 1e-9
+    assert proof.exactly is (arithmetic == "rational")
+    assert check_bounds(problem, result, proof) <= proof.gap <= 10 * result.gap + 1e-9
     assert bool(proof)
     moved = 1e-3 if result.b else 0.0
     worse = replace(result, b=result.b + moved, model=replace(result.model, w=1.001 * result.w))
-    judged(problem, worse, worse.verify())
+    check_bounds(problem, worse, worse.verify())
     if not own and name not in ("hard", "ball"):
         far = problem.at(np.random.default_rng(0).uniform(0.0, 0.5, problem._n_dual_variables))
-        judged(problem, far, far.verify())
+        check_bounds(problem, far, far.verify())
 
 
 @pytest.mark.parametrize("rows", [False, True], ids=["alone", "rows"])
@@ -286,10 +286,10 @@ def test_what_is_proven_of_a_kernel_machine_is_true(name, rows):
     problem = KERNEL_MACHINES[name](kernel=qpsvm.Polynomial(2, gamma=0.3, coef0=0.7), **more)
     result = qpsvm.solve(problem)
     proof = result.verify(tol=1e-6)
-    assert judged(problem, result, proof) <= proof.gap <= 10 * result.gap + 1e-9
+    assert check_bounds(problem, result, proof) <= proof.gap <= 10 * result.gap + 1e-9
     assert bool(proof)
     far = replace(result, alpha=0.9 * result.alpha)
-    judged(problem, far, far.verify())
+    check_bounds(problem, far, far.verify())
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -324,13 +324,13 @@ def test_prices_that_two_doubles_cannot_hold():
     s = np.where(np.arange(N) % 2, 1e-160, 1e-170)
     problem = qpsvm.CSVM(X, Y, C=1e161 * C, sample_weight=s)
     result = problem.at(problem.upper / 2)
-    judged(problem, result, result.verify())
+    check_bounds(problem, result, result.verify())
     curved = qpsvm.SquaredHinge(X, Y, C=1e161 * C, sample_weight=s)
     result = curved.at(np.full(N, 0.1))
-    judged(curved, result, result.verify())
+    check_bounds(curved, result, result.verify())
 
 
-def test_rows_that_hardly_any_floats_keep(way):
+def test_rows_that_hardly_any_floats_keep(arithmetic):
     """An equality: what is proven is how far it is missed, and the gap of the program with that much more room."""
     rows = qpsvm.Constraints.equal([[1.0, 1 / 3, 0.1]], 0.3)
     problem = qpsvm.CSVM(X, Y, constraints=rows)
@@ -345,12 +345,12 @@ def test_rows_that_hardly_any_floats_keep(way):
     assert proof.claims[-1].kind == "rows"
     assert proof.remains <= 1e-12
     at_most = float(said.text.partition("by at most ")[2].partition(";")[0])
-    assert off <= at_most <= (float(off) * 1.1 if way == "rational" else 1e-13)
+    assert off <= at_most <= (float(off) * 1.1 if arithmetic == "rational" else 1e-13)
     wider = qpsvm.CSVM(X, Y, constraints=qpsvm.Constraints(rows.G, np.nextafter(rows.h + at_most, 1.0)))
     assert result.verify(wider).gap <= proof.remains + 1e-13
 
 
-@pytest.mark.usefixtures("way")
+@pytest.mark.usefixtures("arithmetic")
 def test_a_plane_that_falls_short_by_a_hair():
     problem = qpsvm.HardMargin(X, APART)
     result = qpsvm.solve(problem)
@@ -407,7 +407,7 @@ def sources(folder):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e5])
-def test_stored_samples_are_the_floats_that_are_read(way, tmp_path, offset):
+def test_stored_samples_are_the_floats_that_are_read(arithmetic, tmp_path, offset):
     for name, stored in sources(tmp_path).items():
         if offset and name != "chunks":
             continue
@@ -415,8 +415,8 @@ def test_stored_samples_are_the_floats_that_are_read(way, tmp_path, offset):
         for problem in (qpsvm.CSVM(stored, Y, C=0.5), qpsvm.SVDD(stored, nu=0.3), qpsvm.EpsilonSVR(stored, T)):
             result = qpsvm.solve(problem)
             proof = result.verify()
-            assert judged(problem, result, proof) <= proof.gap <= 10 * result.gap + 1e-9
-            assert proof.exactly is (way == "rational")
+            assert check_bounds(problem, result, proof) <= proof.gap <= 10 * result.gap + 1e-9
+            assert proof.exactly is (arithmetic == "rational")
             assert bool(proof.assumptions) == (name == "standardised")
 
 
@@ -427,4 +427,4 @@ def test_the_features_of_a_map_are_the_samples():
         result = qpsvm.solve(problem)
         proof = result.verify()
         assert "features" in proof.assumptions[0]
-        assert judged(machine(problem.kernel.features(X)), result, proof) <= proof.gap <= 10 * result.gap + 1e-9
+        assert check_bounds(machine(problem.kernel.features(X)), result, proof) <= proof.gap <= 10 * result.gap + 1e-9

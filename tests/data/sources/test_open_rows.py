@@ -382,7 +382,7 @@ def test_columns_that_are_not_there(tmp_path):
         open_rows(text(tmp_path, "t.svm", libsvm(X)), target="label")
 
 
-def changed(path: Path, content: bytes) -> None:
+def write_anew(path: Path, content: bytes) -> None:
     """Write a file anew, with a time of its own even where the clock of the file system is coarse."""
     path.write_bytes(content)
     os.utime(path, ns=(1, 1))
@@ -395,7 +395,7 @@ def test_a_file_that_changes_is_noticed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path.parent)
     blocks = rows.blocks()
     next(blocks)
-    changed(path, content)
+    write_anew(path, content)
     with pytest.raises(DataError, match=r"X\.npy changed while it was read"):
         next(blocks)
     with pytest.raises(DataError, match="changed while it was read"):
@@ -415,7 +415,7 @@ def test_a_file_that_changes_while_it_is_decoded_is_noticed(store, tmp_path, mon
     again = open_rows(data, **options, scratch=False)
     content = path.read_bytes()
     add = spool.ScratchFile.add
-    monkeypatch.setattr(spool.ScratchFile, "add", lambda *some: (changed(path, content), add(*some))[1])
+    monkeypatch.setattr(spool.ScratchFile, "add", lambda *some: (write_anew(path, content), add(*some))[1])
     with pytest.raises(DataError, match="changed while it was read"):
         open_rows(data, **options)
     with pytest.raises(DataError, match="changed while it was read"):

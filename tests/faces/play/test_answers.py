@@ -21,14 +21,14 @@ from qpsvm.faces.play.request import read_state
 from qpsvm.faces.play.start import SCENES
 
 
-def solved(held: dict) -> qpsvm.SVMResult:
+def solve_state(held: dict) -> qpsvm.SVMResult:
     return qpsvm.solve(read_state(held).build_problem(), check=False, tol=TOL, time_limit=SECONDS)
 
 
 @pytest.mark.parametrize(("machine", "kernel"), PAIRS)
 def test_the_answer_is_the_librarys_result(machine, kernel):
     held = state(machine, kernel)
-    answer, result = ask("solve", held, grid=12), solved(held)
+    answer, result = ask("solve", held, grid=12), solve_state(held)
     assert answer["status"] == "optimal", answer
     assert answer["alpha"] == pytest.approx(result.alpha, rel=1e-9, abs=1e-12)
     one_each = result.coef if len(result.alpha) > len(result.kind) else result.alpha
@@ -48,7 +48,7 @@ def test_the_answer_is_the_librarys_result(machine, kernel):
 @pytest.mark.parametrize(("machine", "kernel"), [pair for pair in PAIRS if pair[0] not in LEARNT["numbers"]])
 def test_f_on_the_grid_is_the_decision_function(machine, kernel):
     held, box = state(machine, kernel), [-3.0, 5.0, -2.0, 4.0]
-    answer, result = ask("solve", held, grid=9, box=box, show=["plane"]), solved(held)
+    answer, result = ask("solve", held, grid=9, box=box, show=["plane"]), solve_state(held)
     x, y = np.meshgrid(np.linspace(*box[:2], 9), np.linspace(*box[2:], 9))
     f = result.decision_function(np.column_stack([x.ravel(), y.ravel()]))
     assert answer["plane"]["f"] == pytest.approx(f, abs=1e-4 * max(abs(result.rho), float(np.median(abs(f)))))
@@ -370,7 +370,7 @@ def test_the_program_makes_the_same_result(machine, kernel):
     assert np.array_equal(names["X"], points)
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("patient_auto")
 @pytest.mark.parametrize("seed", range(4))
 def test_the_program_makes_the_pages_result_to_the_last_digit(seed):
     """Where α is not unique: many samples at few places, solved by the same solver, under the same limits."""

@@ -14,7 +14,7 @@ from qpsvm.faces.play.request import read_state
 CURVED = {"hard", "squared-hinge", "huber-hinge"}
 
 
-def left(held: dict, i: int) -> dict:
+def drop_point(held: dict, i: int) -> dict:
     rest = np.delete(np.arange(len(held["points"])), i)
     return held | {key: [held[key][j] for j in rest] for key in ("points", "labels")}
 
@@ -25,7 +25,7 @@ def test_the_machine_without_a_sample_is_that_of_the_others(machine, i):
     held, box = state(machine, "linear"), [-3.0, 5.0, -2.0, 4.0]
     answer = ask("without", held, sample=i, grid=9, box=box)
     assert answer["status"] == "optimal", answer
-    alone = qpsvm.solve(read_state(left(held, i)).build_problem(), tol=1e-10)
+    alone = qpsvm.solve(read_state(drop_point(held, i)).build_problem(), tol=1e-10)
     points = np.array(held["points"])
     X = points[:, :-1] if machine in LEARNT["numbers"] else points
     assert answer["after"] == pytest.approx(alone.decision_function(X[[i]])[0], abs=1e-5)
@@ -33,7 +33,7 @@ def test_the_machine_without_a_sample_is_that_of_the_others(machine, i):
     apart = np.abs(alone.decision_function(X) - whole.decision_function(X)).max()
     assert answer["most"] == pytest.approx(apart, abs=1e-5)
     assert answer["idle"] == (whole.coef[i] == 0.0)
-    shown = ask("solve", left(held, i), grid=9, box=box, show=["plane"])["plane"]
+    shown = ask("solve", drop_point(held, i), grid=9, box=box, show=["plane"])["plane"]
     key = "curve" if machine in LEARNT["numbers"] else "f"
     assert answer["plane"][key] == pytest.approx(shown[key], abs=1e-4)
 

@@ -18,8 +18,8 @@ REGRESSIONS = [*LEARNT["numbers"], "squared"]
 OTHERS = [*REGRESSIONS, *LEARNT["none"], "squared-hinge", "huber-hinge"]
 
 
-def of(machine: str, kernel: str = "linear") -> dict:
-    """A state; "squared" is the ε-SVR with that loss."""
+def machine_state(machine: str, kernel: str = "linear") -> dict:
+    """Return a state; "squared" is the ε-SVR with that loss."""
     if machine == "squared":
         return state("epsilon-svr", kernel, parameters={"loss": "squared"})
     return state(machine, kernel)
@@ -28,7 +28,7 @@ def of(machine: str, kernel: str = "linear") -> dict:
 @pytest.mark.parametrize("machine", REGRESSIONS)
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_the_curve_is_the_prediction_and_the_tube_is_epsilon(machine, kernel):
-    held, box = of(machine, kernel), [-3.0, 5.0, -2.0, 4.0]
+    held, box = machine_state(machine, kernel), [-3.0, 5.0, -2.0, 4.0]
     answer, problem = ask("solve", held, box=box), read_state(held).build_problem()
     result = qpsvm.solve(problem)
     x = np.linspace(-3.0, 5.0, len(answer["plane"]["curve"]))
@@ -60,21 +60,21 @@ def test_of_a_regression_with_more_features_one_is_shown_against_the_target():
 @pytest.mark.parametrize("machine", [*OTHERS, "hard", "c", "nu", "hinge"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_at_an_optimum_every_sample_is_on_the_path(machine, kernel):
-    answer = ask("solve", of(machine, kernel))
+    answer = ask("solve", machine_state(machine, kernel))
     table, pair = answer["samples"], answer["pair"]
     shares, values = np.array(table.get("signed", table["share"])), np.array(table.get("value", table.get("yf")))
     far = 10.0 * (np.abs(values).max() + 1.0)
     corners = [(share, {"top": far, "bottom": -far}.get(at, at)) for share, at in pair["path"]]
     assert min(pair["low"], 0.0) <= shares.min() <= shares.max() <= 1.0 + 1e-9
     distances = [
-        [away(np.array([s, v]), *map(np.array, ends)) for ends in pairwise(corners)]
+        [measure_distance(np.array([s, v]), *map(np.array, ends)) for ends in pairwise(corners)]
         for s, v in zip(shares, values, strict=True)
     ]
     assert max(map(min, distances)) < 1e-4
 
 
-def away(point: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
-    """How far a point is from the piece between two others."""
+def measure_distance(point: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
+    """Measure how far a point is from the piece between two others."""
     length = float((b - a) @ (b - a))
     part = np.clip((point - a) @ (b - a) / length, 0.0, 1.0) if length else 0.0
     return float(np.linalg.norm(a + part * (b - a) - point))
@@ -82,7 +82,7 @@ def away(point: np.ndarray, a: np.ndarray, b: np.ndarray) -> float:
 
 @pytest.mark.parametrize("machine", OTHERS)
 def test_each_sample_has_a_sentence_and_every_letter_of_its_machine_a_number(machine):
-    held = of(machine)
+    held = machine_state(machine)
     written = next(each for each in ask("catalogue")["machines"] if each["name"] == held["machine"])
     written = written["squared"] if machine == "squared" else written
     best = ask("solve", held)
@@ -100,25 +100,25 @@ def test_each_sample_has_a_sentence_and_every_letter_of_its_machine_a_number(mac
 
 
 def test_alpha_has_two_entries_a_sample_of_a_regression_and_one_otherwise():
-    assert ask("solve", of("nu-svr"), alpha=[0.0] * 16)["error"]["field"] == "alpha"
-    assert ask("solve", of("svdd"), alpha=[0.0] * 32)["error"]["field"] == "alpha"
-    assert "error" not in ask("solve", of("quantile-svr"), alpha=[0.0] * 32)
+    assert ask("solve", machine_state("nu-svr"), alpha=[0.0] * 16)["error"]["field"] == "alpha"
+    assert ask("solve", machine_state("svdd"), alpha=[0.0] * 32)["error"]["field"] == "alpha"
+    assert "error" not in ask("solve", machine_state("quantile-svr"), alpha=[0.0] * 32)
 
 
 def test_the_ball_is_the_librarys():
-    held = of("svdd")
+    held = machine_state("svdd")
     answer, result = ask("solve", held), qpsvm.solve(qpsvm.SVDD(held["points"]))
     assert answer["plane"]["ball"]["centre"] == pytest.approx(result.centre)
     assert answer["plane"]["ball"]["radius"] == pytest.approx(result.radius)
     assert answer["width"] == pytest.approx(result.radius)
-    assert ask("solve", of("svdd", "rbf"))["plane"]["ball"] is None
+    assert ask("solve", machine_state("svdd", "rbf"))["plane"]["ball"] is None
     for level in answer["plane"]["contours"]:
         assert abs(level) <= max(answer["samples"]["yf"])
 
 
 @pytest.mark.parametrize("machine", [*REGRESSIONS, *LEARNT["none"]])
 def test_labels_are_not_needed_and_no_sample_is_an_error_in_words(machine):
-    held = of(machine)
+    held = machine_state(machine)
     without = {key: value for key, value in held.items() if key != "labels"}
     assert ask("solve", without, show=[])["alpha"] == ask("solve", held, show=[])["alpha"]
     assert ask("solve", {**without, "points": []})["error"]["sentence"].startswith("there is no sample")
@@ -127,7 +127,7 @@ def test_labels_are_not_needed_and_no_sample_is_an_error_in_words(machine):
 
 @pytest.mark.parametrize("machine", OTHERS)
 def test_a_problem_of_python_is_shown_as_it_is(machine):
-    problem = read_state(of(machine, "rbf")).build_problem()
+    problem = read_state(machine_state(machine, "rbf")).build_problem()
     start = build_start(problem)
     again = start.state.build_problem()
     assert type(again) is type(problem)
@@ -162,6 +162,6 @@ def test_an_iterate_of_a_solver_can_be_held(machine):
 
 
 def test_curved_machines_say_why_there_are_no_hulls():
-    assert "curved" in ask("solve", of("huber-hinge"))["plane"]["missing"]
+    assert "curved" in ask("solve", machine_state("huber-hinge"))["plane"]["missing"]
     squared = machine_catalogue.MACHINES["squared-hinge"]
     assert squared.kinds[2] == squared.kind._kind_labels.curved_description

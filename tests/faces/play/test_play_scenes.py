@@ -106,8 +106,8 @@ def test_the_first_clouds_overlap_and_the_others_do_not():
 # --- machines without classes -----------------------------------------------------------------------------------------
 
 
-def moved(name: str, i: int, by: float) -> dict[str, Any]:
-    """A scene with one sample moved upwards."""
+def move_sample(name: str, i: int, by: float) -> dict[str, Any]:
+    """Return a scene with one sample moved upwards."""
     held = scene(name)
     held["points"][i][1] += by
     return held
@@ -117,10 +117,10 @@ def test_inside_the_tube_nothing_moves_and_beyond_it_beta_is_at_its_bound():
     before = ask("solve", scene("tube"))
     inside = before["samples"]["kind"].index(0)
     room = 0.25 - abs(before["samples"]["value"][inside])
-    after = ask("solve", moved("tube", inside, 0.5 * room))
+    after = ask("solve", move_sample("tube", inside, 0.5 * room))
     assert after["plane"]["curve"] == pytest.approx(before["plane"]["curve"], abs=1e-6)
     for far in (1.5, 4.0):
-        beyond = ask("solve", moved("tube", inside, far))
+        beyond = ask("solve", move_sample("tube", inside, far))
         assert beyond["samples"]["alpha"][inside] == pytest.approx(5.0)
         assert beyond["samples"]["kind"][inside] == 2
     flat = ask("solve", scene("tube", parameters={"C": 5.0, "epsilon": 2.0}))
@@ -130,11 +130,11 @@ def test_inside_the_tube_nothing_moves_and_beyond_it_beta_is_at_its_bound():
 
 def test_the_absolute_loss_does_not_care_how_far_an_outlier_is():
     held, outlier = scene("outliers"), len(scene("outliers")["points"]) - 1
-    absolute, further = ask("solve", held), ask("solve", moved("outliers", outlier, 3.0))
+    absolute, further = ask("solve", held), ask("solve", move_sample("outliers", outlier, 3.0))
     assert further["w"] == pytest.approx(absolute["w"], abs=1e-6)
     squared = {**held["parameters"], "loss": "squared"}
     tilted = ask("solve", {**held, "parameters": squared})
-    pulled = ask("solve", {**moved("outliers", outlier, 3.0), "parameters": squared})
+    pulled = ask("solve", {**move_sample("outliers", outlier, 3.0), "parameters": squared})
     assert pulled["w"][0] > tilted["w"][0] + 0.1 > absolute["w"][0] + 0.1
     rest = {"points": held["points"][:-2], "labels": held["labels"][:-2]}
     without = [ask("solve", {**held, **rest, "parameters": each})["w"][0] for each in (held["parameters"], squared)]
@@ -146,7 +146,7 @@ def test_a_quantile_has_its_share_below_and_counts_only():
     answer = ask("solve", held, box=box)
     assert 0.8 <= answer["accuracy"] <= 0.9
     above = int(np.argmax(answer["samples"]["value"]))
-    assert ask("solve", moved("quantile", above, 2.0))["w"] == pytest.approx(answer["w"], abs=1e-6)
+    assert ask("solve", move_sample("quantile", above, 2.0))["w"] == pytest.approx(answer["w"], abs=1e-6)
     low = ask("solve", {**held, "parameters": {"C": 10.0, "quantile": 0.1}}, box=box)
     apart = np.subtract(answer["plane"]["curve"], low["plane"]["curve"])
     assert apart[-1] > 2 * abs(apart[0])

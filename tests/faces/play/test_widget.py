@@ -20,8 +20,8 @@ def problem(**how: object) -> qpsvm.Problem:
     return qpsvm.CSVM(held["points"], names, **{"C": 3.0, "kernel": qpsvm.RBF(0.7), **how})
 
 
-def asked(playground: qpsvm.Playground, message: object) -> dict:
-    """The answer to a message of the page."""
+def ask_widget(playground: qpsvm.Playground, message: object) -> dict:
+    """Return the answer to a message of the page."""
     sent: list[dict] = []
     playground.send = lambda content, buffers=None: sent.append(content)  # noqa: ARG005  (as ipywidgets has it)
     playground._handle_custom_msg(message, [])
@@ -73,16 +73,16 @@ def test_it_takes_every_machine(given):
 def test_without_a_problem_it_begins_with_a_scene():
     playground = qpsvm.Playground()
     assert len(playground.state["points"]) == 40
-    assert asked(playground, {"id": 1, "ask": "catalogue"})["start"] == playground.state
+    assert ask_widget(playground, {"id": 1, "ask": "catalogue"})["start"] == playground.state
 
 
 def test_messages_are_answered():
     playground = qpsvm.Playground(problem())
-    catalogue = asked(playground, {"id": 1, "ask": "catalogue"})
+    catalogue = ask_widget(playground, {"id": 1, "ask": "catalogue"})
     assert catalogue["classes"] == ["cat", "dog"]
-    answer = asked(playground, {"id": 2, "ask": "solve", "state": playground.state})
+    answer = ask_widget(playground, {"id": 2, "ask": "solve", "state": playground.state})
     assert answer["samples"]["alpha"] == pytest.approx(playground.result.alpha)
-    assert "error" in asked(playground, "nonsense")
+    assert "error" in ask_widget(playground, "nonsense")
 
 
 def test_a_state_from_the_page_or_from_python_is_checked_and_followed():

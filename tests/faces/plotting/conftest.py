@@ -9,7 +9,7 @@ from matplotlib import pyplot
 
 
 @pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
+def close_figures() -> Iterator[None]:
     """Close every figure after each test."""
     yield
     pyplot.close("all")

@@ -52,8 +52,8 @@ SAMPLES = {"1": lambda Z: Z[:, :1], "2": lambda Z: Z[:, :2], "4": lambda Z: Z, "
 
 
 @cache
-def solved(name: str, samples: str = "2", weighted: bool = False) -> tuple[Any, Any]:
-    """A machine and its result."""
+def solve_machine(name: str, samples: str = "2", weighted: bool = False) -> tuple[Any, Any]:
+    """Return a machine and its result."""
     y, make = MAKE[name]
     options: dict[str, Any] = {"sample_weight": WEIGHTS} if weighted and name != "HardMargin" else {}
     options |= {"C": PRICES} if weighted and name in PRICED else {}
@@ -96,7 +96,7 @@ def outcome(picture: str, problem: Any, result: Any) -> tuple[bool, Exception | 
 @cache
 def outcome_of(picture: str, name: str, samples: str) -> tuple[bool, Exception | None]:
     """The same of a machine of the table."""
-    return outcome(picture, *solved(name, samples))
+    return outcome(picture, *solve_machine(name, samples))
 
 
 #: Every machine with two features and with four; the first of each group with one, and as a kernel matrix.
@@ -112,7 +112,7 @@ CASES = [(name, "2") for name in MAKE] + [
 
 @pytest.mark.parametrize(("name", "samples"), CASES)
 def test_a_picture_is_drawn_or_the_refusal_names_one_that_is(name, samples):
-    problem, result = solved(name, samples)
+    problem, result = solve_machine(name, samples)
     for picture in PICTURES:
         drawn, error = outcome_of(picture, name, samples)
         if drawn:
@@ -133,7 +133,7 @@ def test_the_table_is_that_of_the_guide_and_names_every_machine_in_its_group():
     named = {kind: group for group, entry in GROUPS.items() for kind in entry.machines}
     assert set(named) == {kind for _, kind in (*registry.FILES.values(), *registry.ALL_IN_ONE.values())}
     for name in MAKE:
-        problem = solved(name)[0]
+        problem = solve_machine(name)[0]
         assert find_group(problem) == named[type(problem).__name__]
 
 
@@ -149,7 +149,7 @@ def distances(points: np.ndarray, corners: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("name", MAKE)
 def test_every_certified_optimum_lies_on_the_path_of_complementarity(name, weighted):
     """No further than the gap allows: a row's term of P − D is at least C, or 1/(2δ), times the distance squared."""
-    problem, result = solved(name, weighted=weighted)
+    problem, result = solve_machine(name, weighted=weighted)
     assert result.status == "optimal"
     ax = plotting.complementarity(problem, result)
     (path,) = [line for line in ax.lines if line.get_label() == "optimal"]
@@ -170,7 +170,7 @@ def test_every_certified_optimum_lies_on_the_path_of_complementarity(name, weigh
 
 @pytest.mark.parametrize("name", MAKE)
 def test_duality_meets_at_the_optimum(name):
-    problem, result = solved(name, weighted=True)
+    problem, result = solve_machine(name, weighted=True)
     lines = {line.get_label().split()[0]: line.get_ydata() for line in plotting.duality(problem, result).lines}
     primal, dual = lines["primal"], lines["dual"]
     rounding = 1e-6 * abs(result.primal)
@@ -191,7 +191,7 @@ def test_the_norm_in_feature_space_is_that_of_the_coefficients(name):
 
 
 def test_boundary_of_several_classes_is_that_of_regions():
-    problem, result = solved("CrammerSinger", weighted=True)
+    problem, result = solve_machine("CrammerSinger", weighted=True)
     rows = problem.active_rows
     rings = np.isin(rows, result.support)
     one = plotting.boundary(problem, result, resolution=20)
@@ -202,7 +202,7 @@ def test_boundary_of_several_classes_is_that_of_regions():
 
 
 def test_a_margin_is_of_two_classes():
-    problem, result = solved("EpsilonSVR")
+    problem, result = solve_machine("EpsilonSVR")
     with pytest.raises(qpsvm.UnsupportedError, match=r"show='objective'"):
         plotting.path(problem, [1.0], show="margin", results=[result])
     with pytest.raises(qpsvm.UnsupportedError, match=r"show='multipliers'"):

@@ -15,7 +15,7 @@ def cloud(d: int = 2) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((40, d)) + 2.0
 
 
-def words(ax) -> list[str]:
+def legend_texts(ax) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
@@ -27,15 +27,15 @@ def test_samples_are_drawn_by_kind_and_counted(problem):
     drawn = [len(part.get_offsets()) for part in ax.collections if len(part.get_offsets()) > 1]
     assert sorted(drawn) == sorted(counts[counts > 1])
     for word, count in zip(problem._kind_labels.descriptions, counts, strict=True):
-        assert f"{word} ({count})" in words(ax)
-    assert "f < 0, outside: predicts -1" in words(ax)
+        assert f"{word} ({count})" in legend_texts(ax)
+    assert "f < 0, outside: predicts -1" in legend_texts(ax)
 
 
 def test_a_ball_is_seen_whole_with_its_centre_and_radius():
     problem = SVDD(cloud(), 0.23)
     result = qpsvm.solve(problem)
     ax = plotting.novelty(problem, result, resolution=30)
-    assert f"radius R = {result.radius:.4g}" in words(ax)
+    assert f"radius R = {result.radius:.4g}" in legend_texts(ax)
     for axis, limits in enumerate((ax.get_xlim(), ax.get_ylim())):
         assert limits[0] < result.centre[axis] - result.radius
         assert limits[1] > result.centre[axis] + result.radius
@@ -48,7 +48,7 @@ def test_a_ball_is_seen_whole_with_its_centre_and_radius():
 def test_boundary_draws_the_same_picture():
     problem = OneClass(cloud(), 0.23, RBF(0.5))
     result = qpsvm.solve(problem)
-    assert words(plotting.boundary(problem, result, resolution=20)) == words(
+    assert legend_texts(plotting.boundary(problem, result, resolution=20)) == legend_texts(
         plotting.novelty(problem, result, resolution=20)
     )
 
@@ -58,7 +58,7 @@ def test_one_feature_is_a_curve_and_three_are_a_slice():
     assert plotting.novelty(one, qpsvm.solve(one)).get_ylabel() == "decision function f(x)"
     three = SVDD(cloud(3), 0.2)
     ax = plotting.novelty(three, qpsvm.solve(three), features=(0, 2), resolution=10)
-    assert not any("radius" in word for word in words(ax))
+    assert not any("radius" in word for word in legend_texts(ax))
     with pytest.raises(qpsvm.ParameterError):
         plotting.novelty(three, qpsvm.solve(three))
 

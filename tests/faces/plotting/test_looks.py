@@ -8,7 +8,7 @@ import pytest
 from matplotlib import colors, pyplot
 from matplotlib.patches import Patch
 from sklearn.datasets import make_blobs
-from test_plotting import FLAT, FOUR, HISTORY, IRIS, NEAR, PICTURES, PROBLEMS, SOLVED, contours, labelled
+from test_plotting import FLAT, FOUR, HISTORY, IRIS, NEAR, PICTURES, PROBLEMS, SOLVED, contours, find_artist
 
 from qpsvm import CSVM, RBF, NuSVM, path, solve
 from qpsvm.faces import plotting
@@ -44,7 +44,7 @@ def test_w_is_perpendicular_to_the_boundary_on_the_canvas(draw, stretch):
             lines = contours(ax)
             zero = lines.get_paths()[list(lines.levels).index(0.0)].vertices
         else:
-            zero = np.column_stack(labelled(ax.lines, "boundary").get_data())
+            zero = np.column_stack(find_artist(ax.lines, "boundary").get_data())
         start, stop = on_canvas(ax, zero[[0, -1]])
         foot, tip = on_canvas(
             ax, np.array([zero[0], zero[0] + result.w / np.linalg.norm(result.w) * np.ptp(problem.X)])
@@ -199,7 +199,7 @@ def test_where_rho_is_0_the_path_says_so(show, nu_path):
     flat = [nu for nu, result in zip(NUS, results, strict=True) if result.rho == 0]
     assert 0 < len(flat) < len(NUS)
     ax = plotting.path(problem, NUS, show=show, results=results)
-    marks = labelled(ax.lines, "ρ = 0")
+    marks = find_artist(ax.lines, "ρ = 0")
     assert list(marks.get_xdata()) == flat
     assert ax.get_xlim()[0] <= min(flat)
     assert "ρ = 0: w = 0, no margin" in [text.get_text() for text in ax.get_legend().get_texts()]

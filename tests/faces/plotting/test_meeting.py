@@ -6,7 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib import pyplot
-from test_plotting import NEAR, SOLVED, labelled
+from test_plotting import NEAR, SOLVED, find_artist
 
 import qpsvm
 from qpsvm import CSVM, HardMargin, solve
@@ -17,7 +17,7 @@ mpl.use("Agg")
 
 def curves(ax):
     """t, P(t), D(t), as drawn."""
-    primal, dual = (labelled(ax.lines, name) for name in ("primal", "dual"))
+    primal, dual = (find_artist(ax.lines, name) for name in ("primal", "dual"))
     return np.asarray(primal.get_xdata()), np.asarray(primal.get_ydata()), np.asarray(dual.get_ydata())
 
 
@@ -51,7 +51,7 @@ def test_a_result_that_is_not_optimal_leaves_a_gap():
     problem = SOLVED["linear"][0]
     early = solve(problem, backend="dual_ascent", max_iter=5, polish=False, check=False)
     ax = plotting.duality(problem, early)
-    ends = np.asarray(labelled(ax.lines, "the result").get_ydata())
+    ends = np.asarray(find_artist(ax.lines, "the result").get_ydata())
     assert ends == pytest.approx([early.primal, early.dual])
     assert "not solved" in ax.get_title()
     assert not [line for line in ax.lines if str(line.get_label()).startswith("optimum")]

@@ -50,16 +50,16 @@ HISTORY = np.column_stack([np.arange(30), 0.5 ** np.arange(30)])
 
 
 @pytest.fixture(autouse=True)
-def closed():
-    """No figure outlives its test, and no global setting is changed."""
+def close_figures():
+    """Let no figure outlive its test, and check that no global setting is changed."""
     before = mpl.rcParams.copy()
     yield
     assert mpl.rcParams == before
     pyplot.close("all")
 
 
-def labelled(artists: Any, beginning: str) -> Any:
-    """The one artist whose label begins so."""
+def find_artist(artists: Any, beginning: str) -> Any:
+    """Return the one artist whose label begins so."""
     found = [artist for artist in artists if str(artist.get_label()).startswith(beginning)]
     assert len(found) == 1, [artist.get_label() for artist in artists]
     return found[0]
@@ -163,7 +163,7 @@ def test_the_lines_are_the_level_sets_of_the_decision_function(name):
 def test_rings_are_the_support_vectors_and_fills_the_kinds(name):
     problem, result = SOLVED[name]
     ax = plotting.boundary(problem, result)
-    rings = labelled(ax.collections, "support vectors")
+    rings = find_artist(ax.collections, "support vectors")
     assert rows_of(rings.get_offsets()) == rows_of(problem.X[result.support])
     for kind, points in enumerate(drawn_by_kind(ax)):
         rows = problem.active_rows[result.kind[problem.active_rows] == kind]
@@ -197,9 +197,9 @@ def test_one_feature_draws_the_curve():
     problem = CSVM(FOUR[0][:, [3]], FOUR[1], kernel="rbf")
     result = solve(problem)
     ax = plotting.boundary(problem, result)
-    x, f = labelled(ax.lines, "f(x)").get_data()
+    x, f = find_artist(ax.lines, "f(x)").get_data()
     assert f == pytest.approx(result.decision_function(x[:, None]))
-    rings = np.asarray(labelled(ax.collections, "support vectors").get_offsets())
+    rings = np.asarray(find_artist(ax.collections, "support vectors").get_offsets())
     assert rings[:, 1] == pytest.approx(result.decision_function(rings[:, :1]), abs=1e-9)
     heights = sorted(float(line.get_ydata()[0]) for line in ax.lines if len(line.get_ydata()) == 2)
     assert heights == [-1.0, 0.0, 1.0]
@@ -303,7 +303,7 @@ def test_the_closest_points_are_the_dual(name):
     """(HULL.3): w = A(p − m); for a hard margin the distance is the margin and the boundary bisects the segment."""
     problem, result = SOLVED[name]
     ax = plotting.hulls(problem, result)
-    (p, m), total = np.array(labelled(ax.lines, "closest points").get_data()).T, result.alpha.sum() / 2
+    (p, m), total = np.array(find_artist(ax.lines, "closest points").get_data()).T, result.alpha.sum() / 2
     assert result.w == pytest.approx(total * (p - m), rel=1e-6, abs=1e-9)
     if name == "hard":
         assert np.hypot(*(p - m)) == pytest.approx(2 / np.hypot(*result.w), rel=1e-6)
@@ -333,7 +333,7 @@ def test_only_support_vectors_are_filled_in_a_picture_of_hulls(polish):
 def test_no_two_points_of_the_hulls_drawn_are_closer(name):
     problem, result = SOLVED[name]
     ax = plotting.hulls(problem, result)
-    p, m = np.array(labelled(ax.lines, "closest points").get_data()).T
+    p, m = np.array(find_artist(ax.lines, "closest points").get_data()).T
     minus, plus = (patch.get_xy() for patch in ax.patches if "hull, class" in str(patch.get_label()))
     direction = (p - m) / np.hypot(*(p - m))
     tolerance = 1e-6 * np.ptp(problem.X)
@@ -359,7 +359,7 @@ def test_hulls_that_meet_are_drawn_with_the_point_where_they_do():
         solve(problem)
     for outcome in (caught.value, solve(problem, check=False)):
         ax = plotting.hulls(problem, outcome)
-        (point,) = np.asarray(labelled(ax.collections, "the hulls meet").get_offsets())
+        (point,) = np.asarray(find_artist(ax.collections, "the hulls meet").get_offsets())
         assert point == pytest.approx(caught.value.u @ problem.X, abs=1e-9)
         assert point == pytest.approx(caught.value.v @ problem.X, abs=1e-6)
         assert not ax.lines
@@ -368,7 +368,7 @@ def test_hulls_that_meet_are_drawn_with_the_point_where_they_do():
 def test_reduced_hulls_of_a_nu_svm_without_margin_meet():
     problem = NuSVM(*clouds(0.1), 0.05)
     ax = plotting.hulls(problem, solve(problem))
-    labelled(ax.collections, "the hulls meet")
+    find_artist(ax.collections, "the hulls meet")
 
 
 @pytest.mark.parametrize(
@@ -456,11 +456,11 @@ def test_what_a_path_cannot_do():
 def test_gap_draws_each_run_under_its_name():
     ax = plotting.gap({"one": HISTORY, "two": [(0, np.inf), (1, 1e-3), (2, 0.0)]}, tol=1e-6)
     assert ax.get_yscale() == "log"
-    assert labelled(ax.lines, "one").get_ydata() == pytest.approx(HISTORY[:, 1])
-    x, heights = labelled(ax.lines, "two").get_data()
+    assert find_artist(ax.lines, "one").get_ydata() == pytest.approx(HISTORY[:, 1])
+    x, heights = find_artist(ax.lines, "two").get_data()
     assert list(x) == [1, 2]
     assert list(heights) == [1e-3, np.finfo(float).eps]
-    assert labelled(ax.lines, "tolerance 1e-06").get_ydata()[0] == 1e-6
+    assert find_artist(ax.lines, "tolerance 1e-06").get_ydata()[0] == 1e-6
     assert plotting.gap(HISTORY).get_legend() is None
 
 

@@ -22,61 +22,61 @@ PROBLEM = qpsvm.CSVM(X, Y)
 
 
 @pytest.fixture(scope="module")
-def found():
+def comparison():
     return qpsvm.compare(PROBLEM, ["osqp", "libsvm", "liblinear", "auto"], repeat=3)
 
 
-def test_rows_have_what_was_certified_and_what_it_took(found):
-    names = [(row.backend, row.form, row.status) for row in found]
+def test_rows_have_what_was_certified_and_what_it_took(comparison):
+    names = [(row.backend, row.form, row.status) for row in comparison]
     assert names == [
         ("osqp", "dual", "optimal"), ("osqp", "primal", "optimal"), ("libsvm", "dual", "optimal"),
-        ("liblinear", None, "unsupported"), ("auto", found[-1].form, "optimal"),
+        ("liblinear", None, "unsupported"), ("auto", comparison[-1].form, "optimal"),
     ]  # fmt: skip
     alone = qpsvm.solve(PROBLEM, "libsvm")
-    for row in found:
+    for row in comparison:
         if row.status == "optimal":
-            assert row.gap <= found.tol == 1e-6
+            assert row.gap <= comparison.tol == 1e-6
             assert row.primal == pytest.approx(alone.primal, rel=1e-6)
             assert row.support == len(alone.support)
             assert min(row.build_time, row.solve_time) > 0.0  # medians of the runs: each below that of the whole
             assert max(row.build_time, row.solve_time) <= row.total_time
             assert row.runs == 3
-    assert "free" in found[3].note or "yᵀα" in found[3].note
-    assert found[-1].note.startswith("took ")
-    assert found.fastest in found
-    assert len(found) == 5
-    assert found[1:3] == found.rows[1:3]
+    assert "free" in comparison[3].note or "yᵀα" in comparison[3].note
+    assert comparison[-1].note.startswith("took ")
+    assert comparison.fastest in comparison
+    assert len(comparison) == 5
+    assert comparison[1:3] == comparison.rows[1:3]
 
 
-def test_it_prints_as_a_table(found):
-    lines = str(found).splitlines()
+def test_it_prints_as_a_table(comparison):
+    lines = str(comparison).splitlines()
     assert "40 samples × 2 features" in lines[0]
     assert "medians of 3" in lines[0]
     assert [line.split()[0] for line in lines[2:8]] == ["backend", "osqp", "osqp", "libsvm", "liblinear", "auto"]
     assert max(len(line) for line in lines[2:8]) <= 120
     assert sum("liblinear" in line for line in lines[8:]) == 1, "why, once, without its name twice"
-    page = found._repr_html_()
+    page = comparison._repr_html_()
     assert page.count("<tr>") == 6
     assert "unsupported" in page
-    assert repr(found).startswith("<Comparison: 5 rows")
+    assert repr(comparison).startswith("<Comparison: 5 rows")
 
 
-def test_what_is_exported_is_read_back(found, tmp_path):
-    rows = list(csv.DictReader(io.StringIO(found.to_csv())))
-    assert [row["backend"] for row in rows] == [row.backend for row in found]
-    assert [float(row["gap"]) if row["gap"] else None for row in rows] == [row.gap for row in found]
-    back = json.loads(found.to_json())
+def test_what_is_exported_is_read_back(comparison, tmp_path):
+    rows = list(csv.DictReader(io.StringIO(comparison.to_csv())))
+    assert [row["backend"] for row in rows] == [row.backend for row in comparison]
+    assert [float(row["gap"]) if row["gap"] else None for row in rows] == [row.gap for row in comparison]
+    back = json.loads(comparison.to_json())
     assert (back["problem"], back["tol"]) == (PROBLEM.title, 1e-6)
-    assert back["rows"][2]["primal"] == found[2].primal
+    assert back["rows"][2]["primal"] == comparison[2].primal
     assert back["rows"][3]["gap"] is None
-    assert found.columns()["status"] == [row.status for row in found]
-    latex = found.to_latex()
+    assert comparison.columns()["status"] == [row.status for row in comparison]
+    latex = comparison.to_latex()
     assert latex.count(r" \\") == 6
-    for name, write in (("t.csv", found.to_csv), ("t.json", found.to_json), ("t.tex", found.to_latex)):
+    for name, write in (("t.csv", comparison.to_csv), ("t.json", comparison.to_json), ("t.tex", comparison.to_latex)):
         assert write(tmp_path / name) is None
         assert (tmp_path / name).read_text(encoding="utf-8") == write()
     with pytest.raises(qpsvm.FileAccessError, match="no folder"):
-        found.to_csv(tmp_path / "nowhere" / "t.csv")
+        comparison.to_csv(tmp_path / "nowhere" / "t.csv")
 
 
 def test_what_a_document_or_a_reader_would_choke_on_is_escaped():

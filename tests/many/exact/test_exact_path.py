@@ -126,26 +126,26 @@ def cases_of_a_sample():
     weights[7] = 0.0
     made = qpsvm.RBF(0.4)
 
-    def weighed(machine, y, **options):
-        def of(value, row):
+    def vary_weight(machine, y, **options):
+        def make(value, row):
             return machine(X, y, kernel=made, sample_weight=np.where(np.arange(45) == row, value, weights), **options)
 
-        return of
+        return make
 
-    def aimed(machine, **options):
-        def of(value, row):
+    def vary_target(machine, **options):
+        def make(value, row):
             y = np.where(np.arange(45) == row, value, numbers)
             return machine(X, y, kernel=made, sample_weight=weights, **options)
 
-        return of
+        return make
 
     return [
-        ("sample_weight", weighed(qpsvm.CSVM, labels, C=2.0), 0.01, 8.0),
-        ("sample_weight", weighed(qpsvm.EpsilonSVR, numbers, C=2.0, epsilon=0.1), 0.01, 8.0),
-        ("sample_weight", weighed(qpsvm.QuantileSVR, numbers, C=2.0, quantile=0.3), 0.01, 8.0),
-        ("y", aimed(qpsvm.EpsilonSVR, C=2.0, epsilon=0.1), -4.0, 4.0),
-        ("y", aimed(qpsvm.EpsilonSVR, C=2.0, epsilon=0.1, loss="squared"), -4.0, 4.0),
-        ("y", aimed(qpsvm.QuantileSVR, C=2.0, quantile=0.3), -4.0, 4.0),
+        ("sample_weight", vary_weight(qpsvm.CSVM, labels, C=2.0), 0.01, 8.0),
+        ("sample_weight", vary_weight(qpsvm.EpsilonSVR, numbers, C=2.0, epsilon=0.1), 0.01, 8.0),
+        ("sample_weight", vary_weight(qpsvm.QuantileSVR, numbers, C=2.0, quantile=0.3), 0.01, 8.0),
+        ("y", vary_target(qpsvm.EpsilonSVR, C=2.0, epsilon=0.1), -4.0, 4.0),
+        ("y", vary_target(qpsvm.EpsilonSVR, C=2.0, epsilon=0.1, loss="squared"), -4.0, 4.0),
+        ("y", vary_target(qpsvm.QuantileSVR, C=2.0, quantile=0.3), -4.0, 4.0),
     ]
 
 

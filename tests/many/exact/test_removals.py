@@ -103,12 +103,12 @@ def test_a_stop_keeps_what_was_found(monkeypatch):
     monkeypatch.setattr(LeaveOutSolver, "evaluate_without", lambda *_: pytest.fail("stopped"))
     whole = LeaveOutSolver.find_in_batch
 
-    def stopped(self: LeaveOutSolver, sets: list) -> list:
+    def stop_after(self: LeaveOutSolver, sets: list) -> list:
         found = whole(self, sets)
         self.clock.find_stop_reason = lambda: "time_limit"
         return found
 
-    monkeypatch.setattr(LeaveOutSolver, "find_in_batch", stopped)
+    monkeypatch.setattr(LeaveOutSolver, "find_in_batch", stop_after)
     found = qpsvm.leave_one_out(problem)
     assert found.status == "time_limit"
     assert found.moved == np.isfinite(found.decision).sum() > 0

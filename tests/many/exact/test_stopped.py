@@ -20,13 +20,13 @@ REACH = (0.02, 500.0)
 
 
 @pytest.fixture
-def pressed(monkeypatch):
+def press_after(monkeypatch):
     """A function after whose calls with these numbers Ctrl-C is pressed."""
 
-    def after(owner, name, *numbers):
+    def arrange_press(owner, name, *numbers):
         whole, count = getattr(owner, name), 0
 
-        def counted(*args, **named):
+        def count_call(*args, **named):
             nonlocal count
             count += 1
             found = whole(*args, **named)
@@ -34,10 +34,10 @@ def pressed(monkeypatch):
                 signal.raise_signal(signal.SIGINT)
             return found
 
-        monkeypatch.setattr(owner, name, counted)
+        monkeypatch.setattr(owner, name, count_call)
 
     monkeypatch.setattr(active_set, "LOOK", 1)
-    yield after
+    yield arrange_press
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # the key is given back
 
 
@@ -53,9 +53,9 @@ def is_part_of(found, whole):
     assert found.at(whole.high).status == "optimal"  # beyond what was reached, `at` solves
 
 
-def test_a_path_that_is_interrupted_keeps_its_pieces(pressed):
+def test_a_path_that_is_interrupted_keeps_its_pieces(press_after):
     whole = qpsvm.exact_path(PROBLEM, "C", *REACH)
-    pressed(PieceJudge, "gaps", 1)
+    press_after(PieceJudge, "gaps", 1)
     found = qpsvm.exact_path(PROBLEM, "C", *REACH)
     assert found.status == "interrupted"
     assert len(found) >= follow.BATCH
@@ -92,15 +92,15 @@ def test_next_to_no_time_is_no_error():
 
 
 @pytest.fixture
-def one_by_one(monkeypatch):
+def without_tableau(monkeypatch):
     """No tableau leads machines together, so that each is one of its own."""
     monkeypatch.setattr(left_out, "removals_from", lambda _: None)
 
 
-@pytest.mark.usefixtures("one_by_one")
-def test_machines_that_were_reached_are_kept(pressed):
+@pytest.mark.usefixtures("without_tableau")
+def test_machines_that_were_reached_are_kept(press_after):
     whole = qpsvm.leave_one_out(PROBLEM)
-    pressed(left_out.LeaveOutSolver, "evaluate_without", 30)
+    press_after(left_out.LeaveOutSolver, "evaluate_without", 30)
     found = qpsvm.leave_one_out(PROBLEM)
     assert found.status == "interrupted"
     known = np.isfinite(found.decision)
@@ -111,37 +111,37 @@ def test_machines_that_were_reached_are_kept(pressed):
     assert np.isnan(found.decision_function(X[:1])[0, ~known]).all()
 
 
-@pytest.mark.usefixtures("one_by_one")
-def test_the_key_while_a_machine_is_solved_anew_keeps_the_others(pressed, monkeypatch):
+@pytest.mark.usefixtures("without_tableau")
+def test_the_key_while_a_machine_is_solved_anew_keeps_the_others(press_after, monkeypatch):
     def stuck(*_):
         raise active_set.Stuck("for this test")
 
     monkeypatch.setattr(left_out, "lead", stuck)
-    pressed(left_out, "restrict_to_rows", 5)
+    press_after(left_out, "restrict_to_rows", 5)
     found = qpsvm.leave_one_out(PROBLEM)
     assert found.status == "interrupted"
     assert np.isfinite(found.decision).sum() >= 4
     assert found.moved == 5
 
 
-def test_the_key_while_the_first_machine_of_a_fold_is_solved_keeps_the_other_folds(pressed):
-    pressed(path, "line_of", 3)
+def test_the_key_while_the_first_machine_of_a_fold_is_solved_keeps_the_other_folds(press_after):
+    press_after(path, "line_of", 3)
     found = qpsvm.cross_validate(PROBLEM, C=qpsvm.Interval(*REACH), folds=3, check=False)
     assert found.status.tolist()[:2] == ["optimal", "optimal"]
     assert found.status[2] == "interrupted"
 
 
-def test_the_key_while_the_first_machine_is_solved_loses_nothing(pressed):
-    pressed(left_out, "exact_start", 1)
+def test_the_key_while_the_first_machine_is_solved_loses_nothing(press_after):
+    press_after(left_out, "exact_start", 1)
     found = qpsvm.leave_one_out(PROBLEM)
     assert found.status == "interrupted"
     assert np.isnan(found.decision).all()
 
 
-def test_curves_that_were_reached_are_kept(pressed):
+def test_curves_that_were_reached_are_kept(press_after):
     interval = qpsvm.Interval(*REACH)
     whole = qpsvm.cross_validate(PROBLEM, C=interval, gamma=[0.3, 1.0], folds=3)
-    pressed(validation, "exact_path", 4)
+    press_after(validation, "exact_path", 4)
     with pytest.warns(qpsvm.InaccurateWarning, match="2 of 6 paths"):
         found = qpsvm.cross_validate(PROBLEM, C=interval, gamma=[0.3, 1.0], folds=3)
     assert found.status.tolist() == [["optimal", "optimal"], ["optimal", "interrupted"], ["optimal", "interrupted"]]
@@ -150,8 +150,8 @@ def test_curves_that_were_reached_are_kept(pressed):
     assert (found.reached[1:, 1] == interval.low).all()
 
 
-def test_the_key_within_a_fold_keeps_its_part(pressed):
-    pressed(PieceJudge, "gaps", 1)
+def test_the_key_within_a_fold_keeps_its_part(press_after):
+    press_after(PieceJudge, "gaps", 1)
     found = qpsvm.cross_validate(PROBLEM, C=qpsvm.Interval(*REACH), folds=2, check=False)
     assert found.status.tolist() == ["interrupted", "interrupted"]
     assert REACH[0] < found.reached[0] < REACH[1]

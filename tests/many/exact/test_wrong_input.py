@@ -21,22 +21,22 @@ RESULT = qpsvm.solve(PROBLEM)
 JOINT = qpsvm.solve(qpsvm.CrammerSinger(X, K3))
 
 
-def refused(call, kind, words):
+def refuse(call, kind, words):
     with pytest.raises(kind, match=words):
         call()
 
 
 @for_each("low, high", [(1, 1), (2, 1), (0, 1), (-1, 1), (1, np.inf), (np.nan, 1), (1, np.nan), (-2, -1)])
 def test_intervals_that_are_none(low, high):
-    refused(lambda: qpsvm.exact_path(PROBLEM, "C", low, high), qpsvm.ParameterError, "interval|finite|positive")
-    refused(lambda: qpsvm.Interval(low, high), qpsvm.ParameterError, "interval|finite")
+    refuse(lambda: qpsvm.exact_path(PROBLEM, "C", low, high), qpsvm.ParameterError, "interval|finite|positive")
+    refuse(lambda: qpsvm.Interval(low, high), qpsvm.ParameterError, "interval|finite")
 
 
 @for_each("end", ["a", None, [1.0], True, 1j])
 def test_ends_that_are_no_numbers(end):
-    refused(lambda: qpsvm.exact_path(PROBLEM, "C", end, 1), qpsvm.ParameterTypeError, "low")
-    refused(lambda: qpsvm.Interval(end, 1), qpsvm.ParameterTypeError, "low")
-    refused(lambda: qpsvm.Interval(0.1, end), qpsvm.ParameterTypeError, "high")
+    refuse(lambda: qpsvm.exact_path(PROBLEM, "C", end, 1), qpsvm.ParameterTypeError, "low")
+    refuse(lambda: qpsvm.Interval(end, 1), qpsvm.ParameterTypeError, "low")
+    refuse(lambda: qpsvm.Interval(0.1, end), qpsvm.ParameterTypeError, "high")
 
 
 @for_each("problem, name, kind, words", [
@@ -61,10 +61,10 @@ def test_ends_that_are_no_numbers(end):
     (X, "C", qpsvm.ParameterTypeError, "a problem such as"),
 ])  # fmt: skip
 def test_parameters_that_no_path_has(problem, name, kind, words):
-    refused(lambda: qpsvm.exact_path(problem, name, 0.1, 1.0), kind, words)
+    refuse(lambda: qpsvm.exact_path(problem, name, 0.1, 1.0), kind, words)
     if isinstance(problem, qpsvm.CSVM) and isinstance(name, str) and kind is qpsvm.UnsupportedError and name != "C":
         given = {name: qpsvm.Interval(0.1, 1.0)}
-        refused(lambda: qpsvm.cross_validate(problem, **given), qpsvm.QPSVMError, name)
+        refuse(lambda: qpsvm.cross_validate(problem, **given), qpsvm.QPSVMError, name)
 
 
 @for_each("problem, name, high, words", [
@@ -73,7 +73,7 @@ def test_parameters_that_no_path_has(problem, name, kind, words):
     (qpsvm.NuSVM(X[:10], [1] + 9 * [0], nu=0.1), "nu", 0.9, "largest feasible value is 0.2"),
 ])  # fmt: skip
 def test_intervals_beyond_what_the_machine_takes(problem, name, high, words):
-    refused(lambda: qpsvm.exact_path(problem, name, 0.1, high), qpsvm.ParameterError, words)
+    refuse(lambda: qpsvm.exact_path(problem, name, 0.1, high), qpsvm.ParameterError, words)
 
 
 @for_each("result, kind", [
@@ -91,7 +91,7 @@ def test_intervals_beyond_what_the_machine_takes(problem, name, high, words):
     ("result", qpsvm.ParameterTypeError),
 ])  # fmt: skip
 def test_results_of_other_problems(result, kind):
-    refused(lambda: qpsvm.leave_one_out(PROBLEM, result), kind, "result")
+    refuse(lambda: qpsvm.leave_one_out(PROBLEM, result), kind, "result")
 
 
 def test_a_result_of_another_price_is_a_place_to_begin():
@@ -116,8 +116,8 @@ def test_a_left_out_sample_that_is_its_classs_last_has_no_machine():
         assert np.isnan(found.decision).all()
         assert np.isnan(found.error)
         assert "is left" in found.message
-    refused(lambda: qpsvm.leave_one_out(PROBLEM, groups=np.full(30, np.nan)), qpsvm.DataError, r"groups\[0\] is nan")
-    refused(lambda: qpsvm.leave_one_out(PROBLEM, groups=K3[:20]), qpsvm.DataError, "30 samples")
+    refuse(lambda: qpsvm.leave_one_out(PROBLEM, groups=np.full(30, np.nan)), qpsvm.DataError, r"groups\[0\] is nan")
+    refuse(lambda: qpsvm.leave_one_out(PROBLEM, groups=K3[:20]), qpsvm.DataError, "30 samples")
 
 
 def test_a_nu_that_a_left_out_sample_makes_infeasible():
@@ -130,12 +130,12 @@ def test_a_nu_that_a_left_out_sample_makes_infeasible():
 def test_kernels_that_are_indefinite():
     kernel = qpsvm.Sigmoid(1.0, 0.3)
     raised = qpsvm.CSVM(X, Y, kernel=kernel)
-    refused(lambda: qpsvm.exact_path(raised, "C", 0.1, 1.0), qpsvm.IndefiniteKernelError, "indefinite")
-    refused(lambda: qpsvm.leave_one_out(raised), qpsvm.IndefiniteKernelError, "indefinite")
-    refused(lambda: qpsvm.cross_validate(raised, C=qpsvm.Interval(0.1, 1.0)), qpsvm.IndefiniteKernelError, "indefin")
+    refuse(lambda: qpsvm.exact_path(raised, "C", 0.1, 1.0), qpsvm.IndefiniteKernelError, "indefinite")
+    refuse(lambda: qpsvm.leave_one_out(raised), qpsvm.IndefiniteKernelError, "indefinite")
+    refuse(lambda: qpsvm.cross_validate(raised, C=qpsvm.Interval(0.1, 1.0)), qpsvm.IndefiniteKernelError, "indefin")
     for psd in ("clip", "shift"):
         repaired = qpsvm.CSVM(X, Y, kernel=kernel, psd=psd)
-        refused(lambda p=repaired: qpsvm.leave_one_out(p), qpsvm.UnsupportedError, "depends on every sample")
+        refuse(lambda p=repaired: qpsvm.leave_one_out(p), qpsvm.UnsupportedError, "depends on every sample")
         path = qpsvm.exact_path(repaired, "C", 0.1, 1.0)
         assert path.gaps.max() <= 1e-6
     definite = qpsvm.CSVM(X, Y, kernel=RBF, psd="clip")  # nothing had to be repaired
@@ -153,11 +153,11 @@ def test_a_kernel_matrix_that_does_not_fit_is_refused_before_it_is_made(make):
         there.setattr(limits, "find_total_memory", lambda: 1e4)
         there.setattr(limits, "find_available_memory", lambda: 1e4)
 
-        def never(*_):
+        def refuse_call(*_):
             raise AssertionError("it was made")
 
-        there.setattr(KernelGram, "dense", never)
-        refused(lambda: make(qpsvm.CSVM(X, Y, kernel=RBF)), qpsvm.TooLargeError, "matri.* of 0 MiB")
+        there.setattr(KernelGram, "dense", refuse_call)
+        refuse(lambda: make(qpsvm.CSVM(X, Y, kernel=RBF)), qpsvm.TooLargeError, "matri.* of 0 MiB")
 
 
 def test_leaving_out_of_classes_without_a_margin_is_their_error():

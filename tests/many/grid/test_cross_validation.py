@@ -193,11 +193,11 @@ def test_the_best_is_the_first_of_equals_and_is_trained_on_everything():
 
 
 def test_a_scorer_of_the_users():
-    def least(model, X, y):
+    def score_worst(model, X, y):
         assert model.predict(X).tolist() == np.where(model.decision_function(X) > 0, "yes", "no").tolist()
         return np.min(model.decision_function(X) * np.where(y == "yes", 1, -1))
 
-    found = qpsvm.cross_validate(RBF, C=[1.0], folds=3, scoring=least)
+    found = qpsvm.cross_validate(RBF, C=[1.0], folds=3, scoring=score_worst)
     split = StratifiedKFold(3).split(X, LABELS)
     worst = by_hand(RBF, lambda f, y: np.min(f * np.where(y == "yes", 1, -1)), split, C=1.0)
     np.testing.assert_allclose(found.scores[:, 0], worst, atol=1e-3)

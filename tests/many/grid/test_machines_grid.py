@@ -43,11 +43,11 @@ def test_where_another_parameter_changes_C_begins_anew_from_its_neighbour(monkey
     problem, starts = qpsvm.EpsilonSVR(X, T, kernel=K), []
     solve = qpsvm.solve
 
-    def recorded(step, **options):
+    def record_solve(step, **options):
         starts.append((step.epsilon, step.C[0], options.get("start")))
         return solve(step, **options)
 
-    monkeypatch.setattr("qpsvm.many.grid.walk.solve", recorded)
+    monkeypatch.setattr("qpsvm.many.grid.walk.solve", record_solve)
     found = qpsvm.path(problem, C=[0.1, 1.0, 10.0], epsilon=[0.0, 0.2])
     begun = {(epsilon, C): start for epsilon, C, start in starts}
     assert begun[0.0, 0.1] is None

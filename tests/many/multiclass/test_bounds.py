@@ -17,8 +17,8 @@ from qpsvm.many.multiclass.squared_hinge import newton_points
 from qpsvm.many.multiclass.stack import GramValues, LinearValues, stack_machines, with_shares, with_squares
 
 
-def drawn(rng: np.random.Generator):
-    """Samples of any scale and offset, with duplicates; prices of any size; weights."""
+def draw_samples(rng: np.random.Generator):
+    """Draw samples of any scale and offset, with duplicates; prices of any size; weights."""
     k = int(rng.integers(2, 5))
     n, d = int(rng.integers(k + 2, 20)), int(rng.integers(1, 4))
     codes = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
@@ -50,7 +50,7 @@ def test_no_gap_is_below_the_true_one(rest):
     rng = np.random.default_rng(7)
     finite = 0
     for _ in range(18):
-        X, codes, kernel, C, weight = drawn(rng)
+        X, codes, kernel, C, weight = draw_samples(rng)
         machines = split(
             X, codes, np.arange(codes.max() + 1), rest, machine="CSVM", parameters={"C": C}, kernel=kernel,
             sample_weight=weight, psd="raise", intercept="free", constraints=None,
@@ -102,7 +102,7 @@ def test_optimal_is_the_truth(machine):
     """What comes back: α, w or its coefficients, b, and the margin of a ν-SVM."""
     rng, certified = np.random.default_rng(11), 0
     for _ in range(18):
-        X, codes, kernel, C, weight = drawn(rng)
+        X, codes, kernel, C, weight = draw_samples(rng)
         C = min(C, 1e2)  # beyond, some machines are solved alone, which takes its time
         weight = None if machine == "NuSVM" else weight
         counts = np.bincount(codes)
@@ -134,7 +134,7 @@ def test_no_gap_of_a_squared_hinge_is_below_the_true_one(intercept):
     """At the optimum, and with everything off by as much as one likes."""
     rng, finite = np.random.default_rng(5), 0
     for _ in range(12):
-        X, codes, _, C, weight = drawn(rng)
+        X, codes, _, C, weight = draw_samples(rng)
         machines = split(
             X, codes, np.arange(codes.max() + 1), bool(rng.integers(2)), machine="SquaredHinge", parameters={"C": C},
             kernel=qpsvm.Linear(), sample_weight=weight, psd="raise", intercept=intercept, constraints=None,

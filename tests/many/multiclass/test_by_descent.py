@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from judge import judge_dual
-from test_bounds import drawn
+from test_bounds import draw_samples
 
 import qpsvm
 from qpsvm import core
@@ -31,7 +31,7 @@ def machines_of(X, codes, machine, intercept, **how):
 def test_no_gap_is_below_the_true_one(machine, intercept):
     rng, certified = np.random.default_rng(3), 0
     for k in range(10):
-        X, codes, _, C, weight = drawn(rng)
+        X, codes, _, C, weight = draw_samples(rng)
         C = float(np.clip(C, 1e-4, 1e2)) / float(np.square(X).sum(axis=1).mean())
         given = sp.csr_array(X) if k % 2 else X
         how = {"machine": machine, "parameters": {"C": C}, "sample_weight": weight, "kernel": qpsvm.Linear()}

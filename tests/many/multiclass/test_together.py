@@ -20,8 +20,8 @@ labels, codes = np.unique(y[::3], return_inverse=True)
 RBF = qpsvm.RBF(0.4)
 
 
-def alone(machine: str, X, codes, pair, weight=None, **given):
-    """The result of one machine by itself, and its rows."""
+def solve_pair(machine: str, X, codes, pair, weight=None, **given):
+    """Return the result of one machine by itself, and its rows."""
     i, j = pair
     rows = np.flatnonzero((codes == i) | (codes == j) | (j < 0))
     rows = rows if weight is None else rows[weight[rows] > 0]
@@ -44,7 +44,7 @@ def test_pairs_and_rest_are_the_machines_alone(kernel, machine, parameters):
         assert together.optimal
         values = decision(together, kernel(X, X))
         for p, pair in enumerate(together.machines):
-            result, rows = alone(machine, X, codes, pair, kernel=kernel, **parameters)
+            result, rows = solve_pair(machine, X, codes, pair, kernel=kernel, **parameters)
             assert abs(together.results[p].primal - result.primal) <= 3e-6 * abs(result.primal)
             np.testing.assert_allclose(values[rows, p], result.decision_function(X[rows]), atol=2e-2)
             assert together.gap[p] <= 1e-6
@@ -80,7 +80,7 @@ def test_weights_of_every_size_and_none():
         assert not dense[:, weight == 0].any()
         assert (np.abs(dense) <= 2.0 * weight).all()
         for p, pair in enumerate(together.machines):
-            result, _ = alone("CSVM", X, codes, pair, weight, kernel=RBF, C=2.0)
+            result, _ = solve_pair("CSVM", X, codes, pair, weight, kernel=RBF, C=2.0)
             assert abs(together.results[p].primal - result.primal) <= 3e-6 * abs(result.primal)
 
 
@@ -140,7 +140,7 @@ def test_squared_hinges_with_any_intercept(intercept):
         assert together.optimal
         assert together.solver.name == "primal newton"
         for p, pair in enumerate(together.machines):
-            result, _ = alone("SquaredHinge", X, codes, pair, kernel="linear", intercept=intercept, C=1.0)
+            result, _ = solve_pair("SquaredHinge", X, codes, pair, kernel="linear", intercept=intercept, C=1.0)
             assert abs(together.results[p].primal - result.primal) <= 3e-6 * result.primal
             np.testing.assert_allclose(together.w[p], result.w, atol=1e-4)
             np.testing.assert_allclose([together.b[p], together.results[p].b], result.b, atol=1e-4)

@@ -33,7 +33,7 @@ MODELS = models()
 FUZZED = 500
 
 
-def alike(one: Model, other: Model) -> None:
+def check_same_model(one: Model, other: Model) -> None:
     assert (one.kernel, one.b, one.n_features) == (other.kernel, other.b, other.n_features)
     assert (one.metadata, one.feature_names) == (other.metadata, other.feature_names)
     assert one.classes.tolist() == other.classes.tolist()
@@ -50,8 +50,8 @@ def alike(one: Model, other: Model) -> None:
 def test_what_is_saved_is_loaded(name: str, tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
     MODELS[name].save(path)
-    alike(qpsvm.load(path), MODELS[name])
-    alike(qpsvm.load(str(path)), pickle.loads(pickle.dumps(MODELS[name])))
+    check_same_model(qpsvm.load(path), MODELS[name])
+    check_same_model(qpsvm.load(str(path)), pickle.loads(pickle.dumps(MODELS[name])))
     with np.load(path, allow_pickle=False) as archive:
         assert {"header", "classes", "b", "coef"} <= set(archive.files)
     assert os.listdir(tmp_path) == ["model.npz"]
@@ -68,7 +68,7 @@ def test_files_of_the_first_version_are_read(name: str, tmp_path: Path) -> None:
     assert header.pop("feature_names") == (list(model.feature_names) if model.feature_names else None)
     for write in (np.savez_compressed, np.savez):
         write(path, **{**arrays, "header": np.array(json.dumps(header))})
-        alike(qpsvm.load(path), replace(model, feature_names=None))
+        check_same_model(qpsvm.load(path), replace(model, feature_names=None))
 
 
 def test_arrays_of_another_machine_are_read(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_arrays_of_another_machine_are_read(tmp_path: Path) -> None:
         with np.load(path) as archive:
             arrays = {name: archive[name].copy(order="F") for name in archive.files}
         np.savez(path, **{name: array.astype(array.dtype.newbyteorder(">")) for name, array in arrays.items()})
-        alike(qpsvm.load(path), model)
+        check_same_model(qpsvm.load(path), model)
 
 
 @pytest.mark.slow
@@ -333,7 +333,7 @@ def test_a_link_keeps_pointing(tmp_path: Path) -> None:
     for name in ("linear", "rbf"):  # to nothing yet, then to a file
         MODELS[name].save(link)
         assert link.is_symlink()
-        alike(qpsvm.load(target), MODELS[name])
+        check_same_model(qpsvm.load(target), MODELS[name])
     circle = tmp_path / "circle"
     circle.symlink_to(circle)
     with pytest.raises(qpsvm.FileAccessError):
@@ -357,17 +357,17 @@ def test_a_file_is_on_the_disk_before_it_takes_its_name(tmp_path: Path, monkeypa
     happened: list[object] = []
     sync, replace = os.fsync, Path.replace
 
-    def synced(descriptor: int) -> None:
+    def record_sync(descriptor: int) -> None:
         status = os.fstat(descriptor)
         happened.append("folder" if stat.S_ISDIR(status.st_mode) else status.st_size)
         sync(descriptor)
 
-    def replaced(path: Path, target: Path) -> Path:
+    def record_replace(path: Path, target: Path) -> Path:
         happened.append("name")
         return replace(path, target)
 
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(Path, "replace", replaced)
+    monkeypatch.setattr(os, "fsync", record_sync)
+    monkeypatch.setattr(Path, "replace", record_replace)
     write_text(tmp_path / "new.txt", 5 * "text")
     assert happened == [20, "name", "folder"]
 
@@ -393,8 +393,8 @@ def arrays_of(model: Model, path: Path) -> dict[str, Any]:
         return dict(archive)
 
 
-def changed(name: str, **changes: Any) -> Callable[[Path], None]:
-    """A file with some arrays, or fields of the header, replaced; None takes an array away."""
+def change_file(name: str, **changes: Any) -> Callable[[Path], None]:
+    """Return a function that saves a file with arrays or header fields replaced; None takes an array away."""
 
     def write(path: Path) -> None:
         arrays = arrays_of(MODELS[name], path)
@@ -411,7 +411,7 @@ def changed(name: str, **changes: Any) -> Callable[[Path], None]:
     return write
 
 
-def put(index: int, value: Any) -> Callable[[Any], Any]:
+def set_entry(index: int, value: Any) -> Callable[[Any], Any]:
     def change(array: Any) -> Any:
         array = array.copy()
         array[index] = value
@@ -421,67 +421,67 @@ def put(index: int, value: Any) -> Callable[[Any], Any]:
 
 
 FALSE: dict[str, Callable[[Path], None]] = {
-    "indices of 1e9": changed("sparse", indices=put(0, 1_000_000_000)),
-    "negative indices": changed("sparse", indices=put(0, -1)),
-    "indices as numbers": changed("sparse", indices=lambda a: a.astype(float)),
-    "indices of the width": changed("sparse", indices=put(3, 40)),
-    "indptr goes back": changed("sparse", indptr=put(1, 1_000)),
-    "indptr does not begin at 0": changed("sparse", indptr=put(0, 1)),
-    "indptr ends early": changed("sparse", indptr=put(-1, 1)),
-    "indptr too short": changed("sparse", indptr=lambda a: a[:-1]),
-    "huge rows": changed("sparse", rows=np.int64(2**62)),
-    "negative rows": changed("sparse", rows=np.int64(-1)),
-    "two ways": changed("sparse", w=np.zeros(40)),
-    "no way": changed("linear", w=None),
-    "w of a kernel": changed("linear", kernel="rbf", parameters={"gamma": 1.0}),
-    "stored values nan": changed("sparse", data=put(0, np.nan)),
-    "vectors infinite": changed("rbf", vectors=lambda a: a * np.inf),
-    "vectors whose squares overflow": changed("rbf", vectors=lambda a: a * 1e200),
-    "coef nan": changed("rbf", coef=put(0, np.nan)),
-    "complex coef": changed("rbf", coef=lambda a: a + 0j),
-    "coef of two dimensions": changed("rbf", coef=lambda a: a[:, None]),
-    "b of one": changed("rbf", b=np.zeros(1)),
-    "classes equal": changed("rbf", classes=np.array([1, 1])),
-    "classes nan": changed("rbf", classes=np.array([0, np.nan])),
-    "classes infinite": changed("rbf", classes=np.array([0, np.inf])),
-    "classes complex": changed("rbf", classes=np.array([0, 1j])),
-    "classes that are no dates": changed("rbf", classes=np.array(["2020", "NaT"], "M8[D]")),
-    "classes that are no text": changed("rbf", classes=np.array([1, 2**31], np.uint32).view("<U1")),
-    "width negative": changed("rbf", n_features=-3),
-    "width zero": changed("rbf", n_features=0),
-    "width true": changed("rbf", n_features=True),
-    "width a float": changed("rbf", n_features=3.0),
-    "width text": changed("rbf", n_features="3"),
-    "width huge": changed("sparse", n_features=10**30),
-    "gamma text": changed("rbf", parameters={"gamma": "scale"}),
-    "gamma left to the rule": changed("rbf", parameters={}),
-    "gamma null": changed("rbf", parameters={"gamma": None}),
-    "gamma nan": changed("rbf", parameters={"gamma": float("nan")}),
-    "degree true": changed("polynomial", parameters={"degree": True, "gamma": 1.0}),
-    "degree a list": changed("polynomial", parameters={"degree": [3], "gamma": 1.0}),
-    "parameters a list": changed("rbf", parameters=[1.0]),
-    "kernel a list": changed("rbf", kernel=["rbf"]),
-    "kernel null": changed("rbf", kernel=None),
-    "format text": changed("rbf", format="1"),
-    "format true": changed("rbf", format=True),
-    "metadata null": changed("rbf", metadata=None),
-    "names too few": changed("named", feature_names=["a", "b"]),
-    "names twice": changed("named", feature_names=["a", "b", "a"]),
-    "names numbers": changed("named", feature_names=[1, 2, 3]),
-    "names text": changed("named", feature_names="abc"),
-    "numbers of rows that do not exist": changed("precomputed", vectors=put(0, N)),
-    "negative numbers of rows": changed("precomputed", vectors=put(0, -1)),
-    "numbers of rows as floats": changed("precomputed", vectors=lambda a: a + 0.0),
-    "header deep": changed("rbf", header=np.array("[" * 100_000)),
-    "header a long number": changed("rbf", header=np.array("1" * 10_000)),
-    "a stranger": changed("rbf", stranger=np.zeros(2)),
+    "indices of 1e9": change_file("sparse", indices=set_entry(0, 1_000_000_000)),
+    "negative indices": change_file("sparse", indices=set_entry(0, -1)),
+    "indices as numbers": change_file("sparse", indices=lambda a: a.astype(float)),
+    "indices of the width": change_file("sparse", indices=set_entry(3, 40)),
+    "indptr goes back": change_file("sparse", indptr=set_entry(1, 1_000)),
+    "indptr does not begin at 0": change_file("sparse", indptr=set_entry(0, 1)),
+    "indptr ends early": change_file("sparse", indptr=set_entry(-1, 1)),
+    "indptr too short": change_file("sparse", indptr=lambda a: a[:-1]),
+    "huge rows": change_file("sparse", rows=np.int64(2**62)),
+    "negative rows": change_file("sparse", rows=np.int64(-1)),
+    "two ways": change_file("sparse", w=np.zeros(40)),
+    "no way": change_file("linear", w=None),
+    "w of a kernel": change_file("linear", kernel="rbf", parameters={"gamma": 1.0}),
+    "stored values nan": change_file("sparse", data=set_entry(0, np.nan)),
+    "vectors infinite": change_file("rbf", vectors=lambda a: a * np.inf),
+    "vectors whose squares overflow": change_file("rbf", vectors=lambda a: a * 1e200),
+    "coef nan": change_file("rbf", coef=set_entry(0, np.nan)),
+    "complex coef": change_file("rbf", coef=lambda a: a + 0j),
+    "coef of two dimensions": change_file("rbf", coef=lambda a: a[:, None]),
+    "b of one": change_file("rbf", b=np.zeros(1)),
+    "classes equal": change_file("rbf", classes=np.array([1, 1])),
+    "classes nan": change_file("rbf", classes=np.array([0, np.nan])),
+    "classes infinite": change_file("rbf", classes=np.array([0, np.inf])),
+    "classes complex": change_file("rbf", classes=np.array([0, 1j])),
+    "classes that are no dates": change_file("rbf", classes=np.array(["2020", "NaT"], "M8[D]")),
+    "classes that are no text": change_file("rbf", classes=np.array([1, 2**31], np.uint32).view("<U1")),
+    "width negative": change_file("rbf", n_features=-3),
+    "width zero": change_file("rbf", n_features=0),
+    "width true": change_file("rbf", n_features=True),
+    "width a float": change_file("rbf", n_features=3.0),
+    "width text": change_file("rbf", n_features="3"),
+    "width huge": change_file("sparse", n_features=10**30),
+    "gamma text": change_file("rbf", parameters={"gamma": "scale"}),
+    "gamma left to the rule": change_file("rbf", parameters={}),
+    "gamma null": change_file("rbf", parameters={"gamma": None}),
+    "gamma nan": change_file("rbf", parameters={"gamma": float("nan")}),
+    "degree true": change_file("polynomial", parameters={"degree": True, "gamma": 1.0}),
+    "degree a list": change_file("polynomial", parameters={"degree": [3], "gamma": 1.0}),
+    "parameters a list": change_file("rbf", parameters=[1.0]),
+    "kernel a list": change_file("rbf", kernel=["rbf"]),
+    "kernel null": change_file("rbf", kernel=None),
+    "format text": change_file("rbf", format="1"),
+    "format true": change_file("rbf", format=True),
+    "metadata null": change_file("rbf", metadata=None),
+    "names too few": change_file("named", feature_names=["a", "b"]),
+    "names twice": change_file("named", feature_names=["a", "b", "a"]),
+    "names numbers": change_file("named", feature_names=[1, 2, 3]),
+    "names text": change_file("named", feature_names="abc"),
+    "numbers of rows that do not exist": change_file("precomputed", vectors=set_entry(0, N)),
+    "negative numbers of rows": change_file("precomputed", vectors=set_entry(0, -1)),
+    "numbers of rows as floats": change_file("precomputed", vectors=lambda a: a + 0.0),
+    "header deep": change_file("rbf", header=np.array("[" * 100_000)),
+    "header a long number": change_file("rbf", header=np.array("1" * 10_000)),
+    "a stranger": change_file("rbf", stranger=np.zeros(2)),
 }
 
 
 def test_changing_nothing_changes_nothing(tmp_path: Path) -> None:
     for name in MODELS:
-        changed(name)(tmp_path / "model.npz")
-        alike(qpsvm.load(tmp_path / "model.npz"), MODELS[name])
+        change_file(name)(tmp_path / "model.npz")
+        check_same_model(qpsvm.load(tmp_path / "model.npz"), MODELS[name])
 
 
 @pytest.mark.slow
@@ -503,20 +503,20 @@ def test_a_file_that_says_what_cannot_be_is_refused(name: str, tmp_path: Path) -
     assert "pickle" not in str(caught.value)
 
 
-def repacked(path: Path, contents: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> None:
+def repack(path: Path, contents: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> None:
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in contents.items():
             archive.writestr(name, content)
 
 
-def unpacked(model: Model, path: Path) -> dict[str, bytes]:
+def unpack(model: Model, path: Path) -> dict[str, bytes]:
     model.save(path)
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def shaped(shape: tuple[int, ...], content: bytes, kind: str = "<f8") -> bytes:
-    """An .npy file that claims a shape."""
+def build_array_file(shape: tuple[int, ...], content: bytes, kind: str = "<f8") -> bytes:
+    """Build an .npy file that claims a shape."""
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, {"descr": kind, "fortran_order": False, "shape": shape})
     return stream.getvalue() + content
@@ -544,16 +544,16 @@ print(peak() - before)
 def bomb(path: Path, what: str) -> None:
     """64 MB of zeros in 0.06 MB."""
     zeros = bytes(64_000_000)
-    parts = unpacked(MODELS["rbf"], path)
+    parts = unpack(MODELS["rbf"], path)
     m = len(MODELS["rbf"].coef)
     if what == "header":
-        parts["header.npy"] = shaped((), zeros, f"<U{len(zeros) // 4}")
+        parts["header.npy"] = build_array_file((), zeros, f"<U{len(zeros) // 4}")
     elif what == "a stranger":
-        parts["stranger.npy"] = shaped((len(zeros) // 8,), zeros)
+        parts["stranger.npy"] = build_array_file((len(zeros) // 8,), zeros)
     else:
-        parts["vectors.npy"] = shaped((m, len(zeros) // 8 // m), zeros[: len(zeros) // 8 // m * m * 8])
+        parts["vectors.npy"] = build_array_file((m, len(zeros) // 8 // m), zeros[: len(zeros) // 8 // m * m * 8])
     size = len(parts["vectors.npy"])
-    repacked(path, parts)
+    repack(path, parts)
     if what == "more than it says":
         raw = path.read_bytes()
         path.write_bytes(raw.replace(size.to_bytes(4, "little"), (1_000_000).to_bytes(4, "little")))
@@ -595,14 +595,14 @@ def test_what_an_archive_may_unpack_to_is_bounded_by_its_size(tmp_path: Path) ->
 def test_other_ways_of_packing_are_refused(method: int, tmp_path: Path) -> None:
     """They cannot be unpacked a piece at a time."""
     path = tmp_path / "model.npz"
-    repacked(path, unpacked(MODELS["rbf"], path), method)
+    repack(path, unpack(MODELS["rbf"], path), method)
     with pytest.raises(qpsvm.FileFormatError, match="packed in another way"):
         qpsvm.load(path)
 
 
 def test_a_part_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.npz"
-    parts = unpacked(MODELS["rbf"], path)
+    parts = unpack(MODELS["rbf"], path)
     with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("coef.npy", parts["coef.npy"])
     with pytest.raises(qpsvm.FileFormatError, match="twice"):

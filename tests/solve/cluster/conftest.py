@@ -25,7 +25,7 @@ def client() -> Iterator[Any]:
 
 
 @pytest.fixture
-def whole(client: Any) -> Any:
+def full_cluster(client: Any) -> Any:
     """The client of a cluster that has both of its workers, before the test and after it."""
     client.wait_for_workers(2, timeout=300)
     yield client
@@ -33,7 +33,7 @@ def whole(client: Any) -> Any:
 
 
 @pytest.fixture
-def bare() -> Iterator[Any]:
+def bare_workers() -> Iterator[Any]:
     """Three workers without nannies, of a cluster of their own: what dies stays dead."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster, distributed.Client(cluster) as own:

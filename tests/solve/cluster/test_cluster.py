@@ -48,8 +48,8 @@ MACHINES = {
 }  # fmt: skip
 
 
-def made(name, rows, there=False):
-    """A machine over rows; with its target on the workers as well, in parts of another size."""
+def make_machine(name, rows, there=False):
+    """Make a machine over rows; with its target on the workers as well, in parts of another size."""
     machine, target, options = MACHINES[name]
     if target is None:
         return machine(rows, **options)
@@ -57,7 +57,7 @@ def made(name, rows, there=False):
 
 
 @pytest.fixture
-def left_there(monkeypatch):
+def remote_table(monkeypatch):
     """No table is small enough to come here, and few rows of it are."""
     monkeypatch.setattr(module, "SMALL_TABLE", 0.0)
     monkeypatch.setattr(transformed, "MAX_FETCHED_BYTES", 40_000.0)
@@ -68,18 +68,18 @@ def graphs(monkeypatch):
     """How many graphs were computed, as the length of a list."""
     seen, computed = [], DaskRows._compute
 
-    def counted(self, calls):
+    def count_calls(self, calls):
         seen.append(len(calls))
         return computed(self, calls)
 
-    monkeypatch.setattr(DaskRows, "_compute", counted)
+    monkeypatch.setattr(DaskRows, "_compute", count_calls)
     return seen
 
 
 @pytest.fixture
-def held(whole):
+def worker_rows(full_cluster):
     """X on the workers, in partitions of several sizes; one has no rows."""
-    return whole.persist(da.from_array(X, chunks=((1200, 0, 2000, 1800), 2)))
+    return full_cluster.persist(da.from_array(X, chunks=((1200, 0, 2000, 1800), 2)))
 
 
 def agrees(result, known):
@@ -89,9 +89,9 @@ def agrees(result, known):
 
 @cluster
 @pytest.mark.parametrize("name", MACHINES)
-@pytest.mark.usefixtures("left_there")
-def test_every_linear_machine(held, name):
-    problem, here = made(name, held, there=True), made(name, X)
+@pytest.mark.usefixtures("remote_table")
+def test_every_linear_machine(worker_rows, name):
+    problem, here = make_machine(name, worker_rows, there=True), make_machine(name, X)
     assert isinstance(problem.X, DaskRows) == (name != "several")
     result = qpsvm.solve(problem)
     agrees(result, qpsvm.solve(here))
@@ -102,7 +102,7 @@ def test_every_linear_machine(held, name):
 
 
 @cluster
-@pytest.mark.usefixtures("whole")
+@pytest.mark.usefixtures("full_cluster")
 def test_how_often_the_workers_are_asked(graphs, monkeypatch):
     monkeypatch.setattr(module, "SMALL_TABLE", 0.0)
     many = da.random.default_rng(3).normal(size=(100_000, 6), chunks=(30_000, 6)).persist()
@@ -115,9 +115,9 @@ def test_how_often_the_workers_are_asked(graphs, monkeypatch):
 
 
 @cluster
-def test_a_small_table_comes_here_in_one_graph(held, graphs):
+def test_a_small_table_comes_here_in_one_graph(worker_rows, graphs):
     for name in ("C", "tube", "nu"):
-        problem, here = made(name, held), made(name, X)
+        problem, here = make_machine(name, worker_rows), make_machine(name, X)
         graphs.clear()
         result, known = qpsvm.solve(problem), qpsvm.solve(here)
         assert len(graphs) == 1
@@ -126,34 +126,34 @@ def test_a_small_table_comes_here_in_one_graph(held, graphs):
 
 
 @cluster
-@pytest.mark.usefixtures("left_there")
-def test_what_a_result_gives_is_what_it_gives_of_an_array(held):
-    problem = made("C", held)
+@pytest.mark.usefixtures("remote_table")
+def test_what_a_result_gives_is_what_it_gives_of_an_array(worker_rows):
+    problem = make_machine("C", worker_rows)
     result = qpsvm.solve(problem)
     assert sum(result.counts) == N
     assert np.allclose(result.decision_function(X[:9]), problem.X.take(np.arange(9)) @ result.w + result.b)
     assert str(pickle.loads(pickle.dumps(result.model)).w) == str(result.w)
     assert copy.deepcopy(problem).X is problem.X
     alone = pickle.loads(pickle.dumps(problem))  # with its rows
-    assert qpsvm.solve(alone).gap == pytest.approx(qpsvm.solve(made("C", X)).gap, rel=1e-9)
-    again = qpsvm.solve(made("C", held), start=result)
+    assert qpsvm.solve(alone).gap == pytest.approx(qpsvm.solve(make_machine("C", X)).gap, rel=1e-9)
+    again = qpsvm.solve(make_machine("C", worker_rows), start=result)
     agrees(again, result)
-    proof = result.verify(made("C", X), tol=1e-6)
+    proof = result.verify(make_machine("C", X), tol=1e-6)
     assert proof
 
 
 @cluster
-@pytest.mark.usefixtures("left_there")
-def test_features_are_made_where_the_rows_are(held):
+@pytest.mark.usefixtures("remote_table")
+def test_features_are_made_where_the_rows_are(worker_rows):
     kernel = qpsvm.RandomFourier(gamma=0.1, components=20, seed=0)
-    problem, here = qpsvm.CSVM(held, Y, kernel=kernel), qpsvm.CSVM(X, Y, kernel=kernel)
+    problem, here = qpsvm.CSVM(worker_rows, Y, kernel=kernel), qpsvm.CSVM(X, Y, kernel=kernel)
     result = qpsvm.solve(problem)
     agrees(result, qpsvm.solve(here))
     assert isinstance(problem.space.samples, DaskRows)
 
 
 @cluster
-@pytest.mark.usefixtures("left_there", "whole")
+@pytest.mark.usefixtures("remote_table", "full_cluster")
 def test_sparse_partitions_and_single_precision():
     Z = sp.csr_array(X * (np.abs(X) > 1.0))
     parts = da.from_array(Z.toarray(), chunks=(2000, D)).map_blocks(sp.csr_array)
@@ -164,7 +164,7 @@ def test_sparse_partitions_and_single_precision():
 
 
 @cluster
-@pytest.mark.usefixtures("left_there", "whole")
+@pytest.mark.usefixtures("remote_table", "full_cluster")
 def test_frames_and_names_of_columns():
     table = pd.DataFrame(X, columns=list("abcde")).assign(label=Y, weight=S)
     frame = frames.from_pandas(table, npartitions=4)
@@ -193,23 +193,23 @@ def test_what_is_wrong_is_named(spoil, said):
         qpsvm.CSVM(spoil(da.from_array(X, chunks=(900, D))), Y)
 
 
-def test_in_threads_of_this_process(left_there):  # noqa: ARG001
+def test_in_threads_of_this_process(remote_table):  # noqa: ARG001
     Z = da.from_array(X, chunks=(900, 2))
-    agrees(qpsvm.solve(made("C", Z)), qpsvm.solve(made("C", X)))
+    agrees(qpsvm.solve(make_machine("C", Z)), qpsvm.solve(make_machine("C", X)))
     with pytest.raises(ParameterTypeError, match="y is missing"):
         qpsvm.CSVM(Z)
     result = qpsvm.solve(qpsvm.CSVM(Z, Y, kernel="rbf"), time_limit=60.0)  # whose rows come here
     agrees(result, qpsvm.solve(qpsvm.CSVM(X, Y, kernel="rbf")))
 
 
-def test_a_time_limit_is_kept_between_graphs(left_there, monkeypatch):  # noqa: ARG001
+def test_a_time_limit_is_kept_between_graphs(remote_table, monkeypatch):  # noqa: ARG001
     computed = DaskRows._compute
 
     def slowly(self, calls):
         time.sleep(0.3)
         return computed(self, calls)
 
-    problem = made("C", da.from_array(X, chunks=(900, 2)))
+    problem = make_machine("C", da.from_array(X, chunks=(900, 2)))
     monkeypatch.setattr(DaskRows, "_compute", slowly)
     began = time.monotonic()
     result = qpsvm.solve(problem, time_limit=0.5, check=False)
@@ -231,11 +231,11 @@ def test_a_vector_that_travels_is_the_same_when_it_arrives(values):
 
 @cluster
 @pytest.mark.slow
-def test_a_worker_killed_in_the_middle_of_a_solve_changes_no_digit(whole, monkeypatch, left_there):  # noqa: ARG001
+def test_a_worker_killed_in_the_middle_of_a_solve_changes_no_digit(full_cluster, monkeypatch, remote_table):  # noqa: ARG001
     many = da.random.default_rng(3).normal(size=(200_000, 12), chunks=(25_000, 12))  # which Dask can make again
     there, labels = many[:, 1:], da.where(many.sum(axis=1) > 0, 1, -1)
     known = qpsvm.solve(qpsvm.CSVM(there, labels))
-    pids, asked, computed = whole.run(os.getpid), [], DaskRows._compute
+    pids, asked, computed = full_cluster.run(os.getpid), [], DaskRows._compute
 
     def struck(self, calls):
         asked.append(len(calls))
@@ -253,10 +253,10 @@ def test_a_worker_killed_in_the_middle_of_a_solve_changes_no_digit(whole, monkey
 
 @cluster
 @pytest.mark.slow
-def test_where_all_workers_are_gone_it_is_said(bare, monkeypatch, left_there):  # noqa: ARG001
+def test_where_all_workers_are_gone_it_is_said(bare_workers, monkeypatch, remote_table):  # noqa: ARG001
     monkeypatch.setattr(module, "WORKER_TIMEOUT", 2.0)
-    problem = made("C", da.from_array(X, chunks=900))
-    for pid in bare.run(os.getpid).values():
+    problem = make_machine("C", da.from_array(X, chunks=900))
+    for pid in bare_workers.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
     with pytest.raises(ClusterError, match=r"workers of the Dask cluster have been gone|lost these rows"):
         qpsvm.solve(problem)

@@ -24,7 +24,7 @@ ACCURACY = 1e-7
 CVXOPT_OPTIONS = {"show_progress": False, "abstol": 1e-30, "reltol": 1e-9, "feastol": 1e-9}
 
 
-def solved(qp: QP, **options) -> InteriorPointSolution:
+def solve_program(qp: QP, **options) -> InteriorPointSolution:
     return solve_mehrotra(qp.P, qp.q, qp.A, qp.b, qp.lb, qp.ub, **{"tol": 1e-9, **options})
 
 
@@ -88,7 +88,7 @@ KINDS = ("box", "one-sided", "mixed", "fixed")
 @for_each("structure, kind, rows, seed", cover_pairs(STRUCTURES, KINDS, (0, 1, 2), (0, 1, 2)))
 def test_random_qps(structure, kind, rows, seed):
     qp = random_qp(np.random.default_rng(seed), kind, structure, rows)
-    found = solved(qp)
+    found = solve_program(qp)
     assert_optimal(qp, found)
     if kind != "fixed":  # CVXOPT needs an interior
         assert qp.objective(found.x) == pytest.approx(by_cvxopt(qp), rel=1e-6, abs=1e-7)
@@ -111,14 +111,14 @@ def test_the_dual_of_every_variant():
     hard = qpsvm.HardMargin(*samples(120, 3, gap=2.0))  # without upper bounds
     for problem in (*c_svms, qpsvm.NuSVM(X, y, 0.4), qpsvm.PrimalHinge(X, y, 0.1), hard):
         qp = problem.qp("dual")
-        found = solved(qp)
+        found = solve_program(qp)
         assert_optimal(qp, found)
         assert problem.certify(found.x).gap <= (1e-7 if problem is hard else 1e-6)
 
 
 def test_inseparable_hard_margin_ends():
     X, y = samples(100, 3)
-    found = solved(qpsvm.HardMargin(X, y).qp("dual"))
+    found = solve_program(qpsvm.HardMargin(X, y).qp("dual"))
     assert found.reason in {"numerical_error", "iteration_limit"}
     assert np.isfinite(found.x).all()
 
@@ -152,31 +152,31 @@ def test_degenerate_samples(name, C):
     problem = qpsvm.CSVM(X, y, C)
     qp = problem.qp("dual")
     kappa = qp.P.diagonal().mean() or 1.0
-    found = solved(qp.scaled({"alpha": 1.0 / kappa}, {}, kappa))  # as `solve` does
+    found = solve_program(qp.scaled({"alpha": 1.0 / kappa}, {}, kappa))  # as `solve` does
     assert found.reason == "converged"
     assert problem.certify(found.x / kappa).gap <= 1e-5  # not polished
 
 
 def test_everything_fixed_or_nothing_to_do():
     fixed = QP(Dense(np.eye(2)), np.ones(2), lb=np.ones(2), ub=np.ones(2))
-    assert_optimal(fixed, solved(fixed))
+    assert_optimal(fixed, solve_program(fixed))
     free = QP(Diagonal(np.ones(3)), np.array([1.0, 2.0, 3.0]))
-    assert solved(free).x == pytest.approx([-1.0, -2.0, -3.0], abs=1e-7)
+    assert solve_program(free).x == pytest.approx([-1.0, -2.0, -3.0], abs=1e-7)
 
 
 def test_limits_and_refusals(capsys):
     X, y = samples(200, 4)
     qp = qpsvm.CSVM(X, y, 1.0).qp("dual")
-    assert solved(qp, max_iter=2).reason == "iteration_limit"
-    assert solved(qp, time_limit=0.0).reason == "time_limit"
+    assert solve_program(qp, max_iter=2).reason == "iteration_limit"
+    assert solve_program(qp, time_limit=0.0).reason == "time_limit"
     assert capsys.readouterr().out == ""
-    lines = solved(qp, verbose=True).iterations + 1
+    lines = solve_program(qp, verbose=True).iterations + 1
     printed = capsys.readouterr().out
     assert printed.count("\n") == lines
     assert all(word in printed for word in ("objective", "gap", "primal", "dual", "step", " s\n"))
     assert "inf" not in printed
     with pytest.raises(qpsvm.ParameterError, match="max_iter"):
-        solved(qp, max_iter=0)
+        solve_program(qp, max_iter=0)
     with pytest.raises(qpsvm.ParameterError, match="entry 1"):
         solve_mehrotra(qp.P, qp.q, lb=np.eye(200)[1], ub=np.zeros(200))
 
@@ -217,7 +217,7 @@ def test_more_columns_than_rows(kind):
         lb[:20] = ub[:20] = 0.1
     Z = rng.standard_normal((n, 500)) + 3.0
     qp = QP(LowRank(Z), rng.standard_normal(n) * 50, A=A, b=A @ np.clip(np.full(n, 0.1), lb, ub), lb=lb, ub=ub)
-    found = solved(qp, tol=1e-7)
+    found = solve_program(qp, tol=1e-7)
     assert_optimal(qp, found, 1e-5)
     assert found.v == pytest.approx(Z.T @ found.x, abs=1e-5 * np.abs(found.v).max())
 
@@ -234,22 +234,22 @@ def test_an_interrupt_leaves_nothing_behind(monkeypatch):
         compiled = qpsvm.compile(problem.qp(form), "interior_point")
         whole = compiled.solve().x
         with monkeypatch.context() as patch:
-            patch.setattr(Iterate, "factor", interrupted_at(4, Iterate.factor))
+            patch.setattr(Iterate, "factor", interrupt_at_call(4, Iterate.factor))
             with pytest.raises(KeyboardInterrupt):
                 compiled.solve()
         assert (compiled.solve().x == whole).all()
 
 
-def interrupted_at(count: int, method):
+def interrupt_at_call(count: int, method):
     calls = []
 
-    def interrupted(self):
+    def run_or_interrupt(self):
         calls.append(1)
         if len(calls) == count:
             raise KeyboardInterrupt
         method(self)
 
-    return interrupted
+    return run_or_interrupt
 
 
 @for_each("variant", ["soft", "sparse", "hard", "scaled", "squared", "huber", "huber scaled"])
@@ -298,7 +298,7 @@ def test_a_row_has_one_slack_of_each_kind():
     assert recognise_soft_rows(both, np.zeros(3), G, h, lb, ub) is None
 
 
-def structured(X, y, C, options=CVXOPT_OPTIONS):
+def solve_hinges(X, y, C, options=CVXOPT_OPTIONS):
     n = len(y)
     nothing = np.zeros(n)
     return solve_structured(y[:, None] * X, nothing, -np.ones(n), nothing, np.full(n, C), y[None], np.zeros(1), options)
@@ -312,7 +312,7 @@ def test_cvxopt_with_structure_gives_the_dense_answer():
     G = matrix(np.vstack([-np.eye(n), np.eye(n)]))
     h = matrix(np.append(np.zeros(n), np.ones(n)))
     dense = solvers.qp(matrix(Z @ Z.T), matrix(-np.ones(n)), G, h, matrix(y[None]), matrix(0.0), options=CVXOPT_OPTIONS)
-    ours = structured(X, y, 1.0)
+    ours = solve_hinges(X, y, 1.0)
     assert ours["status"] == dense["status"] == "optimal"
     for name in ("x", "y", "z"):
         assert np.array(ours[name]) == pytest.approx(np.array(dense[name]), abs=1e-7)
@@ -322,7 +322,7 @@ def test_cvxopt_with_structure_gives_the_dense_answer():
 def test_cvxopt_with_structure_is_fast():
     X, y = samples(20_000, 30)
     began = time.process_time()
-    answer = structured(X, y, 1.0, {"show_progress": False, "abstol": 1e-30, "reltol": 1e-7, "feastol": 1e-7})
+    answer = solve_hinges(X, y, 1.0, {"show_progress": False, "abstol": 1e-30, "reltol": 1e-7, "feastol": 1e-7})
     assert time.process_time() - began < 20  # one second on an idle machine
     assert qpsvm.CSVM(X, y, 1.0).certify(np.array(answer["x"]).ravel()).gap <= 1e-6
 

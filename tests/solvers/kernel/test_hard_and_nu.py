@@ -23,8 +23,8 @@ def clouds(n: int, d: int, apart: float, seed: int = 0) -> tuple[np.ndarray, np.
     return rng.normal(size=(n, d)) + y[:, None] * apart / np.sqrt(d), y
 
 
-def hard(kernel, X, y, **given):
-    """The engine with everything else at its default."""
+def solve_hard(kernel, X, y, **given):
+    """Run the engine with everything else at its default."""
     K = kernel(X, X)
     given = {"tol": 1e-8, "time_limit": None, "max_iter": None, "start": None, **given}
     return solve_kernel_hard(kernel, X, y, float(K.trace()) / len(y), **given), K
@@ -38,7 +38,7 @@ SEPARATED += [(Polynomial(3, 0.1, 1.0), 6.0, "gram"), (Linear(), 6.0, "active se
 @for_each("n", [2, 40, 200])
 def test_the_conditions_of_the_hard_margin_hold(n, kernel, apart, engine):
     X, y = clouds(n, 6, apart)
-    found, K = hard(kernel, X, y)
+    found, K = solve_hard(kernel, X, y)
     alpha, f = y * found.beta, y * (K @ found.beta + found.b)
     assert found.reason == "converged"
     assert found.engine == engine
@@ -54,7 +54,7 @@ def test_equal_rows_of_a_label_are_one():
     X = np.round(X)
     label = {tuple(x): sign for x, sign in zip(X, y, strict=True)}
     y = np.array([label[tuple(x)] for x in X])
-    found, _ = hard(RBF(0.5), X, y)
+    found, _ = solve_hard(RBF(0.5), X, y)
     assert found.reason == "converged"
     assert len({tuple(x) for x in X[(y * found.beta) > 0]}) == np.count_nonzero(y * found.beta)
 
@@ -65,7 +65,7 @@ def test_what_is_not_separated_is_not_claimed(kernel, kind):
     X, y = clouds(300, 2, 0.5)
     if kind != "overlap":
         X[1] = X[0]
-    found, _ = hard(kernel, X, y)
+    found, _ = solve_hard(kernel, X, y)
     assert found.reason == "numerical_error"
     assert np.isfinite(y * found.beta).all()
     result = qpsvm.solve(HardMargin(X, y, kernel), "kernel_newton", check=False)
@@ -90,7 +90,7 @@ def test_the_active_set_says_where_the_hulls_meet():
     assert not found.found
 
 
-@pytest.mark.usefixtures("unhurried")
+@pytest.mark.usefixtures("patient_auto")
 @for_each("scale", [1e-6, 1.0, 1e6])
 def test_a_linear_hard_margin_needs_as_many_steps_as_rows_support(scale):
     X, y = clouds(1000, 10, 6.0)

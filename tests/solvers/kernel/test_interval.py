@@ -34,8 +34,8 @@ def table(n: int, seed: int = 0, d: int = 3) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] ** 2 + 0.2 * rng.standard_t(3, n)
 
 
-def stated(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float = 0.3) -> KernelDual:
-    """A problem of one kind, with prices of its own for each row."""
+def build_dual(kind: str, t: np.ndarray, seed: int = 0, C: float = 2.0, share: float = 0.3) -> KernelDual:
+    """Build a problem of one kind, with prices of its own for each row."""
     rng, n = np.random.default_rng(seed), len(t)
     weight = rng.choice([0.5, 1.0, 2.0], n) if seed else np.ones(n)
     zero = np.zeros(n)
@@ -95,7 +95,7 @@ def lowest(value: Callable[[float], float], points: np.ndarray) -> float:
 def test_the_gap_of_a_point_is_primal_minus_dual(kind, seed):
     """The share of every row is right also where β is far from a solution."""
     X, t = table(40, seed)
-    problem, rng, K = stated(kind, t, seed), np.random.default_rng(seed), RBF(0.4)(X, X)
+    problem, rng, K = build_dual(kind, t, seed), np.random.default_rng(seed), RBF(0.4)(X, X)
     beta = problem.make_feasible(rng.uniform(problem.low, problem.high) * rng.integers(0, 2, 40))
     point = problem.build_point(beta, K @ beta)
     assert point.gap == pytest.approx(gap(K, problem, beta), rel=1e-9)
@@ -105,7 +105,7 @@ def test_the_gap_of_a_point_is_primal_minus_dual(kind, seed):
 @for_each("seed", [1, 2, 3])
 def test_a_balanced_point_is_feasible(kind, seed):
     _, t = table(30, seed)
-    problem, rng = stated(kind, t, seed), np.random.default_rng(seed)
+    problem, rng = build_dual(kind, t, seed), np.random.default_rng(seed)
     for beta in (np.zeros(30), problem.high, problem.low, rng.normal(size=30) * 3, np.abs(rng.normal(size=30))):
         found = problem.make_feasible(beta.copy())
         assert ((found >= problem.low) & (found <= problem.high)).all()
@@ -117,7 +117,7 @@ def test_a_balanced_point_is_feasible(kind, seed):
 @for_each("kind", KINDS)
 def test_a_row_that_rests_reaches_as_far_as_its_pull(kind):
     X, t = table(40, 3)
-    problem, K = stated(kind, t, 3), RBF(0.4)(X, X)
+    problem, K = build_dual(kind, t, 3), RBF(0.4)(X, X)
     rng = np.random.default_rng(3)
     ends = np.stack([problem.low, problem.high, 0.0 * t if problem.has_kink else problem.low])
     beta = ends[rng.integers(0, 3, 40), np.arange(40)]
@@ -152,7 +152,7 @@ def test_a_step_is_best_within_its_box_and_keeps_the_sum_of_each_side(m):
 @for_each("kind, seed", cover_pairs(KINDS, (0, 1)))
 def test_the_loop_solves_every_kind(kind, seed, monkeypatch):
     X, t = table(60, seed)
-    problem, K = stated(kind, t, seed), RBF(0.4)(X, X)
+    problem, K = build_dual(kind, t, seed), RBF(0.4)(X, X)
     assert libsvm.find_compiled_loop() is not None
     compiled = run_libsvm_loop(problem, K, tol=1e-7)
     with monkeypatch.context() as patch:
@@ -177,7 +177,7 @@ def assert_solved(blocks: KernelBlocks, problem: KernelDual, within: float = 2 *
 @for_each("kind, n, kernel", cover_pairs(KINDS, (1, 2, 3, 10, 150), (RBF(0.4), Polynomial(2, 1.0, 1.0))))
 def test_every_kind_is_solved(kind, n, kernel: Kernel):
     X, t = table(n, n)
-    problem = stated(kind, t, n)
+    problem = build_dual(kind, t, n)
     solution = solve_kernel(KernelBlocks(kernel, X), problem, tol=TOL)
     assert solution.reason == "converged"
     if problem.mass is None:  # ν-SVR of few rows may need no tube, and less than its mass
@@ -189,29 +189,29 @@ def test_parts_of_many_rows_are_as_good_as_the_whole(kind):
     """Beyond 2000 rows the Gram matrix is not made, unless LIBSVM's own loop does not know the problem."""
     X, t = table(2050, 4)
     blocks = KernelBlocks(RBF(0.1), X)
-    assert_solved(blocks, stated(kind, t, 0, C=1.0))
+    assert_solved(blocks, build_dual(kind, t, 0, C=1.0))
     assert blocks.full_matrix is None or (core.compiled is None and kind in ("quantile", "levels"))
 
 
 def test_few_rows_outside_are_found():
     X, t = table(700, 6)
     for share in (0.005, 0.03):
-        assert_solved(KernelBlocks(RBF(0.5), X), stated("one class", t, 0, share=share))
+        assert_solved(KernelBlocks(RBF(0.5), X), build_dual("one class", t, 0, share=share))
     X, t = table(2200)
-    assert_solved(KernelBlocks(RBF(0.5), X), stated("nu", t, share=0.01), within=TOL)
+    assert_solved(KernelBlocks(RBF(0.5), X), build_dual("nu", t, share=0.01), within=TOL)
 
 
 @for_each("kind", KINDS)
 def test_equal_rows_are_made_one(kind):
     X, t = table(200, 1)
     pick = np.random.default_rng(1).integers(0, 200, 700)
-    assert_solved(KernelBlocks(RBF(0.3), X[pick]), stated(kind, t[pick], 2))
+    assert_solved(KernelBlocks(RBF(0.3), X[pick]), build_dual(kind, t[pick], 2))
 
 
 @for_each("kind", KINDS)
 def test_a_start_from_a_neighbour_leads_to_the_same(kind):
     X, t = table(300, 2)
-    problem, blocks = stated(kind, t, 2), KernelBlocks(RBF(0.3), X)
+    problem, blocks = build_dual(kind, t, 2), KernelBlocks(RBF(0.3), X)
     first = solve_kernel(blocks, problem, tol=TOL)
     assert_solved(blocks, replace(problem, level=problem.level + 0.01 * np.cos(X[:, 0])), start=first.beta)
 
@@ -221,13 +221,13 @@ def test_a_start_from_a_neighbour_leads_to_the_same(kind):
 def test_every_engine_takes_what_the_loop_cannot_evaluate_by_itself(kind, engine):
     """LIBSVM's loop over samples once took quantiles for a Gram matrix."""
     X, t = table(300, 5)
-    assert_solved(KernelBlocks(RBF(0.3), X), stated(kind, t, 5), engine=engine)
+    assert_solved(KernelBlocks(RBF(0.3), X), build_dual(kind, t, 5), engine=engine)
 
 
 @for_each("kind", KINDS)
 def test_limits_are_kept_and_leave_a_feasible_point(kind):
     X, t = table(300, 3)
-    problem = stated(kind, t, 3, C=1e3)
+    problem = build_dual(kind, t, 3, C=1e3)
     late = solve_kernel(KernelBlocks(RBF(3.0), X), problem, tol=1e-12, time_limit=1e-9)
     assert late.reason == "time_limit"
     few = solve_kernel(KernelBlocks(RBF(3.0), X), problem, tol=0.0, max_iter=5)
@@ -303,7 +303,7 @@ def test_both_sides_share_what_no_tube_needs():
 def test_the_search_for_a_tube_ends_near_the_solution(C, share):
     """It used to go on in steps of no length where free rows lie on the edges, and to close in from one side only."""
     X, t = table(400, 9)
-    problem, blocks = stated("nu", t, 0, C, share), KernelBlocks(RBF(1.0), X)
+    problem, blocks = build_dual("nu", t, 0, C, share), KernelBlocks(RBF(1.0), X)
     found = find_tube_start(blocks, problem, Effort())
     assert found is not None
     size = np.abs(found[0]).sum()

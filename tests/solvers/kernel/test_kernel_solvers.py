@@ -253,12 +253,12 @@ def test_many_rows_end_in_time(limit: float) -> None:
 def test_steps_give_up_where_a_larger_proximal_term_does_not_help(monkeypatch):
     made = []
 
-    def short(*given):
+    def give_short_step(*given):
         problem, rows, sigma = given[1], given[3], given[4]
         made.append(sigma)
         return newton_step._NewtonStep(rows, np.zeros(len(rows)), np.zeros(problem.n), newton_step.SHORT_STEP / 2, 1.0)
 
-    monkeypatch.setattr(newton_step, "_compute_step", short)
+    monkeypatch.setattr(newton_step, "_compute_step", give_short_step)
     problem = KernelDual.from_hinges(np.array([1.0, -1.0] * 4), np.ones(8))
     polish_by_newton(np.eye(8), problem, np.zeros(8), 1e-6, 1)
     assert len(made) == newton_step.STIFFENINGS + 1

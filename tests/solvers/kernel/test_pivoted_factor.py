@@ -22,8 +22,8 @@ from qpsvm.space.kernels.space import FeatureSpace
 EPS = float(np.finfo(float).eps)
 
 
-def hardly_told(n: int, seed: int = 0, d: int = 2) -> tuple[Any, Any]:
-    """Labels that two features hardly tell."""
+def draw_hard_labels(n: int, seed: int = 0, d: int = 2) -> tuple[Any, Any]:
+    """Draw labels that two features hardly tell."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     return X, np.where(rng.random(n) < 0.3 + 0.2 * np.tanh(X[:, 0]), 1.0, -1.0)
@@ -34,7 +34,7 @@ def hardly_told(n: int, seed: int = 0, d: int = 2) -> tuple[Any, Any]:
 
 @for_each("kernel", [RBF(0.5), RBF(30.0), Polynomial(degree=3, gamma=0.5, coef0=1.0)])
 def test_the_factor_leaves_a_rest_that_is_positive_semidefinite(kernel: Any) -> None:
-    X = hardly_told(250)[0]
+    X = draw_hard_labels(250)[0]
     blocks = KernelBlocks(kernel, X)
     K = blocks.all().copy()
     found = factorise_pivoted(KernelBlocks(kernel, X), np.arange(250), np.ones(250), 1e-8, 250)
@@ -49,7 +49,7 @@ def test_the_factor_leaves_a_rest_that_is_positive_semidefinite(kernel: Any) -> 
 
 
 def test_a_polynomial_of_few_features_has_the_rank_of_its_monomials() -> None:
-    X = hardly_told(400)[0]
+    X = draw_hard_labels(400)[0]
     found = factorise_pivoted(
         KernelBlocks(Polynomial(degree=2, gamma=1.0, coef0=1.0), X), np.arange(400), np.ones(400), 1e-13, 400
     )
@@ -67,7 +67,7 @@ def test_equal_rows_are_one_pivot() -> None:
 
 
 def test_a_rank_that_is_too_high_is_given_up_and_a_late_factor_is_none() -> None:
-    X = hardly_told(600, d=6)[0]
+    X = draw_hard_labels(600, d=6)[0]
     rows, ones, blocks = np.arange(600), np.ones(600), KernelBlocks(RBF(2.0), X)
     found = factorise_pivoted(blocks, rows, ones, 1e-10, 150)
     assert found is not None
@@ -107,7 +107,7 @@ def test_the_distance_is_bounded_from_above(kernel: Any, scale: float) -> None:
 
 def test_coefficients_over_few_samples_are_certified(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(points, "AFFORDABLE_VALUES", 0.0)  # as of many rows: w(α) itself is not looked at
-    X, y = hardly_told(900)
+    X, y = draw_hard_labels(900)
     problem = CSVM(X, y, kernel=RBF(0.5))
     result = qpsvm.solve(problem, "kernel_newton")
     factor = factorise_pivoted(KernelBlocks(RBF(0.5), X), np.arange(900), np.ones(900), 1e-13, 900)

@@ -24,8 +24,8 @@ INTERCEPTS = ("free", "penalised", None)
 TOL = 1e-6
 
 
-def words(n=120, d=400, k=12, seed=0):
-    """Rows of k terms and length 1; most of them tell their class."""
+def draw_texts(n=120, d=400, k=12, seed=0):
+    """Draw rows of k terms and length 1; most of them tell their class."""
     random = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2, 1.0, -1.0)
     columns = np.where(random.random((n, k)) < 0.3, random.integers(0, d // 4, (n, k)) + (y[:, None] > 0) * (d // 4), 0)
@@ -41,7 +41,7 @@ def problem_of(X, y, C, intercept):
 
 @for_each("C, intercept, sparse", cover_pairs((0.01, 1.0, 1e3, "each"), INTERCEPTS, (True, False)))
 def test_what_begins_with_it_is_solved(C, intercept, sparse):
-    X, y = words()
+    X, y = draw_texts()
     C = np.random.default_rng(1).uniform(0.1, 20.0, len(y)) if C == "each" else C
     result = qpsvm.solve(problem_of(X if sparse else X.toarray(), y, C, intercept), "augmented_lagrangian",
                          engine="coordinate", polish=False)  # fmt: skip
@@ -62,7 +62,7 @@ def test_centring_is_that_of_the_rows():
     assert qpsvm.CSVM(X, y, 0.1).certify(answer.alpha, answer.w).gap <= 1.1 * TOL
 
 
-X, Y = words(40, 60, 5)
+X, Y = draw_texts(40, 60, 5)
 EMPTY = sp.csr_array(X.multiply((np.arange(40) % 3 > 0)[:, None]).multiply(np.arange(60) % 2 > 0))
 HOSTILE = {
     "two rows": (X[:2], Y[:2], 1.0),
@@ -112,13 +112,13 @@ def test_rows_of_weight_zero_take_no_part():
 
 @for_each("wrong", ["zeros", "noise", "not a number", "nothing done"])
 def test_a_wrong_answer_is_found_out(monkeypatch, wrong):
-    def lying(X, _, losses, *__):
+    def return_wrong(X, _, losses, *__):
         n, d = X.shape
         alpha = np.random.default_rng(0).random(n) * losses.high if wrong == "noise" else np.zeros(n)
         w = np.full(d, np.nan if wrong == "not a number" else 1.0)
         return DescentResult(w, 0.0, alpha, 0 if wrong == "nothing done" else 7, True)
 
-    monkeypatch.setattr(liblinear, "run_passes", lying)
+    monkeypatch.setattr(liblinear, "run_passes", return_wrong)
     for intercept in INTERCEPTS:
         result = qpsvm.solve(problem_of(X, Y, 1.0, intercept), "augmented_lagrangian", engine="coordinate")
         assert result.status == "optimal"
@@ -135,14 +135,14 @@ def test_a_compiled_function_that_answers_wrongly_is_not_used(monkeypatch, wrong
 
     before = _liblinear.train_wrap
 
-    def other(*arguments):
+    def answer_wrongly(*arguments):
         if wrong == "argument":
             raise TypeError
         raw, made = before(*arguments)
         return (-raw, made) if wrong == "sign" else (raw[:, :-1], made)
 
     find_compiled_train.cache_clear()
-    monkeypatch.setattr(_liblinear, "train_wrap", other)
+    monkeypatch.setattr(_liblinear, "train_wrap", answer_wrongly)
     try:
         assert find_compiled_train() is None
     finally:
@@ -168,7 +168,7 @@ def test_a_long_run_is_made_apart_and_ends_as_it_would_here(monkeypatch, capfd):
 
 
 def test_limits_are_kept_and_said():
-    problem = problem_of(*words(400, 3000, 30), 50.0, "penalised")
+    problem = problem_of(*draw_texts(400, 3000, 30), 50.0, "penalised")
     few = qpsvm.solve(problem, "liblinear", max_iter=2, polish=False, check=False)
     assert few.iterations == 2
     assert few.status == "iteration_limit"
@@ -185,11 +185,11 @@ def test_under_a_time_limit_what_surely_ends_is_made_here(monkeypatch):
     C, made = np.full(len(Y), 2.0), []
     monkeypatch.setattr(liblinear, "NUMBER_SECONDS", 1e-4)
 
-    def counted(*arguments):
+    def record_passes(*arguments):
         made.append(arguments[-1])
         return run_passes(*arguments)
 
-    monkeypatch.setattr(liblinear, "run_passes", counted)
+    monkeypatch.setattr(liblinear, "run_passes", record_passes)
     found = run_liblinear(X, Y, RowLosses(C), True, eps=0.1, most=5000, clock=Clock(100.0))
     assert found.iterations > 0
     assert len(made) == 1
@@ -220,7 +220,7 @@ def test_one_pair_prints_nothing(capfd):
 
 
 def test_with_a_start_there_are_newton_steps_only():
-    wide, y = words(500, 4000)
+    wide, y = draw_texts(500, 4000)
     first = solve_linear(wide, y, 1.0, intercept="penalised")
     assert first.engine == "coordinate"
     again = solve_linear(wide, y, 1.1, intercept="penalised", start=(first.w, first.b, first.alpha))

@@ -62,8 +62,8 @@ LOSSES = losses()
 GRID = np.linspace(-12.0, 12.0, 24_001)
 
 
-def searched(kind: RowLosses, r: np.ndarray, a: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
-    """The α that maximises αr − φ*(α) − (α − a)²/2σ and its worth, row by row, among the candidates."""
+def search_alpha(kind: RowLosses, r: np.ndarray, a: np.ndarray, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    """Search among the candidates, row by row, for the α that maximises αr − φ*(α) − (α − a)²/2σ, and its worth."""
     found, worth = [], []
     names = ("high", "level", "low", "tube", "curvature")
     for i in range(ROWS):
@@ -83,11 +83,11 @@ def test_the_answer_is_that_of_a_search(name):
     for sigma in (0.1, 1.0, 10.0):
         response = MultiplierResponse(kind, sigma)
         t = response.compute_arguments(a, r)
-        np.testing.assert_allclose(response.alpha(t), searched(kind, r, a, sigma)[0], atol=2e-3)
+        np.testing.assert_allclose(response.alpha(t), search_alpha(kind, r, a, sigma)[0], atol=2e-3)
         step = 1e-7  # the slope of a free row is d, that of another 0
         slope = (response.alpha(t + step) - response.alpha(t)) / step
         np.testing.assert_allclose(slope, response.find_free(t).astype(float), atol=1e-6)
-    alpha, loss = searched(kind, r, np.zeros(ROWS), np.inf)
+    alpha, loss = search_alpha(kind, r, np.zeros(ROWS), np.inf)
     np.testing.assert_allclose(kind.compute_optimal_dual(r), alpha, atol=2e-3)
     assert kind.sum_losses(r) == pytest.approx(loss.sum(), abs=1e-4)
 
@@ -196,15 +196,15 @@ def machines(X: Any, y: Any, t: Any, C: float = 1.0, **options: Any) -> dict[str
 NAMES = tuple(machines(*table(5)))
 
 
-def solved(problem: qpsvm.Problem, **options: Any) -> qpsvm.SVMResult:
-    """By Newton steps or coordinates alone: nothing polishes."""
+def solve_unpolished(problem: qpsvm.Problem, **options: Any) -> qpsvm.SVMResult:
+    """Solve by Newton steps or coordinates alone: nothing polishes."""
     return qpsvm.solve(problem, "augmented_lagrangian", polish=False, **options)
 
 
 @for_each("name, C, intercept", cover_pairs(NAMES, (1e-8, 1e-2, 1.0, 100.0), INTERCEPTS))
 def test_values_are_those_of_interior_points(name, C, intercept):
     problem = machines(*table(), C, intercept=intercept)[name]
-    result = solved(problem)
+    result = solve_unpolished(problem)
     assert result.status == "optimal"
     assert result.primal == pytest.approx(qpsvm.solve(problem, "interior_point").primal, rel=2 * TOL)
 
@@ -242,18 +242,18 @@ def test_ordinary_hostile_problems(kind, name, C):
 @for_each("intercept", INTERCEPTS)
 @for_each("loss", ["absolute", "squared"])
 def test_one_sample(loss, intercept):
-    result = solved(qpsvm.EpsilonSVR([[2.0, 1.0]], [3.0], loss=loss, intercept=intercept))
+    result = solve_unpolished(qpsvm.EpsilonSVR([[2.0, 1.0]], [3.0], loss=loss, intercept=intercept))
     assert result.status == "optimal"
 
 
 @for_each("loss", ["absolute", "squared"])
 def test_a_tube_that_holds_everything(loss):
     X, _, t = table()
-    result = solved(qpsvm.EpsilonSVR(X, t, epsilon=float(np.ptp(t)), loss=loss))
+    result = solve_unpolished(qpsvm.EpsilonSVR(X, t, epsilon=float(np.ptp(t)), loss=loss))
     assert result.status == "optimal"
     assert not result.w.any()
     assert not result.alpha.any()
-    equal = solved(qpsvm.EpsilonSVR(X, np.full(len(t), 3.7), loss=loss))
+    equal = solve_unpolished(qpsvm.EpsilonSVR(X, np.full(len(t), 3.7), loss=loss))
     assert equal.status == "optimal"
     assert equal.b == pytest.approx(3.7, abs=0.1 + 1e-12)
 
@@ -265,11 +265,11 @@ def test_many_rows(name):
     assert working_set.is_large(*X.shape)
     weight = np.where(np.arange(len(t)) % 3, 1.0, 0.25)
     for intercept in INTERCEPTS:
-        assert solved(machines(X, y, t, intercept=intercept, sample_weight=weight)[name]).status == "optimal"
+        assert solve_unpolished(machines(X, y, t, intercept=intercept, sample_weight=weight)[name]).status == "optimal"
     g = np.random.default_rng(0)
     X = g.standard_t(1.5, (21_000, 4))
     t = X @ g.standard_normal(4) + g.standard_t(1.5, len(X))
-    assert solved(machines(X, np.sign(t), t, 10.0)[name]).status == "optimal"
+    assert solve_unpolished(machines(X, np.sign(t), t, 10.0)[name]).status == "optimal"
 
 
 def test_a_band_is_all_that_a_tube_needs_of_many_rows(monkeypatch):
@@ -278,12 +278,12 @@ def test_a_band_is_all_that_a_tube_needs_of_many_rows(monkeypatch):
     seen = []
     plain = AugmentedLagrangian.__init__
 
-    def counted(self, problem, *arguments, **options):
+    def record_rows(self, problem, *arguments, **options):
         seen.append(problem.rows.n)
         plain(self, problem, *arguments, **options)
 
-    monkeypatch.setattr(AugmentedLagrangian, "__init__", counted)
-    assert solved(qpsvm.EpsilonSVR(X, t)).status == "optimal"
+    monkeypatch.setattr(AugmentedLagrangian, "__init__", record_rows)
+    assert solve_unpolished(qpsvm.EpsilonSVR(X, t)).status == "optimal"
     assert max(seen) < 15_000
 
 
@@ -296,7 +296,7 @@ def test_levels_and_losses_that_differ_by_row(intercept):
     curvature = np.where(np.arange(12) % 2, 0.5, 0.0)
     for bent, most in ((0.0, upper), (curvature, upper), (0.5 + curvature, np.where(np.arange(12) % 3, np.inf, 1.0))):
         problem = Stated(X, y, level, most, bent, intercept)
-        result = solved(problem)
+        result = solve_unpolished(problem)
         assert result.status == "optimal"
         assert faults(problem, result, TOL) == []
 
@@ -304,7 +304,7 @@ def test_levels_and_losses_that_differ_by_row(intercept):
 def test_ranking_is_hinges_of_differences():
     X, _, t = table(60)
     problem = qpsvm.Ranking(X, np.round(t))
-    result = solved(problem)
+    result = solve_unpolished(problem)
     assert result.status == "optimal"
     pairs = problem.pairs
     m = (X[pairs[:, 0]] - X[pairs[:, 1]]) @ result.w
@@ -321,17 +321,17 @@ def test_ranking_is_hinges_of_differences():
 @pytest.mark.parametrize("rows", [600, 21_000])
 def test_a_neighbour_is_a_start(name, rows):
     X, y, t = table(rows)
-    near = solved(machines(X, y, t)[name])
+    near = solve_unpolished(machines(X, y, t)[name])
     problem = machines(X, y, t, 1.3)[name]
-    warm, cold = solved(problem, start=near), solved(problem)
+    warm, cold = solve_unpolished(problem, start=near), solve_unpolished(problem)
     assert warm.status == cold.status == "optimal"
     if name in ("absolute", "quantile"):  # of smooth losses a few steps are all in any case
         assert warm.iterations <= cold.iterations
     if name == "absolute":
-        wider = solved(qpsvm.EpsilonSVR(X, t, epsilon=0.13), start=near)
+        wider = solve_unpolished(qpsvm.EpsilonSVR(X, t, epsilon=0.13), start=near)
         assert wider.status == "optimal"
         assert wider.iterations <= cold.iterations
-    assert solved(machines(X, y, t)[name], start=near).status == "optimal"
+    assert solve_unpolished(machines(X, y, t)[name], start=near).status == "optimal"
 
 
 @for_each("rows", [400, 21_000])
@@ -339,7 +339,7 @@ def test_any_start_will_do(rows):
     X, y, t = table(rows)
     for name, problem in machines(X, y, t).items():
         start = 1e3 * np.random.default_rng(0).standard_normal(problem._n_dual_variables)
-        assert solved(problem, start=start).status == "optimal", name
+        assert solve_unpolished(problem, start=start).status == "optimal", name
 
 
 @pytest.mark.filterwarnings("ignore::qpsvm.QPSVMWarning")
@@ -347,7 +347,7 @@ def test_any_start_will_do(rows):
 def test_limits_return_the_best_point(name, monkeypatch):
     for rows in (400, 21_000):
         problem = machines(*table(rows), 10.0)[name]
-        few = solved(problem, max_iter=2, check=False)
+        few = solve_unpolished(problem, max_iter=2, check=False)
         assert few.iterations == 2
         assert few.status == "iteration_limit"
         assert np.isfinite(few.gap)
@@ -415,8 +415,8 @@ def test_auto_takes_it_first_where_rows_are_many():
 # --- coordinate descent -----------------------------------------------------------------------------------------------
 
 
-def words(n: int = 60, d: int = 2000) -> tuple[Any, np.ndarray]:
-    """Sparse rows with more columns than a Newton step factors."""
+def draw_wide_rows(n: int = 60, d: int = 2000) -> tuple[Any, np.ndarray]:
+    """Draw sparse rows with more columns than a Newton step factors."""
     g = np.random.default_rng(0)
     X = sp.csr_array(sp.random_array((n, d), density=0.01, random_state=g, format="csr"))
     return X, np.where(np.arange(n) % 2, 1.0, -1.0)
@@ -435,7 +435,7 @@ PEERS = {
 @for_each("name", PEERS)
 def test_its_multipliers_are_those_that_w_is_made_of(name, sparse, intercept, monkeypatch):
     """By the compiled function and by the public class of scikit-learn."""
-    X, y = words()
+    X, y = draw_wide_rows()
     X = X if sparse else X.toarray()
     kind, y = PEERS[name], y if PEERS[name].is_one_sided else np.ones(60)
     found = run_passes(X, y, kind, intercept, 1e-8, None, 1000)
@@ -452,7 +452,7 @@ def test_its_multipliers_are_those_that_w_is_made_of(name, sparse, intercept, mo
 
 
 def test_rows_of_one_sign_are_turned():
-    X, y = words()
+    X, y = draw_wide_rows()
     kind = RowLosses(1.0)
     turned = run_liblinear(sp.csr_array(y[:, None] * X.toarray()), np.ones(60), kind, False, eps=1e-9, most=1000)
     plain = run_liblinear(X, y, kind, False, eps=1e-9, most=1000)
@@ -461,7 +461,7 @@ def test_rows_of_one_sign_are_turned():
 
 
 def test_what_it_does_not_have():
-    y, one = words()[1], np.ones(60)
+    y, one = draw_wide_rows()[1], np.ones(60)
     assert find_solver_type(PEERS["squared hinge"], y, True) == SQUARED_HINGE_DUAL
     assert find_solver_type(RowLosses(1.0, curvature=0.1), y, True) is None
     assert find_solver_type(RowLosses(1.0, level=2.0), y, True) is None
@@ -476,13 +476,13 @@ def test_what_it_does_not_have():
 @for_each("name", ["squared hinge", "absolute", "squared"])
 @for_each("intercept", INTERCEPTS)
 def test_it_goes_first_on_wide_sparse_rows(name, intercept):
-    X, y = words()
+    X, y = draw_wide_rows()
     t = X @ np.random.default_rng(1).standard_normal(2000) + y
     problem = machines(X, y, t, intercept=intercept)[name]
-    result = solved(problem)
+    result = solve_unpolished(problem)
     assert result.status == "optimal"
     assert result.solver.status.startswith("converged (coordinate")
-    assert result.primal == pytest.approx(solved(problem, engine="newton").primal, rel=2 * TOL)
+    assert result.primal == pytest.approx(solve_unpolished(problem, engine="newton").primal, rel=2 * TOL)
     if intercept != "free":
         assert qpsvm.solve(problem, "liblinear").primal == pytest.approx(result.primal, rel=2 * TOL)
 
@@ -495,11 +495,11 @@ def test_it_goes_first_on_wide_sparse_rows(name, intercept):
 def test_novelty(nu, rows):
     X = np.random.default_rng(0).standard_normal((rows, 4)) + 1.0
     for problem in (qpsvm.OneClass(X, nu=nu, kernel="linear"), qpsvm.SVDD(X, nu=nu, kernel="linear")):
-        result = solved(problem)
+        result = solve_unpolished(problem)
         assert result.status == "optimal"
         reference = qpsvm.solve(problem, "interior_point")
         assert result.primal == pytest.approx(reference.primal, rel=2 * TOL)
-        again = solved(problem, start=result)
+        again = solve_unpolished(problem, start=result)
         assert again.status == "optimal"
 
 

@@ -29,13 +29,13 @@ def loop(speed: float, most: int) -> Run:
     return Run(made, made == NEEDED)
 
 
-def nothing() -> Run:
+def return_nothing() -> Run:
     return Run(0, False)
 
 
 @pytest.fixture
-def apart(monkeypatch):
-    """The numbers of iterations that were asked for in a child."""
+def child_iterations(monkeypatch):
+    """Return the numbers of iterations that were asked for in a child."""
     asked = []
     true = sliced.run_in_child
 
@@ -48,32 +48,32 @@ def apart(monkeypatch):
 
 
 def run(most: int, sure_speed: float, limit: float | None = None, speed: float = 1e9) -> Run:
-    return run_sliced(loop, (speed,), N, most, lambda s: int(s * sure_speed), nothing, Clock(limit))
+    return run_sliced(loop, (speed,), N, most, lambda s: int(s * sure_speed), return_nothing, Clock(limit))
 
 
-def test_a_loop_that_surely_ends_soon_runs_here(apart):
+def test_a_loop_that_surely_ends_soon_runs_here(child_iterations):
     assert run(100, 1e6) == Run(100, False)
     assert run(10**6, 1e6) == Run(NEEDED, True)
-    assert apart == []
+    assert child_iterations == []
 
 
-def test_a_loop_that_may_be_long_runs_apart(apart):
+def test_a_loop_that_may_be_long_runs_apart(child_iterations):
     assert run(10**6, 1.0) == Run(NEEDED, True)
-    assert apart == [10**6]
+    assert child_iterations == [10**6]
 
 
-def test_a_slice_that_is_worth_it_is_tried_here_first(apart):
+def test_a_slice_that_is_worth_it_is_tried_here_first(child_iterations):
     assert run(10**6, N * time_slices.WORTHWHILE / time_slices.AT_ONCE + 1) == Run(NEEDED, True)
-    assert apart == [10**6]
+    assert child_iterations == [10**6]
 
 
 @pytest.mark.slow
-def test_under_a_time_limit_the_longest_slice_that_ended_is_the_answer(apart):
+def test_under_a_time_limit_the_longest_slice_that_ended_is_the_answer(child_iterations):
     answer = run(10**6, 20.0, limit=5.0, speed=80.0)
     assert not answer.converged
     assert 0 < answer.iterations < NEEDED
-    assert apart[0] <= 30
-    assert answer.iterations in apart
+    assert child_iterations[0] <= 30
+    assert answer.iterations in child_iterations
 
 
 def test_no_iteration_that_surely_ends_is_no_iteration():
@@ -82,16 +82,16 @@ def test_no_iteration_that_surely_ends_is_no_iteration():
 
 
 def test_without_a_child_the_loop_runs_here(monkeypatch):
-    def none(*_):
+    def refuse_child(*_):
         raise OSError("no more processes")
 
-    monkeypatch.setattr(sliced, "run_in_child", none)
+    monkeypatch.setattr(sliced, "run_in_child", refuse_child)
     assert run(10**6, 1.0) == Run(NEEDED, True)
 
 
 def test_signs_of_life(monkeypatch, capsys):
     monkeypatch.setattr(time_slices, "SIGN_OF_LIFE", 0.05)
-    run_sliced(loop, (2000.0,), N, 10**6, lambda s: int(s), nothing, Clock(), True)
+    run_sliced(loop, (2000.0,), N, 10**6, lambda s: int(s), return_nothing, Clock(), True)
     assert "running for" in capsys.readouterr().out
 
 
@@ -99,5 +99,5 @@ def test_signs_of_life(monkeypatch, capsys):
 def test_only_a_loop_that_can_be_hurried_is_waited_for(monkeypatch, hurries, grace):
     given = []
     monkeypatch.setattr(sliced, "run_in_child", lambda *call: given.append(call[-1]))
-    run_sliced(loop, (1e9,), N, 10**6, lambda _: 0, nothing, Clock(), hurries=hurries)
+    run_sliced(loop, (1e9,), N, 10**6, lambda _: 0, return_nothing, Clock(), hurries=hurries)
     assert given == [grace]

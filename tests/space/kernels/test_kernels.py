@@ -188,11 +188,11 @@ ROADS = {
     "product": lambda kernel, X, rows: (
         np.array([KernelBlocks(kernel, X).product(np.array([j]), np.ones(1), rows) for j in range(len(X))]).T
     ),
-    "fill": lambda kernel, X, rows: _filled(KernelBlocks(kernel, X))[rows],
+    "fill": lambda kernel, X, rows: _fill_matrix(KernelBlocks(kernel, X))[rows],
 }
 
 
-def _filled(blocks):
+def _fill_matrix(blocks):
     out = np.empty((blocks.n, blocks.n), np.float32)
     blocks.fill(out, 0)
     return out

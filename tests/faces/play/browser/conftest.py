@@ -37,7 +37,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def left() -> Iterator[dict[str, list[Visit]]]:
+def former_visits() -> Iterator[dict[str, list[Visit]]]:
     """Pages that tests have left, by what their windows are: a new one takes three times as long as a new address."""
     pages: dict[str, list[Visit]] = {}
     yield pages
@@ -46,14 +46,14 @@ def left() -> Iterator[dict[str, list[Visit]]]:
 
 
 @pytest.fixture
-def visit(browser: Browser, server: Server, left: dict[str, list[Visit]]) -> Iterator[Open]:
+def visit(browser: Browser, server: Server, former_visits: dict[str, list[Visit]]) -> Iterator[Open]:
     """Open pages: `visit("#scene=xor", width=390, has_touch=True)`. Any fault in any of them fails the test."""
     opened: list[tuple[str, Visit]] = []
 
     def opens(fragment: str = "", width: int = NARROW, height: int = 900, **options: Any) -> Visit:
         size, window = ViewportSize(width=width, height=height), repr((width, height, sorted(options.items())))
-        if left.setdefault(window, []):
-            found = left[window].pop()
+        if former_visits.setdefault(window, []):
+            found = former_visits[window].pop()
             found.page.set_viewport_size(size)  # a test may have changed it
         else:
             context = browser.new_context(
@@ -73,5 +73,5 @@ def visit(browser: Browser, server: Server, left: dict[str, list[Visit]]) -> Ite
         if each.faults:
             each.page.context.close()
         else:
-            left[window].append(each)
+            former_visits[window].append(each)
     assert faults == []

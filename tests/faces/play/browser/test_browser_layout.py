@@ -62,8 +62,8 @@ def unfold(visit: Visit) -> None:
     visit.page.wait_for_selector(".step[data-tag]")
 
 
-def spilling(visit: Visit) -> list[str]:
-    """Panels and cards whose content is wider than they are."""
+def find_spills(visit: Visit) -> list[str]:
+    """List the panels and cards whose content is wider than they are."""
     found: list[str] = visit.page.eval_on_selector_all(
         ".qpsvm-play :is(.panel > .body, .card, .certificate)",
         "all => all.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent.slice(0, 60))",
@@ -81,7 +81,7 @@ def test_the_page_does_not_scroll_sideways(visit: Open) -> None:
         for width in ((wide, 980)[turn % 2], phone):  # 980: an output of a notebook
             page.page.set_viewport_size({"width": width, "height": 900})
             assert page.sideways() <= 0, (name, width)
-            assert spilling(page) == [], (name, width)
+            assert find_spills(page) == [], (name, width)
     page.choose("scene", "outlier")
     page.page.set_viewport_size({"width": 390, "height": 900})
     page.do(lambda: page.page.locator("[data-control=mine]").check())
