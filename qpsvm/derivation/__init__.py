@@ -13,7 +13,8 @@ yᵀα, and 0: 0.25 on one side, 0.25 on the other
 `step` says what a step is, `quantities` what α, w, b, … are at a point, `residual` how two sides make a residual, and
 `headline` what the residuals are worth. An equation is one expression, of `terms` and `expressions`: its LaTeX, its
 text, its code and its value come from the same parts. `steps.argument` has what a machine says once, `steps.shared` the
-argument that all machines share, and one file a machine (`c_svm`, `nu_svm`, …) its terms and the steps of its own;
+argument that all machines share, `steps.two_class` the terms of two-class machines, and one file per machine (`c_svm`,
+`nu_svm`, …) its own terms and steps;
 `registry` says whose file that is. `source` finds the lines of the library that are these equations, and `page` knows
 only what is shown: the text and numbers of `shown`.
 """

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from qpsvm.derivation.relative_size import VANISHING, reference_size
-from qpsvm.derivation.residual import BothSides, NotMeasurable, Relation, find_worst_entry
+from qpsvm.derivation.residual import BothSides, NotMeasurableError, Relation, find_worst_entry
 from qpsvm.derivation.terms import Term, term
 
 #: Columns of code, beyond which a comparison is written in several lines.
@@ -249,7 +249,7 @@ class Equation:
         """Both sides of all that it says at a point."""
         reason = self.missing(at)
         if reason:
-            raise NotMeasurable(reason)
+            raise NotMeasurableError(reason)
         return tuple(
             found
             for each in self.lines

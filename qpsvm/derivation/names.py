@@ -19,7 +19,7 @@ from qpsvm.derivation.constraint_quantities import ConstraintQuantities
 from qpsvm.derivation.display import HOLDS
 from qpsvm.derivation.key import iter_letters
 from qpsvm.derivation.quantities import Quantities
-from qpsvm.derivation.residual import NotMeasurable
+from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps.all_in_one import read_kinds
 from qpsvm.derivation.steps.primal_hinge import compute_gradient_blocks, explain_missing_primal
@@ -69,7 +69,7 @@ def collect_names(steps: Iterable[Step], at: Quantities[Any] | AllInOneQuantitie
     found |= collect_all_in_one_names(at) if isinstance(at, AllInOneQuantities) else collect_single_names(at)
     for term in iter_letters(steps):
         if term.python().isidentifier() and term.python() not in found:
-            with suppress(NotMeasurable):  # then its step has no numbers
+            with suppress(NotMeasurableError):  # then its step has no numbers
                 found[term.python()] = term.value(at)
     return found
 

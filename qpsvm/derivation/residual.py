@@ -1,9 +1,9 @@
-"""Compute the residual of an equation from its two sides (`BothSides`), relative to a size.
+"""Compute the residual of an equation from its two sides (`BothSides`), relative to a scale.
 
-A residual is a size, so it is never negative. Rounding may make either side of an equation the larger one, so their
-difference is taken absolutely; of an inequality only what goes the wrong way counts.
+A residual is a magnitude, so it is never negative: of an equation the absolute difference of its sides, of an
+inequality the amount by which it is violated, both relative to a scale.
 
-An α that was given, as the point that a derivation measures: not repaired, so that what it violates is seen.
+An α given by the user is measured as it is (`choose_point`): it is not repaired, so that its violations are visible.
 """
 
 from __future__ import annotations
@@ -25,21 +25,24 @@ from qpsvm.machines.problem.reading import build_svm_result
 from qpsvm.program.status import Solver, Status
 from qpsvm.result.svm_result import SVMResult
 
-#: By how many roundings of its largest entry a feasible α may differ from the one that it was certified as.
+#: A given α counts as equal to the certified one if they differ by at most this many units in the last place of its
+#: largest entry: certification repairs rounding errors in α, and scaling and shifting it takes a few operations.
 ROUNDINGS = 64
 
 
 def choose_point(problem: Problem, alpha: FloatArray, certified: SVMResult) -> SVMResult:
     """Choose the point to measure at an α (n,): the certified result if it is optimal at this α, else α as given."""
     rounding = ROUNDINGS * float(np.finfo(float).eps * np.abs(alpha).max())
-    same = bool((np.abs(certified.alpha - alpha) <= rounding).all())
-    return certified if same and certified.status is Status.OPTIMAL else evaluate_unrepaired(problem, alpha)
+    is_unchanged = bool((np.abs(certified.alpha - alpha) <= rounding).all())
+    if is_unchanged and certified.status is Status.OPTIMAL:
+        return certified
+    return evaluate_unrepaired(problem, alpha)
 
 
 def evaluate_unrepaired(problem: Problem, alpha: FloatArray) -> SVMResult:
-    """Return α (n,) with w(α), the best b and ρ for that, and ξ. Its values are mere objectives, not bounds.
+    """Return a result at α (n,) as given, with w(α), the best b and ρ for it, and ξ.
 
-    Rows of weight 0 keep the α that they were given.
+    Its primal and dual values are plain objective values, not certified bounds. Rows of weight 0 keep their given α.
     """
     space = problem.space.without_centring()  # centring is for α with yᵀα = 0
     with np.errstate(all="ignore"):  # what overflows is shown as infinite
@@ -52,8 +55,8 @@ def evaluate_unrepaired(problem: Problem, alpha: FloatArray) -> SVMResult:
     return replace(result, alpha=alpha)
 
 
-class NotMeasurable(Exception):
-    """Raised by a measure where a solution has nothing to measure the equation on. The message says what is missing."""
+class NotMeasurableError(Exception):
+    """Raised if a solution has nothing on which an equation can be measured. The message says what is missing."""
 
 
 Relation = Literal["=", "≤", "≥"]
@@ -63,10 +66,10 @@ Relation = Literal["=", "≤", "≥"]
 class BothSides:
     """An equation or an inequality at a point, as two numbers.
 
-    relation: How they stand to each other where it holds.
-    of: What the two numbers are.
-    scale: What their difference is relative to. Where it is 0, the difference counts as it is.
-    largest or None: The residual of the worst row, where these are the sides of another.
+    relation: The relation between the numbers if it holds.
+    of: A description of the two numbers.
+    scale: The scale of the residual; if it is 0, the residual is absolute.
+    worst_residual: The residual of the worst row, if these are the sides of another row; None if they are its sides.
     """
 
     left: float
@@ -74,18 +77,18 @@ class BothSides:
     right: float
     of: str
     scale: float = 1.0
-    largest: float | None = None
+    worst_residual: float | None = None
 
     @property
     def residual(self) -> float:
-        """By how much it does not hold, relative."""
-        if self.largest is not None:
-            return self.largest
+        """The violation relative to the scale."""
+        if self.worst_residual is not None:
+            return self.worst_residual
         return relative_to(float(compute_violation(self.left, self.relation, self.right)), self.scale)
 
 
 def compute_violation(left: float | FloatArray, relation: Relation, right: float | FloatArray) -> FloatArray:
-    """Compute the violation of the relation, for each entry; NaN if there is no difference."""
+    """Compute the violation of the relation for each entry; NaN if the difference is NaN (as for ∞ − ∞)."""
     difference = np.asarray(left) - right
     if relation == "=":
         return np.abs(difference)
@@ -93,31 +96,44 @@ def compute_violation(left: float | FloatArray, relation: Relation, right: float
 
 
 def find_worst_entry(
-    left: FloatArray, relation: Relation, right: FloatArray | float, of: str, scale: FloatArray | float,
+    left: FloatArray, relation: Relation, right: FloatArray | float, label: str, scale: FloatArray | float,
     names: IntArray | Callable[[int], str] | None = None, preferred: NDArray[np.bool_] | None = None,
 ) -> BothSides:  # fmt: skip
-    """Find the entry where the sides differ most; if all agree, the one that is most informative.
+    """Find the entry with the largest residual; if the relation holds everywhere, the most informative entry.
 
-    That is the largest of an equation; of an inequality the one that comes nearest to fail, among those that are
-    `preferred` if there are any. Shapes: left, right (k,), scale (k,), names (k,), preferred (k,).
+    That is the largest entry of an equation, and the entry of an inequality that is closest to being violated, among
+    the `preferred` entries if there are any.
+
+    label: A template for `str.format`, in which {i} is the name of the entry.
+    names: The name of each entry, or a function of its index; None for the index itself.
+
+    Shapes: left, right (k,), scale (k,), names (k,), preferred (k,).
     """
     right, scale = np.broadcast_to(right, left.shape), np.broadcast_to(scale, left.shape)
-    wrong = compute_violation(left, relation, right)
-    errors = np.divide(wrong, scale, out=wrong.copy(), where=scale > 0.0)
-    largest = float(errors.max())
-    i = int(errors.argmax())
-    if relation == "=" and largest <= HOLDS:
+    violation = compute_violation(left, relation, right)
+    residuals = np.divide(violation, scale, out=violation.copy(), where=scale > 0.0)
+    worst_residual = float(residuals.max())
+    i = int(residuals.argmax())
+    if relation == "=" and worst_residual <= HOLDS:
         i = int(np.abs(right).argmax())
-    elif largest == 0.0:
-        room = right - left if relation == "≤" else left - right
-        i = int((room if preferred is None or not preferred.any() else np.where(preferred, room, np.inf)).argmin())
-    name = i if names is None else names(i) if callable(names) else int(names[i])
-    return BothSides(float(left[i]), relation, float(right[i]), of.format(i=name), float(scale[i]), largest)
+    elif worst_residual == 0.0:
+        bound_slack = right - left if relation == "≤" else left - right
+        if preferred is not None and preferred.any():
+            bound_slack = np.where(preferred, bound_slack, np.inf)
+        i = int(bound_slack.argmin())
+    name: str | int = i
+    if names is not None:
+        name = names(i) if callable(names) else int(names[i])
+    text = label.format(i=name)
+    return BothSides(float(left[i]), relation, float(right[i]), text, float(scale[i]), worst_residual)
 
 
 def choose_shown_sides(sides: tuple[BothSides, ...]) -> BothSides:
-    """Choose which of several comparisons to show: the first if all hold, else the one that fails most."""
-    residuals = [each.residual for each in sides]
+    """Choose which of several comparisons to show: the one with the largest residual; the first if all hold.
+
+    The first is also chosen if a residual is NaN, as there is no largest one then.
+    """
+    residuals = [both.residual for both in sides]
     if any(map(math.isnan, residuals)) or max(residuals) <= HOLDS:
         return sides[0]
     return sides[residuals.index(max(residuals))]

@@ -12,7 +12,7 @@ import numpy as np
 from qpsvm.derivation.constraint_quantities import build_quantities
 from qpsvm.derivation.display import ShownStep
 from qpsvm.derivation.proven import ProvenBound
-from qpsvm.derivation.residual import BothSides, NotMeasurable, choose_shown_sides
+from qpsvm.derivation.residual import BothSides, NotMeasurableError, choose_shown_sides
 from qpsvm.derivation.source import find_code
 from qpsvm.derivation.written.terminal import describe_with_code
 from qpsvm.machines import Problem
@@ -159,7 +159,7 @@ class Step:
         try:
             with np.errstate(all="ignore"):  # where there is no solution, an objective may be infinite: NaN says so
                 found = Measurement.from_sides(self.measure(at))
-        except NotMeasurable as reason:
+        except NotMeasurableError as reason:
             return Measurement(NAN, f"not measurable: {reason}")
         if np.isnan(found.residual):
             return found._replace(reason="not measurable: the point has infinite values")

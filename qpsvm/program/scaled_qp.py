@@ -17,11 +17,12 @@ from qpsvm.program.solution import QPSolution
 
 @dataclass(frozen=True, eq=False)
 class ScaledQP:
-    """The QP that a solver is handed, and the way back from its solution.
+    """The QP that a solver receives, and the map back from its solution.
 
-    qp: In the solver's units: mean diagonal of the Gram matrix 1, multipliers of the order of 1.
-    original: In the problem's units (and the coordinates that it computes with).
-    variables, rows, objective: The factors, as `QP.scaled` takes them.
+    qp: The QP in the solver's units: the mean diagonal of the Gram matrix is 1, multipliers are of the order of 1.
+    original: The QP in the problem's units.
+    variables, rows, objective: The factors of `QP.scaled`: by name of a block of variables, such as {"alpha": 2.0}, by
+        name of a group of rows, such as {"balance": 0.5}, and of the objective.
     """
 
     qp: QP
@@ -34,13 +35,18 @@ class ScaledQP:
         return build_repr(type(self).__name__, **vars(self))
 
     def scale(self, x: FloatArray) -> FloatArray:
-        """Return a point of `original`, one block of variables, in the units of `qp`: (n,)."""
+        """Return a point x (n,) of `original` in the units of `qp`."""
         return x / self.original.scales(self.variables, self.rows)[0]
 
     def unscale(self, solution: QPSolution, **others: Any) -> QPSolution:
         """Return the solution in the units of `original`, with other attributes changed as `QPSolution.replace` does.
 
-        With x = s∘x̃, rows times g and the objective times t, (QP.1) maps z = g∘z̃/t and z_box = z̃_box/(t s).
+        With x = s∘x̃, rows of G multiplied by g, rows of A by a, and the objective by t, (QP.1) gives
+
+            z = g∘z̃/t,  y = a∘ỹ/t,  z_box = z̃_box/(t s)  (the field `box`)
+
+        and v = ṽ/√t, because v = Zᵀx with P = ZZᵀ + diag(d), and scaling multiplies Z by √t s. Without a point only the
+        QP and `others` change.
         """
         if solution.x is None:
             return solution.replace(qp=self.original, **others)
@@ -48,7 +54,7 @@ class ScaledQP:
         t = self.objective
         return solution.replace(
             qp=self.original,
-            x=multiply(s, solution.x),
+            x=multiply(s, solution.x),  # no copy if all factors are 1
             y=a * solution.y / t,
             z=g * solution.z / t if len(g) else solution.z,
             box=None if solution.box is None else solution.box / (t * s),

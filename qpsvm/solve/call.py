@@ -22,13 +22,12 @@ from qpsvm.program.exchange import R, Solvable
 from qpsvm.program.qp import QP
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
+from qpsvm.solve.advice import check_status
+from qpsvm.solve.fallback import find_best_result, iter_candidates
 from qpsvm.solve.request import SolveRequest
 
 if TYPE_CHECKING:
     from qpsvm.machines.problem.all_in_one import AllInOneProblem
-
-from qpsvm.solve.advice import check_status
-from qpsvm.solve.fallback import find_best_result, iter_candidates
 
 
 def solve(
@@ -44,61 +43,62 @@ def solve(
     start: SVMResult | AllInOneResult | ArrayLike | None = None,
     **options: Any,
 ) -> R:
-    """Solve a support vector machine and certify the answer.
+    """Solve a support vector machine or a QP, and certify the solution.
 
     Parameters
     ----------
     problem : Problem, AllInOneProblem or QP
-        Any machine: `CSVM`, `NuSVM`, `HardMargin`, `PrimalHinge`, or one of your own; `CrammerSinger` and
-        `WestonWatkins`, which "auto" solves by "sequential_dual", and of the others those that take any QP. Or any
-        convex `QP`, by those backends.
+        A two-class, regression or novelty machine (`CSVM`, `EpsilonSVR`, `OneClass`, …, or one of your own);
+        `CrammerSinger` or `WestonWatkins`, solved by "sequential_dual" or any backend that accepts general QPs; or a
+        convex `QP`, solved by the same backends.
     backend : str
         "auto", or one of `qpsvm.backends.names()`.
     form : "dual" or "primal", optional
         By default the form in which the backend certifies best.
     tol : float
-        Relative duality gap up to which the result is `optimal`, all rounding counted. Where the a-priori bound on
-        rounding is larger, what matters is evaluated in twice the precision; where that is not enough either, the
-        result is `inaccurate` and says so.
+        Relative duality gap up to which the result is `optimal`, including a bound on all rounding errors. If that
+        bound alone is larger, the quantities that matter are evaluated in double-double arithmetic; if this does not
+        suffice, the result is `inaccurate` and says so.
     polish : bool
-        Improve the solver's point by solving for the exact split of free and bounded α.
+        Improve the solver's point by determining which α are free and which are at a bound, and solving for these.
     check : bool
         Raise on an infeasible or failed problem and warn on an inaccurate one; otherwise return the result as it is.
     verbose : bool
-        Show the choice of backend, the solver's own progress, and the certificate, on standard output. All but what
-        compiled solvers print themselves are messages of the logger "qpsvm": they are not printed where a program's own
-        logging takes them, and a program that logs INFO has them without `verbose`. What a compiled solver prints
-        although it is told not to is a message at DEBUG.
+        Print the choice of backend, the solver's own progress, and the certificate; see the notes on logging.
     time_limit : float, optional
-        Seconds for all of it, from this call on; see the notes for what may be added.
+        Seconds for the whole call; see the notes on how far it may be exceeded.
     max_iter : int, optional
         Iterations of the solver. Polishing then takes at most as long as the solver did (or a tenth of a second).
-    start : SVMResult, or array_like of shape (n,), optional
-        Where to begin: the result for a neighbouring C, λ, ν or γ, or for some of the rows, or an α; for machines that
-        learn several classes in one program an `AllInOneResult`, or an array of shape (n, k). It changes the
-        time and not the answer; backends that the library chooses itself use it where they can.
+    start : SVMResult, AllInOneResult, or array_like of shape (n,), (2n,) or (n, k), optional
+        Initial point: the result for a neighbouring C, λ, ν or γ, or for a subset of the rows, or an α; of shape (2n,)
+        for regressions, and for machines that learn k classes in one program an `AllInOneResult` or an array of shape
+        (n, k). It affects the time, not the answer. With "auto", backends that cannot use it ignore it; QPs are solved
+        without it.
     **options
         The solver's own settings, by their own names.
 
     Returns
     -------
     SVMResult, AllInOneResult or QPResult
-        Its `reported` says what was certified, with `check=False` also where that is not enough.
+        Its `status` says what was certified; with `check=False` it may be any.
 
     Raises
     ------
     NotSeparableError
-        A hard margin over classes whose hulls meet (`check=True`).
+        The classes of a hard margin are not separable: their convex hulls intersect (`check=True`).
     MarginNotFoundError
-        A hard margin over classes whose hulls come so near that no margin was found (`check=True`): a `SolverError`.
+        The convex hulls of the classes of a hard margin are so close that no margin was found (`check=True`): a
+        `SolverError`.
     SolverError
         No point could be certified at all (`check=True`).
     TooLargeError
-        What the backend needs (with "auto": every one that could be tried) does not fit into memory.
+        The backend (with "auto": every backend that could be tried) needs more memory than there is.
     IndefiniteKernelError
-        The Gram matrix is indefinite and the problem says psd="raise".
+        The Gram matrix is indefinite and the problem was built with psd="raise".
     UnknownOptionError, UnsupportedError, ParameterError
-        An option that does not exist, or that the backend cannot honour: before anything is built.
+        An option does not exist, or the backend does not support it. Raised before anything is built.
+    ParameterTypeError
+        An argument has the wrong type: `problem` is neither a machine nor a QP, or `polish` is not a bool.
 
     Warns
     -----
@@ -113,20 +113,24 @@ def solve(
 
     Notes
     -----
-    On Ctrl-C the built-in solvers return their best point so far, and the result has the status `interrupted`; a
-    second Ctrl-C raises `KeyboardInterrupt`. Third-party solvers raise it at once.
+    On Ctrl-C the built-in solvers, LIBSVM and LIBLINEAR return their best point so far, and the result has the status
+    `interrupted`; a second Ctrl-C raises `KeyboardInterrupt`. Most other third-party solvers raise it at once.
 
-    A time limit ends in the best certified point, with the status `time_limit`. It may be exceeded by one step of the
-    solver and by one certificate. A certificate takes n × (support vectors) kernel values. Where these would take
-    longer than the limit (or a second), a point with fewer support vectors is certified instead: with those whose α is
-    largest.
+    At the time limit, the best point so far is certified, and the result has the status `time_limit` unless it is
+    optimal. The limit may be exceeded by one step of the solver and by one certificate. A certificate takes
+    n × (support vectors) kernel values. If these would take longer than the limit (or a second), a point with fewer
+    support vectors is certified instead: those with the largest α.
 
-    Set-ups that cannot be stopped (factorisations, CVXPY's compilation) are not begun where they would not end in time.
-    "auto" then takes another backend; a named one answers with α = 0 and says so in `result.message`. The limit counts
-    neither the making of the problem nor the test whether a kernel matrix is indefinite.
+    Set-ups that cannot be interrupted (factorisations, CVXPY's compilation) are not started if they would exceed the
+    limit. "auto" then takes another backend; a named one returns α = 0 and says so in `result.message`. The limit
+    includes neither building the problem nor testing whether a kernel matrix is indefinite.
 
     If certification fails, "auto" tries further backends, which together may take three times as long as the first one
     (or three seconds). `result.message` names those that were left out.
+
+    All output except what compiled solvers print themselves consists of messages of the logger "qpsvm". They are not
+    printed if the program has its own handler for them, and a program that logs INFO receives them without `verbose`.
+    Output that a compiled solver prints although it was told not to is logged at DEBUG.
 
     Examples
     --------
@@ -136,12 +140,12 @@ def solve(
     >>> print(result.status, result.w.round(6), round(result.b, 6))
     optimal [1.] -2.0
 
-    Whichever solver it was, the certificate is the same:
+    The certificate does not depend on the solver:
 
     >>> print([qpsvm.solve(problem, backend).gap <= 1e-6 for backend in ("cvxopt", "osqp", "dual_ascent")])
     [True, True, True]
 
-    The next C begins where this one ended:
+    The problem for the next C is warm-started at this result:
 
     >>> print(qpsvm.solve(qpsvm.CSVM(problem.X, [0, 0, 1, 1], C=2), "kernel_newton", start=result).status)
     optimal
@@ -149,17 +153,17 @@ def solve(
     if not isinstance(problem, (BaseProblem, QP)):
         raise ParameterTypeError(f"solve takes a problem such as CSVM(X, y), or a QP, got {type(problem).__name__}")
     as_tolerance(tol)
-    Limits(tol, max_iter, time_limit, verbose)  # checks them
+    Limits(tol, max_iter, time_limit, verbose)  # raises an error if one is invalid
     clock = Clock(time_limit)
     for name, flag in {"polish": polish, "check": check, "verbose": verbose}.items():
         as_flag(flag, name)
-    begin = None if start is None or isinstance(problem, QP) else cast("Any", problem).start(start)
-    request = SolveRequest(tol, bool(polish), bool(verbose), time_limit, max_iter, options, begin, clock)
+    initial = None if start is None or isinstance(problem, QP) else cast("Any", problem).start(start)
+    request = SolveRequest(tol, bool(polish), bool(verbose), time_limit, max_iter, options, initial, clock)
     if isinstance(problem, QP):
         from qpsvm.solve.program import solve_program
 
         return cast("R", solve_program(problem, backend, request, start, check, form))
-    with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is looked for, and named
+    with np.errstate(all="ignore"), limit_blas_threads():  # non-finite values are detected and reported explicitly
         try:
             problem.samples.change_guard.start_run()
             result: SVMResult | AllInOneResult
@@ -169,7 +173,7 @@ def solve(
                 result = solve_all_in_one(cast("AllInOneProblem", problem), backend, form, request)
             else:
                 result = find_best_result(problem, iter_candidates(problem, backend, form, request), request)
-        except TooLargeError:
+        except TooLargeError:  # a MemoryError that already has a message
             raise
         except MemoryError as error:
             rows = f"{len(problem.active_rows)} rows with {problem.X.shape[1]} features"

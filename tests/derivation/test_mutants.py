@@ -19,7 +19,7 @@ import qpsvm
 from qpsvm.derivation.all_in_one_quantities import AllInOneQuantities
 from qpsvm.derivation.constraint_quantities import build_quantities
 from qpsvm.derivation.expressions import EquationLine
-from qpsvm.derivation.residual import NotMeasurable
+from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.terms import SUM, Term, term
 from qpsvm.machines import AllInOneProblem
 
@@ -86,7 +86,7 @@ def residuals(line: EquationLine, at: Any) -> list[float]:
     try:
         with np.errstate(all="ignore"):
             return [sides.residual for sides in line.iter_sides(at) if sides.relation == "="]
-    except NotMeasurable:
+    except NotMeasurableError:
         return []
 
 
@@ -120,7 +120,7 @@ def is_equivalent(line: EquationLine, one: Term, other: Term, points: list[Any])
         try:
             with np.errstate(all="ignore"):
                 found.append(np.allclose(one.value(at), other.value(at), rtol=1e-9, atol=1e-9))
-        except NotMeasurable:
+        except NotMeasurableError:
             found.append(True)
     return all(found)
 

@@ -1,14 +1,14 @@
-"""LIBSVM, through scikit-learn's SVC and NuSVC: decomposition by pairs (Chang & Lin 2011), at its own stopping rule.
+"""Solve duals by LIBSVM, through scikit-learn's SVC and NuSVC: SMO (Chang & Lin 2011) with its own stopping rule.
 
-LIBSVM's loop knows no clock and no interrupt key: it is run in slices, long ones in a child process (`run_sliced`).
-Over samples of several classes it takes every machine of one class against one in a single call (`fit_classes`).
+LIBSVM's loop checks neither a clock nor Ctrl-C, so it is run in slices, long ones in a child process (`run_sliced`).
+With samples of several classes, `fit_classes` fits all one-vs-one machines in a single call.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,26 +35,36 @@ from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Solver
 from qpsvm.program.svm_dual import Statement, SVMDual
-from qpsvm.solvers.kernel.libsvm import GRAM_CACHE_MEGABYTES, bound_iterations, find_compiled_loop, silence_class
+from qpsvm.solvers.kernel.libsvm import (
+    GRAM_CACHE_MEGABYTES,
+    TYPES,
+    bound_iterations,
+    find_compiled_loop,
+    is_libsvm_problem,
+    run_libsvm_loop,
+    silence_class,
+)
 from qpsvm.solvers.shared.time_slices import run_sliced
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Sigmoid
 from qpsvm.space.operators import LowRank
 
-#: Rows of a regression or a one-class machine up to which its loop takes the whole Gram matrix.
+#: Maximum number of rows of a linear regression or one-class machine: its loop works on the full Gram matrix.
 INTERVAL_ROWS = 1000
-#: LIBSVM's own tolerance, for the largest violation.
+#: LIBSVM's default tolerance, for the largest violation of the optimality conditions.
 DEFAULT_EPS = 1e-3
-#: A ν-SVM, and any machine of a given sum, is solved to this share of the tolerance: its objective is small, so that a
-#: violation weighs more in its gap.
+#: ν-SVMs, and all machines with a given sum of α, are solved to a tolerance smaller by this factor: their objective is
+#: small, so the same violation is a larger relative gap.
 NU_SHARE = 0.1
-#: The iteration limit of a ν-SVM where none is given: as many for each row as any, and so many besides. Where the
-#: reduced hulls meet, LIBSVM would never end.
+#: Default iteration limit of a ν-SVM: `ITERATIONS_PER_ROW` × n + `NU_ITERATIONS`. Without a limit LIBSVM may not
+#: terminate when the reduced hulls intersect.
 NU_ITERATIONS = 20_000
-#: That of any other machine, LIBSVM's own: so many for each row, but at least so many. Where C is large, rounding may
-#: keep it going.
+#: Default iteration limit of any other machine, as in LIBSVM: `ITERATIONS_PER_ROW` × n, but at least `MIN_ITERATIONS`.
+#: If C is large, rounding errors may prevent the loop from terminating.
 ITERATIONS_PER_ROW, MIN_ITERATIONS = 100, 10_000_000
-#: A sparse product costs about so many times as much for each entry as a dense one.
+#: Cost of a sparse product, per stored entry, relative to a dense one.
 SPARSE_FACTOR = 4.0
+#: Cache for the loop of `fit_classes`: megabytes per entry of the Gram matrix (float32), and a constant reserve.
+CACHE_MEGABYTES_PER_ENTRY, CACHE_RESERVE_MEGABYTES = 4e-6, 50.0
 #: The ν-SVMs.
 NU_TRAITS = INTERVALS - {"level 1", "other levels", "balance", "sum", "mirrored α"}
 
@@ -86,17 +96,24 @@ class LibsvmBackend(Backend):
         if isinstance(svm.gram, LowRank):
             return LibsvmCompiled(self, qp, _build_data(svm.gram.Z, svm, {"kernel": "linear"}), statement)
         kernel, X, gram = extract_kernel_samples(svm.gram, self.name)
-        words = _translate_kernel(kernel) if gram is None else None
-        if words is None:
+        svc_kernel = _translate_kernel(kernel) if gram is None else None
+        if svc_kernel is None:
             K = kernel(X, X) if gram is None else gram
             return LibsvmCompiled(self, qp, _build_data(K, svm, {"kernel": "precomputed"}), statement)
-        return LibsvmCompiled(self, qp, _build_data(X, svm, words), statement)
+        return LibsvmCompiled(self, qp, _build_data(X, svm, svc_kernel), statement)
 
 
 def uses_intervals(svm: SVMDual) -> bool:
     """Return whether a machine is solved over intervals: neither C-SVM, hard margin nor ν-SVM."""
-    two_class = svm.has_one_row_per_sample and not svm.has_curvature and svm.groups[0].total == 0.0
-    return not (two_class and (svm.common_level == 1.0 or len(svm.groups) == 2))
+    is_two_class = svm.has_one_row_per_sample and not svm.has_curvature and svm.groups[0].total == 0.0
+    is_nu_svm = len(svm.groups) == 2  # yᵀα = 0 and the sum of α
+    return not (is_two_class and (svm.common_level == 1.0 or is_nu_svm))
+
+
+def _choose_eps(tol: float, has_given_sum: bool) -> float:
+    """Return LIBSVM's tolerance for a relative gap of `tol`, at most its default."""
+    share = NU_SHARE if has_given_sum else 1.0
+    return share * DEFAULT_EPS * min(1.0, tol / DEFAULT_TOLERANCE)
 
 
 def _translate_kernel(kernel: Kernel) -> dict[str, Any] | None:
@@ -128,20 +145,20 @@ class LibsvmCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         data, statement = self.data, self.statement
         kind, settings = self._choose_estimator(limits, options)
-        silence_class(kind)  # imported here: each child process would do it anew, within the limit of time
-        clock, n, most = Clock(limits.time_limit), len(data.y), limits.max_iter or self._find_default_max_iter()
+        silence_class(kind)  # imports the class now; otherwise each child process would, within the time limit
+        clock, n, max_iter = Clock(limits.time_limit), len(data.y), limits.max_iter or self._find_default_max_iter()
         arguments = (kind, settings, data.X, data.y, data.sample_weight / data.sample_weight.max())
         try:
             fitted = run_sliced(
-                fit, arguments, n, most, self._bound_iterations, self._build_initial_fit, clock, limits.verbose
+                fit, arguments, n, max_iter, self._bound_iterations, self._build_initial_fit, clock, limits.verbose
             )
-        except FloatingPointError as error:  # of the largest feasible ν it says "infeasible", for rounding
+        except FloatingPointError as error:  # rounding: LIBSVM may reject the largest feasible ν as infeasible
             return build_failed_solution(self.qp, self._describe_solver(str(error)))
-        status, raw = find_run_status(fitted, most, clock)
+        status, raw = find_run_status(fitted, max_iter, clock)
         coefficients = np.zeros(n)
         coefficients[fitted.support] = np.abs(fitted.coefficients)
         rho = 1.0
-        if self._nu is not None:  # what NuSVC gives are α/ρ and b/ρ: their sum is known
+        if self._nu is not None:  # NuSVC returns α/ρ and b/ρ; ρ follows from the known sum of α
             rho = self._total / float(coefficients.sum()) if coefficients.any() else np.nan
         multipliers = statement.to_row_multipliers({"b": rho * fitted.intercept, "rho": rho})
         x = statement.to_qp_variables(rho * coefficients)
@@ -152,8 +169,7 @@ class LibsvmCompiled(Compiled):
         settings = {"tol" if name == "eps" else name: value for name, value in options.items()}
         settings |= {"verbose": limits.verbose, **self.data.kernel}
         if limits.tol is not None:
-            share = 1.0 if self._nu is None else NU_SHARE
-            settings.setdefault("tol", share * min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol))
+            settings.setdefault("tol", _choose_eps(limits.tol, has_given_sum=self._nu is not None))
         if self._nu is None:
             return "SVC", {"C": float(self.data.sample_weight.max()), **settings}
         return "NuSVC", {"nu": self._nu, **settings}
@@ -166,64 +182,56 @@ class LibsvmCompiled(Compiled):
         return max(ITERATIONS_PER_ROW * n, MIN_ITERATIONS)
 
     def _bound_iterations(self, seconds: float) -> int:
-        """Return a number of iterations that surely ends within the given seconds."""
+        """Return a number of iterations that certainly takes no longer than the given seconds."""
         X, n = self.data.X, len(self.data.y)
-        begins = 0.0 if self._nu is None else self._nu * n
+        start_rows = 0.0 if self._nu is None else self._nu * n
         if self.data.kernel["kernel"] == "precomputed":
-            return bound_iterations(seconds, n, None, begins=begins)
+            return bound_iterations(seconds, n, None, begins=start_rows)
         width = int(SPARSE_FACTOR * X.nnz / n) if sp.issparse(X) else X.shape[1]
-        return bound_iterations(seconds, n, width, begins=begins)
+        return bound_iterations(seconds, n, width, begins=start_rows)
 
     def _build_initial_fit(self) -> FittedMachine:
-        """Return the initial point of LIBSVM: 0, or the first rows of each class for a ν-SVM."""
+        """Return LIBSVM's initial point: 0, or for a ν-SVM the first rows of each class at their bounds."""
         weight, sign = self.data.sample_weight, self.data.y
         alpha = np.zeros(len(sign))
         if self._nu is not None:
             for rows in (sign > 0, sign < 0):
-                before = np.cumsum(weight[rows]) - weight[rows]
-                alpha[rows] = np.clip(0.5 * self._nu * weight.sum() - before, 0.0, weight[rows])
+                preceding = np.cumsum(weight[rows]) - weight[rows]
+                alpha[rows] = np.clip(0.5 * self._nu * weight.sum() - preceding, 0.0, weight[rows])
         support = np.flatnonzero(alpha)
         return FittedMachine(support, alpha[support], 0.0, 0, False)
 
 
 class LoopCompiled(Compiled):
-    """Kernel, X and the Gram matrix, where there is one, of a regression or a novelty machine."""
+    """Kernel, X and, if it exists, the Gram matrix of a regression or a novelty machine."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        from qpsvm.solvers.kernel.libsvm import is_libsvm_problem, run_libsvm_loop
         from qpsvm.solvers.kernel.portfolio import choose_unit
 
         machine, clock = IntervalProblem.from_dual(self.statement.svm, self.backend.name), Clock(limits.time_limit)
         problem, data = machine.problem, self.data
         blocks = build_interval_blocks(data.kernel, data.X, data.gram, self.statement.svm, machine)
-        share = 1.0 if problem.mass is None and problem.bound_share is None else NU_SHARE
-        eps = (
-            share
-            * DEFAULT_EPS
-            * min(1.0, (limits.tol or DEFAULT_TOLERANCE) / DEFAULT_TOLERANCE)
-            * choose_unit(blocks, problem)
-        )
-        own, most = blocks.samples, limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, MIN_ITERATIONS)
-        by_itself = own is not None and is_libsvm_problem(problem)
+        has_given_sum = problem.mass is not None or problem.bound_share is not None
+        eps = _choose_eps(limits.tol or DEFAULT_TOLERANCE, has_given_sum) * choose_unit(blocks, problem)
+        max_iter = limits.max_iter or max(ITERATIONS_PER_ROW * problem.n, MIN_ITERATIONS)
+        samples = blocks.samples if is_libsvm_problem(problem) else None  # then LIBSVM evaluates the kernel itself
         loop = run_libsvm_loop(
-            problem, own if own is not None and by_itself else blocks.all(), most, clock,
-            gamma=float(blocks.kernel.gamma) if by_itself else None,  # type: ignore[attr-defined]
+            problem, blocks.all() if samples is None else samples, max_iter, clock,
+            gamma=None if samples is None else float(blocks.kernel.gamma),  # type: ignore[attr-defined]
             tol=options.get("eps", eps), verbose=limits.verbose,
             settings={name: value for name, value in options.items() if name != "eps"},
         )  # fmt: skip
-        status, raw = find_run_status(loop, most, clock)
+        status, raw = find_run_status(loop, max_iter, clock)
         support = loop.beta.nonzero()[0]
         edges = problem.compute_edges(blocks.product(support, loop.beta[support], np.arange(problem.n)))
-        x, y = (
-            self.statement.to_qp_variables(machine.compute_alpha(loop.beta)),
-            self.statement.to_row_multipliers(machine.compute_multipliers(*edges)),
-        )
+        x = self.statement.to_qp_variables(machine.compute_alpha(loop.beta))
+        y = self.statement.to_row_multipliers(machine.compute_multipliers(*edges))
         return self._build_solution(status, self._describe_solver(raw), loop.iterations, x, y=y)
 
 
 @dataclass(frozen=True, eq=False)
 class FittedMachine:
-    """The parts of a fitted machine: over its support (s,), and whether LIBSVM's stopping test was met."""
+    """A fitted machine: support (s,), its coefficients y∘α (s,), and whether LIBSVM's stopping test was met."""
 
     support: IntArray
     coefficients: FloatArray
@@ -233,7 +241,7 @@ class FittedMachine:
 
 
 def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: FloatArray, max_iter: int) -> FittedMachine:
-    """Fit `SVC` or `NuSVC` with at most `most` iterations."""
+    """Fit `SVC` or `NuSVC` (named by `kind`) with at most `max_iter` iterations."""
     machine = silence_class(kind)(max_iter=max_iter, **settings).fit(X, y, sample_weight=weight)
     return FittedMachine(
         machine.support_, as_dense(machine.dual_coef_)[0], float(machine.intercept_[0]), int(np.max(machine.n_iter_)),
@@ -241,8 +249,8 @@ def fit(kind: str, settings: dict[str, Any], X: Any, y: FloatArray, weight: Floa
     )  # fmt: skip
 
 
-#: What the loop is told of the kernel: "linear" of samples, or "precomputed".
-Loop = Literal["linear", "precomputed"]
+#: The kernel of `fit_classes`, which says what its data are: samples, or a Gram matrix.
+LoopKernel: TypeAlias = Literal["linear", "precomputed"]
 
 
 def is_available() -> bool:
@@ -260,27 +268,32 @@ def fit_classes(
     codes: IntArray,
     upper: FloatArray,
     tol: float,
-    kernel: Loop,
+    kernel: LoopKernel,
     max_iter: int,
     nu: float | None = None,
 ) -> tuple[IntArray, FloatArray, IntArray] | None:
-    """Run the loop of all machines, each until no pair of rows violates its condition by more than tol, or a limit.
+    """Fit all one-vs-one machines of k classes; None if LIBSVM rejects the input.
+
+    Each machine runs until no pair of rows violates its optimality condition by more than `tol`, or until `max_iter`.
+    With `nu` they are ν-SVMs, else C-SVMs.
 
     Shapes: data (n, d), codes (n,), upper (n,) → support (s,), alpha (k − 1, s), iterations (k (k − 1)/2,).
     """
     n = len(data)
-    common = bool((upper == upper[0]).all())
+    has_common_bound = bool((upper == upper[0]).all())
     settings: dict[str, Any] = {
-        "svm_type": 0, "C": float(upper[0]) if common else 1.0, "sample_weight": np.empty(0) if common else upper,
+        "svm_type": TYPES["SVC"], "C": float(upper[0]) if has_common_bound else 1.0,
+        "sample_weight": np.empty(0) if has_common_bound else upper,
     }  # fmt: skip
-    if nu is not None:  # the largest ν that is feasible must not look infeasible by rounding
-        settings |= {"svm_type": 1, "C": 1.0, "nu": nu * (1.0 - n * float(np.finfo(float).eps))}
+    if nu is not None:  # slightly reduced, so that rounding does not make the largest feasible ν infeasible
+        settings |= {"svm_type": TYPES["NuSVC"], "C": 1.0, "nu": nu * (1.0 - n * float(np.finfo(float).eps))}
+    cache_megabytes = min(GRAM_CACHE_MEGABYTES, CACHE_RESERVE_MEGABYTES + n * n * CACHE_MEGABYTES_PER_ENTRY)
     try:
-        out = find_compiled_loop()(
-            data, codes.astype(np.float64), kernel=kernel, gamma=0.0, tol=tol,
-            cache_size=min(GRAM_CACHE_MEGABYTES, 50.0 + n * n * 4e-6), max_iter=max_iter, class_weight=np.empty(0),
-            shrinking=1, probability=0, random_seed=0, **settings,
+        fitted = find_compiled_loop()(
+            data, codes.astype(np.float64), kernel=kernel, gamma=0.0, tol=tol, cache_size=cache_megabytes,
+            max_iter=max_iter, class_weight=np.empty(0), shrinking=1, probability=0, random_seed=0, **settings,
         )  # fmt: skip
     except ValueError:
         return None
-    return out[0], np.abs(out[3]), np.asarray(out[8], dtype=np.intp).ravel()
+    support, dual_coefficients, iterations = fitted[0], fitted[3], fitted[8]
+    return support, np.abs(dual_coefficients), np.asarray(iterations, dtype=np.intp).ravel()

@@ -1,4 +1,8 @@
-"""Coordinate descent over the rows of any losses, for many machines over one table of rows."""
+"""Run coordinate descent for many machines that share one table of rows, with any losses (`RowDescent`).
+
+The compiled loop stops at a goal: a relative gap by its own estimate. If the certified gap is still above the
+tolerance, the caller lowers the goal and continues (`continue_to_goal`), up to `GOALS` times.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +22,14 @@ from qpsvm.solvers.shared.budget import Budget
 
 
 def is_descent_suitable(n: int, d: int) -> bool:
-    """Return whether there is a loop for that many rows and columns, and nothing that is certainly better."""
+    """Return whether the compiled loop exists and n rows of d columns are too few for a clearly better method."""
     return core.compiled is not None and not is_large(n, d)
 
 
 class DescentRows:
-    """Rows (n, d) as the loop reads them.
+    """Rows (n, d) in the layout of the compiled loop.
 
-    GOALS: How many goals a machine is worth.
+    GOALS: How many goals one machine is given at most, one after the other.
     """
 
     GOALS = GOALS
@@ -35,34 +39,37 @@ class DescentRows:
         self.entries, self.sparse = count_entries(X), sp.issparse(X)
 
     def estimate_newton_seconds(self, smooth: bool) -> float:
-        """Estimate the seconds that Newton steps would take."""
+        """Estimate the seconds that Newton steps would take on these rows; `smooth` means a loss with curvature."""
         n, d = self.shape
         return estimate_newton_seconds(n, d, self.entries, smooth, self.sparse)
 
 
 class RowDescent:
-    """A machine over the rows, its α (n,) and b as far as they are, and whether the goal was met.
+    """Coordinate descent for one machine: its current α (n,) and b, and whether the last goal was met.
 
-    Shapes: y (n,), 1 of regressions, whose α are signed. The losses are of one kind: all squared or none.
+    y (n,): Labels; all 1 for a regression, whose α are signed.
+    losses: Either all piecewise linear or all squared.
+    intercept: "free", "penalised", or None.
     """
 
     def __init__(self, rows: DescentRows, y: FloatArray, losses: Loss, intercept: str | None, tol: float) -> None:
-        named = {field.name: getattr(losses, field.name) for field in fields(Loss)}
-        self._y, self._losses = np.ascontiguousarray(y), RowLosses(**named)
-        self._free, self._budget = intercept == "free", Budget()
-        form, rival = (
-            (1.0 if intercept else 0.0, self._free),
-            rows.estimate_newton_seconds(not self._losses.is_piecewise_linear),
-        )
-        self._run = DescentRun(rows.table, rows.shape[1], self._y, self._losses, form, rival, tol, self._budget)
+        loss_fields = {field.name: getattr(losses, field.name) for field in fields(Loss)}
+        self._y, self._losses = np.ascontiguousarray(y), RowLosses(**loss_fields)
+        self._has_free_intercept, self._budget = intercept == "free", Budget()
+        unit_and_free = (1.0 if intercept else 0.0, self._has_free_intercept)
+        newton_seconds = rows.estimate_newton_seconds(smooth=not self._losses.is_piecewise_linear)
+        self._run = DescentRun(
+            rows.table, rows.shape[1], self._y, self._losses, unit_and_free, rival=newton_seconds, tol=tol,
+            budget=self._budget,
+        )  # fmt: skip
         self.continue_to_goal(1.0)
 
     def continue_to_goal(self, factor: float) -> None:
-        """Run further passes, to a goal smaller by the factor."""
+        """Multiply the goal by `factor` (≤ 1) and run until the goal is met, or until the loop gives up."""
         self._run.goal *= factor
-        found = self._run.run()
-        self.alpha = balance_alpha(found.alpha, self._y, self._losses) if self._free else found.alpha
-        self.b, self.done, self.iterations = found.b, found.converged, self._budget.steps
+        result = self._run.run()
+        self.alpha = balance_alpha(result.alpha, self._y, self._losses) if self._has_free_intercept else result.alpha
+        self.b, self.converged, self.iterations = result.b, result.converged, self._budget.steps
 
 
 __all__ = ["DescentRows", "RowDescent", "estimate_pass_seconds", "is_descent_suitable"]

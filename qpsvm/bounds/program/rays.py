@@ -5,8 +5,8 @@
     (RAY.2)  of a program within rounding of this one: P + E stands for P, with Ed = −Pd and
              E_ij = P_ij² (λ_i d_j + λ_j d_i), which of all symmetric E has the least Σ (E_ij/P_ij)²
 
-HiGHS proposes d. The variables, and the rows of G, that are 0 there are exactly 0; then d is a vector that all other
-rows take to 0, in rational numbers.
+HiGHS proposes d. The support of d, and the rows of G that are tight (Gd = 0), are read off its proposal; d is then a
+rational null vector, on that support, of P, A and the tight rows of G, or, in a second attempt, of A and these rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class Ray(NamedTuple):
 
 
 def find_ray(program: QPBounds, allowed: float) -> Ray | None:
-    """A direction with (RAY.1), or with (RAY.2) for a relative change of at most `allowed`; None if none was found."""
+    """Find a direction with (RAY.1), or with (RAY.2) for relative changes of P of at most `allowed`; None without one.
+
+    qᵀd has to be negative for all relative changes of q up to `allowed` as well.
+    """
     n = program.qp.n
     if n * n > MOST_STEPS:
         return None

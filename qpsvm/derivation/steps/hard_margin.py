@@ -11,8 +11,8 @@ from qpsvm.derivation.letters import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.c_svm import build_margin_step, build_two_class
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, operation, total
 from qpsvm.derivation.terms import Term
@@ -31,7 +31,7 @@ SYMBOLS = {
 
 def argument(problem: HardMargin) -> Argument:
     """Build the terms of the machine."""
-    return build_two_class(problem, None, None, slack=None, priced=None)
+    return build_two_class(problem, None, None, slack=None, penalised_slack=None)
 
 
 def steps(problem: HardMargin) -> tuple[Step, ...]:

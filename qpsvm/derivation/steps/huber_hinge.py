@@ -7,8 +7,8 @@ from qpsvm.derivation.letters import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step
-from qpsvm.derivation.steps.c_svm import build_margin_step, build_two_class
 from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
+from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, largest_of, total
 from qpsvm.machines import HuberHinge
@@ -33,7 +33,7 @@ SYMBOLS = {
 def argument(problem: HuberHinge) -> Argument:
     """Build the terms of the machine."""
     return build_two_class(
-        problem, of.C, total(of.C * (XI**2 / (2 * WIDTH) + ZETA)), slack=XI + ZETA, priced=ZETA, curve=CURVE,
+        problem, of.C, total(of.C * (XI**2 / (2 * WIDTH) + ZETA)), slack=XI + ZETA, penalised_slack=ZETA, curve=CURVE,
         bend=HALF * total(WIDTH * of.ALPHA**2 / of.C),
         bend_gap=total(of.C / (2 * WIDTH) * (XI - CURVE) ** 2)
     )  # fmt: skip

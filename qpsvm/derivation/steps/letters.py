@@ -15,7 +15,7 @@ from qpsvm.derivation.expressions import RELATIONS, EquationLine, Subset, line, 
 from qpsvm.derivation.letters import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.relative_size import reference_size, relative_to
-from qpsvm.derivation.residual import NotMeasurable
+from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.term_builders import operation, reindex
 from qpsvm.derivation.terms import Term
 from qpsvm.program import residuals
@@ -183,10 +183,10 @@ def measure_margin(at: At) -> float:
     on_it = at.alpha > 0 if at.svm.has_curvature else at.on_margin
     plus, minus = on_it & (at.y > 0), on_it & (at.y < 0)
     if at.level != at.rho:
-        raise NotMeasurable("ρ is 0: the reduced convex hulls meet, w is 0, and there is no margin")
+        raise NotMeasurableError("ρ is 0: the reduced convex hulls meet, w is 0, and there is no margin")
     if not (plus.any() and minus.any()):
         of = "support" if at.svm.has_curvature else "margin"
-        raise NotMeasurable(f"no {of} vectors in one of the classes, so no two hyperplanes are touched")
+        raise NotMeasurableError(f"no {of} vectors in one of the classes, so no two hyperplanes are touched")
     along_w = (at.f - at.b + at.y * at.xi) / np.sqrt(at.square_of_w)  # ⟨w/‖w‖, φ(x_i)⟩
     return float(along_w[plus].mean() - along_w[minus].mean())
 

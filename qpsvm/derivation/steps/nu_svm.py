@@ -8,8 +8,8 @@ from qpsvm.derivation.letters import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.c_svm import build_margin_step, build_nu_step, build_two_class
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.two_class import build_margin_step, build_nu_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, total
 from qpsvm.derivation.terms import Term

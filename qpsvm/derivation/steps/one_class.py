@@ -10,12 +10,12 @@ from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, EquationLine, line
 from qpsvm.derivation.letters import letter
 from qpsvm.derivation.quantities import At
-from qpsvm.derivation.residual import NotMeasurable
+from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import RowTerms, step
-from qpsvm.derivation.steps.c_svm import build_nu_step
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.two_class import build_nu_step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, total
 from qpsvm.derivation.terms import Term
@@ -131,9 +131,9 @@ def measure_plane_distance(at: At) -> float:
     """Measure the distance of the samples on the boundary from the origin, along w/‖w‖."""
     norm = float(np.sqrt(at.square_of_w))
     if not norm:
-        raise NotMeasurable("w is 0: the origin is among the samples, and no plane parts them from it")
+        raise NotMeasurableError("w is 0: the origin is among the samples, and no plane parts them from it")
     if not at.on_margin.any():
-        raise NotMeasurable("no sample on the boundary, so that none shows where the plane is")
+        raise NotMeasurableError("no sample on the boundary, so that none shows where the plane is")
     return float((at.f - at.b)[at.on_margin].mean()) / norm
 
 

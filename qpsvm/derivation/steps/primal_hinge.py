@@ -11,8 +11,8 @@ from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step
-from qpsvm.derivation.steps.c_svm import build_two_class
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.two_class import build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, largest_of, total
 from qpsvm.derivation.terms import Term

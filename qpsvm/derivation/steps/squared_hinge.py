@@ -8,8 +8,8 @@ from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step, value_of
-from qpsvm.derivation.steps.c_svm import build_margin_step, build_two_class
 from qpsvm.derivation.steps.shared import NO_MULTIPLIER_NEEDED, Argument
+from qpsvm.derivation.steps.two_class import build_margin_step, build_two_class
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, total
 from qpsvm.machines import SquaredHinge
@@ -30,7 +30,7 @@ SYMBOLS = {"e": Meaning("e_i, the unit vector of sample i", "(n,)")}
 def argument(problem: SquaredHinge) -> Argument:
     """Build the terms of the machine."""
     return build_two_class(
-        problem, None, total(C * of.XI**2), priced=None, curve=CURVE,
+        problem, None, total(C * of.XI**2), penalised_slack=None, curve=CURVE,
         bend=total(of.ALPHA**2 / (4 * C)), bend_gap=total(C * (of.XI - CURVE) ** 2),
     )  # fmt: skip
 

@@ -19,9 +19,9 @@ from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import RowTerms, iter_minimum, number_steps, step
-from qpsvm.derivation.steps.c_svm import build_nu_step
 from qpsvm.derivation.steps.one_class import FORM, WHAT_NU_BOUNDS, build_unlabelled
 from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.steps.two_class import build_nu_step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.term_builders import HALF, dot, total
 from qpsvm.derivation.terms import term

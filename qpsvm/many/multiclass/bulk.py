@@ -1,8 +1,10 @@
-"""Solve small C-SVMs and ν-SVMs of several classes together: one Gram matrix, one loop, bounds for all at once.
+"""Solve small C-SVMs and ν-SVMs of several classes in bulk: one Gram matrix, one loop, bounds for all at once.
 
-Where all samples are too many for one Gram matrix, each pair of classes has its own for its loop, in single precision,
-and rows of it in double precision for the rest. What the bounds do not certify, and machines of many rows, go the way
-of any machine, from where they are.
+If there are too many samples for one Gram matrix, each pair of classes has its own for its loop, in single precision,
+and rows of it in double precision for the rest. Machines that the bounds do not certify, and machines of many rows, are
+solved one by one, warm-started at their points.
+
+Shapes: P is the number of machines, M the number of their rows in total.
 """
 
 from __future__ import annotations
@@ -63,26 +65,26 @@ from qpsvm.space.kernels.space import FeatureSpace
 
 #: Relative size of a rounding.
 EPS = float(np.finfo(float).eps)
-#: Rows of a machine up to which this road is the shorter one: with a linear kernel, with another, and of such a one of
-#: many pairs. Beyond, `qpsvm.solve` looks at fewer kernel values, and at fewer rows.
+#: Rows of a machine up to which bulk solving is faster: with a linear kernel, with another kernel, and with another
+#: kernel and many pairs. For more rows `qpsvm.solve` is faster, as it evaluates fewer kernel values and fewer rows.
 LARGEST_LINEAR, LARGEST, LARGEST_OF_MANY = 600, 1200, 1500
-#: With a linear kernel, interior points take some 12 d² products a row, and this road d with each other row:
-#: up to this many times d rows it is the shorter one.
+#: With a linear kernel, an interior-point solver takes about 12 d² products per row, and bulk solving d per pair of
+#: rows: up to this multiple of d rows bulk solving is faster.
 LARGEST_WIDTHS = 10
-#: The machines of this road, by the name of their one parameter.
+#: The machines that can be solved in bulk, with the name of their only parameter.
 OWN = {"CSVM": "C", "NuSVM": "nu"}
-#: Entries of sparse samples of a linear kernel, zeros included, up to which they are stored densely.
+#: Number of entries, zeros included, up to which sparse samples of a linear kernel are stored densely.
 DENSE_ENTRIES = 4_000_000
-#: The options of `solve` that this road knows, and what others have to be.
+#: The options of `solve` that bulk solving supports, and the only values that it accepts of others.
 KNOWN = {"tol", "check", "time_limit"}
 USUAL = {"backend": "auto", "form": None, "polish": True, "verbose": False, "max_iter": None}
-#: Products of two values of samples in a second, a few times fewer than there are: where a time limit has no room for
-#: those of the kernel and of the loop, which nothing can stop, the machines are solved one by one.
+#: Products of two sample values per second, a conservative estimate: if the products for the kernel and the loop, which
+#: cannot be interrupted, would exceed a time limit, the machines are solved one by one.
 PRODUCTS = 2e9
-#: Seconds of a machine for each entry of its matrix.
+#: Seconds that a machine takes per entry of its matrix.
 ENTRY = 2e-9
-#: A machine of few rows whose split is not found is looped over again, which costs less than `qpsvm.solve` does: to
-#: this tolerance.
+#: If the exact point of a machine with at most this many rows is not found, its loop runs again, to this tolerance,
+#: which takes less time than `qpsvm.solve`.
 AGAIN_ROWS, AGAIN_TOLERANCE = 300, 1e-6
 
 
@@ -92,7 +94,7 @@ def has_usual_options(options: Mapping[str, Any]) -> bool:
 
 
 def solves(split: Split, options: Mapping[str, Any]) -> bool:
-    """Whether this road takes these machines."""
+    """Return whether these machines can be solved in bulk."""
     own = OWN.get(split.machine)
     plain = own is not None and set(split.parameters) <= {own} and split.intercept == "free" and not split.constraints
     n, d = split.X.shape
@@ -113,14 +115,14 @@ def solves(split: Split, options: Mapping[str, Any]) -> bool:
 
 
 def largest(split: Split) -> int:
-    """Rows of a machine up to which this road is the shorter one."""
+    """Return the number of rows of a machine up to which bulk solving is faster."""
     if split.kernel_is_linear:
         return max(LARGEST_LINEAR, min(LARGEST_WIDTHS * split.X.shape[1], LARGEST_OF_MANY))
     return LARGEST_OF_MANY if split.k > 2 and split.pairs[0, 1] != REST else LARGEST
 
 
 def _in_time(split: Split, limit: float | None) -> bool:
-    """Whether a time limit has room for what nothing can stop; machines apart from each other are not asked for it."""
+    """Return whether the steps that cannot be interrupted fit into a time limit; False with separate Gram matrices."""
     if limit is None:
         return True
     if split.has_separate_grams:
@@ -132,7 +134,7 @@ def _in_time(split: Split, limit: float | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The points of all machines: α and f without intercept (M,), b and ρ (P,), and of a linear kernel w (P, d)."""
+    """The points of all P machines: α and f without intercept (M,), b and ρ (P,); W (P, d) if the kernel is linear."""
 
     alpha: FloatArray
     u: FloatArray
@@ -142,7 +144,7 @@ class Found:
 
 
 def solve_in_bulk(split: Split, tol: float, time_limit: float | None = None) -> BinaryMachines | None:
-    """Solve all machines. Raises QPSVMError."""
+    """Solve all machines; None if they cannot be solved in bulk. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
     stack, upper = _build_stack(split)
     with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
@@ -193,7 +195,7 @@ def _has_psd_gram(space: FeatureSpace) -> bool:
 
 
 def _build_stack(split: Split) -> tuple[Stack, FloatArray]:
-    """Build the stack of all machines; and the bounds of LIBSVM, (r,) over `Split.order`. Raises QPSVMError."""
+    """Build the stack of all machines, and the upper bounds for LIBSVM, (r,) in `Split.order`. Raises QPSVMError."""
     weight = split.weight[split.order]
     if split.machine == "CSVM":
         C = check_penalties(split.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
@@ -210,9 +212,10 @@ def _build_stack(split: Split) -> tuple[Stack, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class Rough:
-    """Points of all machines, iterations (P,), and which are as the loop left them, (P,): `settle` may do better.
+    """Points of all machines and their iterations, (P,).
 
-    values: K over the rows of a machine.
+    loose: Which points are as the loop left them, (P,): `_settle` may improve them.
+    values: A function of a machine's number that returns the kernel values over its rows.
     """
 
     found: Found
@@ -222,7 +225,7 @@ class Rough:
 
 
 def _over_one_matrix(split: Split, stack: Stack, space: FeatureSpace, upper: FloatArray) -> Rough | None:
-    """The points of all machines from one Gram matrix."""
+    """Find the points of all machines with one Gram matrix; None if the loop cannot run."""
     Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
     K = Z @ Z.T if Z is not None else np.ascontiguousarray(space.centred_gram.dense())
 
@@ -246,10 +249,11 @@ def _over_one_matrix(split: Split, stack: Stack, space: FeatureSpace, upper: Flo
 
 
 def set_levels(stack: Stack, found: Found, Z: FloatArray | None) -> None:
-    """b, ρ, and of a linear kernel W and u, that belong to α and u of the loop, all machines at once.
+    """Set b and ρ, and W and u if the kernel is linear, from α and u of the loop, for all machines at once.
 
-    b is the middle of what rows that may rise ask for, and rows that may fall: at the optimum no other is better. Of a
-    ν-SVM each class has such a level, ρ − b and −ρ − b of u.
+    b is the midpoint between the largest lower bound on it, from rows whose β may increase, and the smallest upper
+    bound, from rows whose β may decrease: at the optimum no other b is better. In a ν-SVM each class has such a level
+    of u: ρ − b and −ρ − b.
     """
     alpha, u, sign = found.alpha, found.u, stack.sign
     if Z is not None and found.W is not None:
@@ -267,7 +271,7 @@ def set_levels(stack: Stack, found: Found, Z: FloatArray | None) -> None:
 
 
 def _middle(stack: Stack, values: FloatArray, rises: NDArray[np.bool_], falls: NDArray[np.bool_]) -> FloatArray:
-    """The middle between the largest value of the rows that may rise and the smallest of those that may fall: (P,)."""
+    """Return the midpoint of the largest value of rows that may rise and the smallest of rows that may fall: (P,)."""
     low = stack.largest(np.where(rises, values, -np.inf))
     high = -stack.largest(np.where(falls, -values, -np.inf))
     low, high = np.where(np.isfinite(low), low, high), np.where(np.isfinite(high), high, low)
@@ -275,7 +279,7 @@ def _middle(stack: Stack, values: FloatArray, rises: NDArray[np.bool_], falls: N
 
 
 def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> Rough | None:
-    """Find the points with a separate Gram matrix for the loop of each machine."""
+    """Find the points of all machines, with a separate Gram matrix for the loop of each."""
     P, M = stack.machines, len(stack.sign)
     Z = np.ascontiguousarray(as_dense(space.rows.matrix())) if space.is_linear else None
     W = None if Z is None else np.zeros((P, Z.shape[1]))
@@ -301,7 +305,7 @@ def _loop_separately(split: Split, stack: Stack, space: FeatureSpace) -> Rough |
 
 
 def _settle(stack: Stack, p: int, found: Found, values: StackKernel) -> None:
-    """The optimum of a machine, or where `settle` does not come to it, the point that was given."""
+    """Replace the point of machine p by its exact optimum; if `find_exact_point` fails, complete the given point."""
     part, nu = stack.row_slice(p), None if stack.nu is None else float(stack.nu[p])
     y, upper, alpha = stack.sign[part], stack.upper[part], found.alpha[part]
     optimum = find_exact_point(values, y, upper, alpha, nu)
@@ -323,14 +327,14 @@ def _settle(stack: Stack, p: int, found: Found, values: StackKernel) -> None:
 def evaluate_point(
     values: StackKernel, y: FloatArray, upper: FloatArray, alpha: FloatArray
 ) -> tuple[FloatArray, float]:
-    """u (m,) of a point, and its best intercept."""
+    """Return u (m,) of a point, and its best intercept."""
     support = alpha.nonzero()[0]
     u = values.product(support, (alpha * y)[support])
     return u, best_intercept(u, y, upper)
 
 
 def points_of(space: FeatureSpace, stack: Stack, found: Found) -> tuple[FloatArray, StackPoints]:
-    """The caller's intercepts (P,), and the points with what is known of their rounding."""
+    """Return the intercepts (P,) in the caller's coordinates, and the points with bounds on their rounding errors."""
     accuracy = Accuracy(space)
     sizes = accuracy.sizes(np.arange(space.n))[stack.places]
     if found.W is None:
@@ -353,9 +357,11 @@ def gathered_in_bulk(
     asked: tuple[float, float | None],
     solver: Solver,
 ) -> BinaryMachines:
-    """The machines side by side, those solved by themselves that are not certified.
+    """Gather the machines into one result; those that are not certified are solved one by one first.
 
-    b (P,) is the caller's, and what is asked for are a gap and the time when all should be over.
+    b: The intercepts (P,) in the caller's coordinates.
+    certified: The certified gaps (P,).
+    asked: The requested gap, and the deadline by `time.monotonic`, or None.
     """
     known: dict[int, SVMResult] = {}
     beta, W, b, rho = found.alpha * stack.sign, found.W, b.copy(), found.rho
@@ -406,7 +412,7 @@ def gathered_in_bulk(
 
 @dataclass(frozen=True, eq=False)
 class BulkResultMaker:
-    """Makes the result of a machine from its α; the Gram matrix is not kept for that, but made again."""
+    """Builds the result of a machine from its α; the Gram matrix is not stored for this, but computed again."""
 
     split: Split
     coef: sp.csr_array
@@ -415,9 +421,10 @@ class BulkResultMaker:
     tol: float
 
     def __call__(self, p: int) -> SVMResult:
-        """The same α as a result, certified again with all that `solve` has.
+        """Return the result of machine p at its α, certified again.
 
-        Where rounding in α tells b apart by more than the tolerance, a result near it: what is certified is (α, w, b).
+        If that is not optimal, because rounding in α changes b by more than the tolerance, the problem is solved from
+        this α: the certificate is about (α, w, b).
         """
         places, _ = self.split.places(p)
         row = self.coef[[p]].toarray()[0]

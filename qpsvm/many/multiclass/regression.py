@@ -104,7 +104,7 @@ class RegressionSolver:
         machine = RowDescent(rows, ones, losses.shift_origin(origin), problem.intercept, tol)
         for _ in range(rows.GOALS):
             made = self._certify_point(machine.alpha, machine.b + origin, machine.iterations, "coordinate descent")
-            if not machine.done or not tol < made.gap < np.inf:
+            if not machine.converged or not tol < made.gap < np.inf:
                 break
             machine.continue_to_goal(0.5 * tol / made.gap)
         return made

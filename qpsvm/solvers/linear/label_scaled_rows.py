@@ -4,10 +4,11 @@ The rows are those of
 
     (ROWS.1)  Z = diag(y) [X − 1μᵀ, e·1],  (n, d + 1)
 
-with the column means μ, or near them (0 where nothing is centred), and e = 1, or e = 0 for a model without intercept.
-A vector in the space of the columns is W = (w, b), (d + 1,). With a free intercept yᵀα = 0, so that Zᵀα does not depend
-on μ, and w is that of the data as they came; b belongs to x − μ. X is a `RowSource`: products with all rows take μ off
-their result, which costs nothing a row; rows that are gathered are a copy, in which it is subtracted.
+where μ are the column means or an estimate of them (0 if the rows are not centred), and e = 1, or e = 0 for a model
+without intercept. A vector in the space of the columns is W = (w, b), (d + 1,). With a free intercept yᵀα = 0, so Zᵀα
+does not depend on μ, and w is the same as for the original data; b belongs to x − μ. X is a `RowSource`: products with
+all rows subtract μ from their result, which costs almost nothing per row; gathered rows are a copy from which μ is
+subtracted.
 """
 
 from __future__ import annotations
@@ -22,24 +23,26 @@ from qpsvm.data.rows import CentredRows, RowSource, as_row_source
 from qpsvm.data.rows.source import Visitor, sort_by_start
 from qpsvm.data.rows.transformed import select_rows
 
-#: Above this share of the rows one pass over all of them is cheaper than gathering the selected ones.
+#: Share of the rows above which one pass over all rows is cheaper than gathering the selected ones.
 GATHER_SHARE = 0.3
-#: Share of entries from which a sparse array is stored densely: no larger then, faster, and it can be centred.
+#: Share of nonzero entries above which a sparse array is stored densely: hardly larger, faster, and it can be centred.
 DENSE_SHARE = 0.6
-#: Offset in spreads above which X@w − μᵀw has lost too many digits, and every row is centred instead: in memory, in a
-#: copy.
+#: Ratio of a column's offset to its spread above which X@w − μᵀw loses too many digits: then the rows themselves are
+#: centred (in memory: in a copy).
 LARGE_OFFSET = 1e3
-#: Spread, as a share of the offset, below which a column is constant but for rounding: its weight is 0 either way.
+#: Ratio of spread to offset below which a column is constant up to rounding: its weight is 0 either way.
 CONSTANT_SPREAD = 1e-12
-#: Rows from which the column means and spreads are estimated.
+#: Number of rows from which the column means and spreads are estimated.
 OFFSET_SAMPLE = 5000
 
 
 class LabelScaledRows:
-    """The rows Z of (ROWS.1), or some of them.
+    """The rows Z of (ROWS.1), or a subset of them.
 
-    n, d: Rows and features; Z is (n, d + 1).
-    passes: How often all rows have been gone through.
+    n, d: Number of rows and features; Z is (n, d + 1).
+    unit: e of (ROWS.1).
+    mean: μ of (ROWS.1), (d,); None if the rows of the source are not centred here.
+    passes: Number of passes over all rows so far.
     """
 
     def __init__(self, source: RowSource, y: FloatArray, unit: float, mean: FloatArray | None = None) -> None:
@@ -49,7 +52,7 @@ class LabelScaledRows:
         self._centred = source if mean is None else CentredRows(source, mean)
 
     def margins(self, W: FloatArray) -> FloatArray:
-        """Z W for W (d + 1,): (n,)."""
+        """Return Z W for W (d + 1,): (n,)."""
         self.passes += 1
         m = self.source.margins(W[: self.d])
         shift = self._compute_shift(W)
@@ -59,18 +62,21 @@ class LabelScaledRows:
         return m
 
     def gradient(self, a: FloatArray, index: IntArray | None = None) -> FloatArray:
-        """Z_Jᵀ a, (d + 1,), for the rows J = index (k,) with a (k,), or for all with a (n,)."""
+        """Return Z_Jᵀ a, (d + 1,), for the rows J = index (k,) with a (k,), or for all with a (n,)."""
         self.passes += index is None
         beta = (self.y if index is None else self.y[index]) * a
         return self._finish_gradient(self.source.weights(beta, index), float(beta.sum()))
 
     def scan(self, W: FloatArray, visit: Visitor) -> FloatArray:
-        """Pass over the data by blocks of rows, and return Zᵀa, (d + 1,), for the weights a that `visit` returns."""
+        """Pass over the data in blocks of rows, and return Zᵀa, (d + 1,).
+
+        `visit` receives the slice of a block and Z W over it, and returns a over it, or None for a = 0.
+        """
         self.passes += 1
         shift, y = self._compute_shift(W), self.y
         totals: dict[int, float] = {}
 
-        def signed(block: slice, m: FloatArray) -> FloatArray | None:
+        def visit_label_scaled(block: slice, m: FloatArray) -> FloatArray | None:
             m += shift
             m *= y[block]
             a = visit(block, m)
@@ -79,15 +85,15 @@ class LabelScaledRows:
                 totals[block.start] = float(a.sum())
             return a
 
-        g = self.source.scan(W[: self.d], signed)
+        g = self.source.scan(W[: self.d], visit_label_scaled)
         return self._finish_gradient(g, sum(sort_by_start(totals)))
 
     def _compute_shift(self, W: FloatArray) -> float:
-        """Compute the contribution of intercept and centring to X@w."""
+        """Compute the contribution e b − μᵀw of intercept and centring to each row of Z W, without its label."""
         return self.unit * float(W[self.d]) - (0.0 if self.mean is None else float(self.mean @ W[: self.d]))
 
     def _finish_gradient(self, reduced_gradient: FloatArray, total: float) -> FloatArray:
-        """Zᵀa, (d + 1,), from Xᵀβ, (d,), and Σβ."""
+        """Return Zᵀa, (d + 1,), from Xᵀβ, (d,), and Σβ."""
         g = np.empty(self.d + 1)
         g[: self.d] = reduced_gradient
         if self.mean is not None:
@@ -96,7 +102,7 @@ class LabelScaledRows:
         return g
 
     def gram(self, index: IntArray, weights: FloatArray | None = None) -> FloatArray:
-        """Z_JᵀDZ_J for J = index (k,) and D = diag(weights), or the identity: (d + 1, d + 1)."""
+        """Return Z_JᵀDZ_J for J = index (k,) and D = diag(weights), or the identity: (d + 1, d + 1)."""
         d, S = self.d, np.empty((self.d + 1, self.d + 1))
         S[:d, :d], sums = self._centred.moments(index, weights)
         S[:d, d] = S[d, :d] = self.unit * sums
@@ -104,7 +110,7 @@ class LabelScaledRows:
         return S
 
     def kernel(self, index: IntArray, other: IntArray) -> FloatArray:
-        """Z_J Z_Lᵀ for J = index (k,) and L = other (l,), both few: (k, l)."""
+        """Return Z_J Z_Lᵀ for J = index (k,) and L = other (l,), both small sets: (k, l)."""
         K = self._centred.compute_inner_products(index, other)
         K += self.unit**2
         K *= self.y[other]
@@ -112,21 +118,24 @@ class LabelScaledRows:
         return K
 
     def select(self, index: IntArray) -> LabelScaledRows:
-        """The rows J = index (k,), ascending: gathered in memory, centred there; or, of a source beyond it, if few."""
-        many = self.source.memory_matrix is None and not self.is_gather_cheap(len(index))
-        part = select_rows(self._centred, index) if many else as_row_source(self._centred.take(index))
-        return LabelScaledRows(part, self.y[index], self.unit)
+        """Return the rows J = index (k,), ascending: a centred copy in memory.
+
+        If the source is not in memory and the rows are many, they are not copied but read from it again.
+        """
+        keep_on_disk = self.source.memory_matrix is None and not self.is_gather_cheap(len(index))
+        subset = select_rows(self._centred, index) if keep_on_disk else as_row_source(self._centred.take(index))
+        return LabelScaledRows(subset, self.y[index], self.unit)
 
     def select_many(self, indices: Sequence[IntArray]) -> list[LabelScaledRows]:
-        """Select several sets of rows, with one pass over the data if it is not one array."""
+        """Select several sets of rows, with one pass over the data if the source is not in memory."""
         if self.source.memory_matrix is not None:
             return [self.select(index) for index in indices]
-        every = np.unique(np.concatenate(indices))
-        gathered = self.select(every)
-        return [gathered.select(np.searchsorted(every, index)) for index in indices]
+        union = np.unique(np.concatenate(indices))
+        gathered = self.select(union)
+        return [gathered.select(np.searchsorted(union, index)) for index in indices]
 
     def compute_column_squares(self) -> FloatArray:
-        """Return the diagonal of ZᵀZ: (d + 1,)."""
+        """Return the diagonal of ZᵀZ: (d + 1,); an approximation if μ was estimated from a sample of the rows."""
         squares, n = self.source.column_squares(), self.n
         if self.mean is not None:
             squares = np.maximum(squares - n * self.mean**2, 0.0)
@@ -140,7 +149,9 @@ class LabelScaledRows:
 def build_label_scaled_rows(
     source: RowSource, y: FloatArray, unit: float, centred: bool
 ) -> tuple[LabelScaledRows, FloatArray | None]:
-    """Make the rows (ROWS.1) of a source, and the μ they are centred by, (d,), or None.
+    """Build the rows (ROWS.1) of a source, and return them with μ (d,), or None if they are not centred.
+
+    They are centred if `centred`, except if the source is sparse: that would make it dense. `unit` is e of (ROWS.1).
 
     Shapes: source (n, d), y (n,).
     """
@@ -150,30 +161,33 @@ def build_label_scaled_rows(
     mean, spread = _estimate_centre(source)
     offset = np.abs(mean)
     if ((offset > LARGE_OFFSET * spread) & (spread > CONSTANT_SPREAD * offset)).any():
-        whole = source.memory_matrix
-        near = CentredRows(source, mean) if whole is None else as_row_source(whole - mean)
-        return LabelScaledRows(near, y, unit), mean
+        full_matrix = source.memory_matrix
+        centred_source = CentredRows(source, mean) if full_matrix is None else as_row_source(full_matrix - mean)
+        return LabelScaledRows(centred_source, y, unit), mean
     return LabelScaledRows(source, y, unit, mean), mean
 
 
 def _choose_storage(source: RowSource) -> RowSource:
-    """A sparse array in memory as the products like it: dense where it hardly is sparse, and with short indices."""
-    whole = source.memory_matrix
-    if whole is None or not source.is_sparse:
+    """Return a sparse array in memory in the form that suits the products: dense if most entries are nonzero, else CSR.
+
+    The indices of the CSR array are 32-bit integers if they fit. Other sources are returned as they are.
+    """
+    full_matrix = source.memory_matrix
+    if full_matrix is None or not source.is_sparse:
         return source
     if source.entries > DENSE_SHARE * source.n * source.d:
-        return as_row_source(whole.toarray())
-    short = shorten_indices(whole.tocsr())
-    return source if short is whole else as_row_source(short)
+        return as_row_source(full_matrix.toarray())
+    with_short_indices = shorten_indices(full_matrix.tocsr())
+    return source if with_short_indices is full_matrix else as_row_source(with_short_indices)
 
 
 def _estimate_centre(source: RowSource) -> tuple[FloatArray, FloatArray]:
-    """A point in the middle of the rows, or near it, as (ROWS.1) is exact for every μ, and their spread: (d,) each."""
+    """Estimate the mean and the spread of the columns, (d,) each; an estimate suffices, as any μ suits (ROWS.1)."""
     stride = max(1, source.n // OFFSET_SAMPLE)
-    if source.memory_matrix is None and stride == 1:  # so few rows may be read twice, but not gathered
+    if source.memory_matrix is None and stride == 1:  # two passes over so few rows are cheap, and need no copy
         mean = source.means()
         return mean, np.sqrt(CentredRows(source, mean).column_squares() / source.n)
     sample = source.take(slice(None, None, stride))
     mean = sample.sum(axis=0) / len(sample)
-    away = sample - mean  # a new array: the sample may be a view of stored rows
-    return mean, np.sqrt(np.einsum("ij,ij->j", away, away) / len(sample))
+    deviation = sample - mean  # a new array, because the sample may be a view of the source
+    return mean, np.sqrt(np.einsum("ij,ij->j", deviation, deviation) / len(sample))

@@ -1,11 +1,13 @@
 """Solve a QP by SciPy's SLSQP, which many SVM texts use.
 
-Each iteration minimises a quadratic model under the linearised constraints, by least squares, and searches along the
-line to its solution. The model's Hessian is a BFGS estimate that starts at the identity, although a QP knows its own P.
-One iteration is O(n³) and the workspace about 10n² numbers: 10 s at n = 600.
+Each iteration minimises a quadratic model under the linearised constraints, as a least-squares problem, followed by a
+line search towards its solution. The Hessian of the model is a BFGS estimate that starts at the identity: SLSQP cannot
+be given the P of the QP. An iteration takes O(n³) time and a workspace of about 10n² numbers; a solve takes 10 s at
+n = 600.
 
-`ftol` is absolute: it bounds the change of the objective, so an objective of size 1e-5 (the ν-SVM's) needs its square.
-Older SciPy versions return no multipliers, so they are fitted to the active set here.
+`ftol` is an absolute bound on the change of the objective: if the objective is of size 1e-5, as for ν-SVMs, `ftol` has
+to be smaller accordingly. Older SciPy versions return no multipliers, so they are fitted to the active set
+(`fit_multipliers`).
 
 Source: Kraft 1988, "A software package for sequential quadratic programming", DFVLR-FB 88-28.
 """
@@ -22,15 +24,15 @@ from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.solvers.study.trace import Product, ProgressHistory, Trace
 
-#: SciPy's exit modes; the others are its subproblem or line search giving up, from which nothing follows about the QP.
+#: SciPy's exit modes; in all others its subproblem or line search failed, which implies nothing about the QP.
 STOP_REASONS: dict[int, StopReason] = {0: "converged", 9: "iteration_limit"}
-#: A bound or row nearer than this, relative to its size, is active when multipliers are fitted.
+#: Relative distance up to which a bound or a row counts as active when multipliers are fitted.
 ACTIVE = 1e-7
 
 
 @dataclass(frozen=True, eq=False)
 class SLSQPSolution:
-    """What `solve_slsqp` found: x and z_box (n,), z (rows of G,), y (rows of A,); `message` is SciPy's."""
+    """Solution of `solve_slsqp`: x and z_box (n,), z (rows of G,), y (rows of A,); `message` is SciPy's."""
 
     x: FloatArray
     y: FloatArray
@@ -42,7 +44,7 @@ class SLSQPSolution:
 
 
 class _StoppedError(Exception):
-    """Leaves SciPy's loop: SLSQP's callback cannot end a run by itself in all supported versions."""
+    """Raised to leave SciPy's loop: in some supported versions SLSQP's callback has no other way to end a run."""
 
     def __init__(self, reason: StopReason) -> None:
         self.reason = reason
@@ -54,6 +56,12 @@ def solve_slsqp(
     time_limit: float | None = None, verbose: bool = False,
 ) -> SLSQPSolution:  # fmt: skip
     """Minimise ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub with `scipy.optimize.minimize(method="SLSQP")`.
+
+    P: A matrix or operator (n, n).
+    G, h, A, b: Dense, or None if there are no such rows.
+    lb, ub (n,): May be infinite.
+    x0 (n,): The start, which is clipped to the bounds; 0 by default.
+    ftol: SciPy's absolute tolerance on the change of the objective.
 
     Raises ParameterError.
     """
@@ -84,17 +92,24 @@ def solve_slsqp(
         if limit in ("time_limit", "interrupted"):
             raise _StoppedError(limit)
 
-    rows = [{"type": "eq", "fun": lambda x: A @ x - b, "jac": lambda _: A}] * bool(len(A))
-    rows += [{"type": "ineq", "fun": lambda x: h - G @ x, "jac": lambda _: -G}] * bool(len(G))
-    with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
+    constraints = []
+    if len(A):
+        constraints.append({"type": "eq", "fun": lambda x: A @ x - b, "jac": lambda _: A})
+    if len(G):
+        constraints.append({"type": "ineq", "fun": lambda x: h - G @ x, "jac": lambda _: -G})
+    with np.errstate(all="ignore"):  # value_and_gradient checks for NaN, and ends the run
         try:
-            found = minimize(value_and_gradient, x, jac=True, method="SLSQP", bounds=Bounds(lb, ub), constraints=rows,
-                             callback=after_iteration, options={"maxiter": max_iter, "ftol": ftol})  # fmt: skip
+            found = minimize(
+                value_and_gradient, x, jac=True, method="SLSQP", bounds=Bounds(lb, ub), constraints=constraints,
+                callback=after_iteration, options={"maxiter": max_iter, "ftol": ftol},
+            )  # fmt: skip
         except _StoppedError as stop:
             reason, message = stop.reason, f"stopped: {stop.reason.replace('_', ' ')}"
         else:
-            fixed: StopReason = "converged" if found.success else "infeasible"  # of a single point
-            reason = STOP_REASONS.get(found.status, "numerical_error") if "status" in found else fixed
+            if "status" in found:
+                reason = STOP_REASONS.get(found.status, "numerical_error")
+            else:  # all variables are fixed by their bounds: SciPy only checks that single point
+                reason = "converged" if found.success else "infeasible"
             message, iterations = found.message, int(found.get("nit", 0))
             x = np.clip(found.x, lb, ub) if np.isfinite(found.x).all() else x
         Px = np.asarray(P @ x, dtype=np.float64)
@@ -106,18 +121,23 @@ def solve_slsqp(
 def fit_multipliers(
     x: FloatArray, gradient: FloatArray, G: FloatArray, h: FloatArray, A: FloatArray, lb: FloatArray, ub: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The y, z and z_box that make ‖gradient + Gᵀz + Aᵀy + z_box‖ least, with the signs and the zeros due at x."""
+    """Return y, z and z_box that minimise ‖gradient + Gᵀz + Aᵀy + z_box‖, with the signs and zeros required at x.
+
+    These are z ≥ 0, z_box ≤ 0 at a lower bound and z_box ≥ 0 at an upper one, and 0 for inactive rows and bounds.
+    """
     from scipy.optimize import lsq_linear
 
-    near = ACTIVE * np.minimum(np.maximum(1.0, np.abs(x)), ub - lb)
-    low, high = np.where(x - lb <= near, -np.inf, 0.0), np.where(ub - x <= near, np.inf, 0.0)
-    bounded, active = low < high, h - G @ x <= ACTIVE * np.maximum(1.0, np.abs(h))
-    m, z = len(A), np.zeros(len(h))
-    columns = np.concatenate([A.T, G[active].T, np.eye(len(x))[:, bounded]], axis=1)
-    if not columns.shape[1] or not np.isfinite(gradient).all():  # the start itself may have no value
-        return np.zeros(m), z, np.clip(-gradient, low, high)
-    ends = (np.concatenate([np.full(m, -np.inf), np.zeros(active.sum()), low[bounded]]),
-            np.concatenate([np.full(m + active.sum(), np.inf), high[bounded]]))  # fmt: skip
-    fit = lsq_linear(columns, -gradient, bounds=ends, method="bvls").x
-    z[active] = fit[m : m + active.sum()]
-    return fit[:m], z, np.clip(-(gradient + G.T @ z + A.T @ fit[:m]), low, high)
+    tolerance = ACTIVE * np.minimum(np.maximum(1.0, np.abs(x)), ub - lb)
+    # the interval of z_box: (−∞, 0] at a lower bound, [0, ∞) at an upper one, {0} between them
+    z_low = np.where(x - lb <= tolerance, -np.inf, 0.0)
+    z_high = np.where(ub - x <= tolerance, np.inf, 0.0)
+    at_bound, active_rows = z_low < z_high, h - G @ x <= ACTIVE * np.maximum(1.0, np.abs(h))
+    p, n_active, z = len(A), int(active_rows.sum()), np.zeros(len(h))
+    columns = np.concatenate([A.T, G[active_rows].T, np.eye(len(x))[:, at_bound]], axis=1)
+    if not columns.shape[1] or not np.isfinite(gradient).all():  # the objective may be infinite at the start
+        return np.zeros(p), z, np.clip(-gradient, z_low, z_high)
+    lower = np.concatenate([np.full(p, -np.inf), np.zeros(n_active), z_low[at_bound]])
+    upper = np.concatenate([np.full(p + n_active, np.inf), z_high[at_bound]])
+    multipliers = lsq_linear(columns, -gradient, bounds=(lower, upper), method="bvls").x
+    y, z[active_rows] = multipliers[:p], multipliers[p : p + n_active]
+    return y, z, np.clip(-(gradient + G.T @ z + A.T @ y), z_low, z_high)

@@ -1,0 +1,75 @@
+"""Build the terms that two-class machines share, and the steps about their margin and about ν (`build_two_class`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qpsvm.derivation.expressions import Equation, line
+from qpsvm.derivation.letters import letter
+from qpsvm.derivation.step import Step
+from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps.argument import RowTerms, step
+from qpsvm.derivation.steps.shared import Argument
+from qpsvm.derivation.term_builders import HALF, dot, multiply, total
+from qpsvm.derivation.terms import Term, term
+from qpsvm.machines import Problem
+
+
+def build_two_class(
+    problem: Problem, upper: Term | None, penalty: Term | None, level: Term | float = 1.0, slack: Term | None = of.XI,
+    penalised_slack: Term | None = of.XI, **terms: Any,
+) -> Argument:  # fmt: skip
+    """Build the terms of a machine that requires y f ≥ level − slack.
+
+    upper: The upper bound of α; None if there is none.
+    penalty: The slack's part of the primal objective; None if the margin is hard.
+    level: The required value of y f: 1, or a variable such as ρ.
+    slack: The slack of a row; None if the margin is hard.
+    penalised_slack: The part of the slack with a linear penalty, whose multiplier is η; None if there is none.
+    terms: Further fields of `Argument`, which override those of this function.
+    """
+    reach, eta = of.Y * of.F, None if upper is None or penalised_slack is None else of.ETA
+    rows = RowTerms(of.ALPHA, slack, reach, term(level), eta, None if eta is None else penalised_slack, upper)
+    quadratic = HALF * letter(r"\alpha^{\top}Q\alpha", "quadratic", "alpha @ Q @ alpha")
+    dual_terms: dict[str, Any] = {"linear": (total(of.ALPHA),), "quadratic": quadratic} | terms
+    return Argument(
+        problem, (rows,), penalty, coef=of.ALPHA * of.Y, pairs=r"\alpha_i\alpha_j y_i y_j",
+        pull=dot(of.Y, of.ALPHA), reach=reach, level=level, matrix=r"X^{\top}(\alpha\circ y)", **dual_terms,
+    )  # fmt: skip
+
+
+def build_margin_step(machine: Argument) -> Step:
+    """Build the step about the distance between the two hyperplanes of the margin."""
+    level = machine.level if isinstance(machine.level, Term) else None
+    level_latex = level.latex() if level else "1"
+    measured = "It is measured between the margin vectors of the two classes."
+    between = "the margin vectors along w"
+    if machine.bend:  # a loss with curvature has no samples on the margin itself
+        measured = (
+            "Every support vector has slack, so the distance is measured after moving each by ξ_i/‖w‖ to its "
+            "hyperplane."
+        )
+        between = "the support vectors along w, slack added"
+    distance = letter(
+        rf"\operatorname{{dist}}\bigl(\{{f=-{level_latex}\}},\{{f=+{level_latex}\}}\bigr)", of.measure_margin,
+        "distance", f"the distance between {between}",
+    )  # fmt: skip
+    return step(
+        "Margin",
+        "A step of length t along w/‖w‖ changes f by t‖w‖, so the distance from one hyperplane to the other is the "
+        f"difference of their levels over ‖w‖. {measured}",
+        Equation("alone", (line(distance, "=", multiply(2, level) / of.NORM),)),
+    )
+
+
+def build_nu_step(machine: Argument, reach: Term, level: Term | float, alpha_sum: Term, text: str) -> Step:
+    """Build the step about the bounds of ν: weight of margin errors ≤ Σα ≤ weight of support vectors.
+
+    A margin error is a sample with reach < level.
+    """
+    C = machine.rows[0].upper
+    assert C is not None
+    error_weight = of.weight_where(reach, "<", level, C)
+    support_weight = of.weight_where(of.ALPHA, ">", 0, C, 0.0)
+    chain = line(error_weight, "≤", alpha_sum, "≤", support_weight, scale=lambda at: alpha_sum.value(at))
+    return step("What ν bounds", f"{text} The residual is by how much a bound fails.", Equation("alone", (chain,)))
