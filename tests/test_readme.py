@@ -45,7 +45,7 @@ def test_the_examples_run_one_after_the_other_and_print_what_the_readme_says(tmp
     assert sum(bool(said) for _, said in BLOCKS) == 4
     for (_, said), found in zip(BLOCKS, printed, strict=True):
         assert not said or stable(found.rstrip("\n")) == stable(said)
-    assert "it said 'solved'" in done.stdout
+    assert "it reported 'solved'" in done.stdout
     assert "own point: 0.15)" in done.stdout
     assert (tmp_path / "boundary.png").exists()
 

@@ -161,7 +161,7 @@ class Table:
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         notes = tuple(
-            f"column {name!r} has categories that did not train: {', '.join(map(repr, sorted(counts)))}"
+            f"column {name!r} has categories not seen in training: {', '.join(map(repr, sorted(counts)))}"
             for name, counts in found.unseen.items()
         )
         new = {"X": found.X, "y": found.y, "groups": found.groups, "weights": None, "dropped": 0, "_notes": notes}

@@ -145,5 +145,5 @@ class QuantileSVR(KernelRegressor):
 
     _problem_class, _parameter_names = QuantileProblem, ("quantile",)
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
-        "quantile": ParameterInfo("float", "In (0, 1): the share of the targets that is to lie below f.", 0.5, as_real)
+        "quantile": ParameterInfo("float", "In (0, 1): the share of the targets below f.", 0.5, as_real)
     }

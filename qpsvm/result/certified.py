@@ -207,7 +207,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         >>> import qpsvm
         >>> X = [[0.0, 1e7], [1.0, 3e7], [3.0, 2e7], [4.0, 5e7]]
         >>> print(qpsvm.solve(qpsvm.CSVM(X, [0, 0, 1, 1], C=100)).notes[0])
-        feature 1 varies 1e+07 times as much as feature 0, which counts for nothing beside it. Try ...
+        feature 1 varies 1e+07 times as much as feature 0, which has almost no influence next to it. Try ...
         """
         sentences = [self.message] if self.message else []
         if "no information" not in self.message:
@@ -239,7 +239,7 @@ class Certified(AnswersOtherNames, ProvenPredictions):
         steps = "" if self.iterations is None else f", {self.iterations} iterations"
         return [
             *near,
-            f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it said "
+            f"  solver      {self.solver.name} {self.solver.version} on the {self.form} form{steps}; it reported "
             f"{self.solver.status!r}",
             f"  time        build {format_seconds(self.build_time)}, solve {format_seconds(self.solve_time)}",
         ]

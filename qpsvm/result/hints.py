@@ -100,7 +100,7 @@ def _find_scale_hints(X: Any, names: Sequence[str] | None) -> list[Hint]:
     if not ratio >= MAX_SCALE_RATIO:
         return []
     wide, narrow = (repr(names[j]) if names is not None else f"feature {j}" for j in (most, least))
-    fact = f"{wide} varies {ratio:.0e} times as much as {narrow}, which counts for nothing beside it"
+    fact = f"{wide} varies {ratio:.0e} times as much as {narrow}, which has almost no influence next to it"
     return [Hint("scale", fact, "--standardise (StandardScaler)")]
 
 
@@ -141,7 +141,7 @@ def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_wei
     there = np.flatnonzero(rows)
     mean = float(np.mean(counts[there, there] / rows[there]))
     if len(there) > 1 and rows[there].min() >= ENOUGH and mean <= 1.0 / len(there) + ABOVE_A_GUESS:
-        fact = f"nothing is learnt: a balanced accuracy of {mean:.4f} is that of a guess"
+        fact = f"nothing is learnt: the balanced accuracy of {mean:.4f} is that of a random guess"
         return [Hint("labels", fact, "another kernel or C, or other features")]
     return []
 

@@ -135,7 +135,7 @@ class QPResult:
           gap         ..., rounding included (the solver's own point: ...)
           point       feasible
           residuals   primal ..., dual ..., complementarity ... (of the solver's own point, in floats)
-          solver      ...; it said '...'
+          solver      ...; it reported '...'
         """
         qp = self.qp
         p, m = len(self.y), len(self.z)
@@ -160,5 +160,5 @@ class QPResult:
                 f"  residuals   primal {self.primal_residual:.2g}, dual {self.dual_residual:.2g}, complementarity "
                 f"{self.complementarity:.2g} (of the solver's own point, in floats)"
             )
-        lines.append(f"  solver      {self.solver.name} {self.solver.version}; it said {self.solver.status!r}")
+        lines.append(f"  solver      {self.solver.name} {self.solver.version}; it reported {self.solver.status!r}")
         return "\n".join(lines)

@@ -377,7 +377,7 @@ class SVMResult(Certified):
           vectors     2 support = 2 on the margin + 0 at the bound, of 4
           intercept   b = -2
           optimum     ‖w − w*‖ ≤ ... for every exact optimum
-          solver      cvxopt ... on the dual form, ... iterations; it said 'optimal'
+          solver      cvxopt ... on the dual form, ... iterations; it reported 'optimal'
           time        build ...s, solve ...s
         """
         _, inner, beyond = self.kind_descriptions

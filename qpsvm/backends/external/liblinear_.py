@@ -48,7 +48,7 @@ class LiblinearBackend(Backend):
     name = "liblinear"
     abilities = Abilities(
         summary="dual of a linear machine with a penalised intercept or none: hinges, tubes of one width, and the "
-        "squares of both; the peer to compare with",
+        "squares of both; for comparison",
         dual=tuple(MachineSet(sides - loss) for sides in (ONE_SIDED, TWO_SIDED) for loss in (LINEAR, SQUARED)),
         missing_form_reason="it solves the dual", handles_interrupt=True, package="scikit-learn",
         options=frozenset({"eps"}),  # its tolerance for the largest violation

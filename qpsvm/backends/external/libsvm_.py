@@ -74,7 +74,7 @@ class LibsvmBackend(Backend):
 
     name = "libsvm"
     abilities = Abilities(
-        summary="dual of a machine with bounds and a free intercept; the peer to compare with",
+        summary="dual of a machine with bounds and a free intercept; for comparison",
         dual=(
             MachineSet(MARGINS - {"unbounded"}), MachineSet(NU_TRAITS), MachineSet(INTERVALS - {"linear"}),
             MachineSet(INTERVALS, INTERVAL_ROWS),

@@ -76,7 +76,7 @@ def read_bytes(path: FilePath) -> bytes:
             refuse_device(path)
         content = path.read_bytes() if isinstance(path, StandardInput) else Path(path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise MissingFileError(f"{path} does not exist (seen from {Path.cwd()})") from None
+        raise MissingFileError(f"{path} does not exist (relative to {Path.cwd()})") from None
     except FileFormatError:
         raise
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL in it

@@ -171,7 +171,7 @@ def expand_paths(data: Any) -> list[str]:
         if not found:
             raise MissingFileError(f"no file matches {name!r} (seen from {Path.cwd()})")
         return found
-    raise MissingFileError(f"{name} does not exist (seen from {Path.cwd()})")
+    raise MissingFileError(f"{name} does not exist (relative to {Path.cwd()})")
 
 
 def drop_empty_files(paths: Sequence[str]) -> list[str]:

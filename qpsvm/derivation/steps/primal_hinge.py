@@ -30,7 +30,7 @@ MAX_FACTORED_ROWS = 3000
 SYMBOLS = {
     "p": Meaning("share of each sample in all weights", "(n,)"),
     "C": Meaning("p/λ, the upper bound of α", "(n,)"),
-    r"\lambda": Meaning("weight of the norm"),
+    r"\lambda": Meaning("weight of the squared norm"),
     "G": Meaning("constraint matrix of the primal QP"),
     "z": Meaning("multipliers of the rows and bounds of the primal QP"),
 }

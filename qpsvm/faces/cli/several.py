@@ -308,7 +308,7 @@ class MulticlassResult:
             f"  status      {self.status}: {self.status.sentence}",
             f"  gap         {self.gap:.2g} relative, the largest of {P} machines, rounding included",
             f"  vectors     {len(found.support)} support of {len(self.problem.active_rows)}",
-            f"  solver      {solver.name} {solver.version}; it said {solver.status!r}",
+            f"  solver      {solver.name} {solver.version}; it reported {solver.status!r}",
             f"  time        {format_seconds(self.seconds)}, certificates included",
             *(f"              {line}" for line in self._format_machines()),
         ]

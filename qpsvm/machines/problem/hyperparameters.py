@@ -25,18 +25,18 @@ class Hyperparameter(NamedTuple):
 HYPERPARAMETERS = {
     "C": Hyperparameter("C", "penalty of slack", as_positive),
     "nu": Hyperparameter("ν", "bound on the share of errors, or of rows outside", as_share),
-    "lam": Hyperparameter("λ", "weight of the norm", as_positive),
+    "lam": Hyperparameter("λ", "weight of the squared norm", as_positive),
     "epsilon": Hyperparameter(
         "ε", "half the width of the tube, in units of the target",
         make_range_check("at least 0 and finite", lambda value: 0.0 <= value < LARGEST_VALUE),
     ),
     "quantile": Hyperparameter(
-        "τ", "share of the targets that is to lie below f",
+        "τ", "share of the targets below f",
         make_range_check("above 0 and below 1", lambda value: 0.0 < value < 1.0),
     ),
-    "width": Hyperparameter("κ", "slack up to which the penalty is its square", as_positive),
+    "width": Hyperparameter("κ", "slack up to which the penalty is quadratic", as_positive),
     "loss": Hyperparameter(
-        "loss", "what is beyond the tube costs", lambda value, name: check_choice(value, name, ("absolute", "squared"))
+        "loss", "penalty of residuals beyond the tube", lambda value, name: check_choice(value, name, ("absolute", "squared"))
     ),
 }  # fmt: skip
 

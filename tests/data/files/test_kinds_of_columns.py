@@ -201,7 +201,7 @@ def test_a_table_says_what_it_made_and_what_it_does_not_know() -> None:
     assert repr(table) == f"<Table the table: {N} rows x {table.shape[1]} features>"
     rows = {name: values[:2] for name, values in customers().items() if name != "churned"} | {"plan": ["gold", "pro"]}
     other = table.like(rows)
-    assert "column 'plan' has categories that did not train: 'gold'" in str(other)
+    assert "column 'plan' has categories not seen in training: 'gold'" in str(other)
     names = [name for name in table.columns if name.startswith("plan=")]
     assert other.X[:, [table.columns.index(name) for name in names]].sum(axis=1).tolist() == [0, 1]
     model = table.with_encoding(qpsvm.solve(qpsvm.CSVM(table)).model)

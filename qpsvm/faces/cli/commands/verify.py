@@ -121,7 +121,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the verdict on each claim; return 0 if all are confirmed and sufficient, otherwise 1."""
     for path in (options.proof, options.data):
         if not Path(path).exists():
-            raise MissingFileError(f"{path} does not exist (seen from {Path.cwd()})")
+            raise MissingFileError(f"{path} does not exist (relative to {Path.cwd()})")
     lines: list[str] = []
     try:
         with Ticker(f"checking {options.proof}", options.verbose):
