@@ -110,7 +110,8 @@ def test_every_letter_of_every_equation_has_a_meaning(kind, options):
     (qpsvm.WestonWatkins, "c", {}, "a class"), (qpsvm.SVDD, "c", {}, "centre of the ball"),
     (qpsvm.SVDD, "c", {"constraints": True}, "centre of the ball"), (qpsvm.SVDD, "Q", {}, "Q_ij = K(x_i, x_j)"),
     (qpsvm.CSVM, "Q", {}, "Q_ij = y_i y_j K(x_i, x_j)"), (qpsvm.NuSVM, "t", {}, "ρ + b"),
-    (qpsvm.EpsilonSVR, "t", {}, "targets"), (qpsvm.PrimalHinge, "λ", {"constraints": True}, "weight of the squared norm"),
+    (qpsvm.EpsilonSVR, "t", {}, "targets"),
+    (qpsvm.PrimalHinge, "λ", {"constraints": True}, "weight of the squared norm"),
     (qpsvm.HuberHinge, "κ", {"constraints": True}, "width of the quadratic part of the loss"),
     (qpsvm.HuberHinge, "h", {"constraints": True}, "bounds of the constraints"),
 ])  # fmt: skip

@@ -94,7 +94,7 @@ def test_names_are_those_of_the_frame_and_of_a_file_nothing_is_said():
 def test_guesses_are_told_from_answers():
     true = np.repeat([0, 1], 50)
     half = np.tile([0, 1], 50)
-    assert "that of a guess" in str(find_label_hints(true, half)[0])
+    assert "a random guess" in str(find_label_hints(true, half)[0])
     assert find_label_hints(true, true) == []
     assert find_label_hints(true[:1], half[:1]) == []
     assert "class_weight" not in str(find_label_hints(true, np.zeros(100), is_weighted=True)[0])

@@ -36,7 +36,8 @@ HYPERPARAMETERS = {
     ),
     "width": Hyperparameter("κ", "slack up to which the penalty is quadratic", as_positive),
     "loss": Hyperparameter(
-        "loss", "penalty of residuals beyond the tube", lambda value, name: check_choice(value, name, ("absolute", "squared"))
+        "loss", "penalty of residuals beyond the tube",
+        lambda value, name: check_choice(value, name, ("absolute", "squared")),
     ),
 }  # fmt: skip
 

@@ -75,7 +75,7 @@ def test_they_are_the_machines_alone(machine, intercept, classes):
 def test_what_descent_gives_up_goes_another_way(monkeypatch):
     random = np.random.default_rng(1)
     X, codes = sp.csr_array(random.normal(size=(120, 5))), random.integers(0, 3, 120)
-    monkeypatch.setattr(descent.DescentRows, "estimate_newton_seconds", lambda *_: 0.0)
+    monkeypatch.setattr(descent.DescentRows, "estimate_newton_seconds", lambda *_, **__: 0.0)
     together = machines_of(X, codes, "CSVM", "penalised", parameters={"C": 1e4})
     assert together.optimal
     assert len(together.results._known) > 0
