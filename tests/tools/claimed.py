@@ -1,6 +1,6 @@
 """Random small machines, and every claim that the library makes about their optima, against optima in fractions.
 
-Bounds of f, proven labels, exact paths and leave-one-out machines: `judged` says what of it is false. Samples
+Bounds of f, proven labels, exact paths and leave-one-out machines: `judge_task` says what of it is false. Samples
 have ties, repeated rows and contradictions; weights may be 0; C may be so small that all α are at their bounds, and so
 large that none is.
 """

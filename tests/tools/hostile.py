@@ -167,7 +167,7 @@ def examined_result(problem: qpsvm.Problem, options: dict[str, Any]) -> tuple[st
 
 
 def examine_seed(seed: int) -> tuple[str, list[str]]:
-    """Examine the hostile problem of a seed likewise."""
+    """Say how the solve of a seed's hostile problem ends, and what is wrong with what is claimed of it."""
     try:
         problem, options = hostile_problem(seed)
     except qpsvm.QPSVMError as error:
