@@ -79,17 +79,17 @@ MODULES = {module(path): path for path in FILES}
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    """The syntax tree of a file."""
+def parse_file(path: Path) -> ast.Module:
+    """Return the syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 @cache
-def imported(path: Path) -> list[tuple[str, int]]:
-    """Full names of everything that a file imports, with line numbers: late imports and those for types included."""
+def list_imports(path: Path) -> list[tuple[str, int]]:
+    """List full names of everything that a file imports, with line numbers: late imports and types' included."""
     package = ["qpsvm", *path.relative_to(ROOT).parts[:-1]]
     found: list[tuple[str, int]] = []
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(parse_file(path)):
         if isinstance(node, ast.Import):
             found += [(alias.name, node.lineno) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -101,15 +101,15 @@ def imported(path: Path) -> list[tuple[str, int]]:
 
 def inner_imports(path: Path) -> Iterator[tuple[str, int]]:
     """The modules of the library that a file imports, with line numbers."""
-    for name, line in imported(path):
+    for name, line in list_imports(path):
         while name and name not in MODULES:
             name = name.rpartition(".")[0]
         if name and MODULES[name] != path:
             yield name, line
 
 
-def room(name: str) -> str:
-    """The room of a module."""
+def find_room(name: str) -> str:
+    """Return the room of a module."""
     return area(MODULES[name])
 
 
@@ -177,7 +177,7 @@ def test_imports_point_one_way():
         f"{path.relative_to(ROOT)}:{line} imports {name}, which is not below it"
         for path in FILES
         for name, line in inner_imports(path)
-        if room(name) != area(path) and LEVEL[room(name)] >= LEVEL[area(path)]
+        if find_room(name) != area(path) and LEVEL[find_room(name)] >= LEVEL[area(path)]
     ]
     assert wrong == []
 
@@ -186,14 +186,14 @@ def test_solvers_know_arrays_and_operators_only():
     for path in sorted((ROOT / "solvers").rglob("*.py")):
         for name, line in inner_imports(path):
             where = f"{path.relative_to(ROOT)}:{line} imports {name}"
-            assert room(name) in BELOW_SOLVERS, where
+            assert find_room(name) in BELOW_SOLVERS, where
             family, other = path.parent.name, name.split(".")[2] if name.startswith("qpsvm.solvers.") else None
             assert other not in FAMILIES - {family}, f"{where}, another family"
 
 
 def test_only_backends_import_solvers():
     for path in FILES:
-        if "solvers" in {room(name) for name, _ in inner_imports(path)}:
+        if "solvers" in {find_room(name) for name, _ in inner_imports(path)}:
             assert area(path) in ("backends", "solvers"), path
 
 
@@ -215,7 +215,7 @@ def test_derivations_are_listed_below_what_renders_them():
 
 def test_solver_packages_are_imported_by_backends_only():
     for path in FILES:
-        for name, line in imported(path):
+        for name, line in list_imports(path):
             if name.split(".")[0] in ("cvxopt", "osqp", "cvxpy", "clarabel", "scs", "highspy"):
                 assert area(path) == "backends", f"{path.relative_to(ROOT)}:{line} imports {name}"
 
@@ -232,8 +232,8 @@ def public(body: list[ast.stmt]) -> dict[str, str]:
     return {alias.asname or alias.name: full if full in MODULES else str(home) for alias, full, home in origins}
 
 
-def late_of(tree: ast.Module) -> tuple[dict[str, str], dict[str, str]]:
-    """What a package imports late, by name: as type checkers are told, and as the table says that is followed."""
+def read_late_imports(tree: ast.Module) -> tuple[dict[str, str], dict[str, str]]:
+    """Read what a package imports late, by name: as type checkers are told, and as the table says that is followed."""
     (late,) = (node for node in tree.body if isinstance(node, ast.If))
     assert ast.unparse(late.test) == "TYPE_CHECKING"
     assert all(isinstance(node, ast.ImportFrom) for node in late.body)
@@ -256,14 +256,14 @@ def late_of(tree: ast.Module) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def test_init_holds_the_public_names_and_nothing_else():
-    tree = parsed(ROOT / "__init__.py")
+    tree = parse_file(ROOT / "__init__.py")
     assert {type(node) for node in tree.body} <= {
         ast.Expr,
         ast.ImportFrom,
         ast.Assign,
         ast.If,
     }  # `install_renamed_modules()` is one
-    late, _ = late_of(tree)
+    late, _ = read_late_imports(tree)
     at_once = public(tree.body)
     assert not set(at_once) & set(late)
     assert sorted({*at_once, *late} - BESIDE) == sorted(qpsvm.__all__)
@@ -276,7 +276,7 @@ def test_init_holds_the_public_names_and_nothing_else():
 @pytest.mark.parametrize("package", ["qpsvm", "qpsvm.machines", "qpsvm.data.sources"])
 def test_what_is_imported_late_is_what_type_checkers_see(package):
     """The table of late names says the same as the imports under `TYPE_CHECKING`, and each is there when asked for."""
-    told, followed = late_of(parsed(MODULES[package]))
+    told, followed = read_late_imports(parse_file(MODULES[package]))
     assert told == followed
     here = import_module(package)
     for name, home in followed.items():
@@ -299,7 +299,7 @@ def run(code: str, folder: Path | None = None) -> str:
 
 
 @pytest.fixture(scope="module")
-def loaded() -> list[set[str]]:
+def module_sets() -> list[set[str]]:
     """The modules of a fresh interpreter: after the import, with a problem and its QP printed, after a first solve.
 
     It ends with a star, for which every public name has to be there.
@@ -314,20 +314,20 @@ def loaded() -> list[set[str]]:
 
 
 @pytest.mark.slow
-def test_import_loads_no_solver(loaded):
-    packages = {name.split(".")[0] for name in loaded[0]}
+def test_import_loads_no_solver(module_sets):
+    packages = {name.split(".")[0] for name in module_sets[0]}
     assert {"numpy", "scipy"} <= packages
     assert not set(LATE) & packages
 
 
 @pytest.mark.slow
-def test_a_problem_and_its_qp_load_no_solver(loaded):
-    assert not set(LATE) & {name.split(".")[0] for name in loaded[1]}
+def test_a_problem_and_its_qp_load_no_solver(module_sets):
+    assert not set(LATE) & {name.split(".")[0] for name in module_sets[1]}
 
 
 @pytest.mark.slow
-def test_a_first_solve_waits_for_nothing_that_it_does_not_use(loaded):
-    for modules in loaded:
+def test_a_first_solve_waits_for_nothing_that_it_does_not_use(module_sets):
+    for modules in module_sets:
         ours = {name.removeprefix("qpsvm.") for name in modules if name.startswith("qpsvm.")}
         assert {"machines", "solve", "result"} <= ours
         assert not [name for name in ours if name.startswith(UNUSED)]
@@ -363,7 +363,7 @@ MENTION = re.compile(rf"\b({TAG})\b")
 
 def docstrings(path: Path) -> Iterator[str]:
     """Every docstring of a file, as it stands in the source."""
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(parse_file(path)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
             text = ast.get_docstring(node, clean=False)
             if text:
@@ -403,7 +403,7 @@ def test_every_variant_derives_its_dual():
         path = ROOT / "machines" / f"{name}.py"
         source = path.read_text(encoding="utf-8")
         assert f"({prefix}.1)" in source
-        assert "Derivation" in (ast.get_docstring(parsed(path)) or "")
+        assert "Derivation" in (ast.get_docstring(parse_file(path)) or "")
         comments = "\n".join(re.findall(r"#.*", source))
         assert len(set(re.findall(rf"\({prefix}\.\d+\)", comments))) >= 2, name
 
@@ -429,7 +429,7 @@ ELSEWHERE = {"ConvergenceWarning", "CalibratedClassifierCV"}
 def names_in(path: Path) -> frozenset[str]:
     """Every name that the code of a file defines, takes or reads, and every string in it."""
     found = {path.stem, path.parent.name}
-    for node in ast.walk(parsed(path)):
+    for node in ast.walk(parse_file(path)):
         match node:
             case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.Name(id=name) | ast.arg(arg=name):
                 found.add(name)
@@ -453,7 +453,7 @@ def homes(owner: str) -> list[Path]:
     found = [path for name, path in MODULES.items() if f".{name}".endswith(f".{owner}")]
     where, _, kind = owner.rpartition(".")
     files = homes(where) if where else FILES
-    classes = {p: n for p in files for n in parsed(p).body if isinstance(n, ast.ClassDef) and n.name == kind}
+    classes = {p: n for p in files for n in parse_file(p).body if isinstance(n, ast.ClassDef) and n.name == kind}
     bases = [base.id for each in classes.values() for base in each.bases if isinstance(base, ast.Name)]
     return found or [*classes, *(path for base in bases if base != kind for path in homes(base))]
 
@@ -498,13 +498,13 @@ def test_public_methods_and_modules_have_docstrings():
             if not attribute.startswith("_") and (inspect.isroutine(value) or isinstance(value, property)):
                 assert inspect.getdoc(getattr(kind, attribute)), f"{name}.{attribute}"
     for path in FILES:
-        assert ast.get_docstring(parsed(path)), path
+        assert ast.get_docstring(parse_file(path)), path
 
 
 def test_no_blanket_except_and_no_debris():
     for path in FILES:
         source = path.read_text(encoding="utf-8")
-        for node in ast.walk(parsed(path)):
+        for node in ast.walk(parse_file(path)):
             if isinstance(node, ast.ExceptHandler):
                 where = f"{path.relative_to(ROOT)}:{node.lineno}"
                 assert node.type is not None, where
@@ -519,7 +519,7 @@ def test_only_what_talks_to_a_terminal_prints():
         *(path for path in FILES if area(path) in ("faces.cli", "faces.play", "__main__")),
     }
     for path in FILES:
-        for node in ast.walk(parsed(path)):
+        for node in ast.walk(parse_file(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
                 assert path in talk, f"{path.relative_to(ROOT)}:{node.lineno}"
 

@@ -71,21 +71,21 @@ def check(case: Bad) -> qpsvm.QPSVMError:
     return error
 
 
-def put(row: int, column: int, value: Any, dtype: Any = float) -> Any:
-    """X with one entry replaced."""
+def spoil(row: int, column: int, value: Any, dtype: Any = float) -> Any:
+    """Return X with one entry replaced."""
     copy = X.astype(dtype)
     copy[row, column] = value
     return copy
 
 
-def at(values: Any, index: int, value: Any) -> Any:
-    """A vector with one entry replaced."""
+def swap(values: Any, index: int, value: Any) -> Any:
+    """Return a vector with one entry replaced."""
     copy = np.array(values)
     copy[index] = value
     return copy
 
 
-def masked(values: Any, index: Any) -> Any:
+def mask(values: Any, index: Any) -> Any:
     array = np.ma.masked_array(values)
     array[index] = np.ma.masked
     return array
@@ -95,15 +95,17 @@ def masked(values: Any, index: Any) -> Any:
 
 
 @cases(
-    bad("nan", lambda: CSVM(put(3, 1, NAN), Y), ValueError, "X", "NaN", "row 3", "column 1"),
-    bad("infinity", lambda: CSVM(put(3, 1, INF), Y), ValueError, "X", "infinite", "row 3", "column 1"),
-    bad("several nan", lambda: CSVM(put(3, slice(None), NAN), Y), ValueError, "row 3, column 0", "2 more"),
-    bad("nan in csr", lambda: CSVM(sp.csr_array(put(3, 1, NAN)), Y), ValueError, "NaN", "row 3", "column 1"),
-    bad("infinity in coo", lambda: CSVM(sp.coo_matrix(put(9, 0, INF)), Y), ValueError, "infinite", "row 9", "column 0"),
+    bad("nan", lambda: CSVM(spoil(3, 1, NAN), Y), ValueError, "X", "NaN", "row 3", "column 1"),
+    bad("infinity", lambda: CSVM(spoil(3, 1, INF), Y), ValueError, "X", "infinite", "row 3", "column 1"),
+    bad("several nan", lambda: CSVM(spoil(3, slice(None), NAN), Y), ValueError, "row 3, column 0", "2 more"),
+    bad("nan in csr", lambda: CSVM(sp.csr_array(spoil(3, 1, NAN)), Y), ValueError, "NaN", "row 3", "column 1"),
+    bad(
+        "infinity in coo", lambda: CSVM(sp.coo_matrix(spoil(9, 0, INF)), Y), ValueError, "infinite", "row 9", "column 0"
+    ),
     bad("complex", lambda: CSVM(X + 0j, Y), TypeError, "X", "complex"),
     bad("complex sparse", lambda: CSVM(sp.csr_array(X + 0j), Y), TypeError, "X", "complex"),
     bad("text", lambda: CSVM(X.astype(str), Y), TypeError, "X", "number"),
-    bad("object", lambda: CSVM(put(2, 1, "red", object), Y), TypeError, "row 2", "column 1", "'red'"),
+    bad("object", lambda: CSVM(spoil(2, 1, "red", object), Y), TypeError, "row 2", "column 1", "'red'"),
     bad("none in a list", lambda: CSVM([[1.0, None], [2.0, 3.0]], [0, 1]), TypeError, "row 0", "column 1", "None"),
     bad("huge integer", lambda: CSVM([[10**400], [1]], [0, 1]), ValueError, "X"),
     bad("a number that Python does not print", lambda: CSVM(X, Y, 10**5000), ValueError, "C", "finite"),
@@ -121,7 +123,7 @@ def masked(values: Any, index: Any) -> Any:
     bad("no columns", lambda: CSVM(np.zeros((3, 0)), [0, 1, 1]), ValueError, "X", "empty", "(3, 0)"),
     bad("no rows sparse", lambda: CSVM(sp.csr_array((0, 3)), []), ValueError, "X", "empty"),
     bad("empty list", lambda: CSVM([], []), ValueError, "X"),
-    bad("masked entry", lambda: CSVM(masked(X, (2, 1)), Y), ValueError, "row 2", "column 1"),
+    bad("masked entry", lambda: CSVM(mask(X, (2, 1)), Y), ValueError, "row 2", "column 1"),
 )
 def test_samples(case: Bad) -> None:
     check(case)
@@ -129,7 +131,7 @@ def test_samples(case: Bad) -> None:
 
 @for_each("variant", [CSVM, HardMargin, NuSVM, PrimalHinge])
 def test_every_variant_checks_its_samples(variant: Any) -> None:
-    check(bad("", lambda: variant(put(3, 1, NAN), Y), ValueError, "row 3", "column 1"))
+    check(bad("", lambda: variant(spoil(3, 1, NAN), Y), ValueError, "row 3", "column 1"))
     check(bad("", lambda: variant(X, Y[:-1]), ValueError, "11", "12"))
 
 
@@ -183,17 +185,17 @@ def test_truth_values_and_numbers_of_any_type_are_numbers() -> None:
     bad("one sample", lambda: CSVM(X[:1], [1]), ValueError, "y", "two classes"),
     bad("three classes", lambda: CSVM(X, np.arange(N) % 3), ValueError, "y", "two classes", "0, 1, 2", "y == label"),
     bad("regression", lambda: CSVM(X, X[:, 0]), ValueError, "y", "two classes", "12"),
-    bad("nan", lambda: CSVM(X, at(Y * 1.0, 4, NAN)), ValueError, "y", "row 4"),
-    bad("infinity", lambda: CSVM(X, at(Y * 1.0, 4, INF)), ValueError, "y", "row 4"),
-    bad("missing object", lambda: CSVM(X, at(Y.astype(object), 4, None)), ValueError, "y", "row 4"),
-    bad("not a time", lambda: CSVM(X, at(np.full(N, "2020", "M8[D]"), 4, "NaT")), ValueError, "y", "row 4"),
+    bad("nan", lambda: CSVM(X, swap(Y * 1.0, 4, NAN)), ValueError, "y", "row 4"),
+    bad("infinity", lambda: CSVM(X, swap(Y * 1.0, 4, INF)), ValueError, "y", "row 4"),
+    bad("missing object", lambda: CSVM(X, swap(Y.astype(object), 4, None)), ValueError, "y", "row 4"),
+    bad("not a time", lambda: CSVM(X, swap(np.full(N, "2020", "M8[D]"), 4, "NaT")), ValueError, "y", "row 4"),
     bad("column vector", lambda: CSVM(X, Y[:, None]), ValueError, "y", "one-dimensional", "ravel"),
     bad("ragged", lambda: CSVM(X[:2], [[1, 2], [3]]), ValueError, "y"),
-    bad("mixed types", lambda: CSVM(X, at(Y.astype(object), 0, "yes")), TypeError, "y", "types"),
+    bad("mixed types", lambda: CSVM(X, swap(Y.astype(object), 0, "yes")), TypeError, "y", "types"),
     bad("unsortable", lambda: CSVM(X[:2], np.array([{}, []], dtype=object)), TypeError, "y"),
     bad("complex", lambda: CSVM(X, Y + 0j), TypeError, "y", "complex"),
     bad("sparse", lambda: CSVM(X, sp.csr_array(Y[:, None])), ValueError, "y"),
-    bad("masked", lambda: CSVM(X, masked(Y, 4)), ValueError, "y", "row 4"),
+    bad("masked", lambda: CSVM(X, mask(Y, 4)), ValueError, "y", "row 4"),
 )
 def test_labels(case: Bad) -> None:
     check(case)
@@ -279,8 +281,8 @@ def test_a_missing_target_or_weight_of_an_estimator_is_named_with_its_row(value:
 
 
 @cases(
-    bad("negative", lambda: CSVM(X, Y, sample_weight=at(np.ones(N), 4, -1)), ValueError, "sample_weight[4]", "-1"),
-    bad("nan", lambda: CSVM(X, Y, sample_weight=at(np.ones(N), 4, NAN)), ValueError, "sample_weight[4]"),
+    bad("negative", lambda: CSVM(X, Y, sample_weight=swap(np.ones(N), 4, -1)), ValueError, "sample_weight[4]", "-1"),
+    bad("nan", lambda: CSVM(X, Y, sample_weight=swap(np.ones(N), 4, NAN)), ValueError, "sample_weight[4]"),
     bad("all zero", lambda: CSVM(X, Y, sample_weight=np.zeros(N)), ValueError, "sample_weight", "zero"),
     bad("positives zero", lambda: CSVM(X, Y, sample_weight=Y < 0), ValueError, "sample_weight", "positive (larger)"),
     bad("negatives zero", lambda: NuSVM(X, Y, 0.1, sample_weight=Y > 0), ValueError, "weight", "negative (smaller)"),
@@ -291,7 +293,7 @@ def test_a_missing_target_or_weight_of_an_estimator_is_named_with_its_row(value:
     bad("complex", lambda: CSVM(X, Y, sample_weight=np.ones(N) + 0j), TypeError, "sample_weight"),
     bad("text", lambda: CSVM(X, Y, sample_weight=["1"] * N), TypeError, "sample_weight"),
     bad("ragged", lambda: CSVM(X, Y, sample_weight=[[1], [1, 2]]), ValueError, "sample_weight"),
-    bad("masked", lambda: CSVM(X, Y, sample_weight=masked(np.ones(N), 4)), ValueError, "sample_weight"),
+    bad("masked", lambda: CSVM(X, Y, sample_weight=mask(np.ones(N), 4)), ValueError, "sample_weight"),
     bad("overflows", lambda: CSVM(X, Y, C=1e300, sample_weight=np.full(N, 1e300)), ValueError, "C"),
 )
 def test_weights(case: Bad) -> None:
@@ -307,11 +309,11 @@ def test_weights(case: Bad) -> None:
     bad("a dict", lambda: CSVM(X, Y, C={1: 2.0}), TypeError, "C"),
     bad("too few", lambda: CSVM(X, Y, C=[1.0, 2.0]), ValueError, "C", "(12,)", "(2,)"),
     bad("two-dimensional", lambda: CSVM(X, Y, C=np.ones((N, 1))), ValueError, "C", "(12, 1)"),
-    bad("a zero among them", lambda: CSVM(X, Y, C=at(np.ones(N), 4, 0)), ValueError, "C[4]"),
-    bad("a nan among them", lambda: CSVM(X, Y, C=at(np.ones(N), 4, NAN)), ValueError, "C[4]"),
+    bad("a zero among them", lambda: CSVM(X, Y, C=swap(np.ones(N), 4, 0)), ValueError, "C[4]"),
+    bad("a nan among them", lambda: CSVM(X, Y, C=swap(np.ones(N), 4, NAN)), ValueError, "C[4]"),
     bad("ragged", lambda: CSVM(X, Y, C=[[1], [1, 2]]), ValueError, "C"),
     bad("huge integer", lambda: CSVM(X, Y, C=10**400), ValueError, "C"),
-    bad("masked", lambda: CSVM(X, Y, C=masked(np.ones(N), 4)), ValueError, "C"),
+    bad("masked", lambda: CSVM(X, Y, C=mask(np.ones(N), 4)), ValueError, "C"),
 )
 def test_penalties(case: Bad) -> None:
     check(case)
@@ -404,7 +406,9 @@ K = X @ X.T
     bad("not square", lambda: CSVM(X, Y, kernel=Precomputed()), ValueError, "square", "(12, 3)"),
     bad("asymmetric matrix", solve_matrix(K + np.eye(N, k=2)), ValueError, "not symmetric", "(0, 2)"),
     bad("asymmetric sparse", solve_matrix(sp.csr_array(K + np.eye(N, k=2))), ValueError, "not symmetric"),
-    bad("nan in the matrix", lambda: CSVM(at(K, (3, 1), NAN), Y, kernel="precomputed"), ValueError, "row 3, column 1"),
+    bad(
+        "nan in the matrix", lambda: CSVM(swap(K, (3, 1), NAN), Y, kernel="precomputed"), ValueError, "row 3, column 1"
+    ),
     bad("indefinite matrix", solve_matrix(-K), ValueError, "indefinite"),
 )
 def test_kernels(case: Bad) -> None:
@@ -439,13 +443,13 @@ def test_a_huge_degree_does_not_hang() -> None:
 # solve and its options
 
 
-def never(A: Any, B: Any) -> Any:  # noqa: ARG001
+def refuse_kernel(A: Any, B: Any) -> Any:  # noqa: ARG001
     raise AssertionError("the kernel was evaluated, although the request is refused")
 
 
 def ask(backend: Any = "cvxopt", **options: Any) -> Callable[[], Any]:
     """Solve a problem whose kernel must not be touched: refusals come before any work."""
-    return lambda: qpsvm.solve(CSVM(X, Y, kernel=never), backend=backend, **options)
+    return lambda: qpsvm.solve(CSVM(X, Y, kernel=refuse_kernel), backend=backend, **options)
 
 
 @cases(
@@ -632,7 +636,7 @@ class Unreadable:
 PREDICT: dict[str, tuple[Callable[[int], Any], type[Exception], tuple[str, ...]]] = {
     "wider": (lambda d: np.zeros((2, d + 1)), ValueError, ("columns", "expected")),
     "narrower sparse": (lambda d: sp.csr_array((2, d - 1)), ValueError, ("columns", "expected")),
-    "nan": (lambda d: at(np.zeros((2, d)), (1, 2), NAN), ValueError, ("NaN", "row 1", "column 2")),
+    "nan": (lambda d: swap(np.zeros((2, d)), (1, 2), NAN), ValueError, ("NaN", "row 1", "column 2")),
     "1-d": (np.zeros, ValueError, ("two-dimensional", "reshape")),
     "empty": (lambda d: np.zeros((0, d)), ValueError, ("empty",)),
     "text": (lambda d: np.full((2, d), "1"), TypeError, ("number",)),
@@ -644,11 +648,11 @@ PREDICT: dict[str, tuple[Callable[[int], Any], type[Exception], tuple[str, ...]]
     "1-d sparse": (lambda d: sp.coo_array(np.ones(d)), ValueError, ("two-dimensional",)),
     "a number": (lambda _: 3.0, ValueError, ("two-dimensional",)),
     "a string": (lambda _: "samples.csv", TypeError, ("number",)),
-    "objects": (lambda d: at(np.zeros((2, d), object), (1, 2), "red"), TypeError, ("row 1", "column 2", "'red'")),
+    "objects": (lambda d: swap(np.zeros((2, d), object), (1, 2), "red"), TypeError, ("row 1", "column 2", "'red'")),
     "none in a list": (lambda d: [[0.0] * (d - 1) + [None]], TypeError, ("row 0", "None")),
     "too large to be squared": (lambda d: np.full((2, d), 1e200), ValueError, ("overflows",)),
     "a tensor elsewhere": (lambda _: Unreadable(), ValueError, ("on the GPU",)),
-    "masked": (lambda d: masked(np.zeros((2, d)), (1, 2)), ValueError, ("row 1", "column 2")),
+    "masked": (lambda d: mask(np.zeros((2, d)), (1, 2)), ValueError, ("row 1", "column 2")),
 }
 
 
@@ -696,8 +700,8 @@ def test_callable_kernels_and_labels_that_are_objects_cannot_be_saved(tmp_path: 
         assert not path.exists()
 
 
-def written(path: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
-    """A model's file after someone changed its arrays."""
+def write_model(path: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    """Write a model's file after someone changed its arrays."""
     qpsvm.solve(CSVM(X, Y, kernel="rbf")).save(path)
     with np.load(path) as archive:
         arrays = {key: archive[key] for key in archive.files}
@@ -726,17 +730,17 @@ FILES: dict[str, Callable[[Path], Any]] = {
     "pickle": lambda p: p.write_bytes(pickle.dumps(Evil())),
     "other arrays": lambda p: np.savez(p, X=X),
     "objects": lambda p: np.savez(p, header=np.array([Evil()], dtype=object)),
-    "half a header": lambda p: written(p, lambda a: a.update(header=np.array("{"))),
-    "header not a record": lambda p: written(p, lambda a: a.update(header=np.array("[1]"))),
-    "newer format": lambda p: written(p, header(format=999)),
-    "another kernel": lambda p: written(p, header(kernel="os.system")),
-    "bad parameter": lambda p: written(p, header(parameters={"gamma": -1.0})),
-    "unknown parameter": lambda p: written(p, header(parameters={"gama": 1.0})),
-    "no b": lambda p: written(p, lambda a: a.pop("b")),
-    "b is nan": lambda p: written(p, lambda a: a.update(b=np.array(NAN))),
-    "a coefficient lost": lambda p: written(p, lambda a: a.update(coef=a["coef"][1:])),
-    "a column lost": lambda p: written(p, lambda a: a.update(vectors=a["vectors"][:, 1:])),
-    "three classes": lambda p: written(p, lambda a: a.update(classes=np.arange(3))),
+    "half a header": lambda p: write_model(p, lambda a: a.update(header=np.array("{"))),
+    "header not a record": lambda p: write_model(p, lambda a: a.update(header=np.array("[1]"))),
+    "newer format": lambda p: write_model(p, header(format=999)),
+    "another kernel": lambda p: write_model(p, header(kernel="os.system")),
+    "bad parameter": lambda p: write_model(p, header(parameters={"gamma": -1.0})),
+    "unknown parameter": lambda p: write_model(p, header(parameters={"gama": 1.0})),
+    "no b": lambda p: write_model(p, lambda a: a.pop("b")),
+    "b is nan": lambda p: write_model(p, lambda a: a.update(b=np.array(NAN))),
+    "a coefficient lost": lambda p: write_model(p, lambda a: a.update(coef=a["coef"][1:])),
+    "a column lost": lambda p: write_model(p, lambda a: a.update(vectors=a["vectors"][:, 1:])),
+    "three classes": lambda p: write_model(p, lambda a: a.update(classes=np.arange(3))),
 }
 
 

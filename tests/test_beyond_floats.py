@@ -29,8 +29,8 @@ MACHINES: dict[str, tuple[Any, str, dict[str, Any]]] = {
 }
 
 
-def made(name: str, C: float, X: Any = X, t: Any = X[:, 0], **given: Any) -> Any:
-    """A machine of the table."""
+def make_machine(name: str, C: float, X: Any = X, t: Any = X[:, 0], **given: Any) -> Any:
+    """Make a machine of the table."""
     kind, learnt, own = MACHINES[name]
     target = {"y": [Y], "t": [t], "": []}[learnt]
     return kind(X, *target, **{key: C if value is None else value for key, value in own.items()}, **given)
@@ -53,15 +53,15 @@ def outcome(problem: Any, backend: str = "auto") -> str:
 @pytest.mark.parametrize("name", ["squared", "svr squared", "huber"])
 def test_a_loss_that_is_bent_beyond_all_floats_is_refused(name):
     with pytest.raises(qpsvm.ParameterError, match="C times sample_weight is too small"):
-        qpsvm.solve(made(name, 1e-200, sample_weight=[1e-300, 1.0, 1.0, 1.0, 1.0]))
-    assert outcome(lambda: made(name, 1e-200)) in ("optimal", "inaccurate", "numerical_error")
+        qpsvm.solve(make_machine(name, 1e-200, sample_weight=[1e-300, 1.0, 1.0, 1.0, 1.0]))
+    assert outcome(lambda: make_machine(name, 1e-200)) in ("optimal", "inaccurate", "numerical_error")
 
 
 @pytest.mark.parametrize("backend", ["auto", "cvxpy", "osqp", "cvxopt", "interior_point"])
 @pytest.mark.parametrize("name", ["c", "squared", "svr", "svr squared"])
 def test_weights_that_are_far_apart_are_no_foreign_error(name, backend):
     weight = [1e-300, 1e10, 1e-300, 1e10, 1e10]
-    outcome(lambda: made(name, 1.0, sample_weight=weight), backend)
+    outcome(lambda: make_machine(name, 1.0, sample_weight=weight), backend)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -73,7 +73,7 @@ def test_no_foreign_error_and_no_optimum_that_is_no_number(seed):
     t = rng.integers(-4, 5, 5) * 10.0 ** rng.choice([0, 0, 100, -100])
     weight = None if rng.random() < 0.5 else 10.0 ** rng.choice([0.0, 1.0, -300.0, 10.0, -100.0, 100.0], 5)
     kernel = [qpsvm.Linear(), qpsvm.RBF(1.0), qpsvm.Polynomial(2, 1.0, 1.0)][int(rng.integers(3))]
-    outcome(lambda: made(name, C, X * scale, t, kernel=kernel, sample_weight=weight))
+    outcome(lambda: make_machine(name, C, X * scale, t, kernel=kernel, sample_weight=weight))
 
 
 @pytest.mark.parametrize("tol", [1.0, 2, 1e300, 0.0, -1e-6, np.nan])

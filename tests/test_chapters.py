@@ -103,8 +103,8 @@ def scene_task(state: dict[str, Any]) -> dict[str, Any]:
             "kernel": kernel}  # fmt: skip
 
 
-def posed(task: dict[str, Any]) -> Any:
-    """The library's problem."""
+def pose(task: dict[str, Any]) -> Any:
+    """Build the library's problem."""
     kernel = qpsvm.RBF(task["kernel"]["gamma"]) if task["kernel"]["name"] == "rbf" else "linear"
     targets = [] if task["machine"] in ("one-class", "svdd") else [task["y"]]
     return MACHINES[task["machine"]](np.array(task["X"]), *targets, kernel=kernel, **task["p"])
@@ -119,15 +119,15 @@ def unique(problem: Any, alpha: Any, short: Any) -> bool:
     return len(at) > 0 and np.linalg.eigvalsh(K)[0] > 1e-6 and bool((np.abs(short[~free]) > 1e-6).all())
 
 
-def held(problem: Any, alpha: Any) -> bool:
-    """Whether free rows hold every multiplier: one row, or where there are two multipliers one of each sign."""
+def fixes_multipliers(problem: Any, alpha: Any) -> bool:
+    """Say whether free rows hold every multiplier: one row, or of two multipliers one of each sign."""
     free = (alpha > 0) & (alpha < problem.svm.upper)
     return len(set(problem.svm.sign[free])) >= len(problem.svm.groups)
 
 
-def judged(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
-    """Every term of every task; how many sides were compared."""
-    problems = [posed(task) for task in tasks]
+def check_tasks(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
+    """Check every term of every task, and count the sides that were compared."""
+    problems = [pose(task) for task in tasks]
     results = [qpsvm.solve(problem, tol=1e-13, check=False) for problem in problems]
     derivations = [qpsvm.derive(problem, result) for problem, result in zip(problems, results, strict=True)]
     keys = [f"{task['machine']} {task['kernel']['name']}" for task in tasks]
@@ -155,7 +155,7 @@ def judged(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
         if unique(problem, alpha, np.array(said["short"])):
             np.testing.assert_allclose(said["alpha"], alpha, atol=1e-7 * alpha.max(), err_msg=where)
             alone += 1
-        if not held(problem, alpha) or abs(result.primal) < 1e-12:
+        if not fixes_multipliers(problem, alpha) or abs(result.primal) < 1e-12:
             continue  # multipliers are anywhere in an interval, or w = 0 where the hulls of a ν-SVM meet
         at = build_quantities(problem, result)
         for step in derivation.steps:
@@ -183,20 +183,20 @@ def judged(page: Page, bundle: Any, tasks: list[dict[str, Any]]) -> int:
 def test_what_the_page_says_is_what_the_library_says_at_random(page, bundle):
     rng = np.random.default_rng(0)
     names = [*MACHINES]
-    assert judged(page, bundle, [random_task(rng, names[k % len(names)]) for k in range(11 * len(names))]) > 4000
+    assert check_tasks(page, bundle, [random_task(rng, names[k % len(names)]) for k in range(11 * len(names))]) > 4000
 
 
 def test_what_the_page_says_is_what_the_library_says_on_scenes(page, bundle):
     states = [scene["state"] for scene in json.loads(SCENES.read_text(encoding="utf-8")).values()]
     tasks = [scene_task(state) for state in states if solvable(scene_task(state))]
     assert len(tasks) > 10
-    assert judged(page, bundle, tasks) > 500
+    assert check_tasks(page, bundle, tasks) > 500
 
 
 def solvable(task: dict[str, Any]) -> bool:
     """Whether there is a machine: two scenes show why there is none."""
     try:
-        return qpsvm.solve(posed(task), check=False).status == "optimal"
+        return qpsvm.solve(pose(task), check=False).status == "optimal"
     except qpsvm.QPSVMError:
         return False
 

@@ -38,8 +38,8 @@ WAYS = [
 each_way = for_each("backend, form", WAYS)
 
 
-def by_turns(**cases: Iterable[Any]) -> Callable[..., Any]:
-    """Each case in two of the five ways, one of which is accurate, and each way with two cases of five.
+def rotate_ways(**cases: Iterable[Any]) -> Callable[..., Any]:
+    """Give each case in two of the five ways, one of which is accurate, and each way two cases of five.
 
     What is particular about a case is the library's, before and after a backend; `test_matrix` has them all in all.
     """
@@ -92,9 +92,7 @@ def verify(task: Task, result: qpsvm.SVMResult, optimal: bool = True) -> None:
     assert not optimal or result.status == "optimal", f"{result!r}: {result.solver}"
 
 
-def solved(
-    task: Task, backend: str = "cvxopt", form: str | None = None, optimal: bool | None = None
-) -> qpsvm.SVMResult:
+def solve(task: Task, backend: str = "cvxopt", form: str | None = None, optimal: bool | None = None) -> qpsvm.SVMResult:
     result = task.solve(backend, form)
     verify(task, result, backend in ACCURATE if optimal is None else optimal)
     return result
@@ -167,7 +165,7 @@ def test_nasty_data(name: str, variant: str, kernel: str, way: tuple[str, str]) 
     (X, y), (backend, form) = DATA[name], way
     task = Task(X, y, kernel=KERNELS[kernel](X), **VARIANTS[variant](y))
     uncentred = kernel == "linear" and variant in ("hinge, penalised", "hinge, none")  # an offset is part of the model
-    solved(task, backend, form, backend in ACCURATE and not (uncentred and "1e" in name))
+    solve(task, backend, form, backend in ACCURATE and not (uncentred and "1e" in name))
 
 
 # scales
@@ -203,7 +201,7 @@ CONDITIONING = {
 @for_each("name", CONDITIONING)
 def test_hard_conditioning_is_honest_everywhere_and_solved_somewhere(name: str) -> None:
     task = CONDITIONING[name]
-    statuses = {(b, f): solved(task, b, f, optimal=False).status for b in BACKENDS for f in FORMS}
+    statuses = {(b, f): solve(task, b, f, optimal=False).status for b in BACKENDS for f in FORMS}
     assert "optimal" in [statuses[b, f] for b in ACCURATE for f in FORMS]
 
 
@@ -224,7 +222,7 @@ def test_b_interval_is_every_b_that_is_as_good(name: str) -> None:
     weight = np.linspace(1, 2, 12) if name == "weights" else None
     for C, kernel in itertools.product((1e-3, 1.0), KERNELS.values()):
         task = Task(X, y, C=C, kernel=kernel(X), weight=weight)
-        result = solved(task)
+        result = solve(task)
         u, upper = result.decision_function(X) - result.b, C * (np.ones(len(y)) if weight is None else weight)
         points = np.sort(y - u)  # the hinge loss is linear between these
         losses = np.array([upper @ np.maximum(1 - y * (u + b), 0) for b in points])
@@ -246,7 +244,7 @@ NUS: dict[str, tuple[float, Any]] = {
 
 
 @pytest.mark.slow
-@by_turns(kernel=KERNELS, name=NUS)
+@rotate_ways(kernel=KERNELS, name=NUS)
 def test_nu_at_the_ends_of_its_range(name: str, kernel: str, backend: str, form: str) -> None:
     X, y = blobs(24, 3, 1.5, share=1 / 3)
     nu, weight = NUS[name]
@@ -255,7 +253,7 @@ def test_nu_at_the_ends_of_its_range(name: str, kernel: str, backend: str, form:
     assert isinstance(problem, NuSVM)
     if nu < 1e-12 and backend == "cvxpy":  # every number is rounding, and Clarabel ends without a point
         return
-    solved(replace(task, nu=min(nu, problem.nu_max)), backend, form, backend in ACCURATE and nu > 1e-12)
+    solve(replace(task, nu=min(nu, problem.nu_max)), backend, form, backend in ACCURATE and nu > 1e-12)
 
 
 MEETING = {
@@ -275,7 +273,7 @@ def test_reduced_hulls_that_meet(name: str, backend: str, form: str) -> None:
     X, y, nu = MEETING[name]
     kernel = Polynomial(2, 1.0, 1.0) if "quadratic" in name else Linear()
     task = Task(X, y, "nu", kernel, nu=nu)
-    result = solved(task, backend, form)
+    result = solve(task, backend, form)
     problem = task.problem
     assert isinstance(problem, NuSVM)
     size = np.abs(X - X.mean(axis=0)).max() ** (2 if "quadratic" in name else 1)
@@ -295,11 +293,11 @@ def test_reduced_hulls_that_all_but_meet(share: float, backend: str, form: str) 
     """With a wide kernel the optimum is 1e-9 of the size of K: what is tiny must not pass for solved."""
     X, y = np.array([[0.0], [0.7], [-0.4], [-0.6], [1.0], [-0.5]]), np.array([1, -1, -1, 1, 1, -1])
     task = Task(X, y, "nu", RBF(0.1), nu=share, weight=np.array([0.5, 0.5, 1, 1, 2, 2]))
-    solved(task, backend, form, optimal=backend == "cvxopt")
+    solve(task, backend, form, optimal=backend == "cvxopt")
 
 
 @pytest.mark.slow
-@by_turns(kernel=KERNELS, variant=VARIANTS)
+@rotate_ways(kernel=KERNELS, variant=VARIANTS)
 def test_a_weight_of_two_is_the_row_twice_and_of_zero_is_no_row(
     variant: str, kernel: str, backend: str, form: str
 ) -> None:
@@ -307,7 +305,7 @@ def test_a_weight_of_two_is_the_row_twice_and_of_zero_is_no_row(
     parameters: dict[str, Any] = {**VARIANTS[variant](Y0), "kernel": KERNELS[kernel](X0)}
     rows = np.repeat(np.arange(24), weight.astype(int))
     weighted, repeated = Task(X0, Y0, weight=weight, **parameters), Task(X0[rows], Y0[rows], **parameters)
-    result, expected = solved(weighted, backend, form), solved(repeated)
+    result, expected = solve(weighted, backend, form), solve(repeated)
     assert (result.alpha[weight == 0] == 0).all()
     assert not np.isin(result.support, np.flatnonzero(weight == 0)).any()
     if result.status == "optimal" and result.gap < 1e-9:
@@ -318,10 +316,10 @@ def test_a_weight_of_two_is_the_row_twice_and_of_zero_is_no_row(
 
 def test_weights_multiply_c() -> None:
     weight = np.tile(np.linspace(0.1, 3, 12), 2)
-    both = [solved(Task(X0, Y0, C=2 * weight)), solved(Task(X0, Y0, C=2.0, weight=weight))]
+    both = [solve(Task(X0, Y0, C=2 * weight)), solve(Task(X0, Y0, C=2.0, weight=weight))]
     np.testing.assert_allclose(both[0].alpha, both[1].alpha, atol=1e-9)
     nothing = np.where(np.arange(24) % 5, weight, 0)
-    scaled = [solved(Task(X0, Y0, "nu", nu=0.7, weight=k * nothing)) for k in (1.0, 1e-12, 1e12)]
+    scaled = [solve(Task(X0, Y0, "nu", nu=0.7, weight=k * nothing)) for k in (1.0, 1e-12, 1e12)]
     for other in scaled[1:]:
         np.testing.assert_allclose(other.decision_function(X0), scaled[0].decision_function(X0), atol=1e-9)
 
@@ -331,11 +329,11 @@ def test_c_nu_and_lambda_are_three_names_of_one_path() -> None:
         c = Task(X0, Y0, C=0.7, kernel=kernel(X0))
         problem = c.problem
         assert isinstance(problem, CSVM)
-        first = solved(c)
+        first = solve(c)
         nu_problem = problem.equivalent_nu_svm(first)
         second = qpsvm.solve(nu_problem)
         third = qpsvm.solve(nu_problem.equivalent_c_svm(second))
-        fourth = solved(Task(X0, Y0, "hinge", kernel(X0), lam=1 / (0.7 * 24)))
+        fourth = solve(Task(X0, Y0, "hinge", kernel(X0), lam=1 / (0.7 * 24)))
         f = first.decision_function(X0)
         np.testing.assert_allclose(second.decision_function(X0) / second.rho, f, atol=1e-7)
         np.testing.assert_allclose(third.decision_function(X0), f, atol=1e-7)
@@ -352,8 +350,8 @@ def sparse_with_zeros(X: Any) -> Any:
     return sp.csr_matrix((X[:, ::-1].ravel().copy(), indices, np.arange(0, X.size + 1, d, dtype=np.int32)), X.shape)
 
 
-def summed_twice(X: Any) -> Any:
-    """COO with every entry given as two halves."""
+def split_entries(X: Any) -> Any:
+    """Return X as COO with every entry given as two halves."""
     row, column = np.indices(X.shape)
     twice = [np.concatenate([part.ravel()] * 2) for part in (row, column, X / 2)]
     return sp.coo_array((twice[2], (twice[0], twice[1])), shape=X.shape)
@@ -375,7 +373,7 @@ STORED: dict[str, Callable[[Any], Any]] = {
     "dok": sp.dok_array,
     "dia": sp.dia_array,
     "unsorted, explicit zeros": sparse_with_zeros,
-    "halves in coo": summed_twice,
+    "halves in coo": split_entries,
     "64-bit indices": lambda X: with_long_indices(sp.csr_array(X)),
     **{dtype: lambda X, dtype=dtype: X.astype(dtype) for dtype in ("f4", "f2", "i8", "i1", "u1", "bool")},
     **{f"sparse {dtype}": lambda X, dtype=dtype: sp.csr_array(X.astype(dtype)) for dtype in ("f4", "i1", "u1", "bool")},
@@ -397,7 +395,7 @@ KINDS_OF_KERNELS = (Linear(), RBF(0.02), Polynomial(2, 0.03, 1.0))
 @for_each("name", STORED)
 def test_storage_does_not_matter(name: str, kernel: Any) -> None:
     X = BITS if "bool" in name else ROUND
-    f = solved(Task(X, Y0, kernel=kernel)).decision_function(X)
+    f = solve(Task(X, Y0, kernel=kernel)).decision_function(X)
     for form in FORMS:
         result = qpsvm.solve(CSVM(STORED[name](X.copy()), Y0, kernel=kernel), form=form)  # type: ignore[arg-type]
         np.testing.assert_allclose(result.decision_function(X), f, atol=1e-6)
@@ -420,7 +418,7 @@ def test_input_is_not_changed(dtype: str) -> None:
 
 
 def test_a_kernel_may_return_lists_or_a_matrix_that_it_keeps() -> None:
-    f = solved(Task(X0, Y0)).decision_function(X0)
+    f = solve(Task(X0, Y0)).decision_function(X0)
     kept = X0 @ X0.T
     before = kept.copy()
     for kernel in (
@@ -436,7 +434,7 @@ def test_a_kernel_may_return_lists_or_a_matrix_that_it_keeps() -> None:
 def test_a_precomputed_kernel_is_the_kernel() -> None:
     kernel, new = RBF(0.3), np.random.default_rng(9).normal(size=(5, 3))
     weight = np.where(np.arange(24) % 7, 1.0, 0)
-    expected = solved(Task(X0, Y0, kernel=kernel, weight=weight))
+    expected = solve(Task(X0, Y0, kernel=kernel, weight=weight))
     K, to_new = kernel(X0, X0), kernel(new, X0)
     K = (K + K.T) / 2
     for form, matrix in itertools.product(FORMS, (K, sp.csr_array(K), np.asfortranarray(K), K.astype("g"))):
@@ -476,8 +474,8 @@ def test_order_of_rows_and_columns_does_not_matter() -> None:
     rng = np.random.default_rng(2)
     rows, cols = rng.permutation(24), rng.permutation(3)
     for kernel in (Linear(), RBF(0.3)):
-        straight = solved(Task(X0, Y0, kernel=kernel, weight=np.linspace(1, 2, 24)))
-        mixed = solved(Task(X0[rows][:, cols], Y0[rows], kernel=kernel, weight=np.linspace(1, 2, 24)[rows]))
+        straight = solve(Task(X0, Y0, kernel=kernel, weight=np.linspace(1, 2, 24)))
+        mixed = solve(Task(X0[rows][:, cols], Y0[rows], kernel=kernel, weight=np.linspace(1, 2, 24)[rows]))
         np.testing.assert_allclose(mixed.alpha, straight.alpha[rows], atol=1e-8)
         assert mixed.b == pytest.approx(straight.b, abs=1e-8)
 
@@ -508,7 +506,7 @@ def test_labels_of_any_kind_and_their_flip(name: str, as_object: bool, tmp_path:
                   for pair in ((small, large), (large, small)))  # fmt: skip
     for kernel in (Linear(), RBF(0.3)):
         result, mirror = (qpsvm.solve(CSVM(X0, labels, kernel=kernel)) for labels in (y, flipped))
-        reference = solved(Task(X0, Y0, kernel=kernel))
+        reference = solve(Task(X0, Y0, kernel=kernel))
         np.testing.assert_allclose(result.decision_function(X0), reference.decision_function(X0), atol=1e-12)
         np.testing.assert_allclose(mirror.decision_function(X0), -reference.decision_function(X0), atol=1e-8)
         np.testing.assert_allclose(mirror.alpha, result.alpha, atol=1e-8)
@@ -527,7 +525,7 @@ def test_labels_of_any_kind_and_their_flip(name: str, as_object: bool, tmp_path:
 def test_pandas_goes_in_as_it_is() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X0, columns=["a", "b", "c"], index=range(100, 124))
-    f = solved(Task(X0, Y0)).decision_function(X0)
+    f = solve(Task(X0, Y0)).decision_function(X0)
     for y in (
         pandas.Series(Y0, index=range(5, 29)),
         pandas.Series(np.where(Y0 > 0, "z", "a")),
@@ -555,8 +553,8 @@ def test_numpy_scalars_are_numbers(kind: Any, tmp_path: Path) -> None:
 # the hard margin
 
 
-def shifted_apart(margin: float, scale: float = 1.0, offset: float = 0.0) -> tuple[Any, Any]:
-    """Two squares of side 2, `margin` apart."""
+def draw_squares(margin: float, scale: float = 1.0, offset: float = 0.0) -> tuple[Any, Any]:
+    """Return two squares of side 2, `margin` apart."""
     square = np.array([[0.0, 0], [2, 0], [0, 2], [2, 2], [1, 1]])
     X = np.vstack([square - np.array([2.0, 0]), square + np.array([margin, 0.5])])
     return scale * (X + offset), np.repeat([-1, 1], 5)
@@ -571,10 +569,10 @@ SEPARABLE: dict[str, tuple[Any, Any, Any]] = {
     "blobs + 1e6, rbf": (XS + 1e6, YS, RBF(0.1)),
     "overlapping blobs, rbf": (X0, Y0, RBF(1.0)),
     "cubic": (X0, Y0, Polynomial(3, 1.0, 1.0)),
-    "margin 1e-3": (*shifted_apart(1e-3), Linear()),
-    "margin 1e-6": (*shifted_apart(1e-6), Linear()),
-    "margin 1e-6, × 1e8": (*shifted_apart(1e-6, 1e8), Linear()),
-    "margin 1e-3, + 1e6": (*shifted_apart(1e-3, offset=1e6), Linear()),
+    "margin 1e-3": (*draw_squares(1e-3), Linear()),
+    "margin 1e-6": (*draw_squares(1e-6), Linear()),
+    "margin 1e-6, × 1e8": (*draw_squares(1e-6, 1e8), Linear()),
+    "margin 1e-3, + 1e6": (*draw_squares(1e-3, offset=1e6), Linear()),
     "n = 2": (np.array([[0.0], [1.0]]), np.array([1, -1]), Linear()),
     "n = 2, 1e-8 apart": (np.array([[1.0], [1 + 1e-8]]), np.array([1, -1]), Linear()),
     "n < d": (*blobs(10, 40, 0.5, seed=4), Linear()),
@@ -584,10 +582,10 @@ SEPARABLE: dict[str, tuple[Any, Any, Any]] = {
 
 
 @pytest.mark.slow
-@by_turns(name=SEPARABLE)
+@rotate_ways(name=SEPARABLE)
 def test_separable_classes(name: str, backend: str, form: str) -> None:
     X, y, kernel = SEPARABLE[name]
-    result = solved(Task(X, y, "hard", kernel), backend, form)
+    result = solve(Task(X, y, "hard", kernel), backend, form)
     if result.status == "optimal":
         assert (result.predict(X) == y).all()
 
@@ -605,7 +603,7 @@ def test_a_tiny_margin_in_feature_space(kernel: Any) -> None:
         pytest.fail("check=False must return")
     if result.status == "infeasible":
         assert isinstance(result.error, qpsvm.NotSeparableError)
-        meet(task.X, task.y, kernel, result.error)
+        check_meeting(task.X, task.y, kernel, result.error)
     else:
         verify(task, result, optimal=False)
 
@@ -629,8 +627,8 @@ INSEPARABLE: dict[str, tuple[Any, Any, Any]] = {
     "columns from 1e-4 to 1e4": (X0 * columns(1e-4, 1, 1e4), Y0, Linear()),
     "sparse": (sp.csr_array(ROUND), Y0, Linear()),
     "xor": (*XOR, Linear()),
-    "just touching": (*shifted_apart(0.0), Linear()),
-    "touching + 1e6": (*shifted_apart(0.0, offset=1e6), Linear()),
+    "just touching": (*draw_squares(0.0), Linear()),
+    "touching + 1e6": (*draw_squares(0.0, offset=1e6), Linear()),
     "a corner on an edge": (np.array([[0.0, 0], [2, 0], [1, 0], [1, 1]]), np.array([1, 1, -1, -1]), Linear()),
     "n = 2, the same sample": (np.ones((2, 2)), np.array([1, -1]), Linear()),
     "all columns constant": (np.full((24, 3), 0.1), Y0, Linear()),
@@ -645,7 +643,7 @@ INSEPARABLE: dict[str, tuple[Any, Any, Any]] = {
 }  # fmt: skip
 
 
-def meet(X: Any, y: Any, kernel: Any, error: qpsvm.NotSeparableError) -> None:
+def check_meeting(X: Any, y: Any, kernel: Any, error: qpsvm.NotSeparableError) -> None:
     """Check by arithmetic that u and v are convex weights of the two classes whose points meet."""
     u, v = error.u, error.v
     assert u.shape == v.shape == y.shape
@@ -668,13 +666,13 @@ def meet(X: Any, y: Any, kernel: Any, error: qpsvm.NotSeparableError) -> None:
 
 
 @pytest.mark.slow
-@by_turns(name=INSEPARABLE)
+@rotate_ways(name=INSEPARABLE)
 def test_inseparable_classes_carry_their_proof(name: str, backend: str, form: str) -> None:
     X, y, kernel = INSEPARABLE[name]
     problem = HardMargin(X, y, kernel)
     with pytest.raises(qpsvm.NotSeparableError) as caught:
         qpsvm.solve(problem, backend, form)  # type: ignore[arg-type]
-    meet(X, y, kernel, caught.value)
+    check_meeting(X, y, kernel, caught.value)
     result = qpsvm.solve(problem, backend, form, check=False)  # type: ignore[arg-type]
     assert result.status == "infeasible"
     assert result.gap == np.inf
@@ -701,7 +699,7 @@ def test_the_same_sample_in_both_classes_is_never_separated(backend: str, kernel
         X[-1], y[0], y[-1] = X[0], 1, -1
         with pytest.raises(qpsvm.NotSeparableError) as caught:
             qpsvm.solve(HardMargin(X, y, kernel), backend)
-        meet(X, y, kernel, caught.value)
+        check_meeting(X, y, kernel, caught.value)
 
 
 @pytest.mark.slow
@@ -715,7 +713,7 @@ def test_samples_close_to_the_other_hull_do_not_hide_that_the_hulls_overlap(back
         y = np.concatenate([labels, rng.choice([-1, 1], 8)])
         with pytest.raises(qpsvm.NotSeparableError) as caught:
             qpsvm.solve(HardMargin(X, y), backend)
-        meet(X, y, Linear(), caught.value)
+        check_meeting(X, y, Linear(), caught.value)
 
 
 @for_each("intercept", ["penalised", None])
@@ -795,7 +793,7 @@ def tasks(draw: st.DrawFn, variants: tuple[str, ...] = ("c", "nu", "hinge")) -> 
 @given(task=tasks(), backend=st.sampled_from(BACKENDS), form=st.sampled_from(FORMS))
 @settings(max_examples=120)
 def test_any_small_problem_is_certified_or_answered_honestly(task: Task, backend: str, form: str) -> None:
-    solved(task, backend, form)
+    solve(task, backend, form)
 
 
 @pytest.mark.slow
@@ -805,6 +803,6 @@ def test_any_small_hard_margin_is_proven_either_way(task: Task, backend: str, fo
     result = replace(task, weight=None).solve(backend, form)
     if isinstance(result.error, qpsvm.NotSeparableError):
         assert result.status == "infeasible"
-        meet(task.X, task.y, task.kernel, result.error)
+        check_meeting(task.X, task.y, task.kernel, result.error)
     else:
         verify(replace(task, weight=None), result, optimal=False)

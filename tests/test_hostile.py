@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hostile import MACHINES, SPOILERS, examined, hostile_problem
+from hostile import MACHINES, SPOILERS, examine_seed, hostile_problem
 from judge import rounding_of_losses
 
 import qpsvm
@@ -19,7 +19,7 @@ BATCH = 52
 
 def check(first: int) -> None:
     """A batch of seeds: `python tests/tools/hunt.py --only SEED` shows one in full."""
-    found = {seed: examined(seed) for seed in range(first, first + BATCH)}
+    found = {seed: examine_seed(seed) for seed in range(first, first + BATCH)}
     wrong = [f"{seed}: {line}" for seed, (_, lines) in found.items() for line in lines]
     assert not wrong, "\n".join(wrong)
     statuses = Counter(status for status, _ in found.values())

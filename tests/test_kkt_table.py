@@ -16,7 +16,7 @@ def table() -> KKTTable:
     return qpsvm.solve(qpsvm.CSVM(X, Y)).kkt
 
 
-def made(n: int, **columns: np.ndarray) -> KKTTable:
+def make_table(n: int, **columns: np.ndarray) -> KKTTable:
     rows = np.zeros(n, dtype=[(name, column.dtype) for name, column in columns.items()])
     for name, column in columns.items():
         rows[name] = column
@@ -64,20 +64,20 @@ def test_a_long_one_prints_its_ends_and_names_its_worst_row():
     n = MAX_ROWS + 100
     residual = np.zeros(n)
     residual[60] = 0.25
-    text = str(made(n, alpha=np.arange(n) / 7, residual=residual, kind=np.full(n, "inside")))
+    text = str(make_table(n, alpha=np.arange(n) / 7, residual=residual, kind=np.full(n, "inside")))
     assert len(text.splitlines()) == 1 + 2 * ROWS_AT_EACH_END + 2
     assert f"{n - 2 * ROWS_AT_EACH_END} more rows" in text
     assert text.splitlines()[-1] == "largest residual 0.25, row 60"
-    assert len(str(made(MAX_ROWS, alpha=np.arange(MAX_ROWS))).splitlines()) == 1 + MAX_ROWS
+    assert len(str(make_table(MAX_ROWS, alpha=np.arange(MAX_ROWS))).splitlines()) == 1 + MAX_ROWS
 
 
 def test_other_columns_and_no_rows():
     """Columns and words are the array's; without residuals no row is the worst."""
-    text = str(made(2, price=np.array([1.0, np.inf]), kind=np.array(["inside the tube", "beyond"])))
+    text = str(make_table(2, price=np.array([1.0, np.inf]), kind=np.array(["inside the tube", "beyond"])))
     assert text.splitlines() == ["   price  kind", "0      1  inside the tube", "1    inf  beyond"]
-    assert str(made(0, residual=np.zeros(0))).split() == ["residual"]
-    assert "row 1" in str(made(2, residual=np.array([0.0, np.nan])))
-    assert "every residual is 0" in str(made(2, residual=np.zeros(2)))
+    assert str(make_table(0, residual=np.zeros(0))).split() == ["residual"]
+    assert "row 1" in str(make_table(2, residual=np.array([0.0, np.nan])))
+    assert "every residual is 0" in str(make_table(2, residual=np.zeros(2)))
 
 
 def test_the_page_has_the_same_cells_and_is_plain():
@@ -86,6 +86,6 @@ def test_the_page_has_the_same_cells_and_is_plain():
     rows = Cells(page).rows
     assert rows == [["", *kkt.dtype.names], *[line.split() for line in str(kkt).splitlines()[1:-1]]]
     assert not any(word in page for word in ("<script", "color", "background", "href", "src"))
-    odd = made(1, kind=np.array(["<b>&"]))._repr_html_()
+    odd = make_table(1, kind=np.array(["<b>&"]))._repr_html_()
     assert "<b>" not in odd
     assert "&lt;b&gt;&amp;" in odd

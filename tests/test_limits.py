@@ -166,7 +166,7 @@ def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
     monkeypatch.setattr("qpsvm.base.resources.pulse.PULSE_SECONDS", 0.01)
     out = ""
 
-    def heard(words):
+    def wait_for_words(words):
         nonlocal out
         until = time.monotonic() + 60.0
         while words not in out and time.monotonic() < until:
@@ -175,9 +175,9 @@ def test_a_pulse_says_that_it_lives(monkeypatch, capsys):
         return words in out
 
     with Pulse(True, "setting up") as pulse:
-        assert heard("setting up")
+        assert wait_for_words("setting up")
         pulse.activity = "at work"
-        assert heard("at work")
+        assert wait_for_words("at work")
     capsys.readouterr()  # it may have spoken once more
     with Pulse(False, "nothing"):
         time.sleep(0.05)

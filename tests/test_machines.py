@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from each import for_each
 from machines import MACHINES
-from matrix import ALL_KERNELS, BACKENDS, CELLS, FORMS, GENERAL, Cell, allowed, reference_of
+from matrix import ALL_KERNELS, BACKENDS, CELLS, FORMS, GENERAL, Cell, is_allowed, reference_of
 from test_matrix import HINGES, TOL, alpha_is_unique
 
 import qpsvm
@@ -32,7 +32,7 @@ def raw_cases(variant: str) -> list[tuple[Cell, str, str]]:
     The library's own interior point method ends by the gap, and where a loss is curved, a gap of 1e-8 leaves α, and the
     signs, four digits.
     """
-    cells = [Cell(variant, kernel, 1.0) for kernel in ALL_KERNELS if allowed(variant, kernel, "", "", 1.0)]
+    cells = [Cell(variant, kernel, 1.0) for kernel in ALL_KERNELS if is_allowed(variant, kernel, "", "", 1.0)]
     backends = BACKENDS if variant in HINGES else GENERAL
     first = list(MACHINES).index(variant)
     return [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from machines import MACHINES, Point
-from matrix import CASES, Case, Cell, reference_of, solved
+from matrix import CASES, Case, Cell, reference_of, solve_case
 
 import qpsvm
 
@@ -21,7 +21,7 @@ HINGES = tuple(name for name in MACHINES if name.startswith(("hard", "csvm", "nu
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_case_is_optimal_by_the_textbook(case: Case) -> None:
-    result, cell = solved(case), case.cell
+    result, cell = solve_case(case), case.cell
     assert result.status == "optimal", f"gap {result.gap:.2g}: {result.solver}"
     assert (result.backend, result.form) == (case.backend, case.form)
     point = cell.point(result)

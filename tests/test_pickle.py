@@ -127,8 +127,8 @@ def test_the_parts_of_what_a_solver_receives_keep_their_names():
         assert len([*other]) == len(data.keys())
 
 
-def raised() -> list[errors.QPSVMError]:
-    """One error of every class."""
+def make_errors() -> list[errors.QPSVMError]:
+    """Make one error of every class."""
     special = {
         errors.InfeasibleNuError: (0.9, 0.5),
         errors.InfeasibleConstraintsError: ({"w ≤ 1": 0.5, "w ≥ 2": 0.5}, -0.5, 0.0),
@@ -144,7 +144,7 @@ def raised() -> list[errors.QPSVMError]:
     return [kind(*special.get(kind, ("what is wrong",))) for kind in kinds]
 
 
-@pytest.mark.parametrize("error", raised(), ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("error", make_errors(), ids=lambda error: type(error).__name__)
 def test_errors(error):
     for copied in COPIES.values():
         other = copied(error)
@@ -186,8 +186,8 @@ ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
 LONGEST = 700
 
 
-def printed() -> list[Any]:
-    found: list[Any] = [*raised()]
+def make_objects() -> list[Any]:
+    found: list[Any] = [*make_errors()]
     for problem in problems().values():
         result = qpsvm.solve(problem)
         derivation = qpsvm.derive(problem, result)
@@ -210,7 +210,7 @@ def printed() -> list[Any]:
 
 @pytest.mark.slow
 def test_nothing_prints_as_an_address_or_as_pages():
-    for thing in printed():
+    for thing in make_objects():
         text = repr(thing)
         assert not ADDRESS.search(text), text
         assert len(text) <= LONGEST, text

@@ -79,8 +79,8 @@ def test_nothing_that_is_handed_out_can_be_written_to(name: str) -> None:
     assert all(own.flags.writeable for own in (X, T, Y, K, WEIGHT))
 
 
-def held(kind: str, path: Path) -> tuple[Any, Any, np.ndarray]:
-    """What a problem is made of, its options, and the array under it that is the caller's."""
+def make_parts(kind: str, path: Path) -> tuple[Any, Any, np.ndarray]:
+    """Return what a problem is made of, its options, and the array under it that is the caller's."""
     own = X.copy()
     if kind == "dense":
         return own, {}, own
@@ -134,7 +134,7 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_samples_that_were_changed_in_place_are_noticed(kind: str, tmp_path: Path) -> None:
-    given, options, own = held(kind, tmp_path)
+    given, options, own = make_parts(kind, tmp_path)
     problem = CSVM(given, Y, **options)
     result = qpsvm.solve(problem)
     assert qpsvm.solve(problem).status == result.status == "optimal"
@@ -151,7 +151,7 @@ def test_samples_that_were_changed_in_place_are_noticed(kind: str, tmp_path: Pat
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("kind", ["dense", "rows of floats"])
 def test_every_way_to_a_claim_looks(kind: str, call: str, tmp_path: Path) -> None:
-    given, options, own = held(kind, tmp_path)
+    given, options, own = make_parts(kind, tmp_path)
     problem = CSVM(given, Y, **options)
     result = qpsvm.solve(problem)
     own[5, 0] += 1e-9

@@ -71,8 +71,8 @@ def backticks(path: Path) -> list[tuple[str, str]]:
     return found
 
 
-def quoted(paths: list[Path], form: str) -> Iterator[tuple[str, str]]:
-    """Those that have a form."""
+def find_quoted(paths: list[Path], form: str) -> Iterator[tuple[str, str]]:
+    """Find those that have a form."""
     for path in paths:
         yield from (pair for pair in backticks(path) if re.fullmatch(form, pair[1]))
 
@@ -80,7 +80,7 @@ def quoted(paths: list[Path], form: str) -> Iterator[tuple[str, str]]:
 def test_identifiers_are_there() -> None:
     known = identifiers() | FOREIGN
     form = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
-    assert not [where for where, word in quoted(sources(), form) if not known.issuperset(word.split("."))]
+    assert not [where for where, word in find_quoted(sources(), form) if not known.issuperset(word.split("."))]
 
 
 def test_modules_are_where_they_are_said_to_be() -> None:
@@ -95,7 +95,7 @@ def test_modules_are_where_they_are_said_to_be() -> None:
         return re.search(rf"\b{name}\b", file.read_text(encoding="utf-8")) is not None
 
     wrong = []
-    for where, word in quoted(sources(), r"[a-z_]+(?:\.[a-z_]+)+"):
+    for where, word in find_quoted(sources(), r"[a-z_]+(?:\.[a-z_]+)+"):
         owners, _, last = word.rpartition(".")
         if last in modules() and owners.split(".")[0] not in OBJECTS and not tails(word):
             wrong += [] if any(has(module, last) for module in tails(owners)) else [where]
@@ -107,7 +107,7 @@ def test_files_are_where_they_are_said_to_be() -> None:
              *(ROOT / "docs" / "theory").glob("*.md"), ROOT / "CONTRIBUTING.md"]  # fmt: skip
     folders = [ROOT, ROOT / "qpsvm", ROOT / "docs", ROOT / "tests", ROOT / "tests" / "tools"]
     wrong = []
-    for where, word in quoted([*sources(), *pages], r"[\w./-]+/[\w.-]+\.(?:py|c|h|md|toml|js|css)"):
+    for where, word in find_quoted([*sources(), *pages], r"[\w./-]+/[\w.-]+\.(?:py|c|h|md|toml|js|css)"):
         own = (ROOT / where.partition(":")[0]).parent
         if not any((folder / word).exists() for folder in (*folders, own)):
             wrong.append(where)

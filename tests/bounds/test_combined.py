@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from judge import judge_dual
-from stated_machines import drawn_pairs, examined
+from stated_machines import drawn_pairs, examine_seed
 
 import qpsvm
 from qpsvm.base.arrays.double_double import sum_columns_to_pairs
@@ -98,4 +98,4 @@ def test_a_ranking_far_from_the_origin_is_certified_as_one_near_it(C: float, off
 @pytest.mark.parametrize("seed", range(0, 100, 10))
 def test_what_is_claimed_of_pairs_is_true(seed: int) -> None:
     for each in range(seed, seed + 10):
-        assert examined(each, drawn_pairs) == [], each
+        assert examine_seed(each, drawn_pairs) == [], each

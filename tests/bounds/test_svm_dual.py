@@ -17,7 +17,7 @@ import pytest
 from each import for_each
 from judge import dot, faults, fractions, judge_dual, loss, rows_of, values_of
 from scipy.optimize import minimize_scalar
-from stated_machines import Stated, drawn, examined
+from stated_machines import Stated, draw_stated, examine_seed
 
 import qpsvm
 from qpsvm.base.arrays.frozen import repeat_value
@@ -464,18 +464,18 @@ def test_the_loss_is_continuous_at_its_knee(upper: float, bend: float) -> None:
 
 @pytest.mark.parametrize("batch", range(4))
 def test_a_stated_machine_is_called_optimal_only_where_it_is(batch: int) -> None:
-    wrong = {seed: found for seed in range(25 * batch, 25 * (batch + 1)) if (found := examined(seed))}
+    wrong = {seed: found for seed in range(25 * batch, 25 * (batch + 1)) if (found := examine_seed(seed))}
     assert not wrong
 
 
 @pytest.mark.parametrize("seed", [1286, 2524, 3191, 3216, 3271])
 def test_seeds_that_were_called_optimal_and_were_not(seed: int) -> None:
-    assert not examined(seed)
+    assert not examine_seed(seed)
 
 
 @pytest.mark.parametrize("seed", [32, 47, 311, 489, 779])
 def test_points_whose_gap_was_printed_below_the_truth(seed: int) -> None:
-    problem, _ = drawn(seed)
+    problem, _ = draw_stated(seed)
     rng = np.random.default_rng(seed + 10**6)
     size = np.minimum(problem.svm.upper, 1 / np.maximum(problem.svm.curvature, 1e-12))
     for alpha in (size * rng.choice([0.0, 0.3, 1.0], problem.n), size, size * rng.uniform(-0.2, 1.2, problem.n)):

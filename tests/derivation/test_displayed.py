@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from displayed import Names, Read, evaluated
+from displayed import Names, Read, evaluate_display
 from displayed_letters import JOINT, Space, any_point, dual, names_of, optimal, primal
 from pairwise import cover_pairs
 
@@ -116,7 +116,7 @@ def letters(problem: Any, space: Space, point: Any) -> tuple[Names, float, float
 
 def read_step(at: tuple[Names, float, float], step: Any) -> Read:
     names, P, D = at
-    return evaluated(step.latex, names, lambda over: -D if r"\alpha" in over else P, SILENT)
+    return evaluate_display(step.latex, names, lambda over: -D if r"\alpha" in over else P, SILENT)
 
 
 def list_failures(step: Any, read: Read) -> list[str]:
@@ -153,7 +153,7 @@ def test_all_that_is_displayed_holds(machine):
         problem = problem_of(*case)
         result = qpsvm.solve(problem, tol=1e-11, check=False)
         assert not case[-1] or result.constraints["price"].max() > 1e-3
-        space = Space.of(problem)
+        space = Space.from_problem(problem)
         optimum, random = letters(problem, space, optimal(problem, result, space)), RandomPoints(problem, space)
         false, count = [], 0
         for step in qpsvm.derive(problem):
@@ -191,7 +191,7 @@ CHANGED = [
 @pytest.mark.parametrize("case", CHANGED, ids=name)
 def test_one_changed_sign_or_factor_is_seen(case):
     problem = problem_of(*case)
-    space = Space.of(problem)
+    space = Space.from_problem(problem)
     at = letters(problem, space, optimal(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
     random, unseen, changed = RandomPoints(problem, space), [], 0
     for step in qpsvm.derive(problem):
@@ -220,7 +220,7 @@ PRICES = [
 @pytest.mark.parametrize("case", [*CHANGED[:4], ("svr", "free", "rbf", True, False)], ids=name)
 def test_one_change_of_a_price_is_seen(case):
     problem = problem_of(*case)
-    space, seen = Space.of(problem), 0
+    space, seen = Space.from_problem(problem), 0
     at = letters(problem, space, optimal(problem, qpsvm.solve(problem, tol=1e-13, check=False), space))
     for step in qpsvm.derive(problem):
         for written, instead in PRICES if step.tag.startswith("PRICE") else ():
@@ -234,7 +234,7 @@ def test_few_lines_say_nothing_in_numbers():
     skipped = set()
     for machine, intercept in ((m, i) for m in MANY | ONE | SEVERAL for i in (INTERCEPTS if m not in ONE else ("",))):
         problem = problem_of(machine, intercept, "linear", False, False)
-        space = Space.of(problem)
+        space = Space.from_problem(problem)
         at = letters(problem, space, any_point(problem, space, np.random.default_rng(0), True))
         for step in qpsvm.derive(problem):
             skipped |= {step.tag for _ in read_step(at, step).skipped} if not step.absent else set()

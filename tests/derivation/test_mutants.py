@@ -94,7 +94,7 @@ class Judged:
     """The display of a step, read by the parser of `test_displayed` at the optimum and at random points."""
 
     def __init__(self, problem: Any) -> None:
-        space, rng = Space.of(problem), np.random.default_rng(1)
+        space, rng = Space.from_problem(problem), np.random.default_rng(1)
         result = qpsvm.solve(problem, tol=1e-13, check=False)
         self.optimum = letters(problem, space, optimal(problem, result, space))
         self.others = [

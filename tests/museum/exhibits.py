@@ -140,16 +140,16 @@ def issue(number: int, repository: str = "scikit-learn/scikit-learn") -> str:
     return f"https://github.com/{repository}/issues/{number}"
 
 
-def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and the processor time that it took."""
+def time_call(call: Callable[[], Any]) -> tuple[Any, float]:
+    """Return what a call returns, and the processor time that it took."""
     begun = time.process_time()
     found = call()
     return found, time.process_time() - begun
 
 
-def solved(problem: qpsvm.Problem, **options: Any) -> tuple[qpsvm.SVMResult, float]:
-    """Our result, optimal or not, and the processor time that it took."""
-    found: tuple[qpsvm.SVMResult, float] = timed(lambda: qpsvm.solve(problem, check=False, **options))
+def solve_timed(problem: qpsvm.Problem, **options: Any) -> tuple[qpsvm.SVMResult, float]:
+    """Return our result, optimal or not, and the processor time that it took."""
+    found: tuple[qpsvm.SVMResult, float] = time_call(lambda: qpsvm.solve(problem, check=False, **options))
     return found
 
 
@@ -172,15 +172,15 @@ def gap_of(problem: qpsvm.Problem, model: Any) -> float:
     return float(problem.at(alpha).gap)
 
 
-def endless(problem: qpsvm.Problem, fit: Callable[[], Any], least: float = 0.1, **options: Any) -> Shown:
-    """A fit of LIBSVM's that is stopped by its limit of iterations, at a gap above the least that counts."""
-    model, seconds = timed(fit)
+def show_stop(problem: qpsvm.Problem, fit: Callable[[], Any], least: float = 0.1, **options: Any) -> Shown:
+    """Show a fit of LIBSVM's that its limit of iterations stops, at a gap above the least that counts."""
+    model, seconds = time_call(fit)
     gap, said = gap_of(problem, model), f"no end after {int(np.max(model.n_iter_)):,} iterations"
-    return Shown(bool(model.fit_status_ == 1 and gap > least), said, gap, seconds, *solved(problem, **options))
+    return Shown(bool(model.fit_status_ == 1 and gap > least), said, gap, seconds, *solve_timed(problem, **options))
 
 
-def centred(problem: qpsvm.Problem) -> np.ndarray:
-    """The Gram matrix without its mean, which is idle: because yᵀα = 0, f changes by a constant only. (n, n)."""
+def centre(problem: qpsvm.Problem) -> np.ndarray:
+    """Return the Gram matrix without its mean, which is idle: because yᵀα = 0, f changes by a constant only. (n, n)."""
     K = problem.kernel(problem.X, problem.X)
     mean = K.mean(axis=0)
     return np.asarray(K - mean[:, None] - mean + mean.mean())

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
-from exhibits import Shown, alpha_of, centred, endless, excess, exhibit, gap_of, issue, solved, timed
+from exhibits import Shown, alpha_of, centre, excess, exhibit, gap_of, issue, show_stop, solve_timed, time_call
 from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC, NuSVR
@@ -26,7 +26,7 @@ def svc_one_feature() -> Shown:
     gamma, weights = 0.9597420397825849, {0: 1.04884106, 1: 0.95550528}
     kernel, s = qpsvm.Polynomial(4, gamma, 0.0), np.where(y == 0, weights[0], weights[1])
     machine = SVC(C=100, kernel="poly", degree=4, gamma=gamma, tol=0.01, class_weight=weights, max_iter=10 * MANY)
-    return endless(qpsvm.CSVM(X, y, 100, kernel, sample_weight=s), lambda: machine.fit(X, y))
+    return show_stop(qpsvm.CSVM(X, y, 100, kernel, sample_weight=s), lambda: machine.fit(X, y))
 
 
 @exhibit(issue(13075), 2019, "published")
@@ -46,13 +46,13 @@ def nusvc_five_rows() -> Shown:
             break
     X, y = X[order], y[order]
     problem = qpsvm.NuSVM(X, y, nu, qpsvm.Polynomial(3, 1 / 13, 10.0))
-    model, seconds = timed(lambda: NuSVC(**settings, max_iter=10 * MANY).fit(X, y))
+    model, seconds = time_call(lambda: NuSVC(**settings, max_iter=10 * MANY).fit(X, y))
     gap = gap_of(problem, model)
     no_nearer = gap > 0.9 * gap_of(problem, early)
     fails = model.fit_status_ == 1 and gap > 1e-5 and no_nearer
     said = f"no end after {int(model.n_iter_[0]):,} iterations, no nearer than after {MANY // 10:,}"
-    without_mean = NuSVC(nu=nu, kernel="precomputed", max_iter=100).fit(centred(problem), y)
-    return Shown(bool(fails), said, gap, seconds, *solved(problem), because=without_mean.fit_status_ == 0)
+    without_mean = NuSVC(nu=nu, kernel="precomputed", max_iter=100).fit(centre(problem), y)
+    return Shown(bool(fails), said, gap, seconds, *solve_timed(problem), because=without_mean.fit_status_ == 0)
 
 
 @exhibit(issue(4648), 2015, "published", tolerance=1e-5)
@@ -60,8 +60,10 @@ def svc_two_points() -> Shown:
     """Two points far from the origin, which any eye can separate. Of 20 digits of K(x, x) ten cancel."""
     X, y = np.array([[1.0, 99999.0], [2.0, 99999.0]]), [0, 1]
     problem = qpsvm.CSVM(X, y, kernel=qpsvm.Polynomial(2, 0.5, 0.0))
-    shown = endless(problem, lambda: SVC(kernel="poly", degree=2, gamma="auto", max_iter=10 * MANY).fit(X, y), tol=1e-5)
-    without_mean = SVC(kernel="precomputed", max_iter=100).fit(centred(problem), y)
+    shown = show_stop(
+        problem, lambda: SVC(kernel="poly", degree=2, gamma="auto", max_iter=10 * MANY).fit(X, y), tol=1e-5
+    )
+    without_mean = SVC(kernel="precomputed", max_iter=100).fit(centre(problem), y)
     return replace(shown, right=bool((shown.ours.predict(X) == y).all()), because=without_mean.fit_status_ == 0)
 
 
@@ -71,7 +73,7 @@ def svc_one_large_column() -> Shown:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.uniform(-1e8, -7e7, 60), rng.normal(5.0, 2.0, size=(60, 3))])
     y = (X[:, 1] + rng.normal(size=60) > 5.0).astype(int)
-    return endless(qpsvm.CSVM(X, y), lambda: SVC(kernel="linear", max_iter=10 * MANY).fit(X, y))
+    return show_stop(qpsvm.CSVM(X, y), lambda: SVC(kernel="linear", max_iter=10 * MANY).fit(X, y))
 
 
 @exhibit(issue(11079), 2018, "of that kind")
@@ -80,7 +82,7 @@ def nusvr_three_hours() -> Shown:
     rng = np.random.default_rng(0)
     X = rng.lognormal(size=(100, 5)) * 10.0 ** np.arange(5)
     t = X @ 10.0 ** -np.arange(5) + rng.normal(size=100)
-    return endless(qpsvm.NuSVR(X, t), lambda: NuSVR(kernel="linear", max_iter=MANY).fit(X, t), 0.01)
+    return show_stop(qpsvm.NuSVR(X, t), lambda: NuSVR(kernel="linear", max_iter=MANY).fit(X, t), 0.01)
 
 
 @exhibit(issue(22283), 2022, "of that kind")
@@ -88,7 +90,7 @@ def linearsvc_stricter_is_worse() -> Shown:
     """A stricter tolerance makes the answer worse: C = .1, no intercept and tol = 1e-12 as published, the data not."""
     X, y = make_classification(200, 20, random_state=0)
     s, C = np.where(y > 0, 1.0, -1.0), 0.1
-    ours, our_seconds = solved(qpsvm.PrimalHinge(X, y, lam=1 / (C * len(y)), intercept=None))
+    ours, our_seconds = solve_timed(qpsvm.PrimalHinge(X, y, lam=1 / (C * len(y)), intercept=None))
 
     def compute_excess(tol: float) -> float:
         """Compute the excess at a tolerance, over the objective's λ form, whose factor is C n."""
@@ -98,7 +100,7 @@ def linearsvc_stricter_is_worse() -> Shown:
         w = model.coef_[0]
         return excess((0.5 * w @ w + C * np.maximum(0.0, 1.0 - s * (X @ w)).sum()) / (C * len(y)), ours)
 
-    loose, (strict, seconds) = compute_excess(1e-8), timed(lambda: compute_excess(1e-12))
+    loose, (strict, seconds) = compute_excess(1e-8), time_call(lambda: compute_excess(1e-12))
     said = f"tol = 1e-8 ends {loose:.0e} above the optimum, tol = 1e-12 {strict:.0e} after {MANY:,} passes"
     return Shown(strict > 1e-5 and loose < 1e-8, said, strict, seconds, ours, our_seconds)
 
@@ -108,7 +110,7 @@ def linearsvc_defaults() -> Shown:
     """The defaults on a table as it is; a hundred times as many iterations are no better."""
     X, y = load_breast_cancer(return_X_y=True)
     s = np.where(y > 0, 1.0, -1.0)
-    ours, our_seconds = solved(qpsvm.PrimalHinge(X, y, lam=1 / len(y), intercept="penalised"))
+    ours, our_seconds = solve_timed(qpsvm.PrimalHinge(X, y, lam=1 / len(y), intercept="penalised"))
 
     def fit_for(iterations: int) -> tuple[float, float]:
         model = LinearSVC(loss="hinge", random_state=0, max_iter=iterations).fit(X, y)
@@ -116,7 +118,7 @@ def linearsvc_defaults() -> Shown:
         value = (0.5 * (w @ w + b * b) + np.maximum(0.0, 1.0 - s * (X @ w + b)).sum()) / len(y)
         return excess(value, ours), float(model.score(X, y))
 
-    (first, score), seconds = timed(lambda: fit_for(1000))
+    (first, score), seconds = time_call(lambda: fit_for(1000))
     later, _ = fit_for(10_000)
     accuracy = float(np.mean(ours.predict(X) == y))
     said = f"{first:.0%} above the optimum, after ten times as many iterations {later:.0%}; accuracy {score:.3f}"
@@ -131,9 +133,9 @@ def svc_tolerance_without_effect() -> Shown:
     problem = qpsvm.CSVM(X, y, 100, qpsvm.RBF(1 / 30))
     settings = {"C": 100, "gamma": 1 / 30, "max_iter": 10 * MANY}
     usual = SVC(**settings, tol=1e-6).fit(X, y)
-    model, seconds = timed(lambda: SVC(**settings, tol=1e-12).fit(X, y))
+    model, seconds = time_call(lambda: SVC(**settings, tol=1e-12).fit(X, y))
     gap, before = gap_of(problem, model), float(problem.at(alpha_of(usual, len(y))).gap)
-    ours, our_seconds = solved(problem, tol=1e-10)
+    ours, our_seconds = solve_timed(problem, tol=1e-10)
     said = f"'converged' at tol = 1e-12 with the gap of tol = 1e-6, {before:.1e}"
     fails = model.fit_status_ == 0 and gap > 1e-6 and gap > 0.9 * before
     return Shown(fails, said, gap, seconds, ours, our_seconds, ours.gap <= 1e-10)

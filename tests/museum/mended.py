@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from exhibits import Shown, exhibit, issue, solved, timed
+from exhibits import Shown, exhibit, issue, solve_timed, time_call
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
@@ -24,8 +24,8 @@ def svc_overflow() -> Shown:
             return str(error)
         return "ended" if model.fit_status_ == 0 else "no end"
 
-    said, seconds = timed(fit_model)
-    ours, our_seconds = solved(qpsvm.CSVM(X, y, C, qpsvm.Polynomial(degree, gamma, 0.0)))
+    said, seconds = time_call(fit_model)
+    ours, our_seconds = solve_timed(qpsvm.CSVM(X, y, C, qpsvm.Polynomial(degree, gamma, 0.0)))
     honest = ours.status is qpsvm.Status.OPTIMAL or (np.isfinite(ours.gap) and ours.gap > 1e-6)
     return Shown(
         said in ("ended", "no end"), f"ValueError: {said}", float("nan"), seconds, ours, our_seconds, bool(honest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from exhibits import Shown, alpha_of, excess, exhibit, issue, solved, timed
+from exhibits import Shown, alpha_of, excess, exhibit, issue, solve_timed, time_call
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC, LinearSVC, OneClassSVM
 from sklearn.utils import shuffle
@@ -19,9 +19,9 @@ def oneclass_small_nu() -> Shown:
     """With ν so small that no sample may be an outlier, all 2000 are."""
     X = np.random.RandomState(0).random_sample((2000, 4))
     nu = 1e-6
-    model, seconds = timed(lambda: OneClassSVM(nu=nu, kernel="rbf", gamma=0.25).fit(X))
+    model, seconds = time_call(lambda: OneClassSVM(nu=nu, kernel="rbf", gamma=0.25).fit(X))
     problem = qpsvm.OneClass(X, nu, kernel=qpsvm.RBF(0.25))
-    ours, our_seconds = solved(problem)
+    ours, our_seconds = solve_timed(problem)
     inside = float(np.mean(model.predict(X) == 1))
     gap = float(problem.at(alpha_of(model, len(X))).gap)
     right = bool((ours.decision_function(X) >= -1e-9 * ours.rho).all())
@@ -36,8 +36,8 @@ def linearsvc_penalised_intercept() -> Shown:
     X = rng.normal(size=(60, 2))
     y = (X[:, 0] + 0.3 * rng.normal(size=60) > 0).astype(int)
     X, s = X + 10.0, np.where(y > 0, 1.0, -1.0)
-    model, seconds = timed(lambda: LinearSVC(loss="hinge", tol=1e-6, max_iter=10**6, random_state=0).fit(X, y))
-    ours, our_seconds = solved(qpsvm.CSVM(X, y))
+    model, seconds = time_call(lambda: LinearSVC(loss="hinge", tol=1e-6, max_iter=10**6, random_state=0).fit(X, y))
+    ours, our_seconds = solve_timed(qpsvm.CSVM(X, y))
     w = model.coef_[0]
     above = excess(0.5 * w @ w + np.maximum(0.0, 1.0 - s * model.decision_function(X)).sum(), ours)
     score, accuracy = float(model.score(X, y)), float(np.mean(ours.predict(X) == y))
@@ -53,7 +53,7 @@ def svc_sigmoid() -> Shown:
     X, y = X[y > 0, :2], y[y > 0]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        model, seconds = timed(lambda: SVC(kernel="sigmoid").fit(X, y))
+        model, seconds = time_call(lambda: SVC(kernel="sigmoid").fit(X, y))
     score = float(model.score(X, y))
 
     def solve_sigmoid() -> qpsvm.SVMResult | qpsvm.QPSVMError:
@@ -62,7 +62,7 @@ def svc_sigmoid() -> Shown:
         except qpsvm.IndefiniteKernelError as error:
             return error
 
-    ours, our_seconds = timed(solve_sigmoid)
+    ours, our_seconds = time_call(solve_sigmoid)
     right = isinstance(ours, qpsvm.IndefiniteKernelError) and "smallest eigenvalue" in str(ours)
     words = f"'converged', no warning; accuracy {score:.2f} on the training samples"
     fails = model.fit_status_ == 0 and not said and score < 0.5
@@ -81,11 +81,11 @@ def svc_probabilities() -> Shown:
             warnings.simplefilter("ignore", FutureWarning)  # deprecated since 1.9
             return SVC(class_weight="balanced", probability=True, random_state=0).fit(X, y)
 
-    model, seconds = timed(fitted)
+    model, seconds = time_call(fitted)
     torn = int(np.sum(model.predict(X) != model.predict_proba(X).argmax(axis=1)))
     pair = y > 0
     balanced = len(y) / (3.0 * np.bincount(y)[y])
-    ours, our_seconds = solved(
+    ours, our_seconds = solve_timed(
         qpsvm.CSVM(X[pair], y[pair], kernel=qpsvm.RBF(float(1 / (4 * X.var()))), sample_weight=balanced[pair])
     )
     right = bool((ours.predict(X[pair]) == np.where(ours.decision_function(X[pair]) > 0, 2, 1)).all())

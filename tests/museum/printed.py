@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from exhibits import Shown, excess, exhibit, solved
+from exhibits import Shown, excess, exhibit, solve_timed
 
 import qpsvm
 from qpsvm import estimators
@@ -20,7 +20,7 @@ def spark(coefficients: list[float], intercept: float) -> Shown:
     deviation = X.std(axis=0, ddof=1)
     moving = deviation > 0  # the first feature is constant: Spark leaves it out, with weight 0
     Z = X[:, moving] / deviation[moving]
-    ours, our_seconds = solved(qpsvm.PrimalHinge(Z, y, lam=lam))
+    ours, our_seconds = solve_timed(qpsvm.PrimalHinge(Z, y, lam=lam))
     w, s = np.array(coefficients) * deviation[moving], np.array([1.0, -1.0])
     above = excess(0.5 * lam * w @ w + float(np.maximum(0.0, 1.0 - s * (Z @ w + intercept)).mean()), ours)
     best = ours.w / deviation[moving]
@@ -59,8 +59,8 @@ def cuml_class_weight() -> Shown:
             return qpsvm.CSVM(X[pair], later, 1.0, kernel, sample_weight=np.where(later, high, low))
 
         meant = machine(weight[first], weight[second])
-        ours, our_seconds = solved(meant)
-        wrong, _ = solved(machine(weight[0], weight[1]))
+        ours, our_seconds = solve_timed(meant)
+        wrong, _ = solve_timed(machine(weight[0], weight[1]))
         gaps.append(float(meant.at(wrong.alpha).gap))
         for found, result in ((votes, ours), (renamed, wrong)):
             found[range(3), np.where(result.decision_function(X[rows]) > 0, second, first)] += 1

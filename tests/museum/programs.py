@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from exhibits import Shown, exhibit, issue, solved, timed
+from exhibits import Shown, exhibit, issue, solve_timed, time_call
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 
@@ -44,10 +44,10 @@ def by_osqp(problem: qpsvm.Problem) -> Shown:
         )  # fmt: skip
         return solver.solve()
 
-    answer, seconds = timed(run)
+    answer, seconds = time_call(run)
     gap = float(problem.at(answer.x).gap)
     said = f"'{answer.info.status}' after {answer.info.iter} iterations"
-    return Shown(answer.info.status == "solved" and gap > 0.01, said, gap, seconds, *solved(problem))
+    return Shown(answer.info.status == "solved" and gap > 0.01, said, gap, seconds, *solve_timed(problem))
 
 
 @exhibit(issue(790, "osqp/osqp"), 2026, "published", package="osqp", seen=("1.1.3",))
@@ -80,8 +80,8 @@ def osqp_polished() -> Shown:
         above = program.bound_above(answer.x, np.zeros(4)).value  # 0 has room in both rows
         return (above - best.dual) / max(1.0, abs(above), abs(best.dual))
 
-    (plain, polished), seconds = timed(lambda: (run(False), run(True)))
-    ours, our_seconds = timed(lambda: qpsvm.solve(qp))
+    (plain, polished), seconds = time_call(lambda: (run(False), run(True)))
+    ours, our_seconds = time_call(lambda: qpsvm.solve(qp))
     info = polished.info
     residual = float(np.abs(P @ polished.x + q + row[0] * polished.y[0]).max())
     said = f"'{info.status}', polished: {info.status_polish == 1}, dual residual {residual:.3f}"
@@ -112,9 +112,9 @@ def clarabel_unbounded() -> Shown:
     """A soft margin, whose α lie in a box, is called `unbounded` after one step."""
     X, y = load_iris(return_X_y=True)
     X, y, C = X[y > 0, :2], y[y > 0] - 1, 1e6
-    (status, value, _), seconds = timed(lambda: dual_in_cvxpy(X, y, C, "CLARABEL"))
+    (status, value, _), seconds = time_call(lambda: dual_in_cvxpy(X, y, C, "CLARABEL"))
     strict, _, _ = dual_in_cvxpy(X, y, C, "CLARABEL", tol_infeas_rel=1e-12)
-    ours, our_seconds = solved(qpsvm.CSVM(X, y, C))
+    ours, our_seconds = solve_timed(qpsvm.CSVM(X, y, C))
     return Shown(
         status == "unbounded", f"'{status}', value {value:g}", float("nan"), seconds, ours, our_seconds,
         right=bool(np.isfinite(ours.primal)), because=strict == "optimal",
@@ -125,7 +125,7 @@ def clarabel_unbounded() -> Shown:
 def highs_optimal() -> Shown:
     """A hard margin of classes that meet has a dual without bound; HiGHS stops somewhere and says `optimal`."""
     X, y = np.arange(4.0)[:, None], np.array([0, 1, 0, 1])
-    (status, value, alpha), seconds = timed(lambda: dual_in_cvxpy(X, y, None, "HIGHS"))
+    (status, value, alpha), seconds = time_call(lambda: dual_in_cvxpy(X, y, None, "HIGHS"))
     turned = 4e6 * np.array([1.0, 3.0, 3.0, 1.0])  # where 8t − ½·1e-7·20t² is largest, along the ray of no curvature
 
     def solve_hard_margin() -> qpsvm.SVMResult | qpsvm.QPSVMError:
@@ -134,7 +134,7 @@ def highs_optimal() -> Shown:
         except qpsvm.NotSeparableError as error:
             return error
 
-    ours, our_seconds = timed(solve_hard_margin)
+    ours, our_seconds = time_call(solve_hard_margin)
     said = f"'{status}', value {value:.3g}"
     judged = qpsvm.solve(qpsvm.HardMargin(X, y).qp("dual"), check=False)
     return Shown(

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from exhibits import Shown, exhibit, gap_of, issue, solved, timed
+from exhibits import Shown, exhibit, gap_of, issue, solve_timed, time_call
 from sklearn.linear_model import SGDOneClassSVM
 
 import qpsvm
@@ -20,7 +20,7 @@ def fitted(X: np.ndarray, y: np.ndarray, **settings: Any) -> tuple[Any, float, b
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        model, seconds = timed(lambda: SVC(**settings).fit(X, y))
+        model, seconds = time_call(lambda: SVC(**settings).fit(X, y))
     return model, seconds, bool(said)
 
 
@@ -39,7 +39,7 @@ def onedal_ten_thousand() -> Shown:
     rounds = int(np.max(model.n_iter_))
     said = f"fit_status_ {model.fit_status_} after {rounds:,} rounds, {'a' if warned else 'no'} warning"
     fails = model.fit_status_ == 0 and not warned and rounds == 10_000 and gap > 0.1
-    return Shown(fails, said, gap, seconds, *solved(problem))
+    return Shown(fails, said, gap, seconds, *solve_timed(problem))
 
 
 @exhibit(issue(1712, "uxlfoundation/scikit-learn-intelex"), 2024, "of that kind", dear=True, **INTEL)
@@ -52,7 +52,7 @@ def onedal_own_limit() -> Shown:
     problem = qpsvm.CSVM(X, y, 100, qpsvm.Polynomial(4, 0.96, 0.0))
     gap = gap_of(problem, model)
     said = f"fit_status_ {model.fit_status_} at max_iter=3, {'a' if warned else 'no'} warning"
-    return Shown(model.fit_status_ == 0 and not warned and gap > 1e-3, said, gap, seconds, *solved(problem))
+    return Shown(model.fit_status_ == 0 and not warned and gap > 1e-3, said, gap, seconds, *solve_timed(problem))
 
 
 @exhibit(issue(30027), 2024, "of that kind")
@@ -60,8 +60,8 @@ def sgd_oneclass() -> Shown:
     """Half of the samples are to be outside; stochastic gradients stop with a few. It was mended, to little avail."""
     n, nu = 500, 0.5
     X = np.random.default_rng(0).normal(size=(n, 50)) + 1.0
-    model, seconds = timed(lambda: SGDOneClassSVM(nu=nu, random_state=0).fit(X))
-    ours, our_seconds = solved(qpsvm.OneClass(X, nu, "linear"))
+    model, seconds = time_call(lambda: SGDOneClassSVM(nu=nu, random_state=0).fit(X))
+    ours, our_seconds = solve_timed(qpsvm.OneClass(X, nu, "linear"))
     w, rho = model.coef_, float(model.offset_[0])
     value = 0.5 * w @ w - rho + float(np.maximum(0.0, rho - X @ w).mean()) / nu
     value *= (nu * n) ** 2  # from its units to those of α that add up to νn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from exhibits import Shown, exhibit, gap_of, issue, solved, timed
+from exhibits import Shown, exhibit, gap_of, issue, solve_timed, time_call
 from sklearn.svm import SVC, NuSVC
 
 import qpsvm
@@ -27,10 +27,10 @@ def nusvc_class_weight() -> Shown:
     """`NuSVC(class_weight=…)` is accepted, kept in `class_weight_`, and without effect."""
     X, y = two_clouds()
     settings = {"nu": 0.3, "kernel": "rbf", "gamma": 0.5}
-    model, seconds = timed(lambda: NuSVC(**settings, class_weight={0: 5.0, 1: 1.0}).fit(X, y))
+    model, seconds = time_call(lambda: NuSVC(**settings, class_weight={0: 5.0, 1: 1.0}).fit(X, y))
     same = np.array_equal(model.decision_function(X), NuSVC(**settings).fit(X, y).decision_function(X))
     problem = qpsvm.NuSVM(X, y, 0.3, qpsvm.RBF(0.5), sample_weight=np.where(y == 0, 5.0, 1.0))
-    ours, our_seconds = solved(problem)
+    ours, our_seconds = solve_timed(problem)
     gap = gap_of(problem, model)
     twin = estimators.NuSVC(**settings, class_weight={0: 5.0, 1: 1.0}).fit(X, y)
     right = bool(np.allclose(twin.decision_function(X) * ours.rho, ours.decision_function(X), atol=1e-6 * ours.rho))
@@ -41,10 +41,10 @@ def nusvc_class_weight() -> Shown:
 def svc_zeroed_class() -> Shown:
     """A class of which every sample has weight 0: what is left is predicted as other classes."""
     weight = np.array([0, 0, 0, 1, 1, 1, 1, 1.0])
-    model, seconds = timed(lambda: SVC(kernel="linear", C=10).fit(CUBE, THREE, weight))
+    model, seconds = time_call(lambda: SVC(kernel="linear", C=10).fit(CUBE, THREE, weight))
     kept = weight > 0
     hits = float(np.mean(model.predict(CUBE[kept]) == THREE[kept]))
-    ours, our_seconds = solved(qpsvm.CSVM(CUBE[kept], THREE[kept], 10, sample_weight=weight[kept]))
+    ours, our_seconds = solve_timed(qpsvm.CSVM(CUBE[kept], THREE[kept], 10, sample_weight=weight[kept]))
     right = bool((ours.predict(CUBE[kept]) == THREE[kept]).all())
     try:
         twin = estimators.SVC(kernel="linear", C=10).fit(CUBE, THREE, weight)
@@ -68,10 +68,10 @@ def svc_zeroed_class_sparse() -> Shown:
             return str(error)
         return begun
 
-    said, seconds = timed(fitted)
+    said, seconds = time_call(fitted)
     kept = weight > 0
     problem = qpsvm.CSVM(sp.csr_array(CUBE[kept]), THREE[kept], sample_weight=weight[kept])
-    return Shown("same size" in said, f"ValueError: {said}", float("nan"), seconds, *solved(problem))
+    return Shown("same size" in said, f"ValueError: {said}", float("nan"), seconds, *solve_timed(problem))
 
 
 @exhibit("https://github.com/scikit-learn/scikit-learn/pull/27763", 2023, "of that kind")
@@ -80,9 +80,9 @@ def svc_support_of_others() -> Shown:
     X, y = two_clouds()
     weight = np.ones(20)
     weight[[0, 3, 12]] = 0.0
-    model, seconds = timed(lambda: SVC(kernel="linear").fit(X, y, weight))
+    model, seconds = time_call(lambda: SVC(kernel="linear").fit(X, y, weight))
     problem = qpsvm.CSVM(X, y, sample_weight=weight)
-    ours, our_seconds = solved(problem)
+    ours, our_seconds = solve_timed(problem)
     wrong = not np.array_equal(X[model.support_], model.support_vectors_)
     said = f"support_ = {model.support_.tolist()}, where the vectors are those of {ours.support.tolist()}"
     twin = estimators.SVC(kernel="linear").fit(X, y, weight)

@@ -89,15 +89,15 @@ def watch(context: BrowserContext, address: str) -> list[str]:
     faults: list[str] = []
     host = urlsplit(address).netloc
 
-    def requested(url: str) -> None:
+    def note_request(url: str) -> None:
         if urlsplit(url).scheme not in ("data", "blob", "file") and urlsplit(url).netloc != host:
             faults.append(f"a request leaves the machine: {url}")
 
-    def opened(page: Page) -> None:
-        page.on("websocket", lambda socket: requested(socket.url))
+    def watch_sockets(page: Page) -> None:
+        page.on("websocket", lambda socket: note_request(socket.url))
 
-    context.on("page", opened)
-    context.on("request", lambda request: requested(request.url))
+    context.on("page", watch_sockets)
+    context.on("request", lambda request: note_request(request.url))
     context.on("requestfailed", lambda request: faults.append(f"a request failed: {request.url}"))
     context.on("response", lambda r: faults.append(f"{r.status} from {r.url}") if r.status >= 400 else None)
     context.on("weberror", lambda error: faults.append(f"an error of the page: {error.error}"))
@@ -153,9 +153,9 @@ class Visit:
 
     def settle(self, before: int) -> None:
         """Wait until more than so many answers are there, and nothing is asked."""
-        self.until(SETTLED, before)
+        self.wait_until(SETTLED, before)
 
-    def until(self, function: str, argument: Any = None) -> None:
+    def wait_until(self, function: str, argument: Any = None) -> None:
         """Let the page look again and again. `wait_for_function` would evaluate text, which its policy forbids."""
         there = self.page.evaluate(UNTIL.replace("FUNCTION", function), [argument, 1000 * PATIENCE])
         assert there, f"the page is not there in {PATIENCE} s: {function}"
@@ -170,7 +170,7 @@ class Visit:
         """Choose in a list: scene, machine, kernel."""
         self.do(lambda: self.page.select_option(f"[data-control={control}]", value))
 
-    def put(self, parameter: str, value: float) -> None:
+    def type_value(self, parameter: str, value: float) -> None:
         """Type the value of a parameter."""
         box = self.page.locator(f"input[type=number][data-parameter={parameter}]")
         box.fill(str(value))
@@ -224,7 +224,7 @@ class Visit:
         """A number or word of the certificate."""
         return self.page.locator(f"[data-figure={name}]").first.inner_text()
 
-    def alone(self) -> None:
+    def solve_alone(self) -> None:
         """Be the solver who moves one α at a time."""
         self.do(lambda: self.page.locator("[data-control=mine]").check())
         self.page.select_option("[data-control=partner]", "none")
@@ -234,8 +234,8 @@ class Visit:
         self.page.click(".menu > summary")
         self.page.click(f".menu [data-action={what}]")
 
-    def copied(self, what: str) -> str:
-        """What a button of the header puts into the clipboard."""
+    def copy_from_header(self, what: str) -> str:
+        """Return what a button of the header puts into the clipboard."""
         self.share(what)
         self.page.wait_for_selector("dialog[open]")
         text: str = self.page.evaluate("navigator.clipboard.readText()")
@@ -244,14 +244,14 @@ class Visit:
 
     def python(self) -> str:
         """The program that "Copy as Python" copies."""
-        return self.copied("python")
+        return self.copy_from_header("python")
 
     def hash(self) -> str:
         """The state as the address holds it, from "#"."""
-        return "#" + self.copied("address").partition("#")[2]
+        return "#" + self.copy_from_header("address").partition("#")[2]
 
-    def solved(self) -> dict[str, Any]:
-        """What the copied program makes: its `problem` and its `result`, and what it `printed`."""
+    def run_copied(self) -> dict[str, Any]:
+        """Run the copied program: its `problem` and its `result`, and what it `printed`."""
         made: dict[str, Any] = {}
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(self.python(), made)

@@ -8,7 +8,7 @@ from typing import Any
 from qpsvm.bounds.proof import checker
 
 
-def looked_at(proof: Any, data: Any, tol: float = 1e-6, without: Sequence[int] = ()) -> tuple[int, list[str]]:
+def run_checker(proof: Any, data: Any, tol: float = 1e-6, without: Sequence[int] = ()) -> tuple[int, list[str]]:
     """Return the exit code of the checker, 2 where it cannot use the files, and the lines that it says."""
     said: list[str] = []
     try:

@@ -1,6 +1,6 @@
 """Random small machines, and every claim that the library makes about their optima, against optima in fractions.
 
-Bounds of f, proven labels, exact paths and leave-one-out machines: `judged` says what of it is false. Samples
+Bounds of f, proven labels, exact paths and leave-one-out machines: `judge_task` says what of it is false. Samples
 have ties, repeated rows and contradictions; weights may be 0; C may be so small that all α are at their bounds, and so
 large that none is.
 """
@@ -50,8 +50,8 @@ class Claimed:
         return f"{machine['name']} {self.stated.X.shape} {shown} {machine['kernel']}{weighted}, tol={self.tol:g}"
 
 
-def drawn(seed: int) -> Claimed:
-    """The machine of a seed."""
+def draw_claimed(seed: int) -> Claimed:
+    """Draw the machine of a seed."""
     rng = np.random.default_rng([7, seed])
     n, d = int(rng.integers(4, 13)), int(rng.integers(1, 4))
     name = str(rng.choice(list(MACHINES)))
@@ -99,7 +99,7 @@ def drawn(seed: int) -> Claimed:
 
 def hostile(seed: int) -> Claimed:
     """A machine of the same kinds, bent: two samples, raw features, far weights and C, one point only."""
-    rng, task = np.random.default_rng([13, seed]), drawn(seed)
+    rng, task = np.random.default_rng([13, seed]), draw_claimed(seed)
     own = task.stated
     machine, X, y, s, new = dict(own.machine), own.X.copy(), own.y.copy(), own.s.copy(), task.new.copy()
     parameters, kernel = dict(machine["parameters"]), dict(machine["kernel"])
@@ -127,8 +127,8 @@ def hostile(seed: int) -> Claimed:
     return Claimed(stated, task.tol, new, seed)
 
 
-def posed(stated: Stated) -> Any:
-    """The library's problem."""
+def pose(stated: Stated) -> Any:
+    """Build the library's problem."""
     name, kernel = stated.machine["name"], dict(stated.machine["kernel"])
     made = {"linear": qpsvm.Linear, "polynomial": qpsvm.Polynomial, "rbf": qpsvm.RBF}[kernel.pop("name")](**kernel)
     given = {key: value for key, value in stated.machine["parameters"].items()
@@ -213,7 +213,7 @@ class Judge:
             return
         values = [*self.rng.uniform(low, path.reached, 2), path.breakpoints[self.rng.integers(len(path.breakpoints))]]
         for value in map(float, values):
-            other = stated.at(**{name: value})
+            other = stated.with_parameters(**{name: value})
             what = f"path at {name}={value!r}"
             self.result(what, path.at(value, check=False), other)
             best, k = self.optimum(other, self.task.new), int(np.searchsorted(path.breakpoints, value)) - 1
@@ -225,10 +225,10 @@ class Judge:
             size = max(abs(float(best.value)), 1e-300)
             rounded = PRINTED + self.of_values(point, best) / size
             self.claim(off <= gap + rounded, f"{what}: D is {off!r} off, and the piece has {gap!r}")
-            self.near(what, path.decision(self.task.new, value), best, _radius(gap, best), other, self.task.new)
+            self.check_near(what, path.decision(self.task.new, value), best, _radius(gap, best), other, self.task.new)
 
-    def near(self, what: str, f: Any, best: Optimum, radius: float, stated: Stated, at: Any) -> None:
-        """f, at these points, of a machine that is so near to w*, and whose b is one of the optimal ones.
+    def check_near(self, what: str, f: Any, best: Optimum, radius: float, stated: Stated, at: Any) -> None:
+        """Check f, at these points, of a machine that is so near to w*, and whose b is one of the optimal ones.
 
         Where a share of the samples is a whole number, b is an interval, and one end of it for a double beside that
         share: the optima of both neighbours count.
@@ -238,7 +238,7 @@ class Judge:
             slack = (radius * (max(sizes) + sizes[n + j]) + 1e-6 * (1.0 + abs(value))) / float(best.program.half)
             low, high = map(float, best.ends(j))
             if not low - slack <= value <= high + slack:
-                beside = self.beside(stated, at)
+                beside = self.find_neighbours(stated, at)
                 if None in beside:
                     continue
                 slack += 10.0 * BESIDE * (1.0 + abs(value)) if beside else 0.0
@@ -246,23 +246,23 @@ class Judge:
                 low, high = min([low, *(float(end[0]) for end in ends)]), max([high, *(float(end[1]) for end in ends)])
             self.claim(low - slack <= value <= high + slack, f"{what}: f({j}) = {value!r}, and f* in {low!r}, {high!r}")
 
-    def beside(self, stated: Stated, at: Any) -> list[Optimum | None]:
-        """The optima where a share of the samples is a little smaller, and a little larger."""
+    def find_neighbours(self, stated: Stated, at: Any) -> list[Optimum | None]:
+        """Find the optima where a share of the samples is a little smaller, and a little larger."""
         parameters = stated.machine["parameters"]
         shares = [name for name in ("nu", "quantile") if name in parameters]
         return [
-            self.optimum(stated.at(**{name: parameters[name] * step}), at)
+            self.optimum(stated.with_parameters(**{name: parameters[name] * step}), at)
             for name in shares
             for step in (1.0 - BESIDE, 1.0 + BESIDE)
         ]
 
-    def left_out(self, problem: Any, result: Any) -> None:
-        """Machines without a sample."""
+    def check_left_out(self, problem: Any, result: Any) -> None:
+        """Check machines without a sample."""
         stated = self.task.stated
         found = qpsvm.leave_one_out(problem, result, tol=max(self.task.tol, 1e-8))
         taking = np.flatnonzero(stated.s > 0.0)
         for i in self.rng.permutation(taking)[:4].tolist():
-            rest = stated.of(np.delete(np.arange(len(stated.y)), i))
+            rest = stated.select_rows(np.delete(np.arange(len(stated.y)), i))
             if np.isnan(found.decision[i]):
                 self.claim(bool(found.message), f"left out {i}: no decision, and no word")
                 continue
@@ -273,7 +273,7 @@ class Judge:
             what, f = f"left out {i}, gap {found.gap[i]!r}", found.decision[[i]]
             if stated.machine["name"] != "SVDD":  # whose f at new points is not kept
                 f = np.concatenate([f, found.decision_function(self.task.new)[:, i]])
-            self.near(what, f, best, _radius(found.gap[i], best), rest, at)
+            self.check_near(what, f, best, _radius(found.gap[i], best), rest, at)
         self.groups(problem, result)
 
     def groups(self, problem: Any, result: Any) -> None:
@@ -284,11 +284,11 @@ class Judge:
         rows = np.flatnonzero((labels == labels[0]) & (stated.s > 0.0))
         if not len(rows) or np.isnan(found.decision[rows]).any():
             return
-        rest = stated.of(np.flatnonzero(labels != labels[0]))
+        rest = stated.select_rows(np.flatnonzero(labels != labels[0]))
         best = self.optimum(rest, stated.X[rows])
         if best is not None:
             radius = _radius(found.gap[rows[0]], best)
-            self.near(f"group of {len(rows)} left out", found.decision[rows], best, radius, rest, stated.X[rows])
+            self.check_near(f"group of {len(rows)} left out", found.decision[rows], best, radius, rest, stated.X[rows])
 
 
 def _radius(gap: float, best: Optimum) -> float:
@@ -298,13 +298,13 @@ def _radius(gap: float, best: Optimum) -> float:
     return float(np.sqrt(2.0 * gap / (1.0 - gap) * abs(float(best.value)) / float(best.program.unit)))
 
 
-def judged(task: Claimed) -> tuple[list[str], int, int]:
-    """What is false of all that is claimed; how many claims there were; and how many optima were not found."""
-    judge, problem = Judge(task), posed(task.stated)
+def judge_task(task: Claimed) -> tuple[list[str], int, int]:
+    """List what is false of all that is claimed; count the claims, and the optima that were not found."""
+    judge, problem = Judge(task), pose(task.stated)
     result = qpsvm.solve(problem, tol=task.tol, check=False)
     judge.result("solve", result, task.stated)
     rough = problem.at(result.alpha * judge.rng.uniform(0.8, 1.0, len(result.alpha)))
     judge.result("rough", rough, task.stated)
     judge.path(problem)
-    judge.left_out(problem, result)
+    judge.check_left_out(problem, result)
     return judge.faults, judge.looked, judge.open

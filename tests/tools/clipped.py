@@ -20,8 +20,8 @@ import qpsvm
 DIGITS, NOTHING = 50, 1e-6
 
 
-def drawn(seed: int, rule: str = "clip") -> tuple[Any, np.ndarray]:
-    """A machine of a seed, and its matrix K: integers, of three to seven samples, at prices up to 1e12."""
+def draw_clipped(seed: int, rule: str = "clip") -> tuple[Any, np.ndarray]:
+    """Draw a machine of a seed, and its matrix K: integers, of three to seven samples, at prices up to 1e12."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 8))
     K = rng.integers(-6, 7, (n, n)).astype(float)
@@ -96,7 +96,7 @@ def true_gap(problem: Any, K: np.ndarray, result: Any) -> float:
 
 def faults(seed: int, rule: str = "clip", tol: float = 1e-6) -> tuple[str, list[str]]:
     """The status of a seed, and what is wrong: `optimal` beyond the tolerance, or a printed gap below the true one."""
-    problem, K = drawn(seed, rule)
+    problem, K = draw_clipped(seed, rule)
     result = qpsvm.solve(problem, tol=tol, check=False)
     if not np.isfinite(result.gap):
         return str(result.status), []
@@ -120,7 +120,7 @@ def main() -> int:
         for word in [status, *(line.partition(":")[0] for line in found)]:
             counts[word] = counts.get(word, 0) + 1
         for line in found:
-            print(seed, drawn(seed, given.rule)[0].title, line)
+            print(seed, draw_clipped(seed, given.rule)[0].title, line)
     print(counts)
     return int(bool(counts.get("false", 0)))
 

@@ -73,15 +73,15 @@ class Names:
         return Tensor(found, (index or base, "."))
 
 
-def together(one: Tensor, other: Tensor) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """Both arrays with the axes of both."""
+def align(one: Tensor, other: Tensor) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """Return both arrays with the axes of both."""
     axes = one.axes + tuple(axis for axis in other.axes if axis not in one.axes)
 
-    def spread(t: Tensor) -> np.ndarray:
+    def spread_axes(t: Tensor) -> np.ndarray:
         order = [t.axes.index(axis) for axis in axes if axis in t.axes]
         return np.transpose(t.a, order)[tuple(slice(None) if axis in t.axes else None for axis in axes)]
 
-    return spread(one), spread(other), axes
+    return spread_axes(one), spread_axes(other), axes
 
 
 def scalar(value: float) -> Tensor:
@@ -92,7 +92,7 @@ def combine(one: Any, operation: Callable[..., Any], other: Any) -> Any:
     """A sum, difference or quotient, entry by entry."""
     if isinstance(one, Matrix) and isinstance(other, Matrix):
         return Matrix(operation(one.a, other.a))
-    a, b, axes = together(flat(one), flat(other))
+    a, b, axes = align(flat(one), flat(other))
     with np.errstate(all="ignore"):  # what is masked may be 0/0
         return Tensor(operation(a, b), axes)
 
@@ -113,14 +113,14 @@ def product(one: Any, other: Any) -> Any:
     return combine(one, np.multiply, other)
 
 
-def reduced(t: Tensor, axis: str, how: Any = np.add) -> Tensor:
-    """A sum, or an extreme, over an axis."""
+def reduce_axis(t: Tensor, axis: str, how: Any = np.add) -> Tensor:
+    """Return a sum, or an extreme, over an axis."""
     place = t.axes.index(axis)
     return Tensor(how.reduce(t.a, axis=place), t.axes[:place] + t.axes[place + 1 :])
 
 
-def contracted(one: Tensor, other: Tensor) -> Tensor:
-    return reduced(combine(one, np.multiply, other), ".")
+def contract(one: Tensor, other: Tensor) -> Tensor:
+    return reduce_axis(combine(one, np.multiply, other), ".")
 
 
 def tokens_of(latex: str) -> list[str]:
@@ -178,12 +178,12 @@ class Reader:
         self.tokens, self.names, self.k, self.sets = tokens, names, 0, sets or {}
         self.bars: list[str] = []
 
-    def at(self, ahead: int = 0) -> str:
+    def peek(self, ahead: int = 0) -> str:
         place = self.k + ahead
         return self.tokens[place] if place < len(self.tokens) else ""
 
-    def take(self, wanted: str = "") -> str:
-        token = self.at()
+    def consume(self, wanted: str = "") -> str:
+        token = self.peek()
         if not token or (wanted and token != wanted):
             raise SyntaxError(f"{wanted or 'a token'} expected at {self.tokens[self.k :]} of {''.join(self.tokens)}")
         self.k += 1
@@ -191,46 +191,46 @@ class Reader:
 
     def group(self) -> list[str]:
         """The tokens of {…} or (…), or one token."""
-        if self.at() in OPEN:
+        if self.peek() in OPEN:
             end = group_end(self.tokens, self.k)
             inside = self.tokens[self.k + 1 : end]
             self.k = end + 1
             return inside
-        return [self.take()]
+        return [self.consume()]
 
-    def inner(self, tokens: list[str]) -> Any:
+    def read_all(self, tokens: list[str]) -> Any:
         reader = Reader(tokens, self.names, self.sets)
         value = reader.sum()
-        if reader.at():
+        if reader.peek():
             raise SyntaxError(f"{reader.tokens[reader.k :]} left of {''.join(tokens)}")
         return value
 
     def sum(self) -> Any:
-        sign = self.take() if self.at() in {"+", "-"} else ""
+        sign = self.consume() if self.peek() in {"+", "-"} else ""
         value = self.term()
         if sign == "-":
             value = product(scalar(-1), value)
-        while self.at() in {"+", "-"}:
-            operation = np.add if self.take() == "+" else np.subtract
+        while self.peek() in {"+", "-"}:
+            operation = np.add if self.consume() == "+" else np.subtract
             value = combine(value, operation, self.term())
         return value
 
     def term(self) -> Any:
         value = self.factor()
-        while self.at() not in {"", "+", "-", *self.bars[-1:]}:
-            if self.at() == r"\circ":
-                self.take()
+        while self.peek() not in {"", "+", "-", *self.bars[-1:]}:
+            if self.peek() == r"\circ":
+                self.consume()
                 value = combine(value, np.multiply, self.factor())
             else:
                 value = product(value, self.factor())
         return value
 
     def factor(self) -> Any:
-        if self.at() == r"\sum":
+        if self.peek() == r"\sum":
             return self.total()
         value = self.base()
-        while self.at() == "^":
-            self.take()
+        while self.peek() == "^":
+            self.consume()
             power = self.group()
             if power == [r"\top"]:
                 value = Matrix(value.a.T)
@@ -242,8 +242,8 @@ class Reader:
         return value
 
     def total(self) -> Any:
-        self.take(r"\sum")
-        self.take("_")
+        self.consume(r"\sum")
+        self.consume("_")
         index = self.group()
         body = self.term()
         if r"\in" in index:
@@ -259,52 +259,52 @@ class Reader:
         for letter in letters:
             if letter not in body.axes:
                 raise SyntaxError(f"nothing to sum over {letter} in {''.join(self.tokens)}")
-            body = reduced(body, letter)
+            body = reduce_axis(body, letter)
         return body
 
     def extreme(self, token: str) -> Any:
         pick = np.maximum if token == r"\max" else np.minimum
-        if self.at() == "_":
-            self.take()
+        if self.peek() == "_":
+            self.consume()
             index = "".join(self.group())
             if index in "+-":
-                return self.names.functions[f"{token}_{index}"]("".join([self.take()]))
-            return reduced(self.factor(), index, pick)
+                return self.names.functions[f"{token}_{index}"]("".join([self.consume()]))
+            return reduce_axis(self.factor(), index, pick)
         parts, _ = split(self.group(), {","})
-        value = self.inner(parts[0])
+        value = self.read_all(parts[0])
         for part in parts[1:]:
-            value = combine(value, pick, self.inner(part))
+            value = combine(value, pick, self.read_all(part))
         return value
 
     def base(self) -> Any:
-        token = self.take()
+        token = self.consume()
         if token in {"(", "{", "["}:
             self.k -= 1
-            return self.inner(self.group())
+            return self.read_all(self.group())
         if token in {"|", r"\|"}:
-            if token == "|" and self.at() in self.sets and self.at(1) == "|":
-                found = self.sets[self.take()]
-                self.take()
+            if token == "|" and self.peek() in self.sets and self.peek(1) == "|":
+                found = self.sets[self.consume()]
+                self.consume()
                 return scalar(found.a.sum())
             self.bars.append(token)
             value = flat(self.sum())
-            self.take(self.bars.pop())
-            return Tensor(np.abs(value.a), value.axes) if token == "|" else root(contracted(value, value))
+            self.consume(self.bars.pop())
+            return Tensor(np.abs(value.a), value.axes) if token == "|" else root(contract(value, value))
         if token == r"\langle":
             self.k -= 1
             left, right = split(self.group(), {","})[0]
-            return contracted(self.inner(left), self.inner(right))
+            return contract(self.read_all(left), self.read_all(right))
         if token in {r"\frac", r"\tfrac"}:
-            if self.at().isdigit() and len(self.at()) == 2:  # \tfrac12
-                above, below = self.take()
+            if self.peek().isdigit() and len(self.peek()) == 2:  # \tfrac12
+                above, below = self.consume()
                 return scalar(int(above) / int(below))
-            return combine(flat(self.inner(self.group())), np.divide, flat(self.inner(self.group())))
+            return combine(flat(self.read_all(self.group())), np.divide, flat(self.read_all(self.group())))
         if token == r"\sqrt":
-            return root(flat(self.inner(self.group())))
+            return root(flat(self.read_all(self.group())))
         if token in {r"\max", r"\min"}:
             return self.extreme(token)
         if token.isdigit():
-            if token == "1" and self.at() == "^" and self.tokens[self.k + 1 : self.k + 4] == ["{", r"\top", "}"]:
+            if token == "1" and self.peek() == "^" and self.tokens[self.k + 1 : self.k + 4] == ["{", r"\top", "}"]:
                 self.k += 4
                 right = self.factor()
                 return Matrix(np.ones((1, right.a.shape[0])) @ right.a)
@@ -313,18 +313,18 @@ class Reader:
 
     def name(self, token: str) -> Any:
         if token == r"\bar":
-            token += self.take()
+            token += self.consume()
         mark = index = ""
         for _ in range(2):
-            if self.at() == "^" and self.at(1) in {"+", "-", "*", r"\pm"} and not mark:
+            if self.peek() == "^" and self.peek(1) in {"+", "-", "*", r"\pm"} and not mark:
                 mark = "^" + self.tokens[self.k + 1]
                 self.k += 2
-            elif self.at() == "_" and not index:
-                self.take()
+            elif self.peek() == "_" and not index:
+                self.consume()
                 index = "".join(part for part in self.group() if part != ",")
         whole = token + mark + (f"_{index}" if index else "")
         for name in (whole, token + mark):
-            if name in self.names.functions and self.at() == "(":
+            if name in self.names.functions and self.peek() == "(":
                 found = self.names.functions[name]
                 arguments = "".join(self.group())
                 return found(arguments) if name == whole else found(arguments, index)
@@ -357,8 +357,8 @@ def root(t: Tensor) -> Tensor:
     return Tensor(np.sqrt(np.maximum(t.a, 0.0)), t.axes)
 
 
-def plain(value: Any) -> Tensor:
-    """A value to compare, a column as a vector."""
+def to_tensor(value: Any) -> Tensor:
+    """Return a value to compare, a column as a vector."""
     if isinstance(value, Matrix):
         return flat(value) if value.a.size == 1 else Tensor(value.a.ravel(), ("*",))
     return value
@@ -369,21 +369,21 @@ def sides_of(tokens: list[str], names: Names, sets: dict[str, Tensor] | None = N
     parts, relations = split(tokens, set(RELATIONS))
     if len(parts) < 2:
         raise SyntaxError("no relation in " + "".join(tokens))
-    values = [Reader(part, names, sets).inner(part) for part in parts]
+    values = [Reader(part, names, sets).read_all(part) for part in parts]
     return [(values[k], RELATIONS[relation], values[k + 1]) for k, relation in enumerate(relations)]
 
 
 def pair_of(left: Any, right: Any) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    left, right = plain(left), plain(right)
+    left, right = to_tensor(left), to_tensor(right)
     if "*" in left.axes + right.axes and left.axes and right.axes:
         return left.a.ravel(), right.a.ravel(), ("*",)
-    return together(left, right)
+    return align(left, right)
 
 
 def condition(tokens: list[str], names: Names, sets: dict[str, Tensor] | None = None) -> Tensor:
     """Where a condition, or several with commas between them, holds."""
     found = Tensor(np.asarray(True))
-    for piece in listed(tokens):
+    for piece in split_list(tokens):
         for left, relation, right in sides_of(piece, names, sets):
             a, b, axes = pair_of(left, right)
             holds = {
@@ -394,8 +394,8 @@ def condition(tokens: list[str], names: Names, sets: dict[str, Tensor] | None = 
     return found
 
 
-def listed(tokens: list[str]) -> list[list[str]]:
-    """Pieces between commas; one without a relation has that of the next: "α, η ≥ 0"."""
+def split_list(tokens: list[str]) -> list[list[str]]:
+    """Split at commas; a piece without a relation has that of the next: "α, η ≥ 0"."""
     found: list[list[str]] = []
     waiting: list[list[str]] = []
     for piece in filter(None, split(tokens, {","})[0]):
@@ -434,8 +434,8 @@ def claim(piece: list[str], names: Names, where: Tensor | None, sets: dict[str, 
         if names.mask is not None and set(names.mask.axes) <= set(axes):
             about = names.mask if where is None else combine(where, np.logical_and, names.mask)
         if about is not None:
-            off, mask, _ = together(Tensor(off, axes), about)
-            a, b = (np.broadcast_to(together(Tensor(v, axes), about)[0], off.shape) for v in (a, b))
+            off, mask, _ = align(Tensor(off, axes), about)
+            a, b = (np.broadcast_to(align(Tensor(v, axes), about)[0], off.shape) for v in (a, b))
             off, mask = np.broadcast_arrays(off, mask)
             off = np.where(mask, off, -1.0)
         if off.size and not (off <= 0).all():
@@ -462,8 +462,10 @@ class Read:
     evaluated: int = 0
 
 
-def evaluated(latex: str, names: Names, optimum: Callable[[list[str]], float], skip: tuple[str, ...] = ()) -> Read:
-    """Every statement of a display at the values of its letters.
+def evaluate_display(
+    latex: str, names: Names, optimum: Callable[[list[str]], float], skip: tuple[str, ...] = ()
+) -> Read:
+    """Evaluate every statement of a display at the values of its letters.
 
     Parameters
     ----------
@@ -496,7 +498,7 @@ def evaluated(latex: str, names: Names, optimum: Callable[[list[str]], float], s
             end = group_end(line, 2) if line[2] in OPEN else 2
             over, objective = line[2 : end + 1], line[end + 1 :]
             first, *rest = split(objective, {","})[0]
-            value = float(flat(Reader(first, names).inner(first)).a)
+            value = float(flat(Reader(first, names).read_all(first)).a)
             wanted = optimum(over)
             found.evaluated += 1
             if abs(value - wanted) > HOLDS * max(1.0, abs(wanted)):
@@ -511,10 +513,10 @@ def evaluated(latex: str, names: Names, optimum: Callable[[list[str]], float], s
             if r"\partial" not in premise:
                 where = condition(premise, names, sets)
                 if arrows[-1] == r"\Longrightarrow" and r"\nu=1" not in said:  # the premise is a claim too
-                    for piece in listed(premise):
+                    for piece in split_list(premise):
                         found.failures += claim(piece, names, None, sets)
                     where = None
-        for piece in listed(line):
+        for piece in split_list(line):
             if sets and any(f"\\in{name}" in "".join(piece) and not mask.a.any() for name, mask in sets.items()):
                 continue  # a mean of nothing
             found.failures += claim(piece, names, where, sets)

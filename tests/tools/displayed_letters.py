@@ -36,7 +36,7 @@ class Space:
     features: np.ndarray
 
     @classmethod
-    def of(cls, problem: Any) -> Space:
+    def from_problem(cls, problem: Any) -> Space:
         X = np.asarray(problem.X, dtype=float)
         rows = [
             item for item in getattr(problem, "constraints", None) or () if isinstance(item, qpsvm.ValueConstraints)
@@ -131,8 +131,8 @@ def targets(problem: Any) -> np.ndarray:
     return np.asarray(problem.t, dtype=float)
 
 
-def reached(problem: Any, space: Space, at: Point) -> np.ndarray:
-    """What a row misses, t − s f: (m,). The slack is its positive part."""
+def find_misses(problem: Any, space: Space, at: Point) -> np.ndarray:
+    """Return what a row misses, t − s f: (m,). The slack is its positive part."""
     if isinstance(problem, qpsvm.SVDD):
         c, R2 = at.w, float(at.w @ at.w + 2 * at.b)
         return np.square(space.samples - c).sum(axis=1) - R2
@@ -151,7 +151,7 @@ def slacks(problem: Any, space: Space, at: Point) -> tuple[np.ndarray, np.ndarra
     """ξ and ζ over the rows of the dual."""
     if at.xi is not None:
         return at.xi, np.zeros_like(at.xi) if at.zeta is None else at.zeta
-    short = np.maximum(reached(problem, space, at), 0.0)
+    short = np.maximum(find_misses(problem, space, at), 0.0)
     if isinstance(problem, qpsvm.HuberHinge):
         return np.minimum(short, problem.width), np.maximum(short - problem.width, 0.0)
     return short, np.zeros_like(short)
@@ -197,7 +197,7 @@ def lagrangian(problem: Any, space: Space, at: Point, said: str) -> float:
     half = 0.5 if r"\tfrac12" in said else 1.0
     alpha = bound - alpha if r"\bar" in said else alpha
     moved = Point(alpha, half * at.w, half * at.b, at.level, xi=xi, zeta=zeta)
-    off = alpha @ (xi + zeta - reached(problem, space, moved))
+    off = alpha @ (xi + zeta - find_misses(problem, space, moved))
     room = 0.0 if is_squared(problem) or np.isinf(C).all() else (C - alpha) @ kept
     return float(primal(problem, space, moved) - unit(problem) * (off + room))
 
@@ -244,29 +244,29 @@ def any_point(problem: Any, space: Space, rng: np.random.Generator, recovered: b
         w -= rows_of(problem, space)[0].T @ lam / unit(problem) if rows else 0.0
     if problem.intercept == "penalised" and recovered:
         b = float(signs(problem) @ alpha) - (float(rows_of(problem, space)[1] @ lam) / unit(problem) if rows else 0.0)
-    if problem.intercept is None and not alone(problem):
+    if problem.intercept is None and not has_no_labels(problem):
         b = 0.0
     if isinstance(problem, qpsvm.HardMargin) and not recovered:  # beyond every margin
         best = optimal(problem, qpsvm.solve(problem, check=False), space)
         w, b = (best.w, best.b) if rows else (1.3 * best.w, 1.3 * best.b)
     if rows and not recovered and not isinstance(problem, qpsvm.HardMargin):
-        w, b = kept(problem, space, w, b)
+        w, b = move_inside(problem, space, w, b)
     at, extra = Point(alpha, w, b, level, lam), rng.uniform(0.0, 1.0, len(signs(problem)))
     C = prices(problem)
     if isinstance(problem, qpsvm.HuberHinge):
-        at.zeta = extra if recovered else np.maximum(reached(problem, space, at), 0.0)
+        at.zeta = extra if recovered else np.maximum(find_misses(problem, space, at), 0.0)
         at.xi = problem.width * alpha / C if recovered else extra
     elif recovered:
         at.xi = alpha / (2 * C) if is_squared(problem) else extra
     else:
-        at.xi = np.maximum(reached(problem, space, at), 0.0) + extra
+        at.xi = np.maximum(find_misses(problem, space, at), 0.0) + extra
     return at
 
 
-def kept(problem: Any, space: Space, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
-    """The nearest (w, b), or nearly, that keeps the rows of a user's with room."""
+def move_inside(problem: Any, space: Space, w: np.ndarray, b: float) -> tuple[np.ndarray, float]:
+    """Return the nearest (w, b), or nearly, that keeps the rows of a user's with room."""
     g, c, _, _ = rows_of(problem, space)
-    moves = np.column_stack([g, 0.0 * c if problem.intercept is None and not alone(problem) else c])
+    moves = np.column_stack([g, 0.0 * c if problem.intercept is None and not has_no_labels(problem) else c])
     for _ in range(200):
         for j in range(len(g)):
             room = left_of_bound(problem, space, w, b)[j] - 0.01
@@ -277,8 +277,8 @@ def kept(problem: Any, space: Space, w: np.ndarray, b: float) -> tuple[np.ndarra
     return w, b
 
 
-def alone(problem: Any) -> bool:
-    """Whether there are no labels, and b is −ρ or μ."""
+def has_no_labels(problem: Any) -> bool:
+    """Say whether there are no labels, and b is −ρ or μ."""
     return isinstance(problem, (qpsvm.OneClass, qpsvm.SVDD))
 
 

@@ -15,7 +15,7 @@ def for_each(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
-        def over_all(**given: Any) -> None:
+        def run_all(**given: Any) -> None:
             for case in cases:
                 own = dict(zip(asked, case if len(asked) > 1 else [case], strict=True))
                 try:
@@ -26,7 +26,7 @@ def for_each(names: str, values: Iterable[Any]) -> Callable[[Callable[..., None]
 
         signature = inspect.signature(test)
         left = [parameter for name, parameter in signature.parameters.items() if name not in asked]
-        over_all.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
-        return over_all
+        run_all.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+        return run_all
 
     return decorate

@@ -38,15 +38,15 @@ class Stated:
     y: Any
     s: Any
 
-    def of(self, rows: Any) -> Stated:
-        """The same over some of its samples."""
+    def select_rows(self, rows: Any) -> Stated:
+        """Return the same over some of its samples."""
         parameters = dict(self.machine["parameters"])
         if isinstance(parameters.get("C"), list):
             parameters["C"] = [parameters["C"][i] for i in rows]
         return Stated({**self.machine, "parameters": parameters}, self.X[rows], self.y[rows], self.s[rows])
 
-    def at(self, **parameters: Any) -> Stated:
-        """The same with other parameters."""
+    def with_parameters(self, **parameters: Any) -> Stated:
+        """Return the same with other parameters."""
         machine = {**self.machine, "parameters": {**self.machine["parameters"], **parameters}}
         return Stated(machine, self.X, self.y, self.s)
 
@@ -74,9 +74,9 @@ class Optimum:
         self.hard = [g for g, ridge in self.program.R.items() if not ridge]
         self.alpha: Vector = []
         self.vertices: list[dict[str, Fraction]] = []
-        self.known = self._found()
+        self.known = self._search()
 
-    def _found(self) -> bool:
+    def _search(self) -> bool:
         guess = self._guess()
         upper = np.array([np.inf if row.U is None else float(row.U) for row in self.program.rows])
         size = np.minimum(upper, max(guess.max(initial=0.0), 1e-300))

@@ -35,8 +35,8 @@ def fill_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a `Path` opens for writing takes half of it, until the end of the test or `monkeypatch.undo()`."""
     opened = Path.open
 
-    def half(path: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+    def make_half_file(path: Path, mode: str = "r", *arguments: Any, **options: Any) -> Any:
         file = opened(path, mode, *arguments, **options)
         return file if mode.startswith("r") else Half(file)
 
-    monkeypatch.setattr(Path, "open", half)
+    monkeypatch.setattr(Path, "open", make_half_file)

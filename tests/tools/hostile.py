@@ -71,8 +71,8 @@ def samples(rng: np.random.Generator, spoiler: str, most: int = 41) -> tuple[Any
     return X, y
 
 
-def stored(X: Any, how: str) -> Any:
-    """The same numbers, or what is left of them, in another form."""
+def store(X: Any, how: str) -> Any:
+    """Return the same numbers, or what is left of them, in another form."""
     if how == "integer":
         return np.round(3 * X).astype(np.int64) if np.abs(X).max() < 1e15 else X
     if how == "float32":
@@ -101,7 +101,7 @@ def hostile_problem(seed: int) -> tuple[qpsvm.Problem, dict[str, Any]]:
     machine = MACHINES[seed % len(MACHINES)]
     most = 13 if machine == "Ranking" else 41  # of pairs there are many more
     X, y = samples(rng, SPOILERS[seed % len(SPOILERS)], most)
-    X = stored(X, str(rng.choice(STORAGE)))
+    X = store(X, str(rng.choice(STORAGE)))
     n, d = X.shape
     kernel: Any = Linear()
     if rng.random() < 0.5:
@@ -166,8 +166,8 @@ def examined_result(problem: qpsvm.Problem, options: dict[str, Any]) -> tuple[st
     return str(result.status), foreign + faults(problem, result, options["tol"])
 
 
-def examined(seed: int) -> tuple[str, list[str]]:
-    """The same of the hostile problem of a seed."""
+def examine_seed(seed: int) -> tuple[str, list[str]]:
+    """Say how the solve of a seed's hostile problem ends, and what is wrong with what is claimed of it."""
     try:
         problem, options = hostile_problem(seed)
     except qpsvm.QPSVMError as error:

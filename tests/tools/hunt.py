@@ -36,12 +36,12 @@ def examine(kind: str, seed: int) -> tuple[int, str, list[str], float]:
     if kind == "claims":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", qpsvm.QPSVMWarning)
-            wrong, looked, unknown = claimed.judged((claimed.drawn, claimed.hostile)[seed % 2](seed))
+            wrong, looked, unknown = claimed.judge_task((claimed.draw_claimed, claimed.hostile)[seed % 2](seed))
         status = "judged" if looked else f"{unknown} optima not found"
     elif kind == "hostile":
-        status, wrong = hostile.examined(seed)
+        status, wrong = hostile.examine_seed(seed)
     else:
-        draw = stated_machines.drawn if kind == "stated" else stated_machines.drawn_pairs
+        draw = stated_machines.draw_stated if kind == "stated" else stated_machines.drawn_pairs
         status, wrong = hostile.examined_result(*draw(seed))
     return seed, status, wrong, time.perf_counter() - began
 
@@ -49,10 +49,10 @@ def examine(kind: str, seed: int) -> tuple[int, str, list[str], float]:
 def show(kind: str, seed: int) -> None:
     """One problem in full."""
     if kind == "claims":
-        task = (claimed.drawn, claimed.hostile)[seed % 2](seed)
+        task = (claimed.draw_claimed, claimed.hostile)[seed % 2](seed)
         print(task, task.stated, sep="\n")
     else:
-        draws = {"hostile": hostile.hostile_problem, "stated": stated_machines.drawn}
+        draws = {"hostile": hostile.hostile_problem, "stated": stated_machines.draw_stated}
         draws["pairs"] = stated_machines.drawn_pairs
         problem, options = draws[kind](seed)
         X = problem.X.toarray() if hasattr(problem.X, "toarray") else np.asarray(problem.X)

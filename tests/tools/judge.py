@@ -186,7 +186,7 @@ def judge_classes(problem: Any, result: Any, alpha: Any = None, prices: Any = No
     machine, plane = found.machine, found.plane
     part, points, kernel, unit = _samples(problem, found)
 
-    def look(c: int, beta: Vector) -> PlaneValues:
+    def compute_plane(c: int, beta: Vector) -> PlaneValues:
         if "coef" in plane:
             return checker.by_kernel(kernel, unit, fractions(plane["coef"][c]), beta)
         return checker.by_coordinates(points, fractions(plane["w"][c]), beta)
@@ -194,7 +194,7 @@ def judge_classes(problem: Any, result: Any, alpha: Any = None, prices: Any = No
     alpha = problem.samples.select_active(result.alpha) if alpha is None else alpha
     C = fractions(result.upper[part] if prices is None else prices)
     y = [int(found.target[i]) for i in part]
-    P, D, _ = checker.bound_class_objectives(machine, C, y, fractions(alpha), fractions(plane["b"]), look)
+    P, D, _ = checker.bound_class_objectives(machine, C, y, fractions(alpha), fractions(plane["b"]), compute_plane)
     assert D[0] > -checker.INFINITE, "α is not feasible"
     return P[1], D[0]
 
@@ -215,18 +215,18 @@ def _plane(program: DualProgram, plane: Any, points: Any, kernel: Any, unit: int
         coef = fractions(plane["coef"])
         coef = [half * coef[i] for i in part] if len(coef) != len(points) else [half * c for c in coef]
 
-        def look(beta: Vector) -> PlaneValues:
+        def compute_plane(beta: Vector) -> PlaneValues:
             return checker.by_kernel(kernel, unit, coef, beta)
     else:
         w = fractions(plane["centre"]) if "centre" in plane else [half * x for x in fractions(plane["w"])]
 
-        def look(beta: Vector) -> PlaneValues:
+        def compute_plane(beta: Vector) -> PlaneValues:
             return checker.by_coordinates(points, w, beta)
 
     if "radius" in plane:
-        square = look([Fraction(0)] * len(points)).w[0]
+        square = compute_plane([Fraction(0)] * len(points)).w[0]
         mu = {"b": (Fraction(plane["radius"]) ** 2 - square) / 2}
-    return look, mu
+    return compute_plane, mu
 
 
 def _check_statement(program: DualProgram, machine: Any, problem: Any, part: list[int], kernel: Any, unit: int) -> None:
@@ -254,7 +254,7 @@ def _verdict(program: DualProgram, K: Any, look: Any, alpha: Any, mu: Any) -> Ve
     in_box = all(a >= 0 and (row.U is None or a <= row.U) for a, row in zip(given, program.rows, strict=True))
     kept = [max(a, Fraction(0)) if row.U is None else min(max(a, Fraction(0)), row.U)
             for a, row in zip(given, program.rows, strict=True)]  # fmt: skip
-    program, repaired, imbalance = _repaired(program, K, kept)
+    program, repaired, imbalance = _repair(program, K, kept)
     beta = _beta(program, repaired, len(K))
     P, D, difference = checker.bound_objectives(program, look(beta), repaired, mu)
     gap = checker.relative(P, D, difference)[1]
@@ -282,8 +282,8 @@ def _parts(program: DualProgram) -> list[tuple[list[int], Vector, Fraction]]:
     return [(first, ones, (d * e - c * f) / det), (second, ones, (a * f - b * e) / det)]
 
 
-def _repaired(program: DualProgram, K: Any, alpha: Vector) -> tuple[DualProgram, Vector, Fraction]:
-    """α that keeps every equality, the program with a total that its bounds can reach, and what α was off, relative."""
+def _repair(program: DualProgram, K: Any, alpha: Vector) -> tuple[DualProgram, Vector, Fraction]:
+    """Return α that keeps every equality, the program with a reachable total, and what α was off, relative."""
     off, parts = Fraction(0), _parts(program)
     totals = [total for _, _, total in parts]
     for p, (members, column, total) in enumerate(parts):  # a total may be above its largest value by its rounding
@@ -302,7 +302,7 @@ def _repaired(program: DualProgram, K: Any, alpha: Vector) -> tuple[DualProgram,
         size = abs(total) or sum((abs(column[k]) * alpha[k] for k in members), Fraction(0))
         off = max(off, abs(surplus) / size) if surplus else off
         if surplus:
-            alpha = _moved(program, K, alpha, members, column, surplus)
+            alpha = _move_surplus(program, K, alpha, members, column, surplus)
     return program, alpha, off
 
 
@@ -319,10 +319,10 @@ def _with_totals(program: DualProgram, parts: Any, totals: Vector) -> DualProgra
     return program._replace(e=e)
 
 
-def _moved(
+def _move_surplus(
     program: DualProgram, K: Any, alpha: Vector, members: list[int], column: Vector, surplus: Fraction
 ) -> Vector:
-    """α with the surplus moved to the one row where D stays largest, or else to those that have most room.
+    """Return α with the surplus moved to the one row where D stays largest, or else to those that have most room.
 
     D(α + δ e_k) − D(α) = δ g_k − δ² q_k/2; floats choose the row, fractions move it.
     """

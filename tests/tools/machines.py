@@ -50,8 +50,8 @@ def blobs(n: int, d: int, distance: float, positive: float, seed: int) -> Sample
     return Samples(X, y)
 
 
-def thinned(samples: Samples) -> Samples:
-    """The same with a fifth of the entries of X zero."""
+def drop_entries(samples: Samples) -> Samples:
+    """Return the same with a fifth of the entries of X zero."""
     kept = np.random.default_rng(5).random(samples.X.shape) < 0.8
     return Samples(np.where(kept, samples.X, 0.0), samples.y)
 
@@ -62,7 +62,7 @@ SAMPLES = {
     "balanced": blobs(40, 3, distance=0.8, positive=0.5, seed=4),
     "few": blobs(18, 3, distance=0.8, positive=0.5, seed=6),
 }
-SAMPLES["sparse"] = thinned(SAMPLES["overlapping"])
+SAMPLES["sparse"] = drop_entries(SAMPLES["overlapping"])
 SAMPLES["away"] = Samples(SAMPLES["overlapping"].X + 2.0, SAMPLES["overlapping"].y)
 
 
@@ -127,7 +127,7 @@ class Point:
         return self.weights / self.u
 
     @property
-    def own(self) -> float:
+    def quadratic(self) -> float:
         """βᵀKβ."""
         return float(self.beta @ self.K @ self.beta)
 
@@ -142,8 +142,8 @@ def difference(samples: Samples, alpha: np.ndarray) -> np.ndarray:
     return alpha[: len(samples.y)] - alpha[len(samples.y) :]
 
 
-def won(samples: Samples, alpha: np.ndarray) -> np.ndarray:
-    """What each sample wins in its pairs less what it loses."""
+def count_wins(samples: Samples, alpha: np.ndarray) -> np.ndarray:
+    """Return what each sample wins in its pairs less what it loses."""
     beta = np.zeros(len(samples.y))
     for a, (i, j) in zip(alpha, pairs(samples), strict=True):
         beta[i] += a
@@ -151,8 +151,8 @@ def won(samples: Samples, alpha: np.ndarray) -> np.ndarray:
     return beta
 
 
-def apart(p: Point) -> np.ndarray:
-    """f of the better less f of the worse of every pair."""
+def pair_differences(p: Point) -> np.ndarray:
+    """Return f of the better less f of the worse of every pair."""
     return np.array([p.f[i] - p.f[j] for i, j in pairs(p.samples)])
 
 
@@ -161,13 +161,13 @@ def pair_prices(samples: Samples, s: np.ndarray, u: float) -> np.ndarray:
     return np.array([s[i] * s[j] for i, j in pairs(samples)]) / u
 
 
-def short(p: Point) -> np.ndarray:
-    """max(0, ρ − y f)."""
+def margin_slack(p: Point) -> np.ndarray:
+    """Return max(0, ρ − y f)."""
     return np.maximum(p.rho - p.samples.y * p.f, 0.0)
 
 
-def beyond(p: Point, epsilon: float) -> np.ndarray:
-    """max(0, |t − f| − ε)."""
+def tube_slack(p: Point, epsilon: float) -> np.ndarray:
+    """Return max(0, |t − f| − ε)."""
     return np.maximum(np.abs(target(p.samples) - p.f) - epsilon, 0.0)
 
 
@@ -181,8 +181,8 @@ def huber(r: np.ndarray) -> np.ndarray:
     return np.where(r <= WIDTH, r**2 / (2 * WIDTH), r - WIDTH / 2)
 
 
-def outside(p: Point) -> np.ndarray:
-    """max(0, ‖φ(x_i) − c‖² − R²), with c = Σ α_i φ(x_i)/Σα taken from f: (n,)."""
+def ball_slack(p: Point) -> np.ndarray:
+    """Return max(0, ‖φ(x_i) − c‖² − R²), with c = Σ α_i φ(x_i)/Σα taken from f: (n,)."""
     square = p.norm / 4.0  # f = 2⟨c, φ⟩ + 2μ, so w = 2c
     c_phi = (p.f - (p.extras["radius"] ** 2 - square)) / 2.0
     return np.maximum(p.K.diagonal() - 2.0 * c_phi + square - p.extras["radius"] ** 2, 0.0)
@@ -196,12 +196,12 @@ def curvature(p: Point) -> float:
 
 def linear_dual(p: Point) -> float:
     """1ᵀα − ½βᵀKβ."""
-    return float(p.alpha.sum()) - 0.5 * p.own
+    return float(p.alpha.sum()) - 0.5 * p.quadratic
 
 
 def tube_dual(p: Point) -> float:
     """tᵀβ − ε1ᵀα − ½βᵀKβ."""
-    return float(target(p.samples) @ p.beta - EPSILON * p.alpha.sum() - 0.5 * p.own)
+    return float(target(p.samples) @ p.beta - EPSILON * p.alpha.sum() - 0.5 * p.quadratic)
 
 
 # --- machines ---------------------------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def _c_svm(C: float, **more: Any) -> Machine:
     return _classifier(
         lambda s, X, k, u, w, **how: qpsvm.CSVM(X, s.y, C / u, k, w, **how),
         lambda s, w, u: C * w / u,  # noqa: ARG005
-        lambda p: p.upper @ short(p),
+        lambda p: p.upper @ margin_slack(p),
         **more,
     )
 
@@ -297,8 +297,8 @@ def _nu_svm(nu: float, **more: Any) -> Machine:
         lambda s, X, k, u, w, **how: qpsvm.NuSVM(X, s.y, nu, k, w, **how),  # noqa: ARG005
         lambda s, w, u: w / w.sum(),  # noqa: ARG005
         signed,
-        lambda p: 0.5 * p.norm - nu * p.rho + p.upper @ short(p),
-        lambda p: -0.5 * p.own,
+        lambda p: 0.5 * p.norm - nu * p.rho + p.upper @ margin_slack(p),
+        lambda p: -0.5 * p.quadratic,
         lambda s, w, u: [(s.y, 0.0), (np.ones(len(s.y)), nu)],  # noqa: ARG005
         NU, nu=nu, **more,
     )  # fmt: skip
@@ -314,38 +314,38 @@ WITH_INTERCEPT = {
     "hinge": _classifier(
         lambda s, X, k, u, w, **how: qpsvm.PrimalHinge(X, s.y, LAM * u, k, sample_weight=w, **how),
         lambda s, w, u: w / w.sum() / (LAM * u),  # noqa: ARG005
-        lambda p: p.upper @ short(p),
+        lambda p: p.upper @ margin_slack(p),
         units=HINGE, factor=lambda u: LAM * u,
     ),
     "squared_hinge": _classifier(
         lambda s, X, k, u, w, **how: qpsvm.SquaredHinge(X, s.y, 1 / u, k, w, **how),
         _unbounded,
-        lambda p: p.C @ short(p) ** 2,
+        lambda p: p.C @ margin_slack(p) ** 2,
         lambda p: linear_dual(p) - 0.25 * curvature(p),
     ),
     "huber_hinge": _classifier(
         lambda s, X, k, u, w, **how: qpsvm.HuberHinge(X, s.y, 1 / u, WIDTH, k, w, **how),
         lambda s, w, u: w / u,  # noqa: ARG005
-        lambda p: p.C @ huber(short(p)),
+        lambda p: p.C @ huber(margin_slack(p)),
         lambda p: linear_dual(p) - 0.5 * WIDTH * curvature(p),
     ),
     "epsilon_svr": _regression(
         lambda s, X, k, u, w, **how: qpsvm.EpsilonSVR(X, target(s), 1 / u, EPSILON, "absolute", k, w, **how),
         lambda s, w, u: np.tile(w / u, 2),  # noqa: ARG005
-        lambda p: p.C @ beyond(p, EPSILON),
+        lambda p: p.C @ tube_slack(p, EPSILON),
         tube_dual,
     ),
     "epsilon_svr_squared": _regression(
         lambda s, X, k, u, w, **how: qpsvm.EpsilonSVR(X, target(s), 1 / u, EPSILON, "squared", k, w, **how),
         lambda s, w, u: np.tile(_unbounded(s, w, u), 2),
-        lambda p: p.C @ beyond(p, EPSILON) ** 2,
+        lambda p: p.C @ tube_slack(p, EPSILON) ** 2,
         lambda p: tube_dual(p) - 0.25 * curvature(p),
     ),
     "quantile_svr": _regression(
         lambda s, X, k, u, w, **how: qpsvm.QuantileSVR(X, target(s), 1 / u, QUANTILE, k, w, **how),
         lambda s, w, u: np.concatenate([QUANTILE * w / u, (1 - QUANTILE) * w / u]),  # noqa: ARG005
         lambda p: p.C @ pinball(target(p.samples) - p.f),
-        lambda p: target(p.samples) @ p.beta - 0.5 * p.own,
+        lambda p: target(p.samples) @ p.beta - 0.5 * p.quadratic,
     ),
 }  # fmt: skip
 #: Those with one.
@@ -353,14 +353,14 @@ OTHERS = {
     "csvm_weighted": _classifier(
         lambda s, X, k, u, w, **how: qpsvm.CSVM(X, s.y, s.penalties / u, k, w, **how),
         lambda s, w, u: s.penalties * w / u,
-        lambda p: p.upper @ short(p),
+        lambda p: p.upper @ margin_slack(p),
         weighted=ALWAYS,
     ),
     "csvm_all_bounded": _c_svm(1e-3, data="balanced", weighted=()),  # every α is C, and b an interval
     "hard_margin": _classifier(
         lambda s, X, k, u, w, **how: qpsvm.HardMargin(X, s.y, k, **how),  # noqa: ARG005
         _unbounded,
-        lambda p: 0.0 if short(p).max() <= 1e-9 else np.inf,
+        lambda p: 0.0 if margin_slack(p).max() <= 1e-9 else np.inf,
         data="separable", weighted=(),
     ),
     "nusvm": _nu_svm(0.5, weighted=()),
@@ -369,8 +369,8 @@ OTHERS = {
     "nu_svr": _regression(
         lambda s, X, k, u, w, **how: qpsvm.NuSVR(X, target(s), 1 / u, NU_SHARE, k, w, **how),
         lambda s, w, u: np.tile(w / u, 2),  # noqa: ARG005
-        lambda p: NU_SHARE * p.C.sum() * p.extras["epsilon"] + p.C @ beyond(p, p.extras["epsilon"]),
-        lambda p: target(p.samples) @ p.beta - 0.5 * p.own,
+        lambda p: NU_SHARE * p.C.sum() * p.extras["epsilon"] + p.C @ tube_slack(p, p.extras["epsilon"]),
+        lambda p: target(p.samples) @ p.beta - 0.5 * p.quadratic,
         sums=lambda s, w, u: [*_sides_balance(s, w, u), (np.ones(2 * len(s.y)), NU_SHARE * float(w.sum()) / u)],
     ),
     "one_class": Machine(
@@ -380,7 +380,7 @@ OTHERS = {
         lambda p: (  # f = ⟨w, φ⟩ − ρ
             0.5 * p.norm - NU_SHARE * p.weights.sum() * p.extras["rho"] + p.weights @ np.maximum(-p.f, 0.0)
         ),
-        lambda p: -0.5 * p.own,
+        lambda p: -0.5 * p.quadratic,
         lambda s, w, u: [(np.ones(len(w)), NU_SHARE * float(w.sum()))],  # noqa: ARG005
         NU, "away",
     ),
@@ -388,16 +388,16 @@ OTHERS = {
         lambda s, X, k, u, w, **how: qpsvm.SVDD(X, NU_SHARE, k, w, **how),  # noqa: ARG005
         lambda s, w, u: w / (NU_SHARE * w.sum()),  # noqa: ARG005
         lambda s, alpha: alpha,  # noqa: ARG005
-        lambda p: p.extras["radius"] ** 2 + p.weights @ outside(p) / (NU_SHARE * p.weights.sum()),
-        lambda p: p.alpha @ p.K.diagonal() - p.own,
+        lambda p: p.extras["radius"] ** 2 + p.weights @ ball_slack(p) / (NU_SHARE * p.weights.sum()),
+        lambda p: p.alpha @ p.K.diagonal() - p.quadratic,
         lambda s, w, u: [(np.ones(len(w)), 1.0)],  # noqa: ARG005
         NU, size=2.0,
     ),
     "ranking": Machine(
         lambda s, X, k, u, w, **how: qpsvm.Ranking(X, grades(s), 1 / u, kernel=k, sample_weight=w, **how),
         pair_prices,
-        won,
-        lambda p: 0.5 * p.norm + p.upper @ np.maximum(1.0 - apart(p), 0.0),
+        count_wins,
+        lambda p: 0.5 * p.norm + p.upper @ np.maximum(1.0 - pair_differences(p), 0.0),
         linear_dual,
         data="few", intercept=None,
     ),
@@ -410,11 +410,13 @@ def name_of(kind: str, intercept: str | None) -> str:
     return kind if plain or kind in OTHERS else f"{kind}_{intercept or 'none'}"
 
 
-def _of(machine: Machine, intercept: str | None) -> Machine:
-    """The machine with this intercept."""
+def _with_intercept(machine: Machine, intercept: str | None) -> Machine:
+    """Return the machine with this intercept."""
     make = lambda *data, **how: machine.make(*data, intercept=intercept, **how)  # noqa: E731
     sums: Sums = machine.sums if intercept == "free" else lambda s, w, u: []  # noqa: ARG005
     return replace(machine, make=make, sums=sums, intercept=intercept)
 
 
-MACHINES = {name_of(kind, i): _of(machine, i) for kind, machine in WITH_INTERCEPT.items() for i in INTERCEPTS} | OTHERS
+MACHINES = {
+    name_of(kind, i): _with_intercept(machine, i) for kind, machine in WITH_INTERCEPT.items() for i in INTERCEPTS
+} | OTHERS

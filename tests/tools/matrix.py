@@ -50,14 +50,14 @@ def laplacian(X: Any, Z: Any) -> np.ndarray:
     return np.exp(-np.abs(X[:, None, :] - Z[None, :, :]).sum(axis=2) / 2)
 
 
-def clipped(K: np.ndarray, centred: bool) -> np.ndarray:  # noqa: ARG001
-    """The projection of K on the positive semidefinite matrices."""
+def clip_matrix(K: np.ndarray, centred: bool) -> np.ndarray:  # noqa: ARG001
+    """Project K on the positive semidefinite matrices."""
     values, vectors = np.linalg.eigh(K)
     return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
-def shifted(K: np.ndarray, centred: bool) -> np.ndarray:
-    """K + σI with the least σ that leaves no negative eigenvalue, on 1ᵀβ = 0 where that is all the dual needs."""
+def shift_matrix(K: np.ndarray, centred: bool) -> np.ndarray:
+    """Return K + σI, σ the least without a negative eigenvalue, on 1ᵀβ = 0 where that is all the dual needs."""
     H = np.eye(len(K)) - (1.0 / len(K) if centred else 0.0)
     return K - np.linalg.eigvalsh(H @ K @ H)[0] * np.eye(len(K))
 
@@ -102,8 +102,8 @@ KERNELS = {
 ALL_KERNELS = KERNELS | {
     "sparse": KernelCase(qpsvm.Linear(), _linear, samples=sp.csr_array, scales=True),
     "precomputed": KernelCase(qpsvm.Precomputed(), _linear, samples=_linear, scales=True),
-    "sigmoid-clip": KernelCase(SIGMOID, _tanh, psd="clip", treatment=clipped),
-    "sigmoid-shift": KernelCase(SIGMOID, _tanh, psd="shift", treatment=shifted),
+    "sigmoid-clip": KernelCase(SIGMOID, _tanh, psd="clip", treatment=clip_matrix),
+    "sigmoid-shift": KernelCase(SIGMOID, _tanh, psd="shift", treatment=shift_matrix),
     # Indefinite, but not on the hyperplane 1ᵀβ = 0, which is all that a free intercept needs; nor is K + 1.
     "affine": KernelCase(qpsvm.Polynomial(1, "scale", -1), lambda X: scale_gamma(X) * (X @ X.T) - 1.0),
     "callable": KernelCase(laplacian, lambda X: laplacian(X, X)),
@@ -142,7 +142,7 @@ class Cell:
         return self.samples.X * self.scale
 
     @property
-    def given(self) -> Any:
+    def problem_data(self) -> Any:
         """What the problem is given as X."""
         return self.k.samples(self.X)
 
@@ -182,7 +182,7 @@ class Cell:
 
     def problem(self) -> qpsvm.Problem:
         """A fresh problem."""
-        return self.v.make(self.samples, self.given, self.k.kernel, self.u, self.weights, psd=self.k.psd)
+        return self.v.make(self.samples, self.problem_data, self.k.kernel, self.u, self.weights, psd=self.k.psd)
 
     def gram(self) -> np.ndarray:
         """K (n, n) as the dual has it: with the penalised intercept's 1, definite in the rows that have a weight."""
@@ -211,7 +211,9 @@ class Cell:
     def decision(self, result: qpsvm.SVMResult) -> np.ndarray:
         """What a user gets, who knows K(x, x) where a matrix does not say it."""
         unsaid = (self.variant, self.kernel) == ("svdd", "precomputed")
-        return result.decision_function(self.given, diagonal=self.k.formula(self.X).diagonal() if unsaid else None)
+        return result.decision_function(
+            self.problem_data, diagonal=self.k.formula(self.X).diagonal() if unsaid else None
+        )
 
     def __str__(self) -> str:
         return f"{self.variant}-{self.kernel}-{self.scale:g}"
@@ -234,8 +236,8 @@ def balances(variant: str) -> bool:
     return MACHINES[variant].intercept == "free" and variant not in ("one_class", "svdd")
 
 
-def allowed(variant: str, kernel: str, backend: str, form: str, scale: float) -> bool:  # noqa: ARG001
-    """Whether there is such a problem."""
+def is_allowed(variant: str, kernel: str, backend: str, form: str, scale: float) -> bool:  # noqa: ARG001
+    """Say whether there is such a problem."""
     penalised = MACHINES[variant].intercept == "penalised"
     if kernel == "affine":
         return penalised or balances(variant)  # otherwise it is indefinite
@@ -247,7 +249,7 @@ def allowed(variant: str, kernel: str, backend: str, form: str, scale: float) ->
 CASES = [
     Case(Cell(variant, kernel, scale), form, backend)
     for variant, kernel, backend, form, scale in cover_pairs(
-        tuple(MACHINES), tuple(ALL_KERNELS), BACKENDS, FORMS, SCALES, allowed=allowed
+        tuple(MACHINES), tuple(ALL_KERNELS), BACKENDS, FORMS, SCALES, allowed=is_allowed
     )
 ]
 #: The variants of the hinge loss, and problems of these, for tests that are not about solutions.
@@ -257,20 +259,20 @@ VARIANTS = (
 CELLS = [
     Cell(variant, kernel, scale)
     for variant, kernel, scale in itertools.product(VARIANTS, ALL_KERNELS, SCALES)
-    if allowed(variant, kernel, "", "", scale) and (kernel in KERNELS or variant in ("csvm", "nusvm_weighted"))
+    if is_allowed(variant, kernel, "", "", scale) and (kernel in KERNELS or variant in ("csvm", "nusvm_weighted"))
 ]
 
 
 @cache
-def solved(case: Case) -> qpsvm.SVMResult:
-    """The library's answer, polished; each case once."""
+def solve_case(case: Case) -> qpsvm.SVMResult:
+    """Return the library's answer, polished; each case once."""
     return qpsvm.solve(case.cell.problem(), case.backend, case.form, check=False)
 
 
 @cache
 def reference(variant: str, kernel: str) -> qpsvm.SVMResult:
     """cvxopt on the dual at scale 1, polished: what every other answer is compared with, after a change of units."""
-    return solved(Case(Cell(variant, kernel, 1.0), "dual", "cvxopt"))
+    return solve_case(Case(Cell(variant, kernel, 1.0), "dual", "cvxopt"))
 
 
 def reference_of(cell: Cell) -> qpsvm.SVMResult:

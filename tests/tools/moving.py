@@ -44,12 +44,12 @@ def run(name: str, moved: bool) -> dict[str, Any]:
     return dict(module.found)
 
 
-def same(ours: Any, theirs: Any) -> bool:
-    """Words, counts, shapes and labels are equal; other numbers up to `SHARE`."""
+def is_same(ours: Any, theirs: Any) -> bool:
+    """Say whether words, counts, shapes and labels are equal, and other numbers up to `SHARE`."""
     if isinstance(theirs, dict):
-        return list(ours) == list(theirs) and all(same(ours[key], theirs[key]) for key in theirs)
+        return list(ours) == list(theirs) and all(is_same(ours[key], theirs[key]) for key in theirs)
     if isinstance(theirs, list):
-        return len(ours) == len(theirs) and all(map(same, ours, theirs))
+        return len(ours) == len(theirs) and all(map(is_same, ours, theirs))
     a, b = np.asarray(ours), np.asarray(theirs)
     if a.shape != b.shape or a.dtype.kind != b.dtype.kind:
         return False
@@ -77,7 +77,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 def row(name: str) -> tuple[str, set[str]]:
     """The line of the table for a script, and the names of what differs in it."""
     theirs, ours = run(name, moved=False), run(name, moved=True)
-    different = {key for key in theirs if key not in ours or not same(ours[key], theirs[key])}
+    different = {key for key in theirs if key not in ours or not is_same(ours[key], theirs[key])}
     reasons: dict[str, list[str]] = {}
     for key in sorted(different):
         reasons.setdefault(DIFFERENT.get((name, key), "?"), []).append(key)

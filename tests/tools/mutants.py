@@ -166,7 +166,7 @@ MUTANTS = [
 ]
 
 
-def copied(folder: Path) -> None:
+def copy_sources(folder: Path) -> None:
     """Copy what is needed into a folder."""
     for name in COPIED:
         source = ROOT / name
@@ -176,8 +176,8 @@ def copied(folder: Path) -> None:
             shutil.copy(source, folder / name)
 
 
-def tested(folder: Path, tests: list[str], patience: float | None) -> int:
-    """The exit code of pytest in a copy; FAILED where it does not end within so many seconds."""
+def run_tests(folder: Path, tests: list[str], patience: float | None) -> int:
+    """Return the exit code of pytest in a copy; FAILED where it does not end within so many seconds."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-o", "addopts=", *tests]
     try:
         ran = subprocess.run(
@@ -198,14 +198,14 @@ def survives(folder: Path, mutant: Mutant, patience: float) -> bool:
     try:
         path.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
         os.utime(path, (times.st_atime, times.st_mtime + 10 + random.randrange(10**6)))  # what is compiled is of others
-        return tested(folder, [mutant.tests], patience) == PASSED
+        return run_tests(folder, [mutant.tests], patience) == PASSED
     finally:
         path.write_text(text, encoding="utf-8")
         os.utime(path, (times.st_atime, times.st_mtime))
 
 
-def moved(numbers: list[int]) -> list[str]:
-    """What is wrong with the table: pieces that are not in their file once."""
+def find_moved(numbers: list[int]) -> list[str]:
+    """List what is wrong with the table: pieces that are not in their file once."""
     wrong = []
     for number in numbers:
         mutant = MUTANTS[number]
@@ -229,7 +229,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", type=int, nargs="+", help="the numbers of some")
     options: Any = parser.parse_args(arguments)
     every = list(range(len(MUTANTS)))
-    wrong = moved(every)
+    wrong = find_moved(every)
     numbers = options.only or every
     if options.sample is not None:
         seed = options.seed or commit()
@@ -237,9 +237,9 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"mutants {', '.join(map(str, numbers))}, drawn by {seed}: --sample {options.sample} --seed {seed}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        copied(folder)
+        copy_sources(folder)
         began = time.monotonic()
-        if tested(folder, sorted({MUTANTS[number].tests for number in numbers}), None) != PASSED:
+        if run_tests(folder, sorted({MUTANTS[number].tests for number in numbers}), None) != PASSED:
             raise SystemExit("the tests fail without any mutant")
         patience = max(ENDLESS, TIMES * (time.monotonic() - began))  # of a busy machine as well
         for number in numbers:

@@ -56,8 +56,8 @@ def numbers(value: Any) -> Any:
     return np.array(value, float) if np.ndim(value) else float(value)
 
 
-def drawn(seed: int) -> tuple[Stated, dict[str, Any]]:
-    """A machine over 2 to 12 rows of small integers in units of any size, and how it is to be solved."""
+def draw_stated(seed: int) -> tuple[Stated, dict[str, Any]]:
+    """Draw a machine over 2 to 12 rows of small integers in units of any size, and how it is to be solved."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(2, 13)), int(rng.integers(1, 4))
     y = np.where(rng.permutation(n) < rng.integers(1, n), 1.0, -1.0)
@@ -101,6 +101,6 @@ def drawn_rows(rng: np.random.Generator, m: int) -> list[Any]:
     return [level, *(part[0] if (part == part[0]).all() else part for part in (upper, curvature))]
 
 
-def examined(seed: int, draw: Any = drawn) -> list[str]:
-    """Everything that is wrong with what is claimed of the machine of a seed."""
+def examine_seed(seed: int, draw: Any = draw_stated) -> list[str]:
+    """List everything that is wrong with what is claimed of the machine of a seed."""
     return examined_result(*draw(seed))[1]

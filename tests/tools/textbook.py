@@ -47,7 +47,7 @@ def _hinge(lam, penalty):
     return _two_class(cost)
 
 
-def _huberised(C, width):
+def _build_huber_cost(C, width):
     def cost(w, b, y, F):
         t = cp.pos(1 - cp.multiply(y, F @ w + b))
         return 0.5 * cp.sum_squares(w) + C * cp.sum(cp.huber(t, width)) / (2 * width), []
@@ -131,7 +131,7 @@ BOOKS = {
         ),
     ),
     "HuberHinge": Book(
-        lambda X, y, t, **o: qpsvm.HuberHinge(X, y, C=2.0, width=HUBER_WIDTH, **o), _huberised(2.0, HUBER_WIDTH)
+        lambda X, y, t, **o: qpsvm.HuberHinge(X, y, C=2.0, width=HUBER_WIDTH, **o), _build_huber_cost(2.0, HUBER_WIDTH)
     ),
     "EpsilonSVR": Book(
         lambda X, y, t, **o: qpsvm.EpsilonSVR(X, t, C=2.0, epsilon=0.2, **o),

@@ -86,7 +86,7 @@ def values(machine: Machine, result: Any, alpha: list[Fraction]) -> tuple[Fracti
     beta = [a * sign for a, sign in zip(alpha, y, strict=True)]
     level = Fraction(float(result.rho)) if kind == "nu" else NOTHING if kind == "one" else Fraction(1)
     short = [max(level - sign * value, NOTHING) for sign, value in zip(y, f, strict=True)]
-    primal, dual = half, (NOTHING if kind in ("nu", "one") else total) - _half(rows, beta)
+    primal, dual = half, (NOTHING if kind in ("nu", "one") else total) - _half_norm(rows, beta)
     price = {"c": C, "huber": C, "one": s, "nu": [one / sum(s) for one in s],
              "hinge": [one / sum(s) / Fraction(machine.lam) for one in s]}.get(kind)  # fmt: skip
     assert all(a >= 0 for a in alpha)
@@ -118,7 +118,7 @@ def values(machine: Machine, result: Any, alpha: list[Fraction]) -> tuple[Fracti
     return primal, dual
 
 
-def _half(rows: list[list[Fraction]], beta: list[Fraction]) -> Fraction:
+def _half_norm(rows: list[list[Fraction]], beta: list[Fraction]) -> Fraction:
     own = [dot(beta, column) for column in zip(*rows, strict=True)]
     return dot(own, own) / 2
 
@@ -134,7 +134,7 @@ def _tube(
     prices = ([q * c for c in C], [(1 - q) * c for c in C]) if kind == "quantile" else (C, C)
     assert all(a >= 0 for a in alpha)
     beta = [p - m for p, m in zip(above, below, strict=True)]
-    primal, dual = half, dot(t, beta) - _half(rows, beta)
+    primal, dual = half, dot(t, beta) - _half_norm(rows, beta)
     if kind == "nu tube":
         assert sum(alpha) == nu * sum(C)
         primal += nu * sum(C) * epsilon

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from checking import looked_at
+from checking import run_checker
 from sealing import sealed
 
 import qpsvm
@@ -99,7 +99,7 @@ def test_proofs_of_every_machine_are_confirmed(tmp_path, name):
     file = write_data(tmp_path, data, "npy" if len(name) % 2 else "csv")
     proof.save(path, file)
     tol = 2.0 if name == "novelty linear" else 1e-6  # to an optimum of 0 no gap is relative
-    code, said = looked_at(path, file, tol)
+    code, said = run_checker(path, file, tol)
     assert code == 0, said
     claims = json.loads(path.read_text())["claims"]
     assert {"primal at most", "dual at least", "gap at most"} <= {
@@ -132,15 +132,15 @@ def small_proof(tmp_path_factory) -> tuple[Path, Path]:
 def test_every_byte_that_is_changed_is_found(small_proof, monkeypatch):
     files = {str(path): path.read_bytes() for path in small_proof}
     monkeypatch.setattr(checker, "content_of", files.__getitem__)
-    assert looked_at(*small_proof)[0] == 0
+    assert run_checker(*small_proof)[0] == 0
     for name, content in list(files.items()):
         for place in range(len(content)):
             files[name] = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
-            code, said = looked_at(*small_proof)
+            code, said = run_checker(*small_proof)
             assert code != 0, (name, place, said)
         for changed in (content[:-1], content + b"\n", b""):
             files[name] = changed
-            assert looked_at(*small_proof)[0] != 0
+            assert run_checker(*small_proof)[0] != 0
         files[name] = content
 
 
@@ -214,7 +214,7 @@ def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(s
     path, content, refuted = tmp_path / "proof.json", json.loads(proof.read_text()), 0
     del content["seal"]
     path.write_bytes(sealed(content))
-    assert looked_at(path, data)[0] == 0
+    assert run_checker(path, data)[0] == 0
     content["file"] = {}
     for holder, key in list(
         leaves({name: part for name, part in content.items() if name not in ("format", "version")})
@@ -223,7 +223,7 @@ def test_every_number_that_is_changed_and_sealed_again_is_judged_by_arithmetic(s
         for other in list_changes(value):
             holder[key] = other
             path.write_bytes(sealed(content))
-            code, said = looked_at(path, data)
+            code, said = run_checker(path, data)
             if code == 0:
                 assert judge(content, table[:, :2].tolist(), table[:, 2].tolist()), (key, value, other, said)
             refuted += code == 1
@@ -242,7 +242,7 @@ def test_a_claim_that_is_too_good_is_refuted_though_it_is_sealed(tmp_path, name)
     proof.save(path, file)
     content = json.loads(path.read_text())
     del content["seal"]
-    assert looked_at(path, file, 1.0)[0] == 0
+    assert run_checker(path, file, 1.0)[0] == 0
     for claim in content["claims"]:
         if "bound" not in claim:
             continue
@@ -253,7 +253,7 @@ def test_a_claim_that_is_too_good_is_refuted_though_it_is_sealed(tmp_path, name)
             continue
         claim["bound"] = value + away if at_least else value - away
         path.write_bytes(sealed(content))
-        code, said = looked_at(path, file, 1.0)
+        code, said = run_checker(path, file, 1.0)
         assert code == 1, (claim, said)
         verdict = "open" if claim["claim"] == "distance at most" else "REFUTED"  # the plane may be nearer
         assert sum(line.startswith(verdict) for line in said) == 1
@@ -267,14 +267,14 @@ def test_an_alpha_outside_of_its_box_proves_nothing(small_proof, tmp_path):
     del content["seal"]
     content["claims"] = [{"claim": "feasible"}, {"claim": "gap at most", "bound": 1e300}]
     path.write_bytes(sealed(content))
-    assert looked_at(path, data)[0] == 0
+    assert run_checker(path, data)[0] == 0
     integers = content["alpha"]["integers"]
     content["alpha"]["integers"] = [1000 * j for j in integers]  # keeps the equality
     path.write_bytes(sealed(content))
-    assert looked_at(path, data)[0] == 1
+    assert run_checker(path, data)[0] == 1
     content["alpha"]["integers"] = [integers[0] + 1, *integers[1:]]  # keeps the box
     path.write_bytes(sealed(content))
-    assert looked_at(path, data)[0] == 1
+    assert run_checker(path, data)[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_what_is_no_proof_is_not_confirmed_though_it_is_sealed(small_proof, tmp_
     body = content.replace(old, new).rpartition(checker.SEAL)[0]
     path = tmp_path / "proof.json"
     path.write_bytes(body + checker.SEAL + hashlib.sha256(body).hexdigest().encode() + b'"\n}\n')
-    assert looked_at(path, data)[0] in (1, 2)
+    assert run_checker(path, data)[0] in (1, 2)
 
 
 # --- what it is made of -----------------------------------------------------------------------------------------------
@@ -405,7 +405,7 @@ def test_a_point_of_both_hulls_is_confirmed_and_any_other_refuted(tmp_path, kern
         qpsvm.solve(qpsvm.HardMargin(samples, labels, kernel=kernel))
     path, file = tmp_path / "proof.json", write_data(tmp_path, (samples, labels))
     caught.value.verify().save(path, file)
-    assert looked_at(path, file)[0] == 0
+    assert run_checker(path, file)[0] == 0
     content = json.loads(path.read_text())
     del content["seal"]
     for side in "uv":
@@ -413,10 +413,10 @@ def test_a_point_of_both_hulls_is_confirmed_and_any_other_refuted(tmp_path, kern
         for place, value in ((0, 4), (1, 2 * weight[1]), (1, -weight[1]), (2, 7 * weight[2])):
             before, weight[place] = weight[place], value
             path.write_bytes(sealed(content))
-            assert looked_at(path, file)[0] in (1, 2)
+            assert run_checker(path, file)[0] in (1, 2)
             weight[place] = before
     path.write_bytes(sealed({**content, "claims": [{"claim": "gap at most", "bound": 1.0}]}))
-    assert looked_at(path, file)[0] == 2
+    assert run_checker(path, file)[0] == 2
 
 
 def test_of_other_proofs_there_is_no_file_yet(tmp_path):
@@ -433,13 +433,13 @@ def test_a_distance_below_zero_is_refuted_and_old_files_without_one_are_read(sma
     (far,) = (claim for claim in content["claims"] if claim["claim"] == "distance at most")
     bound, far["bound"] = far["bound"], -far["bound"]
     path.write_bytes(sealed(content))
-    code, said = looked_at(path, data)
+    code, said = run_checker(path, data)
     assert code == 1
     assert any(line.startswith("REFUTED") for line in said)
     far["bound"] = bound
     content["claims"].remove(far)
     path.write_bytes(sealed(content))
-    assert looked_at(path, data)[0] == 0
+    assert run_checker(path, data)[0] == 0
 
 
 @pytest.mark.parametrize("weight", [None, [1.0, 2.0, 1.0, 0.5]])
@@ -453,7 +453,7 @@ def test_a_ball_of_radius_0_is_proven_and_confirmed(tmp_path, weight):
         file = str(tmp_path / "X.npy")
         np.save(file, X)
         proof.save(tmp_path / "proof.json", file)
-        code, said = looked_at(tmp_path / "proof.json", file, 1e-6)
+        code, said = run_checker(tmp_path / "proof.json", file, 1e-6)
         assert code == 0, said
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from checking import looked_at
+from checking import run_checker
 
 import qpsvm
 from qpsvm.bounds.proof import checker
@@ -45,14 +45,14 @@ def test_rows_that_are_out_are_confirmed_to_be(tmp_path, name):
     data, path = table(tmp_path, samples, target), tmp_path / "proof.json"
     qpsvm.solve(make(KEPT)).verify(tol=1e-6).save(path)
     for asked in (GONE, [8, 3, 3]):
-        code, said = looked_at(path, data, without=asked)
+        code, said = run_checker(path, data, without=asked)
         assert code == 0, said
         assert "confirmed   rows 3, 8 of the data, counted from 0, have no part in what follows" in said
     for asked, which in (([3, 4], "other 14 rows, without rows 3, 4,"), ([], "16 rows")):
-        code, said = looked_at(path, data, without=asked)
+        code, said = run_checker(path, data, without=asked)
         assert code == 1
         assert said[-1].startswith(f"REFUTED     the values of its {which}")
-    assert looked_at(path, data, without=(16,))[0] == 2
+    assert run_checker(path, data, without=(16,))[0] == 2
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -60,8 +60,8 @@ def test_rows_that_are_in_are_refuted(tmp_path, name):
     make, samples, target = CASES[name]
     data, path = table(tmp_path, samples, target), tmp_path / "proof.json"
     qpsvm.solve(make(np.arange(16))).verify().save(path, data)
-    assert looked_at(path, data)[0] == 0
-    code, said = looked_at(path, data, without=GONE)
+    assert run_checker(path, data)[0] == 0
+    code, said = run_checker(path, data, without=GONE)
     assert code == 1
     assert said[-1].startswith("REFUTED")
 
@@ -71,7 +71,7 @@ def test_a_table_with_more_rows_is_not_the_one_of_the_proof(tmp_path):
     proof, path = qpsvm.solve(make(KEPT)).verify(), tmp_path / "proof.json"
     rest = table(tmp_path, samples[KEPT], target[KEPT], "rest.csv")
     proof.save(path, rest)
-    assert looked_at(path, rest)[0] == 0
+    assert run_checker(path, rest)[0] == 0
     with pytest.raises(qpsvm.DataError, match="other values"):
         proof.save(path, table(tmp_path, samples, target))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from claimed import Claimed, drawn, hostile, judged
+from claimed import Claimed, draw_claimed, hostile, judge_task
 from exact_optimum import Optimum, Stated
 
 import qpsvm
@@ -12,7 +12,7 @@ import qpsvm
 
 @pytest.mark.parametrize("seed", [1, 2, 4, 27, 45, 63, 70, 252])
 def test_nothing_false_is_claimed(seed):
-    faults, claims, _ = judged(drawn(seed))
+    faults, claims, _ = judge_task(draw_claimed(seed))
     assert not faults
     assert claims > 50
 
@@ -20,7 +20,7 @@ def test_nothing_false_is_claimed(seed):
 @pytest.mark.parametrize("seed", [82, 122, 3077, 5177])
 def test_nothing_false_is_claimed_of_hostile_machines(seed):
     """C of 1e-8 and 1e8, raw features, two samples, far weights: multipliers so large, and shares so near a sample."""
-    faults, claims, _ = judged(hostile(seed))
+    faults, claims, _ = judge_task(hostile(seed))
     assert not faults
     assert claims > 50
 
@@ -32,10 +32,10 @@ def test_the_judge_sees_what_is_false():
     best = Optimum(stated, [[2.0]])
     assert best.known
     assert float(best.value) == pytest.approx(qpsvm.solve(qpsvm.CSVM(X, y), tol=1e-12).primal, abs=1e-12)
-    task = Claimed(stated.at(C=1.1), 1e-6, X, 0)  # another machine than the one that was solved
+    task = Claimed(stated.with_parameters(C=1.1), 1e-6, X, 0)  # another machine than the one that was solved
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("claimed.posed", lambda _: qpsvm.CSVM(X, y))
-        faults, _, _ = judged(task)
+        faults, _, _ = judge_task(task)
     assert {"dual", "primal", "gap", "f*", "proven"} & {
         word for fault in faults for word in fault.replace("(", " ").split()
     }

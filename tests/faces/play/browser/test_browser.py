@@ -32,7 +32,7 @@ TURNS = 5
 
 def agrees(visit: Visit) -> None:
     """α on the page is the α of `qpsvm.solve`, of the same samples under the same machine."""
-    program = visit.solved()
+    program = visit.run_copied()
     result = program["result"]
     one_each = result.coef if len(result.alpha) > len(result.kind) else result.alpha  # β of a regression
     assert visit.n == len(one_each)
@@ -85,7 +85,7 @@ def test_a_finger_beside_the_samples_scrolls_and_moves_nothing(visit: Open) -> N
     assert box is not None
     x, y = box["x"] + 40, box["y"] + box["height"] - 60
     page.touch(finger, *((x, y - 40 * step) for step in range(8)))
-    page.until("() => scrollY > 100")
+    page.wait_until("() => scrollY > 100")
     assert [page.sample(i).get_attribute("transform") for i in range(page.n)] == places
 
 

@@ -26,7 +26,7 @@ def test_undo_and_redo(visit: Open) -> None:
     first = page.places()
     page.drag(0, 40, -40)
     second = page.places()
-    page.put("C", 50)
+    page.type_value("C", 50)
     for act, there, C in (
         (lambda: page.click("[data-action=undo]"), second, "1"),
         (lambda: page.click("[data-action=undo]"), first, "1"),
@@ -44,7 +44,7 @@ def test_undo_and_redo(visit: Open) -> None:
 
 def test_the_address_brings_the_state_into_another_page(visit: Open) -> None:
     page = visit("#scene=xor")
-    page.put("gamma", 0.7)
+    page.type_value("gamma", 0.7)
     page.drag(2, 25, 35)
     other = visit(page.hash())
     assert other.places() == page.places()
@@ -88,7 +88,7 @@ def test_two_pages_at_once(visit: Open) -> None:
         right.drag(1, -10, 10 + step)
     assert (left.n, right.n) == (11, 8)
     for page in (left, right):
-        assert np.abs(page.alpha() - page.solved()["result"].alpha).max() <= 1e-9
+        assert np.abs(page.alpha() - page.run_copied()["result"].alpha).max() <= 1e-9
 
 
 def test_the_server_goes_and_comes_back(visit: Open, server: Server) -> None:
@@ -109,7 +109,7 @@ def test_the_server_goes_and_comes_back(visit: Open, server: Server) -> None:
     lost.wait_for(state="hidden")
     page.settle(answers)
     assert page.places()[0] != before, "what was done meanwhile is lost"
-    assert np.abs(page.alpha() - page.solved()["result"].alpha).max() <= 1e-9
+    assert np.abs(page.alpha() - page.run_copied()["result"].alpha).max() <= 1e-9
     page.drag(1, 20, 20)
     assert page.data("status") == "optimal"
     meanwhile = [fault for fault in page.faults if "ERR_CONNECTION_REFUSED" in fault and "/ws" in fault]

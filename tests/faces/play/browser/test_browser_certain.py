@@ -24,7 +24,7 @@ def test_a_click_on_a_sample_leaves_it_out(visit: Open) -> None:
     for kind, words in ((0, "nothing changes"), (2, "Without it f is")):
         i = int(page.page.get_attribute(f"svg.plane [data-sample][data-kind='{kind}']", "data-sample") or 0)
         page.page.mouse.click(*page.centre(i))
-        page.until(WITHOUT, words)
+        page.wait_until(WITHOUT, words)
         drawn.add(page.page.get_attribute(GONE, "d"))
     assert len(drawn) == 2
     boundary = page.page.get_attribute("[data-level=zero]", "d")
@@ -38,7 +38,7 @@ def test_the_slider_goes_along_the_exact_path(visit: Open) -> None:
     panel = page.page.locator("[data-panel=path]")
     page.page.evaluate(UNFOLD, ["path"])
     panel.scroll_into_view_if_needed()
-    page.until(FOLLOWED)
+    page.wait_until(FOLLOWED)
     assert panel.locator(".multiplier").count() == page.n
     assert panel.locator(".error").get_attribute("d")
     before = panel.locator("[data-figure=path]").inner_text()

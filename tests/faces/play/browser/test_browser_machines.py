@@ -23,7 +23,7 @@ def test_a_target_is_dragged_and_only_beyond_the_tube_does_the_curve_move(visit)
     assert root.get_attribute("path[data-level=zero]", "d") != before
     assert root.get_attribute(f"[data-paid='{inside}']", "d").startswith("M")
     assert "beyond" in page.sample(inside).get_attribute("aria-label")
-    result = page.solved()["result"]
+    result = page.run_copied()["result"]
     assert page.alpha() == pytest.approx(result.coef, rel=1e-6, abs=1e-9)
 
 
@@ -65,7 +65,7 @@ def test_another_machine_reads_the_same_samples_and_gives_them_back(visit):
 
 def test_the_address_of_a_regression_has_no_classes_and_leads_back(visit):
     page = visit("#scene=quantile")
-    page.put("quantile", 0.25)
+    page.type_value("quantile", 0.25)
     address = page.hash()
     assert "machine=quantile-svr" in address
     assert "@" not in address

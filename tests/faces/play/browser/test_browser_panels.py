@@ -35,7 +35,7 @@ def hot(visit: Visit, view: str) -> list[str]:
 def test_the_user_is_the_solver(visit: Open) -> None:
     page = visit("#scene=outlier")
     optimum = page.alpha()
-    page.alone()
+    page.solve_alone()
     assert page.data("alpha") == "yours"
     assert gap(page) <= OPTIMAL
     idle = int(np.argmin(optimum))
@@ -57,7 +57,7 @@ def test_the_user_is_the_solver(visit: Open) -> None:
 
 def test_a_price_is_dragged_with_the_mouse(visit: Open) -> None:
     page = visit("#scene=outlier")
-    page.alone()
+    page.solve_alone()
     bar = page.page.locator(".bars [data-of='2']")
     bar.scroll_into_view_if_needed()
     box = bar.locator(".slot").bounding_box()
@@ -73,7 +73,7 @@ def test_a_price_is_dragged_with_the_mouse(visit: Open) -> None:
 
 def test_the_prices_of_a_machine_without_a_bound(visit: Open) -> None:
     page = visit("#scene=apart")
-    page.alone()
+    page.solve_alone()
     page.page.locator(".bars [data-of='0']").focus()
     page.do(lambda: page.page.keyboard.press("End"))
     assert page.alpha()[0] > 0
@@ -192,7 +192,7 @@ def test_the_program_as_numbers_and_as_a_picture(visit: Open) -> None:
     assert page.n <= 14
     assert page.page.locator("table.matrix td[data-row]").count() == page.n**2
     assert page.page.locator("canvas.heat").count() == 0
-    problem = page.solved()["problem"]
+    problem = page.run_copied()["problem"]
     P = problem.qp("dual").P @ np.eye(page.n)
     first = page.page.locator("table.matrix td[data-row='0'][data-column='0']").inner_text()
     assert abs(float(first.replace("−", "-")) - float(P[0, 0])) <= 1e-2 * abs(float(P[0, 0]))
@@ -218,7 +218,7 @@ def test_the_derivation_shows_both_sides(visit: Open) -> None:
     heights = page.page.eval_on_selector_all(".step math", "all => all.map(m => m.getBoundingClientRect().height)")
     assert len(heights) >= 8
     assert min(heights) > 8, "an equation is not drawn"
-    page.alone()
+    page.solve_alone()
     page.click("[data-action=zero]")
     assert page.page.locator(".step[data-state=fails]").count() > 0, "strong duality cannot hold at α = 0"
 
@@ -247,10 +247,10 @@ def test_too_large_a_nu_says_which_works(visit: Open) -> None:
 
 def test_a_parameter_out_of_range_is_refused_beside_its_control(visit: Open) -> None:
     page = visit("#scene=outlier")
-    page.put("C", -1)
+    page.type_value("C", -1)
     assert page.data("status") == "error"
     assert page.page.locator(".complaint[data-field=C]").inner_text()
-    page.put("C", 2)
+    page.type_value("C", 2)
     assert page.data("status") == "optimal"
     assert page.page.locator(".complaint[data-field=C]").inner_text() == ""
 
@@ -337,13 +337,13 @@ def test_the_path_of_one_machine_is_not_left_beside_the_words_of_another(visit: 
     page.choose("scene", "nu_max")  # which has no solution
     assert page.page.locator("svg.pair.stale").count() == 1
     assert not stairs.get_attribute("d")
-    page.put("nu", 0.5)
+    page.type_value("nu", 0.5)
     assert len(stairs.get_attribute("d").split("L")) == 4
 
 
 def test_a_hard_margin_says_what_became_of_an_alpha(visit: Open) -> None:
     page = visit("#scene=apart")
-    page.alone()
+    page.solve_alone()
     page.click("[data-action=zero]")
     said = page.figure("repair")
     assert "feasible as it is" not in said
