@@ -78,7 +78,7 @@ class Table:
     >>> table = qpsvm.Table({**rows, "churned": ["no", "yes", "no", "yes"]}, target="churned", missing="median")
     >>> print(table)
     the table: 4 rows x 4 features
-      column   taken for      made of it
+      column   type           encoding
       age      number         1 feature; 1 missing: median 45, and age=(missing)
       city     category of 2  2 features
       churned  target

@@ -119,7 +119,7 @@ def _learn_one(
     if name not in rules.texts:
         _refuse_misprints(columns, name, different, kept)
     if not kept and find_date_orders(different):
-        return None, ColumnSummary(name, "date", f"left out: --date {name} makes {', '.join(DATE_PARTS)} of it")
+        return None, ColumnSummary(name, "date", f"left out (--date {name} for {', '.join(DATE_PARTS)})")
     n = len(cells.present)
     if not kept and len(different) > max(MANY_CATEGORIES, n / 2):
         words = np.median([len(text.split()) for text in different])
@@ -143,7 +143,7 @@ def _learn_one(
 
 
 def _omit_column(name: str, kind: str, why: str = "") -> tuple[None, ColumnSummary]:
-    return None, ColumnSummary(name, kind, f"left out{why}: --keep {name} keeps it")
+    return None, ColumnSummary(name, kind, f"left out{why} (--keep {name} to use it)")
 
 
 def _is_identifier(columns: TableColumns, name: str, values: NDArray[np.float64], others: bool) -> bool:
@@ -228,6 +228,6 @@ def describe_columns(taken: Sequence[ColumnSummary]) -> list[str]:
     if short:
         names = list_names([each.name for each in plain[:3]])
         rows.append((f"{names}, ...", "number", f"1 feature each, of {len(plain)} columns"))
-    rows = [("column", "taken for", "made of it"), *rows]
+    rows = [("column", "type", "encoding"), *rows]
     widths = [max(len(row[k]) for row in rows) for k in (0, 1)]
     return [f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]}".rstrip() for row in rows]

@@ -189,7 +189,7 @@ def test_where_a_column_has_too_many_categories(save: Save, categories: int, row
     if accepted:
         assert read_table(path, target="y").X.shape == (rows, categories)
     else:
-        with pytest.raises(DataError, match=r"no feature column: 'k' \(identifier\) is left out: --keep k"):
+        with pytest.raises(DataError, match=r"no feature column: 'k' \(identifier\) is left out \(--keep k"):
             read_table(path, target="y")
 
 

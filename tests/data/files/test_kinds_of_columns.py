@@ -35,8 +35,8 @@ def test_what_each_column_is_taken_for_and_said_to_be() -> None:
     used = {column.name for column in table.encoding.columns}
     assert used == {"age", "visits", "city", "plan", "active"}
     said = {line.split()[0]: line for line in describe_columns(table.column_summaries)}
-    assert "left out: --keep customer_id keeps it" in said["customer_id"]
-    assert "left out: --date signup makes year, month, weekday, days of it" in said["signup"]
+    assert "left out (--keep customer_id to use it)" in said["customer_id"]
+    assert "left out (--date signup for year, month, weekday, days)" in said["signup"]
     assert "missing: median" in said["age"]
     assert table.names == tuple(name for column in table.encoding.columns for name in column.names)
     wide = {f"x{j}": [1.0, 2.0] for j in range(40)} | {"y": [0, 1]}
@@ -197,7 +197,7 @@ def test_every_machine_and_estimator_takes_a_table() -> None:
 
 def test_a_table_says_what_it_made_and_what_it_does_not_know() -> None:
     table = qpsvm.Table(customers(), "churned", missing="median")
-    assert str(table).splitlines()[1].split() == ["column", "taken", "for", "made", "of", "it"]
+    assert str(table).splitlines()[1].split() == ["column", "type", "encoding"]
     assert repr(table) == f"<Table the table: {N} rows x {table.shape[1]} features>"
     rows = {name: values[:2] for name, values in customers().items() if name != "churned"} | {"plan": ["gold", "pro"]}
     other = table.like(rows)

@@ -48,7 +48,7 @@ def test_columns_are_explained_and_every_format_has_the_same_answers(capsys):
     for ending, how in (("csv", ["--probability", "--bounds", "--save", "m.npz"]), ("parquet", []), ("feather", [])):
         code, out, _ = run(capsys, "solve", f"rows.{ending}", *SOLVE, "--C", "0.3", *how)
         assert code == 0
-        assert re.search(r"^  customer_id +identifier +left out: --keep customer_id keeps it$", out, re.MULTILINE)
+        assert re.search(r"^  customer_id +identifier +left out \(--keep customer_id to use it\)$", out, re.MULTILINE)
         assert re.search(r"^  signup +date +signup.year, signup.month, signup.weekday, signup.days$", out, re.MULTILINE)
         assert re.search(r"^  city +category of 52 +3 features; 50 categories below 1% join", out, re.MULTILINE)
         asked = ("--id", "customer_id", "--probability", "--bounds", "--output", "-")
