@@ -3,7 +3,7 @@ What each column is worth
 =========================
 
 Where the cells of a column are shuffled, predictions lose what the column was worth: scikit-learn's
-`permutation_importance`, on rows that did not train. A point is one shuffle.
+`permutation_importance`, on held-out rows. A point is one shuffle.
 """
 
 import matplotlib.pyplot as plt
