@@ -34,7 +34,7 @@ def test_the_judge_sees_what_is_false():
     assert float(best.value) == pytest.approx(qpsvm.solve(qpsvm.CSVM(X, y), tol=1e-12).primal, abs=1e-12)
     task = Claimed(stated.with_parameters(C=1.1), 1e-6, X, 0)  # another machine than the one that was solved
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("claimed.posed", lambda _: qpsvm.CSVM(X, y))
+        patch.setattr("claimed.pose", lambda _: qpsvm.CSVM(X, y))
         faults, _, _ = judge_task(task)
     assert {"dual", "primal", "gap", "f*", "proven"} & {
         word for fault in faults for word in fault.replace("(", " ").split()
