@@ -1,20 +1,16 @@
 """Describe the capabilities of backends (`Abilities`).
 
-A backend lists the traits of machines that it supports: `ALL_TRAITS` without those that it cannot handle. It accepts a
-machine that has no other traits. So a new machine needs no entry, and a message can name the unsupported traits.
+A backend lists the traits that it supports: `ALL_TRAITS` except those that it cannot handle. It accepts every machine
+that has no other traits. So a new machine needs no entry, and a message can name the unsupported traits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from qpsvm.backends.requirements import Form
-
-if TYPE_CHECKING:
-    pass
-
 from qpsvm.backends.traits import ALL_TRAITS, TRAIT_DESCRIPTIONS, Traits
 
 #: Limits and starts that a user may request and that not every solver supports.
@@ -37,19 +33,19 @@ ALL_MACHINES = (MachineSet(),)
 class Abilities:
     """Capabilities of a backend.
 
-    summary: Text: what it needs of a QP, and its strengths.
-    dual, primal: The machines whose dual, and whose primal, it accepts: those of any entry. Empty where it does
-        not accept the form.
-    missing_form_reason: Why it does not accept one of the forms; empty where it accepts both.
-    accepts_any_qp: Whether it accepts any QP, and not only those of machines.
+    summary: Text: what it requires of a QP, and its strengths.
+    dual, primal: The machines whose dual or primal it accepts, as a union of sets; empty if it does not accept the
+        form at all.
+    missing_form_reason: Why it does not accept one of the forms; empty if it accepts both.
+    accepts_any_qp: Whether it accepts any QP, not only those of machines.
     enforced_limits: Which of "max_iter" and "time_limit" it enforces.
     supports_warm_start: Whether it can be warm-started at a given point of the dual.
-    handles_interrupt: Whether it handles Ctrl-C itself, and ends with its best point.
-    supports_refinement: Whether solving again at a smaller `tol` resumes from the last point and is worth trying.
+    handles_interrupt: Whether it handles Ctrl-C itself and returns its best point.
+    supports_refinement: Whether solving again at a smaller `tol` resumes from the last point and is worthwhile.
     is_educational: Whether it is a textbook method, included for teaching and benchmarks.
-    linear_form, kernel_form: The form in which it certifies best.
-    options: The settings of the solver that `solve` passes on, by its own names.
-    package: The distribution that it needs; None for a built-in solver.
+    linear_form, kernel_form: The form whose certificates are best with a linear kernel, and with any other.
+    options: The settings of the solver that `solve` passes on, by the solver's own names.
+    package: The distribution that it requires; None for a built-in solver.
     """
 
     summary: str
@@ -69,7 +65,7 @@ class Abilities:
 
     @property
     def forms(self) -> tuple[Form, ...]:
-        """The forms that it accepts, of at least one machine."""
+        """The forms that it accepts for at least one machine."""
         return (*(("dual",) if self.dual else ()), *(("primal",) if self.primal else ()))
 
     def supports(self, option: RequestedOption) -> bool:
@@ -78,22 +74,25 @@ class Abilities:
 
     def accepts(self, traits: Traits, rows: int, form: Form) -> bool:
         """Return whether it accepts this form of a machine with these traits, over this many rows."""
-        return any(traits <= able.traits and rows <= able.rows for able in self._list_accepted(form))
+        return any(traits <= machines.traits and rows <= machines.rows for machines in self._list_accepted(form))
 
     def accepts_every_machine(self, form: Form) -> bool:
         """Return whether it accepts this form of every machine."""
-        return any(able.traits == ALL_TRAITS for able in self._list_accepted(form))
+        return any(machines.traits == ALL_TRAITS for machines in self._list_accepted(form))
 
     def explain_rejection(self, traits: Traits, rows: int, form: Form) -> str:
-        """Explain why the backend does not accept this form of the machine."""
-        closest = min(self._list_accepted(form), key=lambda able: (len(traits - able.traits), rows > able.rows))
-        missing = sorted(traits - closest.traits)
-        return " and ".join(TRAIT_DESCRIPTIONS[trait] for trait in missing) or f"more than {closest.rows:g} rows"
+        """Explain why the backend does not accept this form of the machine, by the set that is closest to it."""
+        closest = min(
+            self._list_accepted(form),
+            key=lambda machines: (len(traits - machines.traits), rows > machines.rows),
+        )
+        unsupported = sorted(traits - closest.traits)
+        return " and ".join(TRAIT_DESCRIPTIONS[trait] for trait in unsupported) or f"more than {closest.rows:g} rows"
 
     def describe(self) -> str:
-        """Describe what it accepts, which limits it does not support, and whether it is for study only."""
-        idle = [f"no {wish}" for wish in ("max_iter", "time_limit") if not self.supports(wish)]
-        return "; ".join([self.summary, *idle, *(["for study"] if self.is_educational else [])])
+        """Describe what it accepts, which limits it does not enforce, and whether it is for study only."""
+        unsupported = [f"no {limit}" for limit in ("max_iter", "time_limit") if not self.supports(limit)]
+        return "; ".join([self.summary, *unsupported, *(["for study"] if self.is_educational else [])])
 
     def _list_accepted(self, form: Form) -> tuple[MachineSet, ...]:
         return self.dual if form == "dual" else self.primal

@@ -1,8 +1,8 @@
 """Define the interface of a backend (`Backend`): compile a QP, call the solver, map its solution back.
 
-Every backend has the same three steps in the same order: `compile` turns a QP into the solver's own data, `_run` calls
-the solver, and returns a `QPSolution` with the multipliers in the signs of (QP.1). A backend depends on QPs and solvers
-only. Of a machine it sees at most the `SVMDual` of its QP.
+Every backend has the same three steps: `compile` turns a QP into the solver's own data, and `_run` calls the solver and
+returns a `QPSolution` with the multipliers in the signs of (QP.1). A backend depends only on QPs and solvers; of a
+machine it sees at most the `SVMDual` that its QP carries.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from qpsvm.program.status import Solver
 from qpsvm.program.svm_dual import Statement, SVMDual
 from qpsvm.space.operators import LowRank
 
-#: Options of `solve` that all backends share: suggested when an option is misspelt.
+#: Options of `solve` that all backends share, for suggestions if an option is misspelt.
 COMMON_OPTIONS = frozenset({"tol", "max_iter", "time_limit", "verbose", "start", "polish", "check", "backend", "form"})
 
 
@@ -46,44 +46,44 @@ class BackendBase:
         return f"<backend {self.name}: {self.abilities.describe()}>"
 
     def requirements(self, size: Size, form: Form) -> Requirements:
-        """Return the memory and set-up time for a form of a machine of that size, including pending imports.
+        """Return the memory and set-up time for a form of a machine of this size, including pending imports.
 
-        A backend that checks its clock, and so can be stopped, only has to wait for a Gram matrix.
+        A backend that checks its clock has no set-up except the Gram matrix.
         """
-        waits = size.gram_seconds if self.memory.dual else 0.0
+        seconds = size.gram_seconds if self.memory.dual else 0.0
         if not self.abilities.handles_interrupt:
-            waits += self.memory.setup_seconds(size, form)
-        held, loads = self.memory.bound_bytes(size, form), self.lazy_import
-        if loads is None or loads.is_loaded:
-            return Requirements(waits, held)
-        return Requirements(waits + loads.seconds, held, loads.mapped_bytes)
+            seconds += self.memory.setup_seconds(size, form)
+        memory_bytes, pending = self.memory.bound_bytes(size, form), self.lazy_import
+        if pending is None or pending.is_loaded:
+            return Requirements(seconds, memory_bytes)
+        return Requirements(seconds + pending.seconds, memory_bytes, pending.mapped_bytes)
 
     def preferred_form(self, linear: bool) -> Form:
-        """Return the form in which this solver certifies best for the kernel: the default of `solve`."""
+        """Return the form with the best certificates for a linear or another kernel: the default of `solve`."""
         return self.abilities.linear_form if linear else self.abilities.kernel_form
 
     def version(self) -> str | None:
-        """Return the version of the installed package, None if missing; of this library for a built-in solver."""
+        """Return the version of the package, None if it is not installed; of this library for a built-in solver."""
         package = self.abilities.package
         if package is None:
             return "?" if self.is_external else find_library_version()
-        there = self.lazy_import is None or is_importable(self.lazy_import.module)
-        return find_installed_version(package) if there else None
+        is_available = self.lazy_import is None or is_importable(self.lazy_import.module)
+        return find_installed_version(package) if is_available else None
 
     def describe_solver(self, raw_status: str) -> Solver:
         """Return the solver's name and version with its raw status."""
         return Solver(self.name, self.version() or "?", raw_status)
 
-    def can_solve_dual(self, svm: SVMDual) -> bool:  # noqa: ARG002  (others look)
-        """Return whether it solves a machine's dual by `solve_dual`, without a QP."""
+    def can_solve_dual(self, svm: SVMDual) -> bool:  # noqa: ARG002  (subclasses use it)
+        """Return whether `solve_dual` solves this machine's dual, without a QP."""
         return False
 
     def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:
-        """Solve a machine's dual, in the machine's units; a start among the limits is an α."""
+        """Solve a machine's dual in the machine's units; the start among the limits is an α."""
         raise NotImplementedError(f"{self.name} takes a QP")
 
     def require_package(self) -> None:
-        """Raise a `MissingExtraError` with the command that installs its package, where that is missing."""
+        """Raise a `MissingExtraError` with the command that installs its package, if it is not installed."""
         if self.version() is None:
             package = self.abilities.package
             raise MissingExtraError(
@@ -93,21 +93,23 @@ class BackendBase:
 
     def explain_refusal(self, traits: Traits, rows: int, form: Form) -> str | None:
         """Explain why the backend cannot take this form, and which can; None if it can. Builds nothing."""
-        can = self.abilities
-        if can.accepts(traits, rows, form):
+        abilities = self.abilities
+        if abilities.accepts(traits, rows, form):
             return None
-        if form in can.forms:
-            why, instead = f"cannot take {can.explain_rejection(traits, rows, form)} on the {form} form", "use "
+        if form in abilities.forms:
+            reason = f"cannot take {abilities.explain_rejection(traits, rows, form)} on the {form} form"
+            remedy = "use "
         else:
-            other = can.forms[0]
-            why, instead = f"takes the {other} form only: {can.missing_form_reason}", f"use form={other!r}, or "
-        able = [peer.name for peer in self._all_backends() if peer.is_usable(traits, rows, form)]
-        return f"{self.name} {why}; {instead}{join_names(able or ['fewer rows'])}"
+            other_form = abilities.forms[0]
+            reason = f"takes the {other_form} form only: {abilities.missing_form_reason}"
+            remedy = f"use form={other_form!r}, or "
+        usable = [backend.name for backend in self._all_backends() if backend.is_usable(traits, rows, form)]
+        return f"{self.name} {reason}; {remedy}{join_names(usable or ['fewer rows'])}"
 
     def is_usable(self, traits: Traits, rows: int, form: Form) -> bool:
         """Return whether it is installed, accepts this form of a machine, and is not for study only."""
-        can = self.abilities
-        return can.accepts(traits, rows, form) and not can.is_educational and self.version() is not None
+        abilities = self.abilities
+        return abilities.accepts(traits, rows, form) and not abilities.is_educational and self.version() is not None
 
     def read_statement(self, qp: QP) -> Statement:
         """Read the SVM that a QP is the dual of, and its units. Raises UnsupportedError."""
@@ -119,12 +121,14 @@ class BackendBase:
         return statement
 
     def check_request(self, limits: Limits, options: Mapping[str, Any], any_qp: bool = False) -> None:
-        """Refuse limits that the solver cannot keep and settings that it does not have, by naming what can.
+        """Check that the solver supports the limits, the start and the settings; the message names alternatives.
 
-        With `any_qp` only backends are named that accept any QP.
+        With `any_qp` these are only backends that accept any QP.
+
+        Raises UnsupportedError, UnknownOptionError, MissingExtraError.
         """
-        limited: tuple[RequestedOption, ...] = ("max_iter", "time_limit")
-        for name in limited:
+        limit_names: tuple[RequestedOption, ...] = ("max_iter", "time_limit")
+        for name in limit_names:
             if getattr(limits, name) is not None and not self.abilities.supports(name):
                 raise UnsupportedError(
                     f"{self.name} cannot keep {name}; backends that can: {self.list_alternatives(name, any_qp)}"
@@ -136,24 +140,27 @@ class BackendBase:
             self.check_options(options)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse settings that the solver does not have, by naming the nearest."""
+        """Check that the solver has these settings; the message names the nearest. Raises UnknownOptionError."""
         check_known_options(self.name, options, self.options())
 
     def build_warm_start_error(self, form: str = "", any_qp: bool = False) -> UnsupportedError:
-        """Build the error for a start that the backend does not support, at all or on a form."""
-        where, these = f" on the {form} form" if form else "", "these can" if any_qp else "on the dual form these can"
+        """Build the error for a start that the backend does not support, on one form or (form="") on any."""
+        where, others = f" on the {form} form" if form else "", "these can" if any_qp else "on the dual form these can"
         return UnsupportedError(
-            f"{self.name}{where} cannot begin at a given point; {these}: {self.list_alternatives('start', any_qp)}"
+            f"{self.name}{where} cannot begin at a given point; {others}: {self.list_alternatives('start', any_qp)}"
         )
 
     def list_alternatives(self, option: RequestedOption, any_qp: bool = False) -> str:
         """Return the names of the backends that support a request, separated by commas.
 
-        With `any_qp` only those that accept any QP, and are not for study.
+        With `any_qp` only those that accept any QP and are not for study.
         """
-        peers = self._all_backends()
-        general = (peer for peer in peers if peer.abilities.accepts_any_qp and not peer.abilities.is_educational)
-        return list_supporting(option, general if any_qp else peers)
+        backends = self._all_backends()
+        if any_qp:
+            backends = [
+                each for each in backends if each.abilities.accepts_any_qp and not each.abilities.is_educational
+            ]
+        return list_supporting(option, backends)
 
 
 class Backend(BackendBase, ABC):
@@ -162,26 +169,25 @@ class Backend(BackendBase, ABC):
     Parameters
     ----------
     all_backends : callable
-        The backends that there are, itself among them: a message names those that can do what this one cannot.
+        Returns all backends, including this one: messages name those that can do what this one cannot.
 
     Attributes
     ----------
     name : str
-        What users call it.
+        The value of `backend=` that selects it.
     abilities : Abilities
-        What it can do.
-    loads : Import or None
-        What its first use imports, where that is much.
+        Its capabilities.
+    lazy_import : LazyImport or None
+        The module that its first use imports; None if that takes little time and memory.
     memory : Memory
-        How many n × n matrices it holds, by which it is refused where there is too little memory. Unsaid, it is what
-        CVXOPT holds.
-    outside : bool
-        Whether it was registered, and is no part of this library: what it raises is named.
+        Its peak memory; it is not started if there is less. By default, that of CVXOPT.
+    is_external : bool
+        Whether it was registered and is not part of this library: then errors that it raises are attributed to it.
 
     See Also
     --------
-    qpsvm.register_backend : A solver of one's own.
-    qpsvm.backends.get : The backend of a name.
+    qpsvm.register_backend : Register a solver of your own.
+    qpsvm.backends.get : Look up a backend by name.
 
     Examples
     --------
@@ -202,12 +208,12 @@ class Backend(BackendBase, ABC):
         Parameters
         ----------
         qp : QP
-            Any that the backend takes.
+            A QP that the backend accepts.
 
         Returns
         -------
         Compiled
-            With the data, ready to be solved.
+            The data, ready to be solved.
 
         Raises
         ------
@@ -221,7 +227,7 @@ class Backend(BackendBase, ABC):
         Returns
         -------
         frozenset of str
-            By the names that the solver itself gives them: those of its `abilities`.
+            The solver's own names, by default those of `abilities`.
         """
         return self.abilities.options
 
@@ -232,7 +238,7 @@ def list_supporting(option: RequestedOption, backends: Iterable[BackendBase]) ->
 
 
 def check_known_options(solver: str, options: Mapping[str, Any], known: frozenset[str]) -> None:
-    """Refuse settings that a solver does not have. Raises UnknownOptionError."""
+    """Check that a solver has these settings. Raises UnknownOptionError."""
     for name in options:
         if name not in known:
             raise UnknownOptionError(

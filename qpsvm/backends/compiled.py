@@ -1,6 +1,6 @@
 """Define a QP in the form of one solver (`Compiled`).
 
-A solver's solution is only checked for finite numbers; whether it is right is decided by the certificate.
+A solver's solution is only checked for finite numbers; its accuracy is the certificate's concern.
 """
 
 from __future__ import annotations
@@ -9,23 +9,10 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from qpsvm.base.arrays.checks import as_finite_vector, as_flag, is_all_finite
-from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.resources.interrupt import defer_interrupt
-from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.program.qp import QP
-from qpsvm.program.solution import QPSolution
-from qpsvm.program.status import Solver, Status
-from qpsvm.program.svm_dual import Statement
-
-if TYPE_CHECKING:
-    pass
 
 from qpsvm.backends.foreign_errors import (
     NOT_FINITE,
@@ -36,10 +23,19 @@ from qpsvm.backends.foreign_errors import (
 )
 from qpsvm.backends.limits import Limits
 from qpsvm.backends.stop_reasons import translate_stop_reason
+from qpsvm.base.arrays.checks import as_finite_vector, as_flag, is_all_finite
+from qpsvm.base.arrays.formatting import format_value
+from qpsvm.base.arrays.types import FloatArray
+from qpsvm.base.resources.interrupt import defer_interrupt
+from qpsvm.base.resources.limits import limit_blas_threads
+from qpsvm.program.qp import QP
+from qpsvm.program.solution import QPSolution
+from qpsvm.program.status import Solver, Status
+from qpsvm.program.svm_dual import Statement
 
 
 def build_failed_solution(qp: QP, solver: Solver) -> QPSolution:
-    """Build the solution of a solver that broke down."""
+    """Build the solution, without a point, of a solver that broke down numerically."""
     return QPSolution(qp, Status.NUMERICAL_ERROR, solver)
 
 
@@ -49,9 +45,9 @@ class Compiled(ABC):
     Parameters
     ----------
     backend : Backend
-        Whose form it is.
+        The backend of the solver.
     qp : QP
-        What was compiled.
+        The QP that was compiled.
     data : object
         Exactly what the solver will receive.
 
@@ -62,7 +58,7 @@ class Compiled(ABC):
 
     See Also
     --------
-    qpsvm.compile : What makes one.
+    qpsvm.compile : Compile a QP for a backend.
 
     Examples
     --------
@@ -78,12 +74,12 @@ class Compiled(ABC):
     optimal [0.5, 0.5]
     """
 
-    #: The machine that the QP is the dual of, for those that read it off.
+    #: The machine that the QP is the dual of; set by backends that read it off the QP.
     statement: Statement
 
     def __init__(self, backend: Any, qp: QP, data: Any, **parts: Any) -> None:
         self.backend, self.qp, self.data = backend, qp, data
-        self.__dict__.update(parts)  # what else a solver's own class keeps
+        self.__dict__.update(parts)  # further attributes of the subclass
 
     def __repr__(self) -> str:
         return f"<{self.qp!r} as {self.backend.name} takes it>"
@@ -103,7 +99,7 @@ class Compiled(ABC):
         Parameters
         ----------
         tol : float, optional
-            Relative accuracy to aim for; the solver's own defaults where absent.
+            Relative accuracy to aim for; by default, the solver's own tolerances.
         max_iter : int, optional
             Iterations, as the solver counts them.
         time_limit : float, optional
@@ -111,25 +107,25 @@ class Compiled(ABC):
         verbose : bool
             Let the solver print.
         start : array_like, shape (n,), optional
-            A point to begin at, in the units of the QP compiled; it need not be feasible.
+            The initial point, in the units of the compiled QP; it need not be feasible.
         **options
             The solver's own settings, by their own names.
 
         Returns
         -------
         QPSolution
-            In the units of the QP compiled, with multipliers in the signs of (QP.1).
+            In the units of the compiled QP, with multipliers in the signs of (QP.1).
 
         Raises
         ------
         UnknownOptionError
-            A setting that the solver does not have.
+            The solver does not have one of the settings.
         UnsupportedError
-            A limit that the solver cannot keep, or a start that it has no use for.
+            The solver cannot enforce a limit, or cannot be warm-started.
         ParameterError
-            A value that the solver refuses.
+            The solver rejects a value.
         DataError
-            A start of another shape, or not finite.
+            The start has another shape or is not finite.
         TooLargeError
             The solver ran out of memory.
 
@@ -148,39 +144,39 @@ class Compiled(ABC):
 
     def _solve_checked(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """Solve with limits and options that have been checked."""
-        began = time.perf_counter()
+        start_time = time.perf_counter()
         with limit_blas_threads(), defer_interrupt() if self.backend.abilities.handles_interrupt else nullcontext():
             solution = translate_errors(
                 self.backend.name, self.qp.n, options, lambda: self._run_guarded(limits, options)
             )
-        return solution.replace(solve_time=time.perf_counter() - began)
+        return solution.replace(solve_time=time.perf_counter() - start_time)
 
     @abstractmethod
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        """Call the solver with checked options and map its answer back."""
+        """Call the solver with checked options and map its solution back to the QP."""
 
     def _run_guarded(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         """Run the solver; after a numerical breakdown, return a status without a point. Raises SolverError."""
         if self.backend.is_external:
             with ForeignCode(self.backend.name, "while it solved"):
-                answer = self._run(limits, options)
-                if not isinstance(answer, QPSolution):
-                    raise TypeError(f"_run has to return a QPSolution, and returned {format_value(answer)}")
-                return self._drop_non_finite(answer)
+                solution = self._run(limits, options)
+                if not isinstance(solution, QPSolution):
+                    raise TypeError(f"_run has to return a QPSolution, and returned {format_value(solution)}")
+                return self._drop_non_finite(solution)
         try:
             return self._drop_non_finite(self._run(limits, options))
         except NUMERICAL_ERRORS as error:
             return build_failed_solution(self.qp, self.backend.describe_solver(describe_breakdown(error, options)))
 
-    def _drop_non_finite(self, answer: QPSolution) -> QPSolution:
-        """Return the solution, without its point if a number of it is not finite."""
-        parts = (answer.x, answer.y, answer.z, answer.box, answer.v)
-        if answer.x is None or all(is_all_finite(np.asarray(part)) for part in parts if part is not None):
-            return answer
-        status, solver = answer.reported, answer.solver
+    def _drop_non_finite(self, solution: QPSolution) -> QPSolution:
+        """Return the solution, without its point and multipliers if any of their numbers is not finite."""
+        parts = (solution.x, solution.y, solution.z, solution.box, solution.v)
+        if solution.x is None or all(is_all_finite(np.asarray(part)) for part in parts if part is not None):
+            return solution
+        status, solver = solution.reported, solution.solver
         if status in (Status.OPTIMAL, Status.INACCURATE):
             status, solver = Status.NUMERICAL_ERROR, solver._replace(status=NOT_FINITE)
-        return QPSolution(self.qp, status, solver, iterations=answer.iterations)
+        return QPSolution(self.qp, status, solver, iterations=solution.iterations)
 
     def _describe_solver(self, raw: str) -> Solver:
         """Return the solver's name and version with its raw status."""
@@ -189,12 +185,11 @@ class Compiled(ABC):
     def _build_solution(
         self, status: Status, solver: Solver, iterations: int | None, x: FloatArray | None = None, **parts: Any
     ) -> QPSolution:
-        """Build the solution."""
+        """Build the solution of the compiled QP; `parts` are its multipliers."""
         return QPSolution(self.qp, status, solver, x=x, iterations=iterations, **parts)
 
     def _build_run_solution(self, run: Any, x: FloatArray, raw: str | None = None, **parts: Any) -> QPSolution:
-        """Build the solution from a built-in solver's `reason` and `iterations`; `raw` replaces the status."""
-        status, words = translate_stop_reason(run.reason)
-        return self._build_solution(
-            status, self._describe_solver(words if raw is None else raw), run.iterations, x, **parts
-        )
+        """Build the solution from a built-in solver's `reason` and `iterations`; `raw` replaces the raw status text."""
+        status, reason_text = translate_stop_reason(run.reason)
+        solver = self._describe_solver(reason_text if raw is None else raw)
+        return self._build_solution(status, solver, run.iterations, x, **parts)

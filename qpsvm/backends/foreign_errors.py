@@ -1,66 +1,65 @@
-"""Translate the errors of third-party solvers, which are raised under the name of the backend (`translate_errors`)."""
+"""Translate the exceptions of third-party solvers into errors that name the backend (`translate_errors`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from qpsvm.base.errors import ParameterError, QPSVMError, SolverError, TooLargeError
 
-if TYPE_CHECKING:
-    pass
-
-
 T = TypeVar("T")
 #: Raw status of a point that is not finite.
 NOT_FINITE = "returned numbers that are not finite"
-#: What solvers raise when the value of a setting is wrong.
+#: Exceptions that solvers raise if the value of a setting is invalid.
 SETTING_ERRORS = (TypeError, ValueError, AttributeError, KeyError, OverflowError)
-#: What they raise at a numerical breakdown.
+#: Exceptions that they raise at a numerical breakdown.
 NUMERICAL_ERRORS = (ArithmeticError, np.linalg.LinAlgError)
 
 
 class ForeignCode:
     """A block that runs third-party code: its exceptions become a `SolverError` that names the backend.
 
-    Errors of this library pass unchanged, so that a solver may refuse a problem; so do memory errors, which are
-    translated by the caller, and exceptions that end a program.
+    Errors of this library pass unchanged, so that a solver may reject a problem. So do memory errors, which the caller
+    translates, and exceptions that end a program, such as KeyboardInterrupt.
     """
 
     def __init__(self, name: str, activity: str) -> None:
         self.name, self.activity = name, activity
 
     def __enter__(self) -> None:
-        """Nothing is needed."""
+        """Do nothing."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Name whose error it is: SolverError."""
+        """Raise a SolverError that names the backend."""
         if isinstance(error, Exception) and not isinstance(error, (QPSVMError, MemoryError)):
-            said = str(error).strip().splitlines()
-            why = f"{type(error).__name__}{f': {said[0]}' if said else ''}"
-            raise SolverError(f"the registered backend {self.name!r} failed {self.activity}: {why}") from error
+            message_lines = str(error).strip().splitlines()
+            reason = f"{type(error).__name__}{f': {message_lines[0]}' if message_lines else ''}"
+            raise SolverError(f"the registered backend {self.name!r} failed {self.activity}: {reason}") from error
 
 
 def describe_breakdown(error: Exception, options: Mapping[str, Any]) -> str:
-    """Return the raw status of a numerical breakdown; re-raises what a setting that is too large has caused."""
+    """Return the raw status of a numerical breakdown; re-raise an error that a user's setting may have caused."""
     if options and isinstance(error, SETTING_ERRORS):
         raise error
     return f"raised {type(error).__name__}: {error}"
 
 
 def translate_errors(solver: str, n: int, options: Mapping[str, Any], run: Callable[[], T]) -> T:
-    """Run a solver on n variables; translate its errors about settings and memory."""
+    """Run a solver on n variables; translate its errors about settings and memory.
+
+    Raises ParameterError, TooLargeError.
+    """
     try:
         return run()
     except SETTING_ERRORS as error:
         if not options:
             raise
-        plain = (int, float, str)  # what else there is says little, and at length
-        settings = ", ".join(f"{k}={v!r}" if isinstance(v, plain) else k for k, v in options.items())
-        why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ParameterError(f"{solver} refused its settings {settings}: {why}") from error
+        shown_types = (int, float, str)  # the text of other values is long and uninformative
+        settings = ", ".join(f"{k}={v!r}" if isinstance(v, shown_types) else k for k, v in options.items())
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ParameterError(f"{solver} refused its settings {settings}: {reason}") from error
     except MemoryError as error:
         if isinstance(error, TooLargeError):
             raise

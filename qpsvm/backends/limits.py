@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +13,9 @@ from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError, ParameterTypeError
 
-if TYPE_CHECKING:
-    pass
-
-
 #: The largest iteration limit that every solver can hold, a 32-bit integer.
 MAX_ITERATIONS = int(np.iinfo(np.int32).max)
-#: The relative gap aimed at where no tolerance is given, and what the own tolerances of LIBSVM and LIBLINEAR stand for.
+#: The relative gap to aim for if no tolerance is given. LIBSVM's and LIBLINEAR's own tolerances correspond to it.
 DEFAULT_TOLERANCE = 1e-6
 
 
@@ -27,9 +23,12 @@ DEFAULT_TOLERANCE = 1e-6
 class Limits:
     """Limits and start of a run, the same for every backend.
 
-    tol: Relative accuracy to aim for; None leaves the solver at its own defaults.
-    time_limit or None: Seconds.
-    start (n,) or None: A point of the QP to begin at.
+    tol: Relative accuracy to aim for; None for the solver's own defaults.
+    max_iter: Number of iterations as the solver counts them; None for the solver's default.
+    time_limit: Seconds; None for no limit.
+    start (n,): The initial point of the QP; None for the solver's own.
+
+    Raises ParameterError, ParameterTypeError.
     """
 
     tol: float | None = None
@@ -51,7 +50,7 @@ class Limits:
 
 
 def build_common_settings(limits: Limits, options: Mapping[str, Any], tol: float | None = None) -> dict[str, Any]:
-    """Return the settings that the built-in solvers share; the meaning of `tol` is up to each backend."""
+    """Return the settings that the built-in solvers share; what `tol` means is up to each backend."""
     settings: dict[str, Any] = {"time_limit": limits.time_limit, "verbose": limits.verbose, **options}
     if tol is not None:
         settings["tol"] = tol

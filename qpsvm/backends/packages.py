@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 
 @cache
 def find_installed_version(package: str) -> str | None:
     """Return the version of an installed distribution, or None; cached, because it takes milliseconds."""
-    import importlib.metadata  # imported late: it is 20 ms of `import qpsvm`
+    import importlib.metadata  # imported late, because it takes 20 ms
 
     try:
         return importlib.metadata.version(package)
@@ -23,10 +19,10 @@ def find_installed_version(package: str) -> str | None:
 
 @cache
 def is_importable(module: str) -> bool:
-    """Return whether the package of a module can be found, without importing it."""
+    """Return whether the top-level package of a module can be found, without importing it."""
     try:
         return importlib.util.find_spec(module.partition(".")[0]) is not None
-    except (ImportError, ValueError):  # something in the way of imports, or a package without a file
+    except (ImportError, ValueError):  # an import hook that fails, or a module without a specification
         return False
 
 

@@ -1,13 +1,13 @@
 """Recognise the support vector machine that a QP is the dual of (`recognise_statement`).
 
-A QP built by a problem carries its statement (`QP.statement`). For one that was written by hand, the numbers are
-analysed: with P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution
+A QP built by a problem carries its statement (`QP.statement`). A QP written by hand is analysed: with
+P = σ² diag(y) K diag(y), q = −τ1, a box [0, u] and the row k yᵀx = 0, the substitution
 
     (READ.1)  α = v x,  v = σ²/τ,  makes it τ²/σ² times the C-SVM dual over K, C = v u, with the row yᵀα = 0 times k/v
 
 With q = 0 and a second row m1ᵀx = mt it is σ² times the dual of a ν-SVM with α = x, the bounds u and 1ᵀα = t. Scaling a
-problem for a solver changes σ, τ, k, m and t, and nothing else. With q = 0 and the row k1ᵀx = t alone it is a one-class
-machine's. A regression has two α a sample:
+problem for a solver only changes σ, τ, k, m and t. With q = 0 and the row k1ᵀx = t alone it is the dual of a one-class
+machine. A regression has two α per sample:
 
     (READ.2)  P = [K, −K; −K, K], q = (ε − t, ε + t) and the row k(1, −1)ᵀx = 0: s = (1, −1), ℓ = −q
 """
@@ -29,54 +29,55 @@ from qpsvm.space.operators import Dense, LowRank, Operator
 def recognise_statement(qp: QP, name: str) -> Statement:
     """Recognise a machine's dual from the numbers of a QP without a statement. Raises UnsupportedError."""
     A = None if qp.A is None else as_dense(qp.A)
-    rows = 0 if A is None else len(A)
+    n_rows = 0 if A is None else len(A)
     lb, ub = qp.bounds
-    if qp.G is not None or not _is_constant(lb, 0.0) or not ub.min() > 0.0 or rows > 2:
+    if qp.G is not None or not _is_constant(lb, 0.0) or not ub.min() > 0.0 or n_rows > 2:
         raise _build_unrecognised_error(name)
     scale = _find_label_scale(qp.P)
     first = None if A is None else A[0]
-    if rows == 1 and first is not None and isinstance(qp.P, Dense):
-        found = _recognise_one_class(qp, qp.P, first) if not qp.q.any() else _recognise_regression(qp, qp.P, first)
-        if found is not None:
-            return found
+    if n_rows == 1 and first is not None and isinstance(qp.P, Dense):
+        recognise = _recognise_regression if qp.q.any() else _recognise_one_class
+        statement = recognise(qp, qp.P, first)
+        if statement is not None:
+            return statement
     if scale is None and first is None:
         raise _build_unrecognised_error(name)
     y, unit, k = _extract_labels(first, scale, name)
     gram = _extract_gram(qp.P, y, unit, name)
     if A is not None and qp.b is not None and qp.b[0] != 0.0:
         raise _build_unrecognised_error(name)
-    n, flat = len(y), repeat_value(0.0, len(y))
-    if rows == 2 and A is not None and qp.b is not None:
+    n, no_curvature = len(y), repeat_value(0.0, len(y))
+    if n_rows == 2 and A is not None and qp.b is not None:
         if not _is_constant(A[1], A[1, 0]) or not A[1, 0] or qp.q.any():
             raise _build_unrecognised_error(name)
         margin = DualGroup("nu", "rho", repeat_value(-1.0, n), -float(qp.b[1] / A[1, 0]), formula="−1ᵀα = −ν")
         groups = (*build_intercept_groups(y, "free"), margin)
-        svm = SVMDual(gram, y, repeat_value(0.0, n), ub, flat, groups)
+        svm = SVMDual(gram, y, repeat_value(0.0, n), ub, no_curvature, groups)
         return Statement(svm, 1.0, unit * unit, {"balance": k, "nu": -float(A[1, 0])})
-    target = float(-qp.q[0])
-    if not target > 0 or not _is_constant(qp.q, -target):
+    tau = float(-qp.q[0])
+    if not tau > 0 or not _is_constant(qp.q, -tau):
         raise _build_unrecognised_error(name)
-    variable = unit * unit / target
+    v = unit * unit / tau  # (READ.1)
     groups = () if first is None else build_intercept_groups(y, "free")
-    svm = SVMDual(gram, y, repeat_value(1.0, n), multiply(variable, ub), flat, groups)
-    return Statement(svm, variable, target / variable, {"balance": k / variable})
+    svm = SVMDual(gram, y, repeat_value(1.0, n), multiply(v, ub), no_curvature, groups)
+    return Statement(svm, v, tau / v, {"balance": k / v})
 
 
 def _recognise_one_class(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
-    """Recognise a one-class machine: q = 0 and Σx = t."""
+    """Recognise a one-class machine, q = 0 and Σx = t; None if it is none."""
     if qp.b is None or not row[0] or not _is_constant(row, float(row[0])) or not qp.b[0] / row[0] > 0.0:
         return None
-    k, flat = float(row[0]), repeat_value(0.0, qp.n)
+    k, zeros = float(row[0]), repeat_value(0.0, qp.n)
     groups = (DualGroup("total", "b", repeat_value(1.0, qp.n), float(qp.b[0]) / k, formula="1ᵀα = t"),)
-    svm = SVMDual(P, repeat_value(1.0, qp.n), flat, qp.bounds[1], flat, groups)
+    svm = SVMDual(P, repeat_value(1.0, qp.n), level=zeros, upper=qp.bounds[1], curvature=zeros, groups=groups)
     return Statement(svm, rows={"total": k})
 
 
 def _recognise_regression(qp: QP, P: Dense, row: FloatArray) -> Statement | None:
-    """Recognise a regression, (READ.2)."""
-    n, odd = divmod(qp.n, 2)
+    """Recognise a regression, (READ.2); None if it is none."""
+    n, remainder = divmod(qp.n, 2)
     K, ub = P.matrix[:n, :n], qp.bounds[1]
-    if odd or qp.b is None or qp.b[0] or not row[0]:
+    if remainder or qp.b is None or qp.b[0] or not row[0]:
         return None
     sign = np.repeat([1.0, -1.0], n)
     if not _is_constant(row * sign, float(row[0])) or not np.array_equal(P.matrix, np.block([[K, -K], [-K, K]])):
@@ -112,7 +113,7 @@ def _build_unrecognised_error(name: str) -> UnsupportedError:
 
 
 def _find_label_scale(P: Operator) -> FloatArray | None:
-    """Return σy, as `LowRank` and `KernelGram` hold it; None where y has to be read off the balance row."""
+    """Return σy, which `LowRank` and `KernelGram` store; None if y has to be read off the balance row."""
     return P.scale if isinstance(P, LowRank | KernelGram) else None
 
 
@@ -131,22 +132,22 @@ def _extract_gram(P: Operator, y: FloatArray, unit: float, name: str) -> Operato
 
 
 def _extract_labels(row: FloatArray | None, scale: FloatArray | None, name: str) -> tuple[FloatArray, float, float]:
-    """Return y, σ and k, from the balance row k y and the factor σy of P; one of the two may be absent."""
-    signed = scale if scale is not None else row
-    assert signed is not None
-    y = np.sign(signed)
+    """Return y, σ and k from the balance row k y and the scale σy of P, one of which may be None."""
+    scaled_labels = scale if scale is not None else row
+    assert scaled_labels is not None
+    y = np.sign(scaled_labels)
     unit = 1.0 if scale is None else float(max(scale.max(), -scale.min()))
     k = 1.0 if row is None else float(row[0] * y[0])
-    same_labels = row is None or (k > 0 and _is_constant(row * y, k))
-    if not same_labels or (scale is not None and not _is_constant(scale * y, unit)):
+    row_has_labels = row is None or (k > 0 and _is_constant(row * y, k))
+    if not row_has_labels or (scale is not None and not _is_constant(scale * y, unit)):
         raise UnsupportedError(f"{name} needs P = σ² diag(y) K diag(y) and the row yᵀα = 0 with the same labels y")
     return y, unit, k
 
 
 def _is_constant(values: FloatArray, value: float) -> bool:
-    """Return whether all values are one number: (n,)."""
-    slack = ROUNDED * abs(value)
+    """Return whether all values (n,) equal a number, up to rounding."""
+    tolerance = ROUNDED * abs(value)
     if find_common_value(values) == value:
         return True
-    least, most = np.minimum.reduce(values), np.maximum.reduce(values)
-    return bool(least >= value - slack and most <= value + slack)
+    minimum, maximum = np.minimum.reduce(values), np.maximum.reduce(values)
+    return bool(minimum >= value - tolerance and maximum <= value + tolerance)

@@ -1,9 +1,9 @@
 """Look up backends by name, and register external ones (`get`, `names`, `register_backend`).
 
 The backends of this library are listed in `REGISTRY`. Others are external: registered in this process by
-`register_backend`, or provided by an installed package, as an entry point of the group "qpsvm.backends", which is
-loaded when the backend is requested by name. A solver's package is imported when it is first used, so that listing the
-backends is cheap.
+`register_backend`, or provided by an installed package as an entry point of the group "qpsvm.backends", which is loaded
+when the backend is requested by name. A solver's package is imported when it is first used, so listing the backends is
+cheap.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qpsvm.base.arrays.formatting import format_value
 if TYPE_CHECKING:
     import importlib.metadata
 
-#: One line a solver: name → module and class.
+#: One line per backend: name → module and class.
 REGISTRY: dict[str, tuple[str, str]] = {
     "cvxopt": ("qpsvm.backends.external.cvxopt_", "CvxoptBackend"),
     "osqp": ("qpsvm.backends.external.osqp_", "OsqpBackend"),
@@ -38,22 +38,22 @@ REGISTRY: dict[str, tuple[str, str]] = {
     "subgradient": ("qpsvm.backends.own.subgradient_", "SubgradientBackend"),
     "slsqp": ("qpsvm.backends.own.slsqp_", "SlsqpBackend"),
 }
-#: External backends of this process, by name; the table is replaced as a whole, under the lock, so that readers need
-#: none. And the names of those that "auto" may choose.
+#: External backends of this process by name, and the names of those that "auto" may choose. The dictionary is replaced
+#: as a whole, under the lock, so that readers need no lock.
 EXTERNAL_BACKENDS: dict[str, Backend] = {}
 EXTERNAL_FOR_AUTO: set[str] = set()
 LOCK = RLock()
-#: The group of entry points; and what a name may be: something that a user types, and a message quotes.
+#: The group of entry points, and the pattern of valid names: easy to type, and to quote in a message.
 ENTRY_POINT_GROUP, NAME_PATTERN = "qpsvm.backends", re.compile(r"[A-Za-z_][\w.-]*")
 
 
 def get(name: str) -> Backend:
-    """Return the backend of a name.
+    """Return the backend with a name.
 
     Parameters
     ----------
     name : str
-        One of `names()`, or "qpsolvers:" and the name of a solver that the package qpsolvers reaches.
+        One of `names()`, or "qpsolvers:" followed by the name of a solver that the package qpsolvers supports.
 
     Returns
     -------
@@ -63,13 +63,13 @@ def get(name: str) -> Backend:
     Raises
     ------
     UnknownOptionError
-        No such backend; the nearest one is named.
+        There is no such backend; the message names the nearest.
     UnsupportedError
-        A package offers it, and it cannot be loaded.
+        A package provides it, but it cannot be loaded.
 
     See Also
     --------
-    qpsvm.register_backend : A solver of one's own.
+    qpsvm.register_backend : Register a solver of your own.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def names() -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        In the order of `REGISTRY`; behind them those registered, and those that packages offer.
+        First those of `REGISTRY`, then registered ones, then those that packages provide.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def iter_backends() -> Iterator[Backend]:
 @cache
 def find_entry_points() -> dict[str, importlib.metadata.EntryPoint]:
     """Return the entry points of installed packages by name; cached, because the look-up takes milliseconds."""
-    import importlib.metadata  # imported late: it is 20 ms of `import qpsvm`
+    import importlib.metadata  # imported late, because it takes 20 ms
 
     return {point.name: point for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)}
 
@@ -187,7 +187,10 @@ def _check_name(name: Any) -> str:
 
 
 def _build_backend(name: str, solver: Any, sparse: bool) -> Backend:
-    """Build the backend of a function or a subclass of `Backend`, or take an instance as it is."""
+    """Build the backend of a function or a subclass of `Backend`, or return an instance as it is.
+
+    Raises ParameterTypeError, SolverError.
+    """
     from qpsvm.backends.external.function_ import FunctionBackend
 
     backend: Backend = solver
@@ -215,7 +218,7 @@ class Registered:
     Parameters
     ----------
     backend : Backend
-        What was registered.
+        The backend that was registered.
 
     Attributes
     ----------
@@ -224,7 +227,7 @@ class Registered:
 
     See Also
     --------
-    qpsvm.register_backend : What makes one.
+    qpsvm.register_backend : Register a solver, and return this object.
 
     Examples
     --------
@@ -252,46 +255,46 @@ class Registered:
 def register_backend(
     name: str, solver: Callable[..., Any] | Backend | type[Backend], *, sparse: bool = False, auto: bool = False
 ) -> Registered:
-    """Make a solver of one's own a backend, in this process.
+    """Register a solver of your own as a backend, in this process.
 
     Parameters
     ----------
     name : str
-        What `backend=` is to be.
+        The value of `backend=` that selects it.
     solver : callable, or Backend or a subclass of it
         A function of (P, q, G, h, A, b, lb, ub) that returns x, or x, y and z; see the notes.
     sparse : bool
-        Hand a function P, G and A as CSC matrices, and not as arrays.
+        Pass P, G and A to a function as CSC matrices instead of arrays.
     auto : bool
-        Whether `backend="auto"` may take it, after the methods of this library and CVXOPT.
+        Whether `backend="auto"` may use it, after the methods of this library and CVXOPT.
 
     Returns
     -------
     Registered
-        In a `with` statement, the backend is taken away at the end of the block.
+        In a `with` statement, the backend is removed at the end of the block.
 
     Raises
     ------
     ParameterError, ParameterTypeError
-        The name is taken or none; or the solver does not have what it needs, which the message names.
+        The name is taken or not valid; or the solver has the wrong type or signature.
 
     See Also
     --------
-    unregister_backend : Take it away.
-    backends.Backend : What a solver implements that needs more than this.
+    unregister_backend : Remove it.
+    backends.Backend : The interface for solvers that need more control.
 
     Notes
     -----
-    The function is given copies of the parts of: minimise ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub. G and
-    h, and A and b, are None where there are no such rows; bounds may be infinite. It returns x (n,), or the tuple
-    (x, y, z) with y (p,) for the rows of A and z (m,) ≥ 0 for those of G, in the signs of (QP.1); None for x where it
-    found no point. The multipliers z of a primal are α. Most duals have no rows Gx ≤ h: there x alone is enough. Of the
-    keywords `tol`, `max_iter`, `time_limit`, `verbose` and `start` it is given those that it names; others are its
-    settings.
+    The function receives copies of the parts of: minimise ½xᵀPx + qᵀx subject to Gx ≤ h, Ax = b, lb ≤ x ≤ ub. G and
+    h, and A and b, are None if there are no such rows; bounds may be infinite. It returns x (n,), or the tuple
+    (x, y, z) with y (p,) for the rows of A and z (m,) ≥ 0 for those of G, in the signs of (QP.1); x is None if it found
+    no point. The multipliers z of a primal are α. Most duals have no rows Gx ≤ h, so x alone suffices. Of the keywords
+    `tol`, `max_iter`, `time_limit`, `verbose` and `start` the function receives those in its signature; its other
+    keywords are its settings.
 
-    The solver is not trusted: its x is certified like any other. Its exceptions are raised as a `SolverError`, and so
-    is a solution of another shape. Numbers that are not finite count as no point. A new process does not know the
-    solver; a package provides one in every process, by an entry point of the group "qpsvm.backends".
+    The solver is not trusted: its x is certified like any other. Its exceptions are raised as a `SolverError`, as is a
+    solution of the wrong shape. A point that is not finite counts as no point. A new process does not know the solver;
+    a package can provide one in every process, by an entry point of the group "qpsvm.backends".
 
     Examples
     --------
@@ -325,16 +328,16 @@ def unregister_backend(name: str) -> None:
     Parameters
     ----------
     name : str
-        As it was registered.
+        The name under which it was registered.
 
     Raises
     ------
     UnknownOptionError
-        Nothing was registered under that name; the nearest one is named.
+        Nothing is registered under this name; the message names the nearest.
 
     See Also
     --------
-    qpsvm.register_backend : What makes it one.
+    qpsvm.register_backend : Register a solver of your own.
 
     Examples
     --------
@@ -350,14 +353,16 @@ def unregister_backend(name: str) -> None:
 
 
 def _remove(name: str, expected: Backend | None = None) -> None:
-    """Remove a backend; if `only` is given, only if it is that one. Raises UnknownOptionError."""
+    """Remove a backend; if `expected` is given, only if the name still belongs to it. Raises UnknownOptionError."""
     global EXTERNAL_BACKENDS
     with LOCK:
         if expected is not None and EXTERNAL_BACKENDS.get(name) is not expected:
             return
         if name not in EXTERNAL_BACKENDS:
-            known = errors.describe_nearest(name, EXTERNAL_BACKENDS) if EXTERNAL_BACKENDS else "none is"
-            ours = "; those of this library stay" if name in names() else ""
-            raise errors.UnknownOptionError(f"no backend is registered as {format_value(name)}{ours}; {known}")
+            nearest = errors.describe_nearest(name, EXTERNAL_BACKENDS) if EXTERNAL_BACKENDS else "none is"
+            built_in_note = "; those of this library stay" if name in names() else ""
+            raise errors.UnknownOptionError(
+                f"no backend is registered as {format_value(name)}{built_in_note}; {nearest}"
+            )
         EXTERNAL_BACKENDS = {each: backend for each, backend in EXTERNAL_BACKENDS.items() if each != name}
         EXTERNAL_FOR_AUTO.discard(name)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qpsvm.base.arrays.formatting import build_repr
 
-if TYPE_CHECKING:
-    pass
-
 
 class SolverData(tuple[Any, ...]):
-    """What a solver receives, in the order and by the names of its own interface.
+    """The data that a solver receives, in the order and by the names of its own interface.
 
-    Unpacks (`P, q, G, h, A, b = data`), reads by attribute (`data.P`) or key (`data["P"]`), and passes on as keywords
-    (`cvxopt.solvers.qp(**data)`).
+    It can be unpacked (`P, q, G, h, A, b = data`), read by attribute (`data.P`) or key (`data["P"]`), and passed on as
+    keywords (`cvxopt.solvers.qp(**data)`).
     """
 
     _names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Translate why a built-in solver stopped into a status (`translate_stop_reason`, `find_run_status`)."""
+"""Translate a solver's reason to stop into a status (`translate_stop_reason`, `find_run_status`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from qpsvm.solvers.shared.time_slices import LoopOutcome
 
 
-#: Stop reasons of the built-in solvers, and the statuses that they claim.
+#: The status that a built-in solver claims with each stop reason.
 STATUS_OF_REASON = {
     "converged": Status.OPTIMAL,
     "iteration_limit": Status.ITERATION_LIMIT,
@@ -23,14 +23,14 @@ STATUS_OF_REASON = {
 
 
 def translate_stop_reason(reason: str) -> tuple[Status, str]:
-    """Return the status that a built-in solver claims by its stop reason, and the reason as text."""
+    """Return the status that a built-in solver claims with its stop reason, and the reason as text."""
     return STATUS_OF_REASON[reason], reason.replace("_", " ")
 
 
 def find_run_status(run: LoopOutcome, max_iter: int, clock: Clock) -> tuple[Status, str]:
-    """Return the status of a loop without a clock: converged, or out of iterations or time."""
+    """Return the status, and its text, of a loop that does not check a clock itself."""
     if run.converged:
         return translate_stop_reason("converged")
-    return translate_stop_reason(
-        "iteration_limit" if run.iterations >= max_iter else clock.find_stop_reason() or "time_limit"
-    )
+    if run.iterations >= max_iter:
+        return translate_stop_reason("iteration_limit")
+    return translate_stop_reason(clock.find_stop_reason() or "time_limit")

@@ -1,7 +1,6 @@
-"""Describe machines by traits, from which backends tell whether they support them (`find_problem_traits`).
+"""Describe machines by traits, which decide whether a backend supports them (`find_problem_traits`).
 
-A machine is matched by its traits, and not by its name: by the requirements of its dual (DUAL.1). It has one trait of
-each kind:
+A machine is matched by traits of its dual (DUAL.1), not by its name. It has one trait of each kind:
 
 | kind         | traits                                                   | in (DUAL.1)                            |
 |--------------|----------------------------------------------------------|----------------------------------------|
@@ -54,39 +53,55 @@ TRAIT_DESCRIPTIONS = {
     "several α a sample": "several α a sample, or several samples an α",
 }
 Traits = frozenset[str]
-#: Every trait: what a solver of any QP takes.
+#: All traits: those of a solver that accepts any QP.
 ALL_TRAITS: Traits = frozenset(TRAIT_DESCRIPTIONS)
 
 
 def find_dual_traits(svm: SVMDual, linear: bool) -> Traits:
     """Return the traits of a dual over a linear or another kernel; cached, also for duals over another Gram matrix."""
-    told = svm.__dict__.setdefault("traits", {})
-    if linear not in told:
-        told[linear] = _compute_dual_traits(svm, linear)
-    return told[linear]  # type: ignore[no-any-return]
+    cache = svm.__dict__.setdefault("traits", {})
+    if linear not in cache:
+        cache[linear] = _compute_dual_traits(svm, linear)
+    return cache[linear]  # type: ignore[no-any-return]
 
 
 def _compute_dual_traits(svm: SVMDual, linear: bool) -> Traits:
-    value = svm.common_level
     return frozenset(
         (
             "linear" if linear else "kernel",
-            "level 1" if value == 1.0 else "level 0" if value == 0.0 else "other levels",
-            "bounded" if svm.is_bounded else "partly bounded" if np.isfinite(svm.upper).any() else "unbounded",
+            _classify_level(svm),
+            _classify_bounds(svm),
             _classify_curvature(svm),
             _classify_equalities(svm),
             "penalised" if svm.penalised_groups else "unpenalised",
-            "one α a sample"
-            if svm.has_one_row_per_sample
-            else "mirrored α"
-            if svm.is_two_sided
-            else "several α a sample",
+            _classify_samples(svm),
         )
     )
 
 
+def _classify_level(svm: SVMDual) -> str:
+    """Return the trait of the margin levels."""
+    if svm.common_level == 1.0:
+        return "level 1"
+    return "level 0" if svm.common_level == 0.0 else "other levels"
+
+
+def _classify_bounds(svm: SVMDual) -> str:
+    """Return the trait of the upper bounds."""
+    if svm.is_bounded:
+        return "bounded"
+    return "partly bounded" if np.isfinite(svm.upper).any() else "unbounded"
+
+
+def _classify_samples(svm: SVMDual) -> str:
+    """Return the trait of the number of α per sample."""
+    if svm.has_one_row_per_sample:
+        return "one α a sample"
+    return "mirrored α" if svm.is_two_sided else "several α a sample"
+
+
 def _classify_curvature(svm: SVMDual) -> str:
-    """Return whether the losses are piecewise linear, as a trait."""
+    """Return the trait of the curvature of the losses."""
     if not svm.has_curvature:
         return "flat"
     everywhere = find_common_value(svm.curvature) is not None or bool((svm.curvature > 0.0).all())
@@ -94,15 +109,17 @@ def _classify_curvature(svm: SVMDual) -> str:
 
 
 def _classify_equalities(svm: SVMDual) -> str:
-    """Return the trait of the groups that are equalities."""
+    """Return the trait of the equality rows."""
     groups = [group for group in svm.groups if not group.ridge]
     if not groups:
         return "no rows"
-    signed = [group for group in groups if group.total == 0.0 and _is_constant(group.column, svm.sign)]
+    balances = [group for group in groups if group.total == 0.0 and _is_constant(group.column, svm.sign)]
     if len(groups) == 1:
-        return "balance" if signed else "sum" if _is_constant(groups[0].column, svm.sign) else "one row"
-    total = [group for group in groups if group.total != 0.0 and _is_constant(group.column)]
-    return "balance and total" if len(signed) == len(total) == 1 and len(groups) == 2 else "other rows"
+        if balances:
+            return "balance"
+        return "sum" if _is_constant(groups[0].column, svm.sign) else "one row"
+    totals = [group for group in groups if group.total != 0.0 and _is_constant(group.column)]
+    return "balance and total" if len(balances) == len(totals) == 1 and len(groups) == 2 else "other rows"
 
 
 def _is_constant(column: FloatArray, sign: FloatArray | None = None) -> bool:

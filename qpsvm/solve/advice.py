@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
 from qpsvm import backends
 from qpsvm.base.errors import (
@@ -14,9 +13,6 @@ from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.request import SolveRequest
-
-if TYPE_CHECKING:
-    pass
 
 
 def check_status(result: SVMResult | AllInOneResult, request: SolveRequest, backend: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from qpsvm.backends.compiled import Compiled
@@ -13,9 +11,6 @@ from qpsvm.base.errors import (
     TooLargeError,
 )
 from qpsvm.program.qp import QP
-
-if TYPE_CHECKING:
-    pass
 
 
 def compile(qp: QP, backend: str = "cvxopt") -> Compiled:

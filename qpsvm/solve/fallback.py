@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qpsvm import backends
 from qpsvm.backends.base import COMMON_OPTIONS, Backend
@@ -28,9 +28,6 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.attempt import build_unstarted_result, run_backend
 from qpsvm.solve.backend_order import Candidate, rank_backends
 from qpsvm.solve.request import SolveRequest, bound_follow_up_time, format_time_estimate
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Clarabel: an interior point method for cones, by a homogeneous embedding (Goulart & Chen 2024)."""
+"""Solve QPs by Clarabel: an interior-point method for cones, with a homogeneous embedding (Goulart & Chen 2024)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.space.operators import LowRank
 
-#: Its own tolerance, of the gap and of the residuals; a larger one leads to points that polishing cannot use.
+#: Clarabel's default tolerance of the gap and the residuals; points of larger ones are too coarse for polishing.
 FINE = 1e-8
 
 #: Clarabel's statuses by name.
@@ -39,7 +39,7 @@ STATUS = {
     "InsufficientProgress": Status.INACCURATE,
     "CallbackTerminated": Status.INTERRUPTED,
 }
-#: Those whose x is a certificate of something else, or nothing.
+#: Statuses with which x is a certificate of infeasibility or unboundedness, or meaningless.
 WITHOUT_POINT = (Status.INFEASIBLE, Status.UNBOUNDED, Status.NUMERICAL_ERROR)
 
 
@@ -65,9 +65,9 @@ class ClarabelBackend(Backend):
         return frozenset(name for name in dir(clarabel.DefaultSettings()) if not name.startswith("_")) - {"default"}
 
     def compile(self, qp: QP) -> ClarabelCompiled:
-        """Build P (upper triangle, CSC), q, A, b, cones: zero for rows of A, nonnegative for those of G and bounds.
+        """Build P (upper triangle, CSC), q, A, b, cones: zero for rows of A, nonnegative for rows of G and bounds.
 
-        Its form is: minimise ½xᵀPx + qᵀx subject to Ax + s = b, s in the cones; its multipliers are those of (QP.1).
+        Clarabel minimises ½xᵀPx + qᵀx subject to Ax + s = b, s in the cones; its multipliers are those of (QP.1).
         """
         self.require_package()
         lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
@@ -77,24 +77,29 @@ class ClarabelBackend(Backend):
 def _build_data(qp: QP) -> SolverData:
     import clarabel
 
-    box, ends = build_box_rows(*qp.bounds)
-    p, m = (0 if side is None else len(side) for side in (qp.b, qp.h))
-    rows = [sp.csc_array(M) for M in (qp.A, qp.G, box) if M is not None]
-    sides = [np.asarray(side) for side in (qp.b, qp.h, ends) if side is not None]
-    cones = [clarabel.ZeroConeT(p), clarabel.NonnegativeConeT(m + len(ends))]
+    box_rows, box_sides = build_box_rows(*qp.bounds)
+    blocks = [sp.csc_array(M) for M in (qp.A, qp.G, box_rows) if M is not None]
+    sides = [np.asarray(side) for side in (qp.b, qp.h, box_sides) if side is not None]
+    n_equalities = 0 if qp.b is None else len(qp.b)
+    n_inequalities = len(box_sides) + (0 if qp.h is None else len(qp.h))
+    cones = []
+    if n_equalities:
+        cones.append(clarabel.ZeroConeT(n_equalities))
+    if n_inequalities:
+        cones.append(clarabel.NonnegativeConeT(n_inequalities))
     return SolverData(
-        P=extract_upper_triangle(qp.P), q=np.array(qp.q), A=sp.csc_matrix(sp.vstack(rows, format="csc")),
-        b=np.concatenate(sides), cones=[cone for cone, size in zip(cones, (p, m + len(ends)), strict=True) if size],
+        P=extract_upper_triangle(qp.P), q=np.array(qp.q), A=sp.csc_matrix(sp.vstack(blocks, format="csc")),
+        b=np.concatenate(sides), cones=cones,
     )  # fmt: skip
 
 
 class ClarabelCompiled(Compiled):
-    """P, q, A, b, cones, in the order of `clarabel.DefaultSolver`, which takes the settings behind them."""
+    """P, q, A, b, cones: the arguments of `clarabel.DefaultSolver`, in order, without the settings at the end."""
 
     lifted: bool
 
     def __getstate__(self) -> tuple[Backend, QP]:
-        """Leave out Clarabel's cones, which cannot be pickled: the copy builds its data again."""
+        """Omit the data, as Clarabel's cones cannot be pickled: the copy compiles the QP again."""
         return self.backend, self.qp
 
     def __setstate__(self, state: tuple[Backend, QP]) -> None:
@@ -105,43 +110,43 @@ class ClarabelCompiled(Compiled):
         import clarabel
 
         settings = clarabel.DefaultSettings()
-        asked: dict[str, Any] = {"verbose": limits.verbose, "max_threads": 1}
+        requested: dict[str, Any] = {"verbose": limits.verbose, "max_threads": 1}
         if limits.tol is not None:
-            asked |= dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), min(limits.tol, FINE))
+            requested |= dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), min(limits.tol, FINE))
         if limits.max_iter is not None:
-            asked["max_iter"] = int(limits.max_iter)
+            requested["max_iter"] = int(limits.max_iter)
         if limits.time_limit is not None:
-            asked["time_limit"] = float(limits.time_limit)
-        for name, value in {**asked, **options}.items():
+            requested["time_limit"] = float(limits.time_limit)
+        for name, value in {**requested, **options}.items():
             setattr(settings, name, value)
         with SettingsTranslator(options):
             solver = clarabel.DefaultSolver(*self.data, settings)
         return self._map_solution(solver.solve())
 
-    def _map_solution(self, answer: Any) -> QPSolution:
-        raw = str(answer.status)
-        status, solver, iterations = STATUS[raw], self._describe_solver(raw), int(answer.iterations)
+    def _map_solution(self, result: Any) -> QPSolution:
+        raw = str(result.status)
+        status, solver, iterations = STATUS[raw], self._describe_solver(raw), int(result.iterations)
         if status in WITHOUT_POINT:
             return self._build_solution(status, solver, iterations)
         n, m = self.qp.n, 0 if self.qp.h is None else len(self.qp.h)
-        x, duals = np.array(answer.x), np.array(answer.z)
+        x, duals = np.array(result.x), np.array(result.z)
         p = 0 if self.qp.b is None else len(self.qp.b)
-        first = p + (len(x) - n)  # behind A's rows, those of the lift
+        first = p + (len(x) - n)  # the rows of A are followed by those that define the lifted variables
         z, box = duals[first : first + m], build_box_rows(*self.qp.bounds)[0].T @ duals[first + m :]
         v = x[n:] if self.lifted else None
         return self._build_solution(status, solver, iterations, x[:n], y=duals[:p], z=z, box=box, v=v)
 
 
 class SettingsTranslator:
-    """A block that passes settings to Clarabel: turns its plain `Exception` about a setting into a ValueError."""
+    """A block that passes settings to Clarabel, whose plain `Exception` about a setting becomes a ValueError."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.options = options
 
     def __enter__(self) -> None:
-        """Nothing is needed."""
+        """Do nothing."""
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Raise the error again by its kind."""
+        """Raise a ValueError in place of a plain Exception."""
         if self.options and type(error) is Exception:
             raise ValueError(str(error)) from error

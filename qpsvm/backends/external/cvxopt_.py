@@ -1,4 +1,4 @@
-"""CVXOPT: a primal-dual interior point method on dense or sparse matrices (Andersen, Dahl & Vandenberghe)."""
+"""Solve QPs by CVXOPT: a primal-dual interior-point method on dense or sparse matrices (Andersen et al.)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.space.operators import Diagonal, LowRank
 
-#: Rows from which a low-rank P stays a factor (the KKT system below) instead of becoming a dense n × n matrix.
+#: Number of variables from which a low-rank P is not converted to a dense n × n matrix (`cvxopt_structured`).
 STRUCTURED_ROWS = 2000
-#: A row missed by this share of its terms is not met.
+#: An equality row counts as violated from this share of its terms.
 MAX_ROW_VIOLATION = 1e-4
-#: Default of the solver's own iteration limit.
+#: CVXOPT's default iteration limit.
 MAX_ITERATIONS = 100
-#: What the solver raises when it breaks down; it has no status for that.
+#: Exceptions that CVXOPT raises at a numerical breakdown, for which it has no status.
 BREAKDOWNS = (ValueError, ArithmeticError, ZeroDivisionError)
 OPTIONS = frozenset(("abstol", "reltol", "feastol", "maxiters", "refinement", "show_progress", "kktreg", "kktsolver"))
 STATUS = {"optimal": Status.OPTIMAL, "unknown": Status.NUMERICAL_ERROR}
@@ -51,11 +51,11 @@ class CvxoptBackend(Backend):
     memory = Memory(dual=4.5, primal=19.0, copies=10.0)
 
     def compile(self, qp: QP) -> CvxoptCompiled:
-        """Build P, q, G, h, A, b as CVXOPT matrices: the bounds are rows of G, which is sparse."""
+        """Build P, q, G, h, A, b as CVXOPT matrices; the bounds are rows of G, which is sparse."""
         self.require_package()
         if qp.n >= STRUCTURED_ROWS and isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n and qp.G is None:
             (lb, ub), (Z, d) = qp.bounds, qp.P.factor()
-            if (np.isfinite(lb) | np.isfinite(ub) | (d > 0.0)).all():  # else D of (KKT.2) has zeros
+            if (np.isfinite(lb) | np.isfinite(ub) | (d > 0.0)).all():  # otherwise D of (KKT.2) is singular
                 A = None if qp.A is None else as_dense(qp.A)
                 data = SolverData(Z=Z, d=d, q=qp.q, lb=lb, ub=ub, A=A, b=qp.b)
                 return CvxoptCompiled(self, qp, data, structured=True)
@@ -66,7 +66,7 @@ def _build_data(qp: QP) -> SolverData:
     from cvxopt import matrix, spdiag
 
     G, h = build_box_rows(*qp.bounds)
-    if qp.G is not None and qp.h is not None:  # G, then the box
+    if qp.G is not None and qp.h is not None:  # the rows of G, followed by the box
         G, h = sp.vstack([sp.csr_array(qp.G), G], format="csr"), np.concatenate([qp.h, h])
     return SolverData(
         P=spdiag(matrix(qp.P.d)) if isinstance(qp.P, Diagonal) else matrix(qp.P.dense()), q=matrix(qp.q),
@@ -85,40 +85,40 @@ class CvxoptCompiled(Compiled):
         from cvxopt import solvers
 
         settings: dict[str, Any] = {"show_progress": limits.verbose}
-        if limits.tol is not None:  # its absolute tolerance stops small objectives (ν-SVM) far too early
+        if limits.tol is not None:  # the default `abstol` stops far too early if the objective is small (ν-SVM)
             settings |= {"abstol": 1e-30, "reltol": limits.tol / 10, "feastol": min(1e-7, limits.tol / 10)}
         settings["maxiters"] = limits.max_iter or MAX_ITERATIONS
         settings |= options
         kktsolver = settings.pop("kktsolver", None)
         try:
             if self.structured:
-                answer = solve_structured(**self.data, options=settings)
+                result = solve_structured(**self.data, options=settings)
             else:
-                answer = solvers.qp(*self.data, kktsolver=kktsolver, options=settings)
+                result = solvers.qp(*self.data, kktsolver=kktsolver, options=settings)
         except BREAKDOWNS as error:
             if isinstance(error, ValueError) and ("options" in str(error) or "kktsolver" in str(error)):
                 raise ParameterError(f"cvxopt refused its settings {dict(options)}: {error}") from error
             return build_failed_solution(self.qp, self._describe_solver(f"raised {type(error).__name__}: {error}"))
-        status = STATUS[answer["status"]]
-        if status is Status.NUMERICAL_ERROR and answer["iterations"] >= settings["maxiters"]:
+        status = STATUS[result["status"]]
+        if status is Status.NUMERICAL_ERROR and result["iterations"] >= settings["maxiters"]:
             status = Status.ITERATION_LIMIT
-        solution = self._map_solution(answer, status)
+        solution = self._map_solution(result, status)
         if status is Status.OPTIMAL and self._violates_equalities(solution):
             return QPSolution(self.qp, Status.NUMERICAL_ERROR, solution.solver, iterations=solution.iterations)
         return solution
 
     def _violates_equalities(self, solution: QPSolution) -> bool:
-        """Return whether the equality rows are violated: CVXOPT may drop one of rows that contradict each other."""
+        """Return whether an equality row is violated: of contradictory rows, CVXOPT may ignore one."""
         A, b, x = self.qp.A, self.qp.b, solution.x
         if A is None or b is None or x is None:
             return False
         size = float(np.abs(b).max()) + float((abs(A) @ np.abs(x)).max()) if len(b) else 0.0
         return bool(len(b) and np.abs(A @ x - b).max() > MAX_ROW_VIOLATION * size)
 
-    def _map_solution(self, answer: dict[str, Any], status: Status) -> QPSolution:
-        x, y, z = (np.array(answer[part]).ravel() for part in ("x", "y", "z"))
+    def _map_solution(self, result: dict[str, Any], status: Status) -> QPSolution:
+        x, y, z = (np.array(result[part]).ravel() for part in ("x", "y", "z"))
         m = 0 if self.qp.h is None else len(self.qp.h)
         z_box = build_box_rows(*self.qp.bounds)[0].T @ z[m:]
         return self._build_solution(
-            status, self._describe_solver(answer["status"]), answer["iterations"], x, y=y, z=z[:m], box=z_box
+            status, self._describe_solver(result["status"]), result["iterations"], x, y=y, z=z[:m], box=z_box
         )

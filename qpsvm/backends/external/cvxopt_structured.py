@@ -1,19 +1,19 @@
-"""Solve the KKT systems of CVXOPT without an n × n matrix (`solve_structured`).
+"""Run CVXOPT on a QP with low-rank P without forming an n × n matrix (`solve_structured`).
 
-For QPs with P = ZZᵀ + diag(d), a box and few equality rows. `cvxopt.solvers.coneqp` takes P as a function if it is
-given a function that solves its KKT systems,
+The QP has P = ZZᵀ + diag(d), a box and few equality rows. `cvxopt.solvers.coneqp` accepts P as a function if it also
+receives a function that solves its KKT systems,
 
     (KKT.1)  Px + Aᵀy + Gᵀz = r_x,  Ax = r_y,  Gx − W²z = r_z                     W = diag(w), the scaling of the cone
 
-G holds −I for the finite lower bounds and I for the finite upper ones, so that z is eliminated at once, which leaves
+G holds −I for the finite lower bounds and I for the finite upper ones, so z can be eliminated directly, which leaves
 
     (KKT.2)  (ZZᵀ + D)x + Aᵀy = r,  Ax = r_y,  D = d + Gᵀ W⁻² G, diagonal
 
-the system (IPM.1) of our own interior-point method, with D for θ, solved in the same way, with one step of refinement.
-Memory is O(nk); an iteration costs O(n(k + p)²).
+the system (IPM.1) of the built-in interior-point method, with D for θ, solved in the same way, with one step of
+refinement. Memory is O(nk); an iteration costs O(n(k + p)²).
 
-Accuracy: with w² from 1e-8 to 1e8 the residuals of every row of (KKT.1) stay below 1e-12 of the terms in it (a test
-checks this), and on the dual of a linear SVM CVXOPT's answer agrees with that of its own dense solver to 1e-13.
+Accuracy: with w² from 1e-8 to 1e8 the residual of every row of (KKT.1) is below 1e-12 of the terms in it (a test checks
+this), and on the dual of a linear SVM the solution agrees with that of CVXOPT's dense solver to 1e-13.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from qpsvm.solvers.interior_point.systems import FactoredNewton, as_columns
 
 
 class StructuredKKT:
-    """The KKT systems (KKT.1) of one QP: B = [Z − AᵀC, Aᵀ], made once, and the rows of the box.
+    """The KKT systems (KKT.1) of one QP: the rows of the box, and B = [Z − AᵀC, Aᵀ], which is computed once.
 
     Z (n, k)
-    d (n,): Not negative; may be zero where there is a bound.
+    d (n,): Nonnegative; positive for variables without a bound.
     lb, ub (n,): May be infinite.
-    A (p, n) or None: Few equality rows.
+    A (p, n): A few equality rows; None if there are none.
     """
 
     def __init__(self, Z: Matrix, d: FloatArray, lb: FloatArray, ub: FloatArray, A: FloatArray | None) -> None:
@@ -42,35 +42,38 @@ class StructuredKKT:
         self.G, self.h = build_box_rows(lb, ub)
         self.GT, self.d, self.A, self.k = sp.csr_array(self.G.T), d, A, Z.shape[1]
         self.center = np.zeros((len(A), self.k))
-        if len(A) and not sp.issparse(Z):  # Zv + Aᵀy = (Z − AᵀC)v + Aᵀ(y + Cv): keeps the digits of uncentred data
+        if len(A) and not sp.issparse(Z):  # Zv + Aᵀy = (Z − AᵀC)v + Aᵀ(y + Cv): avoids cancellation in uncentred data
             self.center = np.linalg.pinv(A @ A.T, hermitian=True) @ (A @ Z)
         self.newton = FactoredNewton(as_columns(Z, A, self.center), self.k, np.zeros(self.k + len(A)))
         self.newton.needs_refinement = True
 
     def factor(self, scaling: Mapping[str, Any]) -> Callable[[Any, Any, Any], None]:
-        """Return CVXOPT's `kktsolver`: a function of the scaling W that solves (KKT.1) in place (z goes out as Wz)."""
+        """Factorise for a scaling W, and return a function that solves (KKT.1) in place, with Wz in place of z.
+
+        This is CVXOPT's argument `kktsolver`.
+        """
         inverse = np.array(scaling["di"]).ravel()  # 1/w
-        newton, nothing = self.newton, np.zeros(len(self.d))
-        newton.factor(self.d + abs(self.GT) @ (inverse * inverse), nothing, nothing, np.zeros(self.k + len(self.A)))
+        newton, zeros = self.newton, np.zeros(len(self.d))
+        newton.factor(self.d + abs(self.GT) @ (inverse * inverse), zeros, zeros, np.zeros(self.k + len(self.A)))
 
         def solve(x: Any, y: Any, z: Any) -> None:
             rx, ry, rz = (np.array(part).ravel() for part in (x, y, z))
             newton.residual = np.concatenate([ry @ self.center, -ry])
-            out, u, _ = newton.solve(rx + self.GT @ (inverse * inverse * rz))
-            _assign(x, out)
+            x_new, u, _ = newton.solve(rx + self.GT @ (inverse * inverse * rz))
+            _assign(x, x_new)
             _assign(y, u[self.k :] - self.center @ u[: self.k])
-            _assign(z, inverse * (self.G @ out - rz))
+            _assign(z, inverse * (self.G @ x_new - rz))
 
         return solve
 
 
 def build_box_rows(lb: FloatArray, ub: FloatArray) -> tuple[Matrix, FloatArray]:
-    """Return the finite bounds as rows −x ≤ −lb, then x ≤ ub: G, sparse, and h."""
-    low, high = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
-    values = np.concatenate([-np.ones(len(low)), np.ones(len(high))])
-    places = np.arange(len(values)), np.concatenate([low, high])
-    G = sp.csr_array((values, places), shape=(len(values), len(lb)))
-    return G, np.concatenate([-lb[low], ub[high]])
+    """Return the finite bounds as rows −x ≤ −lb, followed by x ≤ ub: G, sparse, and h."""
+    lower_index, upper_index = np.flatnonzero(np.isfinite(lb)), np.flatnonzero(np.isfinite(ub))
+    values = np.concatenate([-np.ones(len(lower_index)), np.ones(len(upper_index))])
+    positions = np.arange(len(values)), np.concatenate([lower_index, upper_index])
+    G = sp.csr_array((values, positions), shape=(len(values), len(lb)))
+    return G, np.concatenate([-lb[lower_index], ub[upper_index]])
 
 
 def _assign(target: Any, values: FloatArray) -> None:
@@ -95,19 +98,20 @@ def solve_structured(
 
     def quadratic(x: Any, y: Any, alpha: float = 1.0, beta: float = 0.0) -> None:
         """Compute y ← αPx + βy."""
-        at = np.array(x).ravel()
-        product = alpha * (Z @ (Z.T @ at) + d * at)
+        x_array = np.array(x).ravel()
+        product = alpha * (Z @ (Z.T @ x_array) + d * x_array)
         _assign(y, product if beta == 0.0 else product + beta * np.array(y).ravel())
 
-    answer: dict[str, Any] = solvers.coneqp(
+    solution: dict[str, Any] = solvers.coneqp(
         quadratic, matrix(q), to_sparse(kkt.G), matrix(kkt.h), None,
         matrix(kkt.A), matrix(np.zeros(0) if b is None else b, (len(kkt.A), 1)),
         kktsolver=kkt.factor, options=dict(options),
     )  # fmt: skip
-    return answer
+    return solution
 
 
 def to_sparse(M: Matrix) -> Any:
+    """Convert a matrix to CVXOPT's sparse type."""
     from cvxopt import spmatrix
 
     coo = sp.coo_array(M)

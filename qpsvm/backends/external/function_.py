@@ -1,6 +1,6 @@
 """Use a function x, y, z = f(P, q, G, h, A, b, lb, ub) as a backend (`FunctionBackend`).
 
-Its return value is checked for shapes only; whether it is right is decided by the certificate.
+Only the types and shapes of its return value are checked; its accuracy is the certificate's concern.
 """
 
 from __future__ import annotations
@@ -26,35 +26,37 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Solver, Status
 from qpsvm.space.operators import Diagonal, Operator
 
-#: What such a function is called with, in this order.
+#: The arguments of such a function, in order.
 ARGUMENTS = ("P", "q", "G", "h", "A", "b", "lb", "ub")
-#: Keywords that it is called with where it names them.
+#: Keywords that it receives if they are in its signature.
 COMMON_KEYWORDS = ("tol", "max_iter", "time_limit", "verbose", "start")
 
 
 class FunctionBackend(Backend):
     """A function of (P, q, G, h, A, b, lb, ub), as `register_backend` describes it.
 
-    sparse: Whether P, G and A are handed over as CSC matrices.
-    peers: The backends that there are.
+    sparse: Whether it receives P, G and A as CSC matrices.
+    all_backends: Returns all backends, for messages.
     """
 
-    def __init__(self, function: Callable[..., Any], sparse: bool, peers: Callable[[], Iterable[Backend]]) -> None:
-        super().__init__(peers)
+    def __init__(
+        self, function: Callable[..., Any], sparse: bool, all_backends: Callable[[], Iterable[Backend]]
+    ) -> None:
+        super().__init__(all_backends)
         self.function = function
         self.sparse = sparse
-        named = list_keywords(function)
+        keywords = frozenset(list_keywords(function))
         limits: tuple[RequestedOption, ...] = ("max_iter", "time_limit")
-        self.passed = frozenset(named) & frozenset(COMMON_KEYWORDS)
+        self.passed = keywords & frozenset(COMMON_KEYWORDS)
         self.memory = self.memory if sparse else self.memory._replace(copies=math.inf)
-        self.settings = frozenset(named) - frozenset(COMMON_KEYWORDS)
+        self.settings = keywords - frozenset(COMMON_KEYWORDS)
         self.abilities = Abilities(
             summary=f"any QP{'' if sparse else ', dense'}; registered from outside",
             dual=ALL_MACHINES,
             primal=ALL_MACHINES,
             accepts_any_qp=True,
-            enforced_limits=frozenset(limit for limit in limits if limit in named),
-            supports_warm_start="start" in named,
+            enforced_limits=frozenset(limit for limit in limits if limit in keywords),
+            supports_warm_start="start" in keywords,
             linear_form="primal" if sparse else "dual",
         )
 
@@ -83,16 +85,18 @@ class FunctionCompiled(Compiled):
     backend: FunctionBackend
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        shared = {word: getattr(limits, word) for word in self.backend.passed}
-        given = {word: value for word, value in shared.items() if value is not None}
-        own = (None if part is None else part.copy() for part in self.data)  # P may be what the answer is judged by
-        return self._read_solution(self.backend.function(*own, **given, **options))
+        keywords = {word: getattr(limits, word) for word in self.backend.passed}
+        given = {word: value for word, value in keywords.items() if value is not None}
+        # copies, because the certificate may use the same P, which the function must not change
+        arguments = (None if part is None else part.copy() for part in self.data)
+        return self._read_solution(self.backend.function(*arguments, **given, **options))
 
-    def _read_solution(self, answer: Any) -> QPSolution:
+    def _read_solution(self, returned: Any) -> QPSolution:
+        """Check what the function returned, and build the solution. Raises SolverError."""
         name, qp = self.backend.name, self.qp
         rows, equalities = (0 if side is None else len(side) for side in (qp.h, qp.b))
         solver = Solver(name, self.backend.version() or "?", "returned a point")
-        x, y, z = answer if isinstance(answer, tuple) and len(answer) == 3 else (answer, None, None)
+        x, y, z = returned if isinstance(returned, tuple) and len(returned) == 3 else (returned, None, None)
         if x is None:
             return build_failed_solution(qp, solver._replace(status="returned no point"))
         if isinstance(x, (tuple, Mapping, str)):
@@ -102,19 +106,22 @@ class FunctionCompiled(Compiled):
                 name, f"it returned no z, and this QP has {rows} rows Gx <= h, whose multipliers are wanted: "
                 "return (x, y, z)",
             )  # fmt: skip
-        found: dict[str, Any] = {
+        vectors: dict[str, Any] = {
             "x": as_vector(name, x, "x", qp.n),
             "y": np.zeros(equalities) if y is None else as_vector(name, y, "y", equalities),
             "z": np.zeros(0) if z is None else as_vector(name, z, "z", rows),
         }
-        return QPSolution(qp, Status.OPTIMAL, solver, **found)
+        return QPSolution(qp, Status.OPTIMAL, solver, **vectors)
 
 
 def list_keywords(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of a function's parameters after the eight, all of which need defaults."""
+    """Return the names of a function's parameters after `ARGUMENTS`, which must all have defaults.
+
+    Raises ParameterTypeError.
+    """
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # written in C, without a signature: the first call will show
+    except (TypeError, ValueError):  # a function in C without a signature: errors show in the first call
         return ()
     try:
         bound = signature.bind(*ARGUMENTS)
@@ -135,7 +142,7 @@ def as_vector(name: str, values: Any, part: str, size: int) -> FloatArray:
     """Return a copy of a solver's array as a vector (size,); rows and columns are accepted. Raises SolverError."""
     try:
         array = np.asarray(values)
-    except (TypeError, ValueError) as error:  # rows of different lengths; tensors of another device
+    except (TypeError, ValueError) as error:  # rows of different lengths, or tensors on another device
         raise build_protocol_error(name, f"its {part} is no array of numbers, but {format_value(values)}") from error
     if array.dtype.kind not in "fiu":
         raise build_protocol_error(name, f"its {part} holds no numbers, but {format_value(values)}")

@@ -1,8 +1,9 @@
-"""LIBLINEAR, through scikit-learn: dual coordinate descent (Hsieh et al. 2008), at its own stopping rule.
+"""Solve linear machines by LIBLINEAR, through scikit-learn: dual coordinate descent (Hsieh et al. 2008).
 
-It returns w; α is read off features that are added to the rows (`solvers.linear.liblinear`). Its loop knows no clock
-and no interrupt key: it is run in slices, long ones in a child (`run_sliced`). `augmented_lagrangian` begins with
-a loop of the same kind where that pays, and goes on where it ends.
+It uses LIBLINEAR's own stopping rule. LIBLINEAR returns w; α is read off features that are added to the rows
+(`solvers.linear.liblinear`). Its loop checks neither a clock nor Ctrl-C, so it is run in slices, long ones in a child
+process (`run_sliced`). `augmented_lagrangian` starts with a loop of the same kind if that is faster, and resumes from
+its result.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.solvers.linear import liblinear
 from qpsvm.solvers.linear.descent import count_entries
 
-#: Whose duals it takes: hinges and their squares at level 1, and both losses outside of a tube.
+#: Traits of the machines that it accepts: hinges and squared hinges at level 1, and the same losses outside a tube.
 OWN = LOSSES - {"balance", "sum", "partly bounded", "partly curved"}
 ONE_SIDED, TWO_SIDED = OWN - {"level 0", "other levels", "mirrored α"}, OWN - {"one α a sample", "several α a sample"}
-#: Linear losses have bounds of α, squared ones none.
+#: Traits that linear losses, and squared losses, do not have: α is bounded with linear losses only.
 LINEAR, SQUARED = {"unbounded", "curved"}, {"bounded", "flat"}
-#: scikit-learn's own tolerance, for the largest violation.
+#: scikit-learn's default tolerance, for the largest violation of the optimality conditions.
 DEFAULT_EPS = 1e-4
-#: Of a tube with a linear penalty, the tolerance is for the sum of all violations, as a share of the first one.
+#: Factor on the tolerance for a tube with a linear loss: there it is for the sum of all violations, relative to that of
+#: the first pass.
 TUBE_SHARE = 0.01
-#: Passes where no limit is given: on tables whose features are scaled alike it ends within a thousand.
+#: Default limit of the number of passes: if all features have a similar scale, LIBLINEAR needs fewer than a thousand.
 PASSES = 10_000
 
 
@@ -51,7 +53,7 @@ class LiblinearBackend(Backend):
         "squares of both; for comparison",
         dual=tuple(MachineSet(sides - loss) for sides in (ONE_SIDED, TWO_SIDED) for loss in (LINEAR, SQUARED)),
         missing_form_reason="it solves the dual", handles_interrupt=True, package="scikit-learn",
-        options=frozenset({"eps"}),  # its tolerance for the largest violation
+        options=frozenset({"eps"}),  # LIBLINEAR's tolerance for the largest violation
     )  # fmt: skip
     lazy_import = LazyImport("sklearn.svm", LIBSVM_IMPORT)
     memory = Memory(dual=0.0, primal=0.0, copies=liblinear.NUMBER_BYTES / 8)
@@ -70,10 +72,8 @@ class LiblinearBackend(Backend):
                 "liblinear takes tubes of one width that cost the same on both sides, and two classes where there is "
                 "an intercept; use augmented_lagrangian"
             )
-        y, weight = (
-            liblinear.build_targets(rows.losses, rows.sign),
-            liblinear.build_penalties(rows.losses, len(rows.sign)),
-        )
+        y = liblinear.build_targets(rows.losses, rows.sign)
+        weight = liblinear.build_penalties(rows.losses, len(rows.sign))
         data = SolverData(X=X, y=y, sample_weight=weight, fit_intercept=intercept)
         return LiblinearCompiled(self, qp, data, statement=statement, rows=rows)
 
@@ -84,15 +84,16 @@ class LiblinearCompiled(Compiled):
     rows: LinearRows
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        data, rows, statement, most = self.data, self.rows, self.statement, limits.max_iter or PASSES
+        data, rows, statement, max_passes = self.data, self.rows, self.statement, limits.max_iter or PASSES
         eps = DEFAULT_EPS if limits.tol is None else min(DEFAULT_EPS, DEFAULT_EPS / DEFAULT_TOLERANCE * limits.tol)
-        eps *= TUBE_SHARE if rows.losses.is_piecewise_linear and not rows.losses.is_one_sided else 1.0
+        if rows.losses.is_piecewise_linear and not rows.losses.is_one_sided:
+            eps *= TUBE_SHARE
         clock = Clock(limits.time_limit)
-        found = liblinear.run_liblinear(
-            data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)), most=most,
+        run = liblinear.run_liblinear(
+            data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)), most=max_passes,
             clock=clock, verbose=limits.verbose,
         )  # fmt: skip
-        status, raw = find_run_status(found, most, clock)
-        w = np.append(found.w, found.b) if data.fit_intercept else found.w
-        x, y = statement.to_qp_variables(rows.to_alpha(found.alpha)), statement.to_row_multipliers({"b": found.b})
-        return self._build_solution(status, self._describe_solver(raw), found.iterations, x, y=y, v=statement.lift(w))
+        status, raw = find_run_status(run, max_passes, clock)
+        w = np.append(run.w, run.b) if data.fit_intercept else run.w
+        x, y = statement.to_qp_variables(rows.to_alpha(run.alpha)), statement.to_row_multipliers({"b": run.b})
+        return self._build_solution(status, self._describe_solver(raw), run.iterations, x, y=y, v=statement.lift(w))

@@ -1,4 +1,4 @@
-"""OSQP: the alternating direction method of multipliers on sparse matrices (Stellato et al. 2020)."""
+"""Solve QPs by OSQP: the alternating direction method of multipliers on sparse matrices (Stellato et al. 2020)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.space.operators import Diagonal, LowRank, Operator
 
-#: OSQP's own defaults of what `solve` may set; set each time, as a solver kept for a warm start keeps its settings.
+#: OSQP's defaults of the settings that `solve` may change. They are set each time, because a solver that is reused for
+#: a warm start keeps its settings.
 DEFAULTS = {"eps_abs": 1e-3, "eps_rel": 1e-3, "max_iter": 4000, "time_limit": 1e10}
-#: The code with which OSQP's setup refuses settings; others are about the problem.
+#: The code with which OSQP's setup rejects settings; other codes are about the problem.
 SETTINGS_REFUSED = "2"
-#: Iteration limit where a tolerance is asked for and no limit is given: OSQP's own, 4000, is too few for small ones.
+#: Default iteration limit if a tolerance is given: OSQP's own, 4000, is too low for small tolerances.
 MAX_ITERATIONS = 20_000
 
-#: OSQP's status numbers; the arrays beside a status are trusted only where this says there is a point.
+#: OSQP's status numbers. Its arrays hold a point only with a status in `WITH_POINT`.
 STATUS = {
     1: Status.OPTIMAL,  # solved
     2: Status.INACCURATE,  # solved inaccurate
@@ -40,7 +41,7 @@ STATUS = {
     7: Status.ITERATION_LIMIT,  # maximum iterations reached
     8: Status.TIME_LIMIT,  # run time limit reached
     9: Status.NUMERICAL_ERROR,  # problem non convex
-    10: Status.INTERRUPTED,  # OSQP looks for the interrupt key itself
+    10: Status.INTERRUPTED,  # OSQP handles Ctrl-C itself
     11: Status.NUMERICAL_ERROR,  # unsolved
 }
 WITH_POINT = frozenset({Status.OPTIMAL, Status.INACCURATE, Status.ITERATION_LIMIT, Status.TIME_LIMIT})
@@ -70,7 +71,7 @@ class OsqpBackend(Backend):
         return frozenset(name for name in dir(osqp.OSQP().ext.OSQPSettings) if not name.startswith("_"))
 
     def compile(self, qp: QP) -> OsqpCompiled:
-        """Build P (upper triangle, CSC), q, A, l, u: rows of G, then of A, then one for each bounded variable."""
+        """Build P (upper triangle, CSC), q, A, l, u: rows of G, rows of A, and one row for each bounded variable."""
         self.require_package()
         lifted = isinstance(qp.P, LowRank) and 2 * qp.P.source.d < qp.n
         return OsqpCompiled(self, qp, _build_data(qp.to_lifted() if lifted else qp), lifted=lifted)
@@ -86,7 +87,7 @@ def _build_data(qp: QP) -> SolverData:
     if qp.G is not None and qp.h is not None:
         rows.insert(0, (qp.G, np.full(len(qp.h), -np.inf), qp.h))
     blocks, low, high = zip(*rows, strict=True)
-    A = sp.csc_matrix(sp.vstack([sp.csc_array(block) for block in blocks]))  # OSQP asks for the matrix class
+    A = sp.csc_matrix(sp.vstack([sp.csc_array(block) for block in blocks]))  # OSQP requires the matrix class
     return SolverData(P=extract_upper_triangle(qp.P), q=qp.q, A=A, l=np.concatenate(low), u=np.concatenate(high))
 
 
@@ -96,7 +97,7 @@ def _find_bounded_variables(qp: QP) -> IntArray:
 
 
 def extract_upper_triangle(P: Operator) -> Matrix:
-    """Return the upper triangle in CSC; its column j is row j of the lower triangle, which NumPy gives in order."""
+    """Return the upper triangle in CSC; its column j is row j of the lower triangle, which NumPy returns in order."""
     n = P.shape[0]
     if isinstance(P, Diagonal):
         return sp.csc_matrix(sp.diags_array(P.d))
@@ -115,7 +116,7 @@ class OsqpCompiled(Compiled):
     _options: dict[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out OSQP's object, which cannot be pickled: the copy sets it up again, without the last point."""
+        """Omit OSQP's object, which cannot be pickled: the copy sets it up again, without the last point."""
         return {**self.__dict__, "_solver": None, "_options": None}
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
@@ -128,18 +129,22 @@ class OsqpCompiled(Compiled):
             settings["time_limit"] = float(limits.time_limit)
         settings |= options
         with capture_output("osqp", limits.verbose) as printed:
-            refused = self._set_up(settings, options)
-            if refused is None and limits.start is not None:
-                self._solver.warm_start(*self._build_start(limits.start))
-            answer = None if refused is not None else self._solver.solve(raise_error=False)
-        if refused is not None:
+            error_code = self._set_up(settings, options)
+            if error_code is None:
+                if limits.start is not None:
+                    self._solver.warm_start(*self._build_start(limits.start))
+                result = self._solver.solve(raise_error=False)
+        if error_code is not None:
             return build_failed_solution(
-                self.qp, self._describe_solver(f"setup ended with code {refused}{printed.first_line}")
+                self.qp, self._describe_solver(f"setup ended with code {error_code}{printed.first_line}")
             )
-        return self._map_solution(answer)
+        return self._map_solution(result)
 
     def _set_up(self, settings: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
-        """Set OSQP up, or change its settings; the code with which it refuses the problem. Raises ValueError."""
+        """Set OSQP up, or change its settings; return the error code if it rejects the problem, else None.
+
+        Raises ValueError if it rejects the settings.
+        """
         import osqp
 
         if self._solver is not None and self._options == dict(options):
@@ -157,35 +162,36 @@ class OsqpCompiled(Compiled):
         return None
 
     def _build_start(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return a start x (n,) and matching multipliers over OSQP's variables and rows; those of G are 0.
+        """Return a start x (n,) and matching multipliers, over OSQP's variables and rows.
 
-        Those of A make (QP.1) hold where x is inside its bounds, in the least-squares sense; the bounds take the rest.
-        Lifted, x is followed by v = Zᵀx, which is its own multiplier.
+        The multipliers of G are 0. Those of A satisfy (QP.1) in the least-squares sense for the variables strictly
+        between their bounds, and those of the bounds absorb the remainder. If the QP is lifted, x is followed by
+        v = Zᵀx, whose multipliers are v itself.
         """
         qp = self.qp
         lb, ub = qp.bounds
         y, z = np.zeros(0 if qp.b is None else len(qp.b)), np.zeros(0 if qp.h is None else len(qp.h))
-        inside = np.flatnonzero((x > lb) & (x < ub))
-        rest = compute_lagrangian_gradient(qp, x, y, z)
-        if qp.A is not None and len(inside):
-            y = np.asarray(np.linalg.lstsq(as_dense(qp.A)[:, inside].T, -rest[inside])[0])
-            rest += qp.A.T @ y
-        box = -rest[_find_bounded_variables(qp)]
+        free = np.flatnonzero((x > lb) & (x < ub))
+        gradient = compute_lagrangian_gradient(qp, x, y, z)
+        if qp.A is not None and len(free):
+            y = np.asarray(np.linalg.lstsq(as_dense(qp.A)[:, free].T, -gradient[free])[0])
+            gradient += qp.A.T @ y
+        box = -gradient[_find_bounded_variables(qp)]
         factor = qp.P.factor() if self.lifted else None
         if factor is None:
             return x, np.concatenate([z, y, box])
         v = factor[0].T @ x
         return np.concatenate([x, v]), np.concatenate([z, y, v, box])
 
-    def _map_solution(self, answer: Any) -> QPSolution:
-        status = STATUS[int(answer.info.status_val)]
-        solver, n, iterations = self._describe_solver(answer.info.status), self.qp.n, int(answer.info.iter)
+    def _map_solution(self, result: Any) -> QPSolution:
+        status = STATUS[int(result.info.status_val)]
+        solver, n, iterations = self._describe_solver(result.info.status), self.qp.n, int(result.info.iter)
         if status not in WITH_POINT:
             return self._build_solution(status, solver, iterations)
         p, m = (0 if side is None else len(side) for side in (self.qp.b, self.qp.h))
-        x, duals = np.array(answer.x), np.array(answer.y)
+        x, duals = np.array(result.x), np.array(result.y)
         z_box = np.zeros(len(x))
-        bounded = _find_bounded_variables(self.qp)  # the variables of the lift have no bounds
+        bounded = _find_bounded_variables(self.qp)  # lifted variables have no bounds
         z_box[bounded] = duals[len(duals) - len(bounded) :]
         y, v = duals[m : m + p], x[n:] if self.lifted else None
         return self._build_solution(status, solver, iterations, x[:n], y=y, z=duals[:m], box=z_box[:n], v=v)

@@ -1,4 +1,4 @@
-"""Every solver that qpsolvers reaches (Caron et al.), as "qpsolvers:NAME": piqp, proxqp, daqp, highs and more."""
+"""Use any solver that qpsolvers supports (Caron et al.), as "qpsolvers:NAME": piqp, proxqp, daqp, highs and more."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from qpsvm.backends.packages import find_installed_version, is_importable
 from qpsvm.base.errors import MissingExtraError, UnknownOptionError, describe_nearest
 from qpsvm.base.resources.captured_output import capture_output
 
-#: What its backends' names begin with.
+#: Prefix of the names of its backends.
 PREFIX = "qpsolvers:"
-#: What a tolerance is called by those solvers that have one; the others stay at their own.
+#: Names of the tolerances of solvers that have any; the others use their defaults.
 TOLERANCES = {
     "clarabel": ("tol_gap_abs", "tol_gap_rel", "tol_feas"),
     "daqp": ("primal_tol", "dual_tol"),
@@ -30,14 +30,14 @@ TOLERANCES = {
 class QpsolversBackend(FunctionBackend):
     """One of its solvers.
 
-    solver: By the name that qpsolvers has for it.
-    peers: The backends that there are.
+    solver: The solver's name in qpsolvers.
+    all_backends: Returns all backends, for messages.
     """
 
-    def __init__(self, solver: str, peers: Callable[[], Iterable[Backend]]) -> None:
+    def __init__(self, solver: str, all_backends: Callable[[], Iterable[Backend]]) -> None:
         import qpsolvers
 
-        super().__init__(partial(_solve_by_qpsolvers, solver), solver in qpsolvers.sparse_solvers, peers)
+        super().__init__(partial(_solve_by_qpsolvers, solver), solver in qpsolvers.sparse_solvers, all_backends)
         self.name, self.is_external = PREFIX + solver, True
 
     def version(self) -> str | None:
@@ -45,12 +45,12 @@ class QpsolversBackend(FunctionBackend):
         return find_installed_version("qpsolvers")
 
     def check_options(self, options: Any) -> None:
-        """Check nothing: the solver itself refuses settings, and some ignore those that they do not know."""
+        """Check nothing: the solver itself rejects unknown settings, or ignores them."""
 
 
 @cache
-def get_qpsolvers_backend(name: str, peers: Callable[[], Iterable[Backend]]) -> Backend:
-    """Return the backend of a name with the prefix. Raises MissingExtraError, UnknownOptionError."""
+def get_qpsolvers_backend(name: str, all_backends: Callable[[], Iterable[Backend]]) -> Backend:
+    """Return the backend with a name that begins with `PREFIX`. Raises MissingExtraError, UnknownOptionError."""
     if not is_importable("qpsolvers"):
         raise MissingExtraError(
             f"the backend {name!r} needs the package 'qpsolvers', which is not installed; run: pip install qpsolvers"
@@ -62,7 +62,7 @@ def get_qpsolvers_backend(name: str, peers: Callable[[], Iterable[Backend]]) -> 
         raise UnknownOptionError(
             f"qpsolvers reaches no solver {solver!r} here; {describe_nearest(solver, qpsolvers.available_solvers)}"
         )
-    return QpsolversBackend(solver, peers)
+    return QpsolversBackend(solver, all_backends)
 
 
 def _solve_by_qpsolvers(
@@ -85,5 +85,5 @@ def _solve_by_qpsolvers(
     problem = qpsolvers.Problem(P, q, G, h, A, b, lb, ub)
     settings = dict.fromkeys(TOLERANCES.get(solver, ()), tol) | options
     with capture_output(PREFIX + solver, verbose, descriptors=True):
-        found = qpsolvers.solve_problem(problem, solver=solver, verbose=verbose, **settings)
-    return (found.x, found.y, found.z) if found.found else None
+        solution = qpsolvers.solve_problem(problem, solver=solver, verbose=verbose, **settings)
+    return (solution.x, solution.y, solution.z) if solution.found else None

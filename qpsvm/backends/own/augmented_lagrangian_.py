@@ -1,4 +1,4 @@
-"""The semismooth-Newton augmented Lagrangian for linear machines: no n × n matrix, few passes over the samples."""
+"""Solve linear machines by a semismooth-Newton augmented Lagrangian: no n × n matrix, few passes over the samples."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.solvers.linear.settings import SETTINGS
 
-#: Whose duals it takes: sums of losses, a row each, and no equality but that of a free intercept. Where nothing bounds
-#: α, the loss bends; a row that may not be violated is no loss.
+#: Traits of the machines that it accepts: sums of losses, one per row, without an equality except that of a free
+#: intercept. α is bounded or the losses have curvature: rows that must not be violated, as in a hard margin, are none.
 LOSSES = ALL_TRAITS - {"kernel", "balance and total", "one row", "other rows"}
 BOUNDED, BENT = LOSSES - {"unbounded", "partly bounded"}, LOSSES - {"flat", "partly curved"}
 
@@ -37,18 +37,18 @@ class AugmentedLagrangianBackend(Backend):
         missing_form_reason="it reads the samples off the dual's factor",
         supports_warm_start=True,
         handles_interrupt=True,
-        options=frozenset({"engine"}),  # the one that goes first: auto, coordinate or newton
+        options=frozenset({"engine"}),  # the first engine: auto, coordinate or newton
     )
 
     def requirements(self, size: Size, form: Form) -> Requirements:
         """Return the memory of the rows and of the factored matrix: of columns, or of free rows if columns are many."""
-        del form
+        del form  # it only solves the dual
         k = min(size.rows, size.features)
-        side = k if k <= SETTINGS.direct_columns else min(k, SETTINGS.pool_rows)
-        return Requirements(0.0, 8.0 * (size.entries + size.rows + side**2))
+        dimension = k if k <= SETTINGS.direct_columns else min(k, SETTINGS.pool_rows)
+        return Requirements(0.0, 8.0 * (size.entries + size.rows + dimension**2))
 
     def compile(self, qp: QP) -> AugmentedLagrangianCompiled:
-        """Read rows, signs, losses and intercept of the machine that the QP is the dual of: X is not copied."""
+        """Read rows, signs, losses and intercept of the machine that the QP is the dual of; X is not copied."""
         statement = self.read_statement(qp)
         rows = build_linear_rows(statement.svm)
         data = SolverData(X=rows.source, y=rows.sign, C=rows.penalty, intercept=rows.intercept)
@@ -56,7 +56,7 @@ class AugmentedLagrangianBackend(Backend):
 
 
 class AugmentedLagrangianCompiled(Compiled):
-    """X, y, C, intercept of the machine that the QP is the dual of; C is that of hinges, or says what rows cost."""
+    """X, y, C and intercept of the machine that the QP is the dual of; C is that of hinges, or other `RowLosses`."""
 
     rows: LinearRows
 
@@ -65,21 +65,20 @@ class AugmentedLagrangianCompiled(Compiled):
 
         data, statement = self.data, self.statement
         settings = build_common_settings(limits, options, limits.tol or DEFAULT_TOLERANCE)
-        if limits.max_iter is not None:  # Newton steps are what a user counts, unless passes are asked for by name
+        if limits.max_iter is not None:  # iterations are Newton steps, unless another engine is requested
             settings.setdefault("engine", "newton")
         start, total = self._convert_start(limits.start), self.rows.total
-        answer = solve_linear(data.X, data.y, data.C, intercept=data.intercept, total=total, start=start, **settings)
-        w = np.append(answer.w, answer.b) if data.intercept == "penalised" else answer.w
+        solution = solve_linear(data.X, data.y, data.C, intercept=data.intercept, total=total, start=start, **settings)
+        w = np.append(solution.w, solution.b) if data.intercept == "penalised" else solution.w
+        x = statement.to_qp_variables(self.rows.to_alpha(solution.alpha))
         y = statement.to_row_multipliers(
-            {group.multiplier: answer.b / self.rows.factor for group in statement.svm.groups}
+            {group.multiplier: solution.b / self.rows.factor for group in statement.svm.groups}
         )
-        raw = f"{translate_stop_reason(answer.reason)[1]} ({answer.engine})"
-        return self._build_run_solution(
-            answer, statement.to_qp_variables(self.rows.to_alpha(answer.alpha)), raw, y=y, v=statement.lift(w)
-        )
+        raw = f"{translate_stop_reason(solution.reason)[1]} ({solution.engine})"
+        return self._build_run_solution(solution, x, raw, y=y, v=statement.lift(w))
 
     def _convert_start(self, x: FloatArray | None) -> tuple[FloatArray, float, FloatArray] | None:
-        """Return w, b and the multipliers of the rows at a point of the QP: b is the best one for w."""
+        """Return w, the best b for it, and the multipliers of the rows at a point x of the QP; None without a point."""
         if x is None:
             return None
         svm, rows = self.statement.svm, self.rows

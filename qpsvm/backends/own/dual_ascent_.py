@@ -1,4 +1,4 @@
-"""Projected gradient on the dual, the textbook method with its balance row kept: for study, not for accuracy."""
+"""Solve duals by projected gradient, the textbook method, with the row yᵀα = 0: for study, not for accuracy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DualAscentBackend(Backend):
     memory = Memory(dual=1.0, primal=1.0, copies=1.0)
 
     def compile(self, qp: QP) -> DualAscentCompiled:
-        """Build P (an operator), q, A, b, lb, ub: nothing is copied."""
+        """Build P (an operator), q, A, b, lb, ub, without copies."""
         if qp.G is not None:
             raise UnsupportedError("dual_ascent cannot take inequality rows G x <= h; use cvxopt, osqp or cvxpy")
         lb, ub = qp.bounds
@@ -43,5 +43,6 @@ class DualAscentCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.study.dual_ascent import projected_gradient
 
-        answer = projected_gradient(*self.data, x0=limits.start, **build_common_settings(limits, options, limits.tol))
-        return self._build_run_solution(answer.trace, answer.x, y=answer.y, box=answer.z_box)
+        settings = build_common_settings(limits, options, limits.tol)
+        solution = projected_gradient(*self.data, x0=limits.start, **settings)
+        return self._build_run_solution(solution.trace, solution.x, y=solution.y, box=solution.z_box)

@@ -1,4 +1,7 @@
-"""Our own Mehrotra predictor-corrector: boxes, few equality rows, any P; primal forms by the dual of their rows."""
+"""Solve duals and primals by the built-in Mehrotra predictor-corrector method (`InteriorPointBackend`).
+
+It takes boxes, few equality rows and any P; primal forms are solved by the dual of their rows.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,13 @@ from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.space.operators import Diagonal
 
-#: Most equality rows: they are kept dense.
+#: Maximum number of equality rows, which are stored densely.
 MAX_ROWS = 10
-#: The solver's tolerance as a share of the certificate's: α alone certifies less well than the pair that it stops at.
+#: The solver's tolerance as a share of the certificate's: α alone certifies less well than the primal-dual pair at
+#: which it stops.
 TOL_SHARE = 0.1
 DEFAULT_TOLERANCE = 1e-8
-#: Below this, rounding stops it and not its own rule.
+#: Smallest tolerance: below it, rounding errors stop the solver before its stopping rule does.
 MIN_TOL = 1e-12
 
 
@@ -40,7 +44,7 @@ class InteriorPointBackend(Backend):
     memory = Memory(dual=7.5, primal=13.0, copies=4.0)
 
     def compile(self, qp: QP) -> Compiled:
-        """Build P (an operator), q, A, b, lb, ub; or, for a QP with inequality rows, its soft rows."""
+        """Build P (an operator), q, A, b, lb, ub; or the `SoftRows` of a QP with inequality rows."""
         lb, ub = qp.bounds
         if qp.G is None:
             if qp.A is not None and qp.A.shape[0] > MAX_ROWS:
@@ -50,8 +54,9 @@ class InteriorPointBackend(Backend):
             return BoxCompiled(self, qp, SolverData(P=qp.P, q=qp.q, A=qp.A, b=qp.b, lb=lb, ub=ub))
         from qpsvm.solvers.interior_point.rows import recognise_soft_rows
 
-        diagonal = isinstance(qp.P, Diagonal) and qp.A is None and qp.h is not None
-        rows = recognise_soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, lb, ub) if diagonal and qp.h is not None else None
+        rows = None
+        if isinstance(qp.P, Diagonal) and qp.A is None and qp.h is not None:
+            rows = recognise_soft_rows(qp.P.diagonal(), qp.q, qp.G, qp.h, lb, ub)
         if rows is None:
             raise UnsupportedError(
                 "interior_point takes inequality rows only where each has at most one slack of linear cost and one of "
@@ -71,13 +76,13 @@ class BoxCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.interior_point.mehrotra import solve_mehrotra
 
-        answer = solve_mehrotra(*self.data, **_build_settings(limits, options))
-        return self._build_run_solution(answer, answer.x, y=answer.y, box=answer.z_box, v=answer.v)
+        solution = solve_mehrotra(*self.data, **_build_settings(limits, options))
+        return self._build_run_solution(solution, solution.x, y=solution.y, box=solution.z_box, v=solution.v)
 
 
 class RowsCompiled(Compiled):
     """The rows with the penalties of their slacks: `data` is a `SoftRows`."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
-        answer = self.data.solve(**_build_settings(limits, options))
-        return self._build_run_solution(answer, answer.x, z=answer.z, box=answer.z_box)
+        solution = self.data.solve(**_build_settings(limits, options))
+        return self._build_run_solution(solution, solution.x, z=solution.z, box=solution.z_box)

@@ -1,8 +1,9 @@
-"""Kernel C-SVMs by LIBSVM's loop where it is good, and Newton steps where they are: on parts of the Gram matrix.
+"""Solve duals of kernel machines by a portfolio of LIBSVM's loop and Newton steps (`KernelNewtonBackend`).
 
-A hard margin is the C-SVM with a C that no α reaches.
+Both work on parts of the Gram matrix. A hard margin is solved by its own engine.
 
-A machine with one α a sample, or two mirrored ones, as `solvers.kernel.dual` knows it: over intervals of β.
+`IntervalProblem` converts a machine with one α per sample, or with two mirrored ones, to the form of
+`solvers.kernel.dual`, in which β ranges over intervals:
 
     (IVAL.1)  β_i = s_i α_i:  t = sℓ, ε = 0, and the box is that of sα;  ρ of a ν-SVM is −ε of (IVAL.3)
     (IVAL.2)  mirrored, β_i = α⁺_i − α⁻_i:  t = (ℓ⁺ − ℓ⁻)/2, ε = −(ℓ⁺ + ℓ⁻)/2, −U⁻ ≤ β ≤ U⁺
@@ -10,7 +11,7 @@ A machine with one α a sample, or two mirrored ones, as `solvers.kernel.dual` k
     (IVAL.4)  δ is a diagonal: K + diag(δ) for K, if both rows of a sample have the same
     (IVAL.5)  where U = ∞, α_i ≤ (2P₀/δ_i)^½ at the optimum, P₀ = Σ max(ℓ_k, 0)²/(2δ_k) the value of w = 0 and b = 0
 
-The solver's β lead back to α, and its b and ε to the multipliers of the groups.
+The solver's β is converted back to α, and its b and ε to the multipliers of the groups.
 """
 
 from __future__ import annotations
@@ -47,35 +48,35 @@ from qpsvm.space.operators import Dense, LowRank, Operator
 if TYPE_CHECKING:
     from qpsvm.solvers.kernel.portfolio import KernelSolution
 
-#: A Gram matrix with less on its diagonal is zero.
+#: A Gram matrix counts as zero if the mean of its diagonal is at most this.
 MIN_DIAGONAL = 1e-280
-#: Rows of a linear machine up to which its Gram matrix is made.
+#: Maximum number of rows of a linear machine, whose Gram matrix is computed.
 MAX_GRAM_ROWS = 8000
-#: Whose duals it takes: margins of level 1, soft or hard, and the row yᵀα = 0.
+#: Traits of classifiers with margins of level 1, soft or hard, and the row yᵀα = 0.
 MARGINS = ALL_TRAITS - {
     "level 0", "other levels", "partly bounded", "curved", "partly curved", "no rows", "sum", "balance and total",
     "one row", "other rows", "penalised", "mirrored α", "several α a sample",
 }  # fmt: skip
-#: Machines of one interval of β a sample, whatever their levels, with one sum or, as ν-machines, a second one.
+#: Traits of machines with one interval of β per sample, any levels, and one given sum, or two as in ν-machines.
 INTERVALS = ALL_TRAITS - {
     "unbounded", "partly bounded", "curved", "partly curved", "no rows", "one row", "other rows", "penalised",
     "several α a sample",
 }  # fmt: skip
-#: Those with curvature, of which the Gram matrix is made.
+#: Traits of machines with curvature, for which the full Gram matrix is computed.
 CURVED = ALL_TRAITS - {
     "flat", "partly curved", "no rows", "balance and total", "one row", "other rows", "penalised",
     "several α a sample",
 }  # fmt: skip
-#: Rows of a machine with curvature up to which its Gram matrix is made, and of a linear one.
+#: Maximum number of rows of a machine with curvature, and of a linear one.
 MAX_CURVED_ROWS, MAX_LINEAR_CURVED_ROWS = 4000, 1000
 #: Bytes of address space that the first use of LIBSVM's loop maps, scikit-learn included.
 LIBSVM_IMPORT = 4e8
-#: The tolerance of interior points, as a share of that asked for: α alone certifies less well than the pair. The
-#: shortest time that they are handed.
+#: Tolerance of the interior-point method relative to the requested one, because α alone certifies less well than the
+#: primal-dual pair at which it stops; and the shortest time limit that it is given.
 INTERIOR_POINT_TOL_SHARE, MIN_TIME_LIMIT = 1e-2, 1e-9
-#: What both α of a sample share is worth looking at from this share of the sum of all bounds on.
+#: The two α of a sample are both increased only if the sum to distribute exceeds this share of the sum of all bounds.
 MIN_SHARED_ALPHA = 1e-15
-#: An interval is so much wider than (IVAL.5) asks for.
+#: Factor by which an interval is wider than (IVAL.5) requires.
 INTERVAL_WIDENING = 2.0
 
 
@@ -102,12 +103,12 @@ class KernelNewtonBackend(Backend):
     memory = Memory(dual=2.5, primal=2.5)  # of a linear machine
 
     def requirements(self, size: Size, form: Form) -> Requirements:
-        """Return the memory of a linear machine's Gram matrix and its parts; for another kernel, of parts only."""
+        """Return the time and memory for a linear machine's Gram matrix; none for other kernels, computed in parts."""
         needed = super().requirements(size, form)
         return needed if size.is_linear else replace(needed, seconds=0.0, memory_bytes=0.0)
 
     def compile(self, qp: QP) -> KernelNewtonCompiled:
-        """Read kernel, X, y, C; or the Gram matrix if the QP has nothing else."""
+        """Read kernel, X, y and C off the QP, or only the Gram matrix if the QP does not have the kernel."""
         statement = self.read_statement(qp)
         svm = statement.svm
         kernel, X, gram = extract_kernel_samples(svm.gram, self.name)
@@ -115,45 +116,46 @@ class KernelNewtonBackend(Backend):
         return KernelNewtonCompiled(self, qp, data, statement=statement)
 
     def can_solve_dual(self, svm: SVMDual) -> bool:
-        """Return whether it is no linear ν-SVM: if Newton steps fail on these, interior points solve their QP."""
+        """Return whether the machine is not a linear ν-SVM: if Newton steps fail on these, their QP is needed."""
         return not isinstance(svm.gram, LowRank) or svm.is_two_sided or len(svm.groups) == 1
 
     def solve_dual(self, svm: SVMDual, limits: Limits, options: Mapping[str, Any]) -> DualSolution:
-        """Solve the dual by the engine that suits; a hard margin by its own engine."""
+        """Solve the dual by a suitable engine; a hard margin by its own engine."""
         kernel, X, gram = extract_kernel_samples(svm.gram, self.name)
         settings: dict[str, Any] = {
             "tol": limits.tol or DEFAULT_TOLERANCE, "max_iter": limits.max_iter, "time_limit": limits.time_limit,
             "verbose": limits.verbose, **options,
         }  # fmt: skip
-        answer: KernelSolution
+        solution: KernelSolution
         if svm.is_hard:
             from qpsvm.solvers.kernel.hard_margin import solve_kernel_hard
 
-            whole = svm.gram.blocks if isinstance(svm.gram, KernelGram) else gram
-            answer = solve_kernel_hard(
-                kernel, X, svm.sign, compute_mean_diagonal(svm), gram=whole, start=limits.start, **settings
+            gram_blocks = svm.gram.blocks if isinstance(svm.gram, KernelGram) else gram
+            solution = solve_kernel_hard(
+                kernel, X, svm.sign, compute_mean_diagonal(svm), gram=gram_blocks, start=limits.start, **settings
             )
-            alpha, multipliers = svm.sign * answer.beta + 0.0, {"b": answer.b}
+            alpha, multipliers = svm.sign * solution.beta + 0.0, {"b": solution.b}
         else:
             from qpsvm.solvers.kernel.portfolio import solve_kernel
 
             machine = IntervalProblem.from_dual(svm, self.name)
             start = None if limits.start is None else machine.compute_beta(limits.start)
             blocks = build_interval_blocks(kernel, X, gram, svm, machine)
-            brief = not self.can_solve_dual(svm)
-            answer = solve_kernel(blocks, machine.problem, start=start, brief=brief, **settings)
-            alpha, multipliers = machine.compute_alpha(answer.beta), machine.compute_multipliers(answer.b, answer.tube)
-        status, words = translate_stop_reason(answer.reason)
-        solver = self.describe_solver(f"{words} ({answer.engine})")
-        return DualSolution(status, solver, alpha, answer.iterations or None, None, multipliers)
+            brief = not self.can_solve_dual(svm)  # then interior points take over if it fails
+            solution = solve_kernel(blocks, machine.problem, start=start, brief=brief, **settings)
+            alpha = machine.compute_alpha(solution.beta)
+            multipliers = machine.compute_multipliers(solution.b, solution.tube)
+        status, reason_text = translate_stop_reason(solution.reason)
+        solver = self.describe_solver(f"{reason_text} ({solution.engine})")
+        return DualSolution(status, solver, alpha, solution.iterations or None, None, multipliers)
 
 
 @dataclass(frozen=True, eq=False)
 class IntervalProblem:
-    """A machine and its problem over intervals.
+    """A machine and its problem over intervals, (IVAL.1) to (IVAL.5).
 
-    curvature (n,) or None: δ by samples, where there is any.
-    balance: That of Σβ.
+    curvature (n,): δ by sample; None if the machine has no curvature.
+    balance: The group whose equality is Σβ = e/c.
     """
 
     svm: SVMDual
@@ -163,7 +165,7 @@ class IntervalProblem:
 
     @classmethod
     def from_dual(cls, svm: SVMDual, name: str) -> IntervalProblem:
-        """Build it from a machine's dual, for a backend of that name. Raises UnsupportedError."""
+        """Build the problem from a machine's dual; `name` is that of the backend. Raises UnsupportedError."""
         balance = _find_balance(svm)
         if svm.common_level == 1.0 and not balance.total and not svm.has_curvature and not svm.is_two_sided:
             return cls(svm, KernelDual.from_hinges(svm.sign, svm.upper), None, balance)
@@ -172,8 +174,8 @@ class IntervalProblem:
         total, mass = totals.get(True, 0.0), totals.get(False)
         curvature = svm.curvature[:n] + 0.0 if svm.has_curvature else None
         if not svm.is_two_sided:
-            signed = svm.sign * upper
-            high, low = np.maximum(signed, 0.0), np.minimum(signed, 0.0)
+            signed_upper = svm.sign * upper
+            high, low = np.maximum(signed_upper, 0.0), np.minimum(signed_upper, 0.0)
             problem = KernelDual(high, svm.sign * level, low, total=total, mass=mass)
             return cls(svm, problem, curvature, balance)
         from qpsvm.backends.own.linear_rows import fold_losses
@@ -186,20 +188,20 @@ class IntervalProblem:
         return cls(svm, problem, curvature, balance)
 
     def compute_beta(self, alpha: FloatArray) -> FloatArray:
-        """Return β (n,) of α (m,)."""
+        """Compute β (n,) from α (m,)."""
         return self.svm.beta(alpha)
 
     def compute_alpha(self, beta: FloatArray) -> FloatArray:
-        """Return α (m,) of β (n,)."""
+        """Compute α (m,) from β (n,)."""
         if not self.svm.is_two_sided:
             return np.maximum(self.svm.sign * beta, 0.0)
-        sides = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
-        left = 0.0 if self.problem.mass is None else 0.5 * (self.problem.mass - float(np.abs(beta).sum()))
-        if left > MIN_SHARED_ALPHA * self.problem.total_penalty:  # (KDUAL.8)
-            room = np.minimum(self.problem.high - sides[0], -self.problem.low - sides[1])
-            both = room * min(left / float(room.sum()), 1.0)
-            sides = sides[0] + both, sides[1] + both
-        return np.concatenate(sides)
+        alpha_plus, alpha_minus = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
+        shortfall = 0.0 if self.problem.mass is None else 0.5 * (self.problem.mass - float(np.abs(beta).sum()))
+        if shortfall > MIN_SHARED_ALPHA * self.problem.total_penalty:  # (KDUAL.8)
+            bound_slack = np.minimum(self.problem.high - alpha_plus, -self.problem.low - alpha_minus)
+            increase = bound_slack * min(shortfall / float(bound_slack.sum()), 1.0)
+            alpha_plus, alpha_minus = alpha_plus + increase, alpha_minus + increase
+        return np.concatenate([alpha_plus, alpha_minus])
 
     def compute_multipliers(self, b: float, tube: float) -> dict[str, float]:
         """Return the multipliers of the groups, by name: (IVAL.3)."""
@@ -210,7 +212,7 @@ class IntervalProblem:
 
 
 def _find_balance(svm: SVMDual) -> DualGroup:
-    """Return the group of Σβ."""
+    """Return the group whose equality fixes Σβ."""
     if len(svm.groups) == 1:
         return svm.groups[0]
     return next(group for group in svm.groups if np.ptp(group.column * svm.sign) == 0.0)
@@ -222,7 +224,7 @@ def _compute_factor(svm: SVMDual, group: DualGroup, balance: DualGroup) -> float
 
 
 def _compute_finite_bounds(svm: SVMDual) -> FloatArray:
-    """Return U (m,), finite: (IVAL.5)."""
+    """Return U (m,), made finite by (IVAL.5)."""
     upper = svm.upper + 0.0
     if svm.is_bounded:
         return upper
@@ -254,7 +256,10 @@ def compute_mean_diagonal(svm: SVMDual) -> float:
 
 
 def extract_kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, FloatArray | None]:
-    """Return kernel and samples of a Gram matrix, and the matrix itself if it exists. Raises UnsupportedError."""
+    """Return kernel and samples of a Gram matrix, and the matrix itself or None if it has not been computed.
+
+    Raises UnsupportedError.
+    """
     if isinstance(gram, KernelGram) and not gram.offset:
         return gram.kernel, gram.X, gram.cached_matrix
     if isinstance(gram, LowRank) and gram.d is None and gram.shape[0] <= MAX_GRAM_ROWS:
@@ -268,29 +273,26 @@ def extract_kernel_samples(gram: Operator, name: str) -> tuple[Kernel, Matrix, F
 
 
 class KernelNewtonCompiled(Compiled):
-    """Kernel, X, y, C, gram of the C-SVM that the QP is the dual of."""
+    """Kernel, X, y, C and gram of the machine that the QP is the dual of."""
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         statement, clock = self.statement, Clock(limits.time_limit)
         start = None if limits.start is None else statement.to_alpha(limits.start)
-        answer = self.backend.solve_dual(statement.svm, replace(limits, start=start), options)
-        if answer.reported is Status.NUMERICAL_ERROR and not self.backend.can_solve_dual(statement.svm):
-            # its reduced hulls meet, or nearly: K_FF is singular there, and interior points see the features
-            left = None if limits.time_limit is None else max(clock.remaining, MIN_TIME_LIMIT)
-            return self._solve_by_interior_point(replace(limits, time_limit=left))
-        v, y = None if answer.w is None else statement.lift(answer.w), statement.to_row_multipliers(answer.multipliers)
-        return self._build_solution(
-            answer.reported, answer.solver, answer.iterations, statement.to_qp_variables(answer.alpha), y=y, v=v
-        )
+        solution = self.backend.solve_dual(statement.svm, replace(limits, start=start), options)
+        if solution.reported is Status.NUMERICAL_ERROR and not self.backend.can_solve_dual(statement.svm):
+            # the reduced hulls of a ν-SVM (nearly) intersect: K_FF is singular; interior points work on the features
+            remaining = None if limits.time_limit is None else max(clock.remaining, MIN_TIME_LIMIT)
+            return self._solve_by_interior_point(replace(limits, time_limit=remaining))
+        x, y = statement.to_qp_variables(solution.alpha), statement.to_row_multipliers(solution.multipliers)
+        v = None if solution.w is None else statement.lift(solution.w)
+        return self._build_solution(solution.reported, solution.solver, solution.iterations, x, y=y, v=v)
 
     def _solve_by_interior_point(self, limits: Limits) -> QPSolution:
-        """Solve the QP by interior points."""
+        """Solve the QP by an interior-point method."""
         from qpsvm.solvers.interior_point.mehrotra import solve_mehrotra
 
-        qp, settings = (
-            self.qp,
-            build_common_settings(limits, {}, INTERIOR_POINT_TOL_SHARE * (limits.tol or DEFAULT_TOLERANCE)),
-        )
-        answer = solve_mehrotra(qp.P, qp.q, qp.A, qp.b, *qp.bounds, **settings)
-        raw = f"{translate_stop_reason(answer.reason)[1]} (interior points)"
-        return self._build_run_solution(answer, answer.x, raw, y=answer.y, box=answer.z_box, v=answer.v)
+        qp, tol = self.qp, INTERIOR_POINT_TOL_SHARE * (limits.tol or DEFAULT_TOLERANCE)
+        settings = build_common_settings(limits, {}, tol)
+        solution = solve_mehrotra(qp.P, qp.q, qp.A, qp.b, *qp.bounds, **settings)
+        raw = f"{translate_stop_reason(solution.reason)[1]} (interior points)"
+        return self._build_run_solution(solution, solution.x, raw, y=solution.y, box=solution.z_box, v=solution.v)

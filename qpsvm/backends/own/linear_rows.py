@@ -1,9 +1,9 @@
-"""Convert the rows of a linear machine's dual for the linear solvers, and multipliers to α (`build_linear_rows`).
+"""Convert the rows of a linear machine's dual for the linear solvers, and their multipliers to α (`build_linear_rows`).
 
     (ROWS.2)  a regression's two rows of a sample, s = ±1 and ℓ = ±t − ε, are one row of level t and width ε, by
               β = α⁺ − α⁻;  α⁺ = max(β, 0), α⁻ = max(−β, 0), as of the two at most one is not 0 at an optimum
 
-Other rows are taken one by one, each with the sample, or the combination of samples, that it is of.
+Other rows are converted one by one, each with its sample or its combination of samples.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qpsvm.program.svm_dual import SVMDual
 from qpsvm.solvers.linear.row_problem import RowLosses
 from qpsvm.space.operators import LowRank
 
-#: Widths that differ by no more than this share of the largest level are one.
+#: Widths count as equal if they differ by at most this share of the largest level.
 SAME = 4.0 * float(np.finfo(float).eps)
 
 
@@ -31,12 +31,12 @@ SAME = 4.0 * float(np.finfo(float).eps)
 class LinearRows:
     """The input of a linear solver.
 
-    source (k, d): Without the ones of a penalised intercept.
+    source (k, d): The samples, without the column of ones of a penalised intercept.
     sign (k,)
-    is_folded: Whether a row stands for two of the dual, (ROWS.2): m = 2k, else m = k.
-    total: What Σ s α is to be where the intercept is free.
-    factor: What the multiplier of the dual's equality is in the intercept: its column is so many times the
-        sign.
+    is_folded: Whether each row represents two rows of the dual, (ROWS.2): then m = 2k, else m = k.
+    total: The required value of Σ s α if the intercept is free.
+    factor: Ratio of the column of the dual's equality to the sign; the equality's multiplier is the intercept divided
+        by it.
     """
 
     source: RowSource
@@ -49,16 +49,14 @@ class LinearRows:
 
     @property
     def penalty(self) -> FloatArray | RowLosses:
-        """C of hinges at level 1; the losses of others."""
+        """C (k,) if the losses are hinges at level 1, else the losses."""
         return np.broadcast_to(self.losses.high, len(self.sign)) if self.losses.is_standard_hinge else self.losses
 
     def to_alpha(self, row_multipliers: FloatArray) -> FloatArray:
         """Return α (m,) from the multipliers of the rows, (k,)."""
-        return (
-            np.concatenate([np.maximum(row_multipliers, 0.0), np.maximum(-row_multipliers, 0.0)])
-            if self.is_folded
-            else row_multipliers
-        )
+        if not self.is_folded:
+            return row_multipliers
+        return np.concatenate([np.maximum(row_multipliers, 0.0), np.maximum(-row_multipliers, 0.0)])
 
     def from_alpha(self, alpha: FloatArray) -> FloatArray:
         """Return the multipliers of the rows, (k,), from α (m,)."""
@@ -74,9 +72,9 @@ def build_linear_rows(svm: SVMDual) -> LinearRows:
     if fold is not None:
         sign = repeat_value(1.0, svm.n)
     elif not svm.has_one_row_per_sample:
-        assert isinstance(svm.hessian, LowRank)  # as the Gram matrix is
+        assert isinstance(svm.hessian, LowRank)  # because the Gram matrix is
         source = svm.hessian.source
-    if intercept is None and isinstance(source, RowsWithOnes):  # the weight of a feature of ones
+    if intercept is None and isinstance(source, RowsWithOnes):  # the intercept is the weight of a feature of ones
         source, intercept = source.source, "penalised"
     losses = fold or RowLosses(
         compress_constant(svm.upper), compress_constant(svm.level), curvature=compress_constant(svm.curvature)
@@ -87,44 +85,43 @@ def build_linear_rows(svm: SVMDual) -> LinearRows:
 
 
 def _compute_factor(svm: SVMDual) -> float:
-    """Return `LinearRows.factor`, given by the first of these rows."""
+    """Return `LinearRows.factor`, read off the first row."""
     return float(svm.groups[0].column[0] * svm.sign[0])
 
 
 def compute_best_intercept(svm: SVMDual, w: FloatArray, factor: float = 1.0) -> float:
-    """Return the best b for w (d,), of a machine whose only multiplier is b divided by a factor."""
+    """Return the best b for w (d,) of a machine whose only multiplier is b divided by a factor; 0 if there is none."""
     assert isinstance(svm.gram, LowRank)
     part = svm.parts[0]
-    found = levels.interval(svm, part, levels.reaches(svm, part, svm.gram.source.margins(w)))
-    b = 0.0 if found is None else factor * middle(*found)
+    optimal_multipliers = levels.interval(svm, part, levels.reaches(svm, part, svm.gram.source.margins(w)))
+    b = 0.0 if optimal_multipliers is None else factor * middle(*optimal_multipliers)
     return b if np.isfinite(b) else 0.0
 
 
 def compute_upper_median(values: FloatArray) -> float:
-    """Return the upper median of numbers, (n,)."""
+    """Return the upper median of n numbers."""
     values = values.copy()
     values.partition(len(values) // 2)
     return float(values[len(values) // 2])
 
 
 def fold_losses(svm: SVMDual) -> RowLosses | None:
-    """Return both rows of every sample as one loss, (ROWS.2); None if the rows are not a regression's."""
+    """Return both rows of every sample as one loss, (ROWS.2); None if they are not two rows of one such loss."""
     if not svm.is_two_sided:
         return None
     n = svm.n
     width = -0.5 * (svm.level[:n] + svm.level[n:])
     high, low = float(width.max(initial=-np.inf)), float(width.min(initial=np.inf))
-    same = find_common_value(svm.curvature) is not None or not (svm.curvature[:n] != svm.curvature[n:]).any()
-    if high - low <= SAME * float(np.abs(svm.level).max(initial=0.0)):  # t − ε and −t − ε are rounded
+    has_equal_curvatures = (
+        find_common_value(svm.curvature) is not None or not (svm.curvature[:n] != svm.curvature[n:]).any()
+    )
+    if high - low <= SAME * float(np.abs(svm.level).max(initial=0.0)):  # equal: t − ε and −t − ε are rounded
         width = repeat_value(max(compute_upper_median(width), 0.0), n)
     elif low < 0.0:
         return None
-    if not same:
+    if not has_equal_curvatures:
         return None
     target = 0.5 * (svm.level[:n] - svm.level[n:])
-    upper, lower, bend = (
-        compress_constant(svm.upper[:n]),
-        compress_constant(-svm.upper[n:]),
-        compress_constant(svm.curvature[:n]),
-    )
-    return RowLosses(upper, compress_constant(target), lower, compress_constant(width), bend)
+    upper, lower = compress_constant(svm.upper[:n]), compress_constant(-svm.upper[n:])
+    curvature = compress_constant(svm.curvature[:n])
+    return RowLosses(upper, compress_constant(target), lower, compress_constant(width), curvature)

@@ -57,7 +57,7 @@ class RowDescent:
         self._y, self._losses = np.ascontiguousarray(y), RowLosses(**loss_fields)
         self._has_free_intercept, self._budget = intercept == "free", Budget()
         unit_and_free = (1.0 if intercept else 0.0, self._has_free_intercept)
-        newton_seconds = rows.estimate_newton_seconds(smooth=not self._losses.is_piecewise_linear)
+        newton_seconds = rows.estimate_newton_seconds(not self._losses.is_piecewise_linear)
         self._run = DescentRun(
             rows.table, rows.shape[1], self._y, self._losses, unit_and_free, rival=newton_seconds, tol=tol,
             budget=self._budget,

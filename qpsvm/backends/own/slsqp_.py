@@ -1,4 +1,4 @@
-"""SciPy's SLSQP, a general method on dense matrices, as in the textbook: for study, on small problems."""
+"""Solve small QPs by SciPy's SLSQP, a general method on dense matrices that many textbooks use: for study."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SlsqpBackend(Backend):
         handles_interrupt=True,
         is_educational=True,
         package="scipy",
-        options=frozenset({"ftol"}),  # its absolute tolerance of the objective
+        options=frozenset({"ftol"}),  # SciPy's absolute tolerance of the objective
     )
     memory = Memory(dual=12.5, primal=100.0)
 
@@ -57,6 +57,7 @@ class SlsqpCompiled(Compiled):
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.study.slsqp import solve_slsqp
 
-        answer = solve_slsqp(*self.data, **build_common_settings(limits, options))
-        said = str(answer.message)
-        return self._build_run_solution(answer.trace, answer.x, said, y=answer.y, z=answer.z, box=answer.z_box)
+        solution = solve_slsqp(*self.data, **build_common_settings(limits, options))
+        return self._build_run_solution(
+            solution.trace, solution.x, str(solution.message), y=solution.y, z=solution.z, box=solution.z_box
+        )

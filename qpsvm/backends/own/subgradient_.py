@@ -1,6 +1,6 @@
-"""Subgradient descent on the hinge form: for study.
+"""Solve primals by subgradient descent on the hinge form, without the slacks: for study.
 
-It takes a primal with slacks `xi` and eliminates them; its point is certified like that of any other backend.
+It eliminates the slacks `xi` of a primal; its point is certified like that of any other backend.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from qpsvm.program.qp import QP
 from qpsvm.program.solution import QPSolution
 from qpsvm.space.operators import Diagonal
 
-#: Whose primals it takes: those with a slack for each α.
+#: Traits of the machines whose primal it accepts: those with a slack for each α.
 SLACKS = ALL_TRAITS - {"unbounded", "partly bounded", "curved", "partly curved"}
 
 
@@ -40,15 +40,15 @@ class SubgradientBackend(Backend):
         is_educational=True,
         linear_form="primal",
         kernel_form="primal",
-        # The constant step of the published method, in the units of the QP compiled, which `solve` scales.
+        # the constant step of the published method, in the units of the compiled QP, which `solve` scales
         options=frozenset({"learning_rate"}),
     )
     memory = Memory(dual=5.5, primal=5.5, copies=5.0)
 
     def compile(self, qp: QP) -> SubgradientCompiled:
         """Build M, h, c, d, q of ½uᵀdiag(d)u + qᵀu + Σ c_i (h_i − (Mu)_i)₊, with the slacks eliminated."""
-        named = "xi" in qp.variables and any(name in qp.constraints for name in forms.LEVEL_ROWS)
-        if not named or not isinstance(qp.P, Diagonal):
+        is_hinge_primal = "xi" in qp.variables and any(name in qp.constraints for name in forms.LEVEL_ROWS)
+        if not is_hinge_primal or not isinstance(qp.P, Diagonal):
             raise UnsupportedError(
                 "subgradient needs a QP with slack variables named 'xi' and rows named 'margin' (C-SVM, nu-SVM and "
                 "primal hinge in primal form); for others use cvxopt, osqp or cvxpy"
@@ -72,16 +72,16 @@ def _find_slacks(qp: QP) -> slice:
 class SubgradientCompiled(Compiled):
     """M, h, c, d, q, in the order of `hinge_subgradient`."""
 
-    rest: IntArray
-    scale: FloatArray
+    rest: IntArray  # indices of the variables other than slacks
+    scale: FloatArray  # factors of the slacks in their rows
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         from qpsvm.solvers.study.subgradient import hinge_subgradient
 
-        answer = hinge_subgradient(*self.data, **build_common_settings(limits, options, limits.tol))
+        solution = hinge_subgradient(*self.data, **build_common_settings(limits, options, limits.tol))
         x, z_box = np.zeros(self.qp.n), np.zeros(self.qp.n)
         slack = _find_slacks(self.qp)
-        x[self.rest] = answer.u
-        x[slack] = np.maximum(self.data.h - self.data.M @ answer.u, 0.0) / self.scale
-        z_box[slack] = self.scale * answer.z - self.qp.q[slack]  # stationarity in ξ
-        return self._build_run_solution(answer.trace, x, z=answer.z, box=z_box)
+        x[self.rest] = solution.u
+        x[slack] = np.maximum(self.data.h - self.data.M @ solution.u, 0.0) / self.scale
+        z_box[slack] = self.scale * solution.z - self.qp.q[slack]  # stationarity in ξ
+        return self._build_run_solution(solution.trace, x, z=solution.z, box=z_box)
