@@ -40,7 +40,7 @@ NAMES = ["C", "nu", "kernel", "gamma", "intercept", "weights", "classes", "rows"
 
 
 def check_quickly(proof: Path, data: Path, tol: float = 1e-6) -> tuple[int, list[str]]:
-    """Call `checking.looked_at`: it does not take long, and every line can be printed."""
+    """Call `checking.run_checker`: it does not take long, and every line can be printed."""
     start = time.process_time()
     code, said = checking.run_checker(proof, data, tol)
     assert time.process_time() - start < SECONDS
