@@ -16,32 +16,36 @@ from qpsvm.solve.request import SolveRequest
 
 
 def check_status(result: SVMResult | AllInOneResult, request: SolveRequest, backend: str) -> None:
-    """Raise or warn as `check=True` promises."""
+    """Raise or warn if the result is not optimal, as documented for `check=True`.
+
+    Raises SolverError, and the error of the result if there is one.
+    """
     if result.error is not None:
         raise result.error
     if result.status is Status.OPTIMAL:
         return
-    said = f"{result.solver.name} ended with {result.solver.status!r}"
-    what_to_do = " ".join(
+    solver_status = f"{result.solver.name} ended with {result.solver.status!r}"
+    advice = " ".join(
         f"{result.status.sentence} {_suggest_remedies(result, request, backend)} {result.message}".split()
     )
     if result.gap == float("inf"):
-        raise SolverError(f"{result.status}: no point could be certified ({said}). {what_to_do}")
+        raise SolverError(f"{result.status}: no point could be certified ({solver_status}). {advice}")
     warnings.warn(
-        f"{result.status}: the certified relative gap is {result.gap:.2g}, above tol = {request.tol:g} ({said}). "
-        f"{what_to_do}",
+        f"{result.status}: the certified relative gap is {result.gap:.2g}, above tol = {request.tol:g} "
+        f"({solver_status}). {advice}",
         InaccurateWarning,
         stacklevel=3,
     )
 
 
 def _suggest_remedies(result: SVMResult | AllInOneResult, request: SolveRequest, backend: str) -> str:
-    """Return what to try after an inaccurate result, without what has been tried; "" after any other."""
+    """Return what to try after an inaccurate result, except what has been tried; "" for any other status."""
     if result.status is not Status.INACCURATE:
         return ""
-    ways = [] if request.polish else ["leave polish=True"]
+    remedies = [] if request.polish else ["leave polish=True"]
     if backend != "auto":
-        own = backend in backends.names() and backends.get(backend).options()
-        ways += [*(["tighten the solver's own tolerances"] if own else []), "choose another backend"]
-    ways += ["standardise the features", "lower C"]
-    return f"Try this: {', '.join(ways[:-1])} or {ways[-1]}."
+        if backend in backends.names() and backends.get(backend).options():
+            remedies.append("tighten the solver's own tolerances")
+        remedies.append("choose another backend")
+    remedies += ["standardise the features", "lower C"]
+    return f"Try this: {', '.join(remedies[:-1])} or {remedies[-1]}."

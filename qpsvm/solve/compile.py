@@ -21,7 +21,7 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
     qp : QP
         The QP of a machine, or any other.
     backend : str
-        One of `qpsvm.backends.names()`, or "auto" for the first that `solve` would ask.
+        One of `qpsvm.backends.names()`, or "auto" for the first that `solve` would try.
 
     Returns
     -------
@@ -31,21 +31,21 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
     Raises
     ------
     UnknownOptionError
-        No such backend.
+        There is no such backend.
     UnsupportedError
-        The backend cannot take this QP.
+        The backend does not accept this QP.
     MissingExtraError
         The backend's package is not installed.
     DataError
-        P's factor is not finite.
+        P or its factor has an entry that is not finite or whose square overflows.
     TooLargeError
-        Its data do not fit into memory.
+        The solver's data do not fit into memory.
     ParameterTypeError
         `qp` is not a QP.
 
     See Also
     --------
-    solve : The whole way, with a certificate.
+    solve : Compile, solve and certify.
 
     Examples
     --------
@@ -61,14 +61,14 @@ def compile(qp: QP, backend: str = "cvxopt") -> Compiled:
     if not isinstance(qp, QP):
         raise ParameterTypeError(f"compile takes a QP, such as problem.qp('dual'), got {type(qp).__name__}")
     with np.errstate(all="ignore"):
-        finite = np.isfinite(qp.P.mean_diagonal())
-    if not finite:  # an explicit P is checked when the QP is made; a factor's entries show in the diagonal
+        is_finite = np.isfinite(qp.P.mean_diagonal())
+    if not is_finite:  # the QP checks an explicit P itself; entries of a factor show in the diagonal
         raise DataError(f"P ({qp.P.describe()}) holds a number that is not finite, or whose square is not")
     from qpsvm.solve.program import compile_qp
 
     try:
         return compile_qp(qp, backend)
-    except TooLargeError:
+    except TooLargeError:  # a MemoryError that already has a message
         raise
     except MemoryError as error:
         raise TooLargeError(

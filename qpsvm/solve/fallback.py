@@ -63,35 +63,37 @@ class _Search:
         self.request = request
         self._best: SVMResult | None = None
         self._error: QPSVMError | None = None
-        self._remaining: float | None = None  # seconds for all that follow the first backend
+        self._remaining: float | None = None  # seconds for all later backends together; None before the first
         self._late: tuple[ChosenBackend, str] | None = None
         self._left_out: list[str] = []
         self._waiting_helps = False
         self._is_last = False
 
     def is_in_time(self, candidate: ChosenBackend) -> bool:
-        """Return whether the set-up of a backend ends in time; note why, if it does not."""
-        setup = candidate.needed.seconds
-        why = self.request.explain_late_start(setup)
-        if why is not None:
-            self._late = self._late or (candidate, why)
+        """Return whether the set-up of a backend fits into the limits; if not, record the reason."""
+        setup_seconds = candidate.needed.seconds
+        reason = self.request.explain_late_start(setup_seconds)
+        if reason is not None:
+            self._late = self._late or (candidate, reason)
             return False
-        if self._remaining is None or setup < self._remaining:
+        if self._remaining is None or setup_seconds < self._remaining:
             return True
-        why = f"about {format_time_estimate(setup)} to set it up" if self._remaining > 0.0 else "no time left"
-        self._left_out.append(f"{candidate} ({why})")
+        reason = (
+            f"about {format_time_estimate(setup_seconds)} to set it up" if self._remaining > 0.0 else "no time left"
+        )
+        self._left_out.append(f"{candidate} ({reason})")
         self._waiting_helps = True
         return False
 
     def try_backend(self, problem: Problem, candidate: ChosenBackend) -> None:
-        """Run a backend, and keep its result if it is the best, or its error."""
+        """Run a backend, and store its result if it is the best so far, or its error."""
         clock = Clock(self._remaining)
         try:
             result = run_backend(problem, candidate.backend, candidate.form, candidate.needed, self.request, clock)
-        except UnsupportedError as error:  # it takes other machines
+        except UnsupportedError as error:  # it does not accept this machine
             self._error = self._error or error
             return
-        except SolverError as error:  # of a backend from outside, which is not the only one that there is
+        except SolverError as error:  # of an external backend: the others are tried
             self._error = self._error or error
             self._left_out.append(f"{candidate} ({error})")
             return
@@ -111,9 +113,9 @@ class _Search:
     def build_result(self, problem: Problem) -> SVMResult:
         """Return the best result, with a note on the backends that were left out. Raises the error if there is none."""
         if self._best is None and self._late is not None:
-            late, why = self._late
+            late, reason = self._late
             version = late.backend.version() or "?"
-            return build_unstarted_result(problem, late.backend.name, version, late.form, self.request, why)
+            return build_unstarted_result(problem, late.backend.name, version, late.form, self.request, reason)
         if self._best is None:
             assert self._error is not None  # there is at least one candidate
             raise self._error
@@ -129,37 +131,39 @@ def iter_candidates(
 ) -> Iterator[ChosenBackend]:
     """Yield the backends and forms to try, in order, with their requirements; several only with "auto".
 
-    A request that a named backend does not support is an error here, before anything is built; with "auto", backends
-    that do not support the request are skipped. They are evaluated one at a time, because reading the settings of a
-    solver's package takes longer than a small problem.
+    If a named backend does not support the request, this raises an error, before anything is built; with "auto", such
+    backends are skipped. They are checked one at a time, because reading the settings of a solver's package may take
+    longer than solving a small problem.
+
+    Raises UnsupportedError, UnknownOptionError, MissingExtraError.
     """
     if form is not None:
         check_form(form)
     is_named = not (isinstance(backend, str) and backend == "auto")
-    refused: QPSVMError | None = None
-    found = False
+    last_error: QPSVMError | None = None
+    has_candidate = False
     size, traits = measure_size(problem), find_problem_traits(problem)
     for candidate in [Candidate(backend)] if is_named else _rank_and_log(problem, request):
         if form is not None and candidate.form not in (None, form):
             continue
         chosen = candidate.backend_object
-        wanted = form or candidate.form or _prefer_form(problem, chosen, request)
-        needed = chosen.requirements(size, wanted)
+        chosen_form = form or candidate.form or _prefer_form(problem, chosen, request)
+        needed = chosen.requirements(size, chosen_form)
         try:
-            if reason := chosen.explain_refusal(traits, size.rows, wanted):
+            if reason := chosen.explain_refusal(traits, size.rows, chosen_form):
                 raise UnsupportedError(reason)
-            _check_request(chosen, wanted, needed, request, is_named)
+            _check_request(chosen, chosen_form, needed, request, is_named)
         except (UnsupportedError, UnknownOptionError) as error:
-            refused = error
+            last_error = error
             continue
         chosen.require_package()
-        found = True
-        yield ChosenBackend(chosen, wanted, needed)
-    if found or refused is None:
+        has_candidate = True
+        yield ChosenBackend(chosen, chosen_form, needed)
+    if has_candidate or last_error is None:
         return
-    if not is_named and isinstance(refused, UnknownOptionError):
+    if not is_named and isinstance(last_error, UnknownOptionError):
         raise UnknownOptionError(_explain_unknown_option(request.options)) from None
-    raise refused
+    raise last_error
 
 
 def _rank_and_log(problem: Problem, request: SolveRequest) -> Iterable[Candidate]:
@@ -181,7 +185,7 @@ def _prefer_form(problem: Problem, backend: Backend, request: SolveRequest) -> F
 def _check_request(backend: Backend, form: Form, needed: Requirements, request: SolveRequest, is_named: bool) -> None:
     """Check that a backend supports the start, limits and options of a request.
 
-    The options are looked up in the solver's package, but not if "auto" will not start the backend anyway.
+    Checking options imports the solver's package. It is omitted if "auto" will not start the backend anyway.
 
     Raises UnsupportedError, UnknownOptionError.
     """

@@ -1,7 +1,7 @@
 """Solve any QP and certify the result by bounds on both sides of its optimum (`solve_program`).
 
-A result is optimal, infeasible (proven by multipliers), unbounded (by a ray) or not convex (by a direction). Each proof
-is tried for the floats as they are, and then for a program within rounding of them: 3 × 0.1 is not 0.3 in floats.
+A QP is proven to be optimal, infeasible (by multipliers), unbounded (by a ray) or not convex (by a direction). Each
+proof is tried for the floats as they are, and then for a program within rounding of them: 3 × 0.1 is not 0.3 in floats.
 """
 
 from __future__ import annotations
@@ -47,16 +47,21 @@ from qpsvm.solve.request import SolveRequest
 
 #: The built-in solver of SVM duals.
 BUILT_IN_SOLVER = "kernel_newton"
-#: The solver that is soonest where there are rows of G (2 to 8 × CVXOPT on 300 to 3300 variables); CVXOPT is without.
+#: The fastest solver if there are rows of G (2 to 8 times as fast as CVXOPT with 300 to 3300 variables); without such
+#: rows CVXOPT is.
 FASTEST_WITH_ROWS = "clarabel"
-#: The solver is asked for this share of the tolerance, since repairs come on top; and never for more than floats have.
+#: The solver's tolerance relative to the requested one, which also has to cover the repair of its point; and the
+#: smallest one, which floats can reach.
 SOLVER_TOL_SHARE, MIN_SOLVER_TOL = 1e-3, 1e-10
 #: Proven statuses, after which the search ends.
 PROVEN_STATUSES = (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 def solve_program(qp: QP, backend: str, request: SolveRequest, start: Any, check: bool, form: Form | None) -> QPResult:
-    """Return the best result of the backends: of the first whose point is proven, or of the one that is named."""
+    """Solve a QP by the named backend, or by one after the other until the status is proven; return the best result.
+
+    Raises UnsupportedError, SolverError, NonConvexError, TooLargeError.
+    """
     if form is not None:
         raise UnsupportedError("form= belongs to machines: a QP is solved as it stands")
     request = replace(request, start=None if start is None else as_finite_vector(start, "start", qp.n))
@@ -65,11 +70,11 @@ def solve_program(qp: QP, backend: str, request: SolveRequest, start: Any, check
         if np.isfinite(result.primal) or np.isfinite(result.dual):
             result = replace(result, machine=describe_machine_terms(qp, result))
     if check and result.status is not Status.OPTIMAL:
-        said = f"{result.status}: {result.explanation}"
+        message = f"{result.status}: {result.explanation}"
         if result.status in (Status.INFEASIBLE, Status.UNBOUNDED):
-            raise SolverError(f"{said} solve(qp, check=False) returns what proves it")
-        said += f" ({result.solver.name} ended with {result.solver.status!r})"
-        warnings.warn(f"{said}; the gap is {result.gap:.2g}, above tol = {request.tol:g}", InaccurateWarning, 3)
+            raise SolverError(f"{message} solve(qp, check=False) returns what proves it")
+        message += f" ({result.solver.name} ended with {result.solver.status!r})"
+        warnings.warn(f"{message}; the gap is {result.gap:.2g}, above tol = {request.tol:g}", InaccurateWarning, 3)
     return result
 
 
@@ -82,14 +87,16 @@ class _QPRun:
 
     @cached
     def rounded_reduction(self) -> Reduction:
-        """The reduction of a program within rounding; `exact_reduction` itself, where no entry has to change."""
-        found = reduce(self.qp, ROUNDING)
-        return found if found.change or self.exact_reduction.contradicts_by_rounding else self.exact_reduction
+        """The reduction of a program within rounding; `exact_reduction` itself if no entry has to change."""
+        reduction = reduce(self.qp, ROUNDING)
+        is_other = bool(reduction.change) or self.exact_reduction.contradicts_by_rounding
+        return reduction if is_other else self.exact_reduction
 
     def solve(self, backend: str) -> QPResult:
         """Run the backends in turn until the status is proven, and return the best result."""
         if not isinstance(backend, str) or backend != "auto":
             named = backends.get(backend)
+            # raises an error before anything is built
             named.check_request(self.request.build_limits(named), self.request.options, any_qp=True)
         if self.program.curvature is None:
             direction = self.program.negative_direction()
@@ -122,11 +129,14 @@ class _QPRun:
         return best
 
     def _iter_results(self, chosen: Backend) -> Iterator[QPResult]:
-        """Yield the results of a backend: for the floats as they are, then for programs within rounding of them."""
+        """Yield the results of a backend: for the floats as they are, then for programs within rounding of them.
+
+        The solver runs once per reduction; its solution is certified for each of these programs.
+        """
         request, dual, primal = self.request, -math.inf, math.inf
         limits = replace(request.build_limits(chosen), tol=max(request.tol * SOLVER_TOL_SHARE, MIN_SOLVER_TOL))
         chosen.check_request(limits, request.options, any_qp=True)
-        answered: tuple[Reduction, QPSolution, float] | None = None
+        solved: tuple[Reduction, QPSolution, float] | None = None  # with the seconds to compile
         for rounding, grown in ((False, False), (True, False), (True, True)):
             if (not rounding and self.exact_reduction.contradicts_by_rounding) or request.clock.find_stop_reason():
                 continue
@@ -136,11 +146,11 @@ class _QPRun:
             if reduction.contradiction is not None:
                 yield self._build_contradiction_result(reduction)
                 return
-            if answered is None or answered[0] is not reduction:
-                began = time.perf_counter()
-                data = chosen.compile(reduction.qp)
-                build = time.perf_counter() - began
-                answered = reduction, data._solve_checked(limits, request.options), build
+            if solved is None or solved[0] is not reduction:
+                start_time = time.perf_counter()
+                compiled = chosen.compile(reduction.qp)
+                build_time = time.perf_counter() - start_time
+                solved = reduction, compiled._solve_checked(limits, request.options), build_time
             attempt = QPAttempt(
                 reduction,
                 rounding,
@@ -149,8 +159,8 @@ class _QPRun:
                 original=self.program,
             )
             found = replace(
-                attempt.certify(answered[1], request.tol, request.polish, request.clock.remaining),
-                build_time=answered[2],
+                attempt.certify(solved[1], request.tol, request.polish, request.clock.remaining),
+                build_time=solved[2],
             )
             dual, primal = max(dual, found.dual), min(primal, found.primal)
             yield found
@@ -165,7 +175,7 @@ class _QPRun:
 
     @cached
     def ray(self) -> Ray | None:
-        """A direction in which nothing bounds the objective from below, if one was found."""
+        """A direction along which the objective is unbounded below; None if none was found."""
         return find_ray(self.program, ROUNDING)
 
     def _build_unbounded_result(self, best: QPResult, ray: Ray) -> QPResult | None:
@@ -241,10 +251,10 @@ def describe_machine_terms(qp: QP, result: QPResult) -> str:
     if statement is None:
         return ""
     vectors = int((result.x > 0.0).sum())
-    words = f"the dual of {describe_statement(statement)}; {vectors} of {qp.n} multipliers are not 0"
+    text = f"the dual of {describe_statement(statement)}; {vectors} of {qp.n} multipliers are not 0"
     group = next((each for each in statement.svm.groups if each.multiplier == "b"), None)
     if group is None or not len(result.y):
-        return words
-    place = [each.name for each in statement.svm.groups if not each.ridge].index(group.name)
-    b = result.y[place] * statement.rows.get(group.name, 1.0) / (statement.objective * statement.svm.unit)
-    return f"{words}, b = {b:.6g}"
+        return text
+    row = [each.name for each in statement.svm.groups if not each.ridge].index(group.name)
+    b = result.y[row] * statement.rows.get(group.name, 1.0) / (statement.objective * statement.svm.unit)
+    return f"{text}, b = {b:.6g}"

@@ -21,11 +21,12 @@ from qpsvm.program.status import Solver, Status
 from qpsvm.result.qp_result import QPResult
 from qpsvm.space.operators.structured import add_diagonal
 
-#: How much the diagonal of P and sides grow in a program within rounding: with their own rounding, below `ROUNDING`.
+#: Relative increase of the diagonal of P and of sides in a program within rounding; with the rounding error of the
+#: increase itself, the change stays below `ROUNDING`.
 GROWTH = 0.95 * ROUNDING
 #: Time limit of a linear program that helps to certify a point, as a multiple of the solver's time or of a second.
 LP_TIME_FACTOR = 2.0
-#: What proves that there is no optimum.
+#: Sentences about the proof that there is no optimum.
 PROOF_SENTENCES = {
     Status.INFEASIBLE: "Multipliers of the rows prove that no point satisfies all of them.",
     Status.UNBOUNDED: "From x along the ray every point is feasible, and the objective falls without end.",
@@ -35,9 +36,9 @@ PROOF_SENTENCES = {
 class QPAttempt:
     """A program whose optimum is to be bounded: the given one in fewer rows, or one within rounding of it.
 
-    rounding: Whether entries may be changed by `ROUNDING` of themselves.
-    grow_diagonal, relax_sides: Whether the diagonal of P, or the sides of inequalities, are larger by next to that.
-    original: The given program; what is known of its P also holds here.
+    rounding: Whether entries may be changed by a relative `ROUNDING`.
+    grow_diagonal, relax_sides: Whether the diagonal of P, or the sides of inequalities, are increased by `GROWTH`.
+    original: The given program: if P is the same, its convexity need not be tested again.
     """
 
     def __init__(
@@ -62,17 +63,17 @@ class QPAttempt:
 
     @cached
     def interior_or_proof(self) -> tuple[FloatArray | Face | None, tuple[FloatArray, FloatArray] | None]:
-        """A strictly feasible point, or a face; or multipliers that may prove that there is neither."""
-        found, multipliers = interior_point(self.program)
-        return (face_of(self.program) if found is None else found), multipliers
+        """A strictly feasible point or a face, and multipliers that may prove that there is neither; or None."""
+        point, multipliers = interior_point(self.program)
+        return (face_of(self.program) if point is None else point), multipliers
 
     def certify(self, solution: QPSolution, tol: float, with_polish: bool, remaining: float = math.inf) -> QPResult:
-        """Certify a solver's solution, polished first if `finer`, within `left` seconds."""
+        """Certify a solver's solution, polished first if `with_polish`, within `remaining` seconds."""
         program, given = self.program, self.reduction.given
         program.seconds = max(min(remaining, LP_TIME_FACTOR * max(solution.solve_time, 1.0)), 0.0)
         points = [] if solution.x is None else [DualArguments(solution.x, solution.y, solution.z)]
-        better = polish(program, points[0]) if with_polish and points else None
-        points = points if better is None else [better, *points]
+        polished = polish(program, points[0]) if with_polish and points else None
+        points = points if polished is None else [polished, *points]
         upper, lower, own = self._bound_both_sides(points)
         if not math.isfinite(upper.value):
             upper = self._bound_above(points, upper)
@@ -90,7 +91,7 @@ class QPAttempt:
                 (program.bound_above(point.u, inside, lower.share) for point in points), key=lambda above: above.value
             )
         primal = upper.value
-        if lower.rests is not None:  # q is moved: f is larger by no more than this
+        if lower.rests is not None:  # the lower bound is for a changed q, which increases f by at most this
             primal += float(lower.rests @ (np.abs(upper.x) + upper.radius)) * (1.0 + 1e-9)
             sizes = np.abs(self.qp.q)
             change = max(change, float((lower.rests / np.where(sizes > 0.0, sizes, 1.0)).max()))
@@ -117,7 +118,7 @@ class QPAttempt:
         )  # fmt: skip
 
     def _bound_both_sides(self, points: list[DualArguments]) -> tuple[UpperBound, LowerBound, float]:
-        """Return the best bounds of the points, and the gap of the last one, which is the solver's."""
+        """Return the best bounds of the points, and the gap of the last point, which is the solver's."""
         program = self.program
         upper = UpperBound(math.inf, np.full(self.qp.n, math.nan), math.inf, "the solver gave no point")
         none = (np.zeros(len(program.b)), np.zeros(len(program.h)), np.zeros(self.qp.n))
@@ -130,7 +131,7 @@ class QPAttempt:
         return upper, lower, own
 
     def _bound_above(self, points: list[DualArguments], upper: UpperBound) -> UpperBound:
-        """Return the best upper bound of the points, moved off the rows or inside; the given one if none is better."""
+        """Return the best upper bound at the points moved off the rows or inside; the given one if none is better."""
         program = self.program
         for point in points:
             towards = off_the_rows(program, point.u)
@@ -143,17 +144,17 @@ class QPAttempt:
         return upper
 
     def _bound_below(self, points: list[DualArguments], lower: LowerBound) -> LowerBound:
-        """Return the best lower bound: without multipliers, with sharper curvature, or with those moved by (FACE.4)."""
+        """Return the best lower bound: without multipliers, with sharper curvature, or with multipliers of (FACE.4)."""
         program, none = self.program, (np.zeros(len(self.program.b)), np.zeros(len(self.program.h)))
-        found = [lower, *(program.bound_below(x, *none) for x, *_ in points[:1])]
+        bounds = [lower, *(program.bound_below(x, *none) for x, *_ in points[:1])]
         if program.curvature is not None and program.curvature.any():
-            found += [program.bound_below(*point, sharp=True) for point in points]
+            bounds += [program.bound_below(*point, sharp=True) for point in points]
         for x, y, z in points:
             for other_y, other_z in dual_inside(program, x):
                 for t in STEPS[1:]:
-                    moved = np.maximum(z, 0.0) * (1.0 - t) + t * np.maximum(other_z, 0.0)
-                    found.append(program.bound_below(x, y + t * (other_y - y), moved))
-        return max(found, key=lambda each: each.value)
+                    mixed_z = np.maximum(z, 0.0) * (1.0 - t) + t * np.maximum(other_z, 0.0)
+                    bounds.append(program.bound_below(x, y + t * (other_y - y), mixed_z))
+        return max(bounds, key=lambda bound: bound.value)
 
     def _build_infeasible_result(self, proof: tuple[FloatArray, FloatArray], solution: QPSolution) -> QPResult:
         c = self.program.A.T @ proof[0] + self.program.G.T @ proof[1]
@@ -165,30 +166,30 @@ class QPAttempt:
 
 
 def describe_change(change: float) -> str:
-    """Return a sentence if the result is for a program within rounding of the given one, else ""."""
-    near = f"Proven for a program whose entries differ from these by at most {change:.2g} of themselves."
-    return near if change else ""
+    """Return a sentence if the result is for a program within rounding of the given one; "" if nothing was changed."""
+    sentence = f"Proven for a program whose entries differ from these by at most {change:.2g} of themselves."
+    return sentence if change else ""
 
 
 def build_result_without_optimum(
     qp: QP, status: Status, multipliers: tuple[FloatArray, FloatArray, FloatArray], solver: Solver, change: float,
     x: FloatArray | None = None, **others: Any,
 ) -> QPResult:  # fmt: skip
-    """Return the result that there is no optimum: ∞ if no point is feasible, −∞ if the objective is unbounded."""
-    end = math.inf if status is Status.INFEASIBLE else -math.inf
+    """Build the result without an optimum: its value is ∞ if no point is feasible, −∞ if the objective is unbounded."""
+    value = math.inf if status is Status.INFEASIBLE else -math.inf
     point, radius = (np.full(qp.n, math.nan), math.inf) if x is None else (x, 0.0)
     return QPResult(
-        qp, status, point, radius, *multipliers, end, end, math.inf, math.inf, *(math.nan,) * 3, solver=solver,
+        qp, status, point, radius, *multipliers, value, value, math.inf, math.inf, *(math.nan,) * 3, solver=solver,
         data_change=change, message=f"{PROOF_SENTENCES[status]} {describe_change(change)}".strip(), **others,
     )  # fmt: skip
 
 
 def split_bound_multipliers(program: QPBounds, c: FloatArray) -> FloatArray:
-    """Return the multipliers of the bounds, (n,), in the signs of (QP.1): −c where there is such a bound."""
+    """Return the multipliers of the bounds, (n,), in the signs of (QP.1): −c if that bound is finite, else 0."""
     return np.where((c > 0.0) & np.isfinite(program.lb) | (c < 0.0) & np.isfinite(program.ub), -c, 0.0)
 
 
 def compute_gap(above: float, below: float) -> float:
-    """Return the relative gap between an upper and a lower bound, infinite if one of them is."""
+    """Return the relative gap between an upper and a lower bound; infinite if one of them is infinite or NaN."""
     difference = above - below
     return max(difference / max(1.0, abs(above), abs(below)), 0.0) if math.isfinite(difference) else math.inf

@@ -2,12 +2,12 @@
 
 Certification and polishing are limited too:
 
-| the user limits | certificate                                        | polishing                                |
-|-----------------|----------------------------------------------------|------------------------------------------|
-| seconds         | once; of as many rows as take so long, or a second | in what is left (few rows: a tenth more) |
-| iterations      | whole                                              | as long as the solver took, or a tenth   |
-| nothing         | whole                                              | three times as long, or three seconds    |
-| with Ctrl-C     | once; of as many rows as take half a second        | not at all (few rows: a round)           |
+| the user limits | certificate                                     | polishing                                    |
+|-----------------|-------------------------------------------------|----------------------------------------------|
+| seconds         | once; of as many rows as fit into them, or 1 s  | in the remaining time (few rows: 0.1 s more) |
+| iterations      | of all rows                                     | as long as the solver took, or 0.1 s         |
+| nothing         | of all rows                                     | three times the solver's time, or 3 s        |
+| (on Ctrl-C)     | once; of as many rows as fit into half a second | none (few rows: one round)                   |
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
-#: Factor on the time of the first backend that bounds all later ones together, and on the time of the solver that
-#: bounds its polishing, if there is no limit; and the seconds that the time counts as at least.
+#: Without a limit, all later backends together may take this multiple of the first backend's time, and polishing this
+#: multiple of the solver's; and the minimum seconds that these times count as.
 FOLLOW_UP_FACTOR, MIN_COUNTED_SECONDS = 3.0, 1.0
-#: Statuses after which there is no other attempt.
+#: Statuses of runs that the user ended: there is no further attempt.
 USER_STOP_STATUSES = (Status.TIME_LIMIT, Status.INTERRUPTED)
-#: The shortest time limit that a solver is handed: 0 would mean none to some.
+#: The shortest time limit that a solver receives: for some solvers 0 means no limit.
 MIN_TIME_LIMIT = 1e-9
-#: Seconds that the certificate may take however short the limit, and those that polishing of few rows may.
+#: Minimum seconds for the certificate, and for polishing few rows, however short the time limit.
 MIN_CERTIFICATE_SECONDS, MIN_POLISH_SECONDS = 1.0, 0.1
 #: Seconds that the certificate may take after Ctrl-C.
 INTERRUPTED_CERTIFICATE_SECONDS = 0.5
 
 
 def bound_follow_up_time(seconds: float) -> float:
-    """Return the time limit of what follows, given the time of the first solver or backend."""
+    """Return the time limit of later attempts, or of polishing, given the time of the first attempt."""
     return FOLLOW_UP_FACTOR * max(seconds, MIN_COUNTED_SECONDS)
 
 
 def format_time_estimate(seconds: float) -> str:
-    """Format an estimate of seconds, to one digit."""
+    """Format an estimated number of seconds with one significant digit, such as "20 s" or "3 hours"."""
     for unit, size in (("days", 86_400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 2 * size:
             return f"{float(f'{seconds / size:.1g}'):g} {unit}"
@@ -55,9 +55,11 @@ def format_time_estimate(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class SolveRequest:
-    """The arguments of `solve` besides problem and backend; the clock starts with the call.
+    """The arguments of `solve` except problem and backend; the clock starts with the call.
 
-    `solver_tol` is the tolerance of the solver if it is not `tol`, which is that of the certificate.
+    tol: The tolerance of the certificate.
+    start: The initial α, checked and feasible; None for the solver's own.
+    solver_tol: The tolerance of the solver; None if it is `tol`.
     """
 
     tol: float
@@ -73,36 +75,40 @@ class SolveRequest:
     def build_limits(
         self, backend: Backend, tol: float | None = None, max_seconds: float = math.inf, start: FloatArray | None = None
     ) -> Limits:
-        """Build the limits for a backend, within `allowed` seconds; one that can refine starts at its defaults."""
-        left = min(self.clock.remaining, max_seconds if "time_limit" in backend.abilities.enforced_limits else math.inf)
-        seconds = None if left == math.inf else max(left, MIN_TIME_LIMIT)
-        aim = tol if backend.abilities.supports_refinement else self.solver_tol or self.tol
-        return Limits(aim, self.max_iter, seconds, self.verbose, start)
+        """Build the limits for a backend.
+
+        tol: The tolerance of a backend that supports refinement; None for its defaults. Others receive `solver_tol`.
+        max_seconds: A further time limit, which is ignored if the backend does not enforce time limits.
+        """
+        remaining = self.clock.remaining
+        if "time_limit" in backend.abilities.enforced_limits:
+            remaining = min(remaining, max_seconds)
+        seconds = None if remaining == math.inf else max(remaining, MIN_TIME_LIMIT)
+        solver_tol = tol if backend.abilities.supports_refinement else self.solver_tol or self.tol
+        return Limits(solver_tol, self.max_iter, seconds, self.verbose, start)
 
     @property
     def has_requirements(self) -> bool:
         """Whether a limit, start or option is given that a backend may not support."""
-        limited = self.time_limit is not None or self.max_iter is not None
-        return limited or self.start is not None or bool(self.options)
+        has_limit = self.time_limit is not None or self.max_iter is not None
+        return has_limit or self.start is not None or bool(self.options)
 
     def can_warm_start(self, backend: Backend, form: Form) -> bool:
-        """Return whether there is a start that this backend can use."""
+        """Return whether there is a start and this backend can use it for this form."""
         return self.start is not None and backend.abilities.supports_warm_start and form == "dual"
 
     def forbids_retry(self, result: SVMResult) -> bool:
         """Return whether the user's limits forbid another attempt."""
-        limited = self.time_limit is not None or self.max_iter is not None or bool(self.options) or not self.polish
-        return limited or result.status in USER_STOP_STATUSES
+        has_limit = self.time_limit is not None or self.max_iter is not None
+        return has_limit or bool(self.options) or not self.polish or result.status in USER_STOP_STATUSES
 
-    def explain_late_start(self, setup: float) -> str | None:
-        """Explain why a set-up of that many seconds would exceed the time limit; None if it fits."""
-        if setup < self.clock.remaining:
+    def explain_late_start(self, setup_seconds: float) -> str | None:
+        """Explain why a set-up would exceed the time limit; None if it fits."""
+        if setup_seconds < self.clock.remaining:
             return None
-        return (
-            "the time was over"
-            if self.clock.remaining <= 0
-            else f"its set-up alone takes {format_time_estimate(setup)}"
-        )
+        if self.clock.remaining <= 0:
+            return "the time was over"
+        return f"its set-up alone takes {format_time_estimate(setup_seconds)}"
 
     @property
     def certificate_seconds(self) -> float:
@@ -110,12 +116,12 @@ class SolveRequest:
         return float("inf") if self.time_limit is None else max(self.time_limit, MIN_CERTIFICATE_SECONDS)
 
     def build_certification_limits(self, rows: int, solve_time: float) -> CertificationLimits:
-        """Build the limits of certifying and polishing, which follow a solver that took `solve_time` seconds."""
+        """Build the limits of certifying and polishing the point of a solver that took `solve_time` seconds."""
         seconds = INTERRUPTED_CERTIFICATE_SECONDS if is_interrupted() else self.certificate_seconds
         return CertificationLimits(seconds, self.start_polish_clock(rows, solve_time), self.clock)
 
     def start_polish_clock(self, rows: int, solve_time: float) -> Clock:
-        """Return the clock of polishing and certifying, which follow the solver."""
+        """Return the clock of polishing the point of a solver that took `solve_time` seconds."""
         if self.time_limit is not None:
             return Clock(max(self.clock.remaining, MIN_POLISH_SECONDS if rows <= POLISHED_ROWS else 0.0))
         if self.max_iter is not None:

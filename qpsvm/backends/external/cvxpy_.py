@@ -1,4 +1,4 @@
-"""CVXPY: a modelling language over many solvers (Diamond & Boyd 2016); by default Clarabel."""
+"""Solve QPs by CVXPY: a modelling language for many solvers (Diamond & Boyd 2016); by default Clarabel."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ STATUS = {
     "solver_error": Status.NUMERICAL_ERROR,
 }
 WITH_POINT = frozenset({"optimal", "optimal_inaccurate", "user_limit"})
-#: What CVXPY says of data in which a number has overflowed.
+#: Part of CVXPY's message about data in which a number has overflowed.
 NOT_FINITE = "contains NaN or Inf"
 
-#: How each solver calls what every backend is asked: tolerances, iteration limit, time limit.
+#: Each solver's names of the common settings: tolerances, iteration limit, time limit.
 LIMIT_SETTINGS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "CLARABEL": (("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"),
     "OSQP": (("eps_abs", "eps_rel"), "max_iter", "time_limit"),
@@ -69,14 +69,14 @@ class CvxpyBackend(Backend):
         return frozenset({"solver"}) | _list_settings(DEFAULT_SOLVER)
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse settings that the solver named by `solver=` does not have."""
+        """Check that the solver named by `solver=` has these settings. Raises UnknownOptionError."""
         import cvxpy
 
         name = str(options.get("solver", DEFAULT_SOLVER)).upper()
         installed = cvxpy.installed_solvers()
         if name not in installed:
             raise UnknownOptionError(f"cvxpy has no installed solver {name!r}; {describe_nearest(name, installed)}")
-        if name not in LIMIT_SETTINGS:  # its settings are not listed anywhere, so CVXPY itself must refuse wrong ones
+        if name not in LIMIT_SETTINGS:  # its settings are not listed anywhere, so CVXPY itself has to reject wrong ones
             return
         check_known_options(name, options, _list_settings(name) | {"solver"})
 
@@ -91,8 +91,8 @@ def _list_settings(solver: str) -> frozenset[str]:
         import clarabel
 
         defaults = clarabel.DefaultSettings()
-        numbers = (bool, int, float)  # its choices by name raise a bare Exception where they are wrong, and so does one
-        names = (name for name in dir(defaults) if isinstance(getattr(defaults, name), numbers))
+        number_types = (bool, int, float)  # wrong values of others raise a bare Exception, as do those of the one below
+        names = (name for name in dir(defaults) if isinstance(getattr(defaults, name), number_types))
         return frozenset(names) - {"direct_kkt_solver"}
     if solver == "OSQP":
         import osqp
@@ -113,7 +113,7 @@ def _build_model(backend: Backend, qp: QP) -> CvxpyCompiled:
         left = _build_product(matrix[group.rows], qp, variables)
         constraints[name] = left <= side[group.rows] if group.matrix == "G" else left == side[group.rows]
     lb, ub = qp.bounds
-    for name, part in qp.variables.items():  # bounds as rows: Variable(bounds=…) gives no multiplier back
+    for name, part in qp.variables.items():  # bounds as rows: Variable(bounds=…) returns no multipliers
         low, high = (np.flatnonzero(np.isfinite(bound[part])) for bound in (lb, ub))
         if len(low):
             constraints[_make_label(qp, f"{name} >= lb")] = _select_entries(variables[name], low) >= lb[part][low]
@@ -128,7 +128,7 @@ def _build_model(backend: Backend, qp: QP) -> CvxpyCompiled:
 
 
 def _make_label(qp: QP, text: str) -> str:
-    """Return the name of a bound among the constraints, with underscores where a group of rows already has it."""
+    """Return the name of a bound among the constraints, with underscores appended if a group of rows has that name."""
     while text in qp.constraints:
         text += "_"
     return text
@@ -139,8 +139,8 @@ def _select_entries(variable: Any, index: Any) -> Any:
 
 
 def _build_product(matrix: Any, qp: QP, variables: Mapping[str, Any]) -> Any:
-    blocks = ((sp.csc_array(matrix[:, part]), variables[name]) for name, part in qp.variables.items())
-    pairs = list(blocks)
+    """Build the product of a matrix and x, without the blocks of variables whose columns are 0."""
+    pairs = [(sp.csc_array(matrix[:, part]), variables[name]) for name, part in qp.variables.items()]
     terms = [block @ variable for block, variable in pairs if block.nnz] or [pairs[0][0] @ pairs[0][1]]
     return sum(terms[1:], terms[0])
 
@@ -150,7 +150,7 @@ def _build_linear_term(qp: QP, variables: Mapping[str, Any]) -> Any:
 
 
 def _build_quadratic_term(qp: QP, variables: Mapping[str, Any]) -> Any:
-    """Build ½xᵀPx as CVXPY takes it best: factors as sums of squares, full matrices as a quadratic form."""
+    """Build ½xᵀPx in the form that suits CVXPY: factors as sums of squares, full matrices as a quadratic form."""
     import cvxpy as cp
 
     if isinstance(qp.P, Diagonal):
@@ -175,7 +175,7 @@ class CvxpyCompiled(Compiled):
     constraints: dict[str, Any]
 
     def __getstate__(self) -> tuple[Backend, QP]:
-        """Leave out CVXPY's objects, which cannot be pickled once they have been solved."""
+        """Omit CVXPY's objects, which cannot be pickled once they have been solved."""
         return self.backend, self.qp
 
     def __setstate__(self, state: tuple[Backend, QP]) -> None:
@@ -194,7 +194,7 @@ class CvxpyCompiled(Compiled):
         except (cp.error.SolverError, ArithmeticError, ValueError) as error:
             if isinstance(error, ValueError) and NOT_FINITE not in str(error):
                 raise
-            if str(error).strip().isdigit():  # OSQP's setup refuses settings by a number
+            if str(error).strip().isdigit():  # OSQP's setup rejects settings with an error code
                 raise ValueError(f"{name}'s setup ended with code {error}") from error
             if "not support" in str(error) or "cannot solve" in str(error):
                 raise ParameterError(f"cvxpy's solver {name} cannot take a QP; use CLARABEL, the default") from error
@@ -207,19 +207,19 @@ class CvxpyCompiled(Compiled):
     def _map_solution(self, name: str, limits: Limits, iterations: int | None) -> QPSolution:
         raw = str(self.data.status)
         status = STATUS[raw]
-        if raw == "user_limit" and limits.time_limit is not None:  # one word for both limits
+        if raw == "user_limit" and limits.time_limit is not None:  # CVXPY has one status for both limits
             reached = limits.max_iter is not None and iterations is not None and iterations >= limits.max_iter
             status = Status.ITERATION_LIMIT if reached else Status.TIME_LIMIT
         solver = Solver(f"cvxpy/{name.lower()}", _find_solver_version(name), raw)
-        asked = {variable.id for variable in self.data.variables()}
-        values = [  # any value is as good for a variable that stands nowhere, and CVXPY leaves it None
-            variable.value if variable.id in asked else np.zeros(variable.shape) for variable in self.variables.values()
+        used = {variable.id for variable in self.data.variables()}
+        values = [  # CVXPY leaves None for a variable that occurs in no term, for which any value is optimal
+            variable.value if variable.id in used else np.zeros(variable.shape) for variable in self.variables.values()
         ]
-        missing = any(constraint.dual_value is None for constraint in self.constraints.values())
+        has_duals = all(constraint.dual_value is not None for constraint in self.constraints.values())
         if raw not in WITH_POINT or any(value is None for value in values):
             return self._build_solution(status, solver, iterations)
         x = np.concatenate([np.atleast_1d(value) for value in values])
-        y, z, z_box = self._read_duals() if not missing else self._build_zero_duals()
+        y, z, z_box = self._read_duals() if has_duals else self._build_zero_duals()
         return self._build_solution(status, solver, iterations, x, y=y, z=z, box=z_box)
 
     def _build_zero_duals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -242,15 +242,15 @@ class CvxpyCompiled(Compiled):
 
 
 def _solve_model(problem: Any, name: str, verbose: bool, settings: dict[str, Any]) -> int | None:
-    """Run the steps of `cvxpy.Problem.solve`, without its warning of inaccuracy; return the iterations.
+    """Run the steps of `cvxpy.Problem.solve` without its warning about inaccuracy; return the iterations, if known.
 
-    The certificate settles its doubts, and a filter would not do: `warnings.catch_warnings` in one thread changes what
-    all others see, and may leave it changed.
+    The certificate makes the warning superfluous. It is not filtered, because `warnings.catch_warnings` in one thread
+    affects all others, and may leave the filters changed.
     """
     import cvxpy as cp
 
     data, chain, inverse = problem.get_problem_data(name, verbose=verbose, solver_opts=settings)
-    # a warm start would keep the limits of the last run
+    # a warm start would reuse the limits of the last run
     raw = chain.solve_via_data(problem, data, warm_start=False, verbose=verbose, solver_opts=settings)
     solution = chain.invert(raw, inverse)
     if solution.status in cp.settings.ERROR:
@@ -262,14 +262,14 @@ def _solve_model(problem: Any, name: str, verbose: bool, settings: dict[str, Any
 
 def _translate_limits(solver: str, limits: Limits) -> dict[str, Any]:
     tolerances, iterations, seconds = LIMIT_SETTINGS.get(solver, ((), "max_iter", "time_limit"))
-    words: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     if limits.tol is not None:
-        words |= dict.fromkeys(tolerances, min(1e-8, limits.tol / 10))
+        settings |= dict.fromkeys(tolerances, min(1e-8, limits.tol / 10))
     if limits.max_iter is not None:
-        words[iterations] = int(limits.max_iter)
+        settings[iterations] = int(limits.max_iter)
     if limits.time_limit is not None:
-        words[seconds] = float(limits.time_limit)
-    return words
+        settings[seconds] = float(limits.time_limit)
+    return settings
 
 
 def _find_solver_version(solver: str) -> str:

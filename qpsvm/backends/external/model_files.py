@@ -1,4 +1,4 @@
-"""MPS and LP files, both ways, through HiGHS (Huangfu & Hall 2018)."""
+"""Read and write MPS and LP files, by HiGHS (Huangfu & Hall 2018): `read_model`, `write_model`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from qpsvm.base.resources.messages import LOGGER
 from qpsvm.program.qp import QP
 from qpsvm.space.operators import Diagonal
 
-#: Files that HiGHS reads and writes.
+#: Extensions of the files that HiGHS reads and writes.
 EXTENSIONS = (".mps", ".qps", ".lp")
 
 
@@ -44,7 +44,7 @@ def _load_highs() -> tuple[Any, Any]:
         import highspy
     except ImportError as error:
         raise MissingExtraError(".mps, .qps and .lp need highspy; run: pip install highspy") from error
-    with capture_output("HiGHS", descriptors=True):  # the first of a process names itself
+    with capture_output("HiGHS", descriptors=True):  # the first instance in a process prints a banner
         highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     highs.setOptionValue("output_flag", False)
     return highspy, highs
@@ -56,22 +56,22 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     qp : QP
-        Any. Numbers are written with fifteen digits; `QP.save` keeps them all.
+        Any QP. Numbers are written with fifteen digits; `QP.save` is exact.
     path : str or path-like
         Ends with .mps, .qps or .lp.
 
     Raises
     ------
     ParameterError, ParameterTypeError
-        Another ending; not a QP.
+        The path has another extension, or `qp` is not a QP.
     MissingExtraError
         highspy is not installed.
     FileAccessError
-        It cannot be written.
+        The file cannot be written.
 
     See Also
     --------
-    read_model : The way back.
+    read_model : Read such a file.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def write_model(qp: QP, path: str | os.PathLike[str]) -> None:
 
 
 def _complete_columns(text: str, n: int) -> str:
-    """Add the variables that HiGHS leaves out of COLUMNS: read again, they would come last."""
+    """Add the variables that HiGHS omits from COLUMNS: when the file is read, they would come last."""
     lines = text.splitlines()
     first = lines.index("COLUMNS") + 1
     end = next(k for k in range(first, len(lines)) if not lines[k].startswith(" "))
@@ -122,12 +122,12 @@ def _complete_columns(text: str, n: int) -> str:
 
 
 def _complete_objective(text: str, n: int) -> str:
-    """Name all variables in the objective of an LP file: they are numbered in the order in which they are named."""
+    """Add all variables to the objective of an LP file: readers number them in the order of their first occurrence."""
     return text.replace(" obj:", "\n".join([" obj:", *(f"  +0 c{j}" for j in range(n))]), 1)
 
 
 def _read_by_highs(highs: Any, draft: Path, content: bytes) -> tuple[Any, str]:
-    """Let HiGHS read a file of that content; its status, and what it says, which goes to a file beside it."""
+    """Let HiGHS read a file with this content; return its status and its log, which it writes to a file."""
     draft.write_bytes(content)
     log = draft.with_name("log")
     for name, value in (("log_to_console", False), ("log_file", str(log)), ("output_flag", True)):
@@ -136,13 +136,13 @@ def _read_by_highs(highs: Any, draft: Path, content: bytes) -> tuple[Any, str]:
         status = highs.readModel(str(draft))
     finally:
         highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("log_file", "")  # which closes it
-    said = log.read_text("utf-8", "replace") if log.exists() else ""
-    return status, said.replace(str(draft), "the file")
+        highs.setOptionValue("log_file", "")  # closes the file
+    log_text = log.read_text("utf-8", "replace") if log.exists() else ""
+    return status, log_text.replace(str(draft), "the file")
 
 
 def _find_reason(log: str) -> str:
-    """Find the errors in what HiGHS said, and the line that they are about."""
+    """Return the errors in HiGHS's log, with the line that they are about."""
     lines = [line.strip() for line in log.splitlines()]
     errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
     reasons = [error for error in errors if not error.startswith("Parser error")]
@@ -162,23 +162,23 @@ def read_model(path: str | os.PathLike[str]) -> QP:
     Returns
     -------
     QP
-        A maximum is made a minimum of the opposite; a row with two bounds becomes two.
+        A maximisation becomes the minimisation of the negative objective; a row with two bounds becomes two rows.
 
     Raises
     ------
     FileAccessError
-        It cannot be read.
+        The file cannot be read.
     FileFormatError
-        It holds no model, or integers; the line is named.
+        The file contains no valid model, or integer variables; the message names the line of a syntax error.
     ParameterError
-        Another ending.
+        The path has another extension.
     MissingExtraError
         highspy is not installed.
 
     See Also
     --------
-    write_model : The way back.
-    solve : A verdict on it.
+    write_model : Write such a file.
+    solve : Solve it and certify the result.
 
     Examples
     --------

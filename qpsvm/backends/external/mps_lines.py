@@ -1,8 +1,8 @@
-"""Check the lines of an MPS file (`normalise_lines`) before HiGHS reads it, which passes over much that is wrong.
+"""Check the lines of an MPS file before HiGHS reads it, because HiGHS accepts many errors (`normalise_lines`).
 
-HiGHS 1.16 reads text where a number belongs as 0, makes a new variable of a name that COLUMNS does not have, leaves out
-entries of unknown rows, and adds entries up that a section holds twice. Here each of these is an error with its line.
-Its reader of the fixed format may not end at all: HiGHS is given every file in the free one.
+HiGHS 1.16 reads text in place of a number as 0, creates a new variable for a name that is not in COLUMNS, ignores
+entries of unknown rows, and adds up duplicate entries of a section. Here each of these is an error with its line. Its
+reader of the fixed format may not terminate, so HiGHS receives every file in the free format.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterator
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.errors import FileFormatError, describe_nearest
 
-#: A number as HiGHS reads it, Fortran's exponents among them.
+#: A number as HiGHS reads it, including Fortran's exponents.
 NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?|inf(inity)?)", re.IGNORECASE)
-#: Where the fields of the fixed format are.
+#: Columns of the fields in the fixed format.
 FIXED = tuple(slice(*ends) for ends in ((1, 3), (4, 12), (14, 22), (24, 36), (39, 47), (49, 61)))
-#: What is between them: it ends where a field begins, and the last has no end.
+#: Starts of these fields, and ends of their predecessors: between them a line must be blank.
 FIELD_STARTS, FIELD_ENDS = (1, 4, 14, 24, 39, 49), (0, 3, 12, 22, 36, 47)
-#: What stands for a blank in a name of the free format.
+#: Replacement of a blank within a name in the free format.
 BLANK = "\x01"
-#: Sections that a QP may have. Others, of integers and of conditions, are named and refused.
+#: Sections that a QP may have. Others, such as those of integers and indicators, are rejected by name.
 SECTIONS = (
     "NAME",
     "OBJSENSE",
@@ -50,9 +50,9 @@ UNSUPPORTED_SECTIONS = (
     "DELAYEDROWS",
     "PWLOBJ",
 )
-#: What HiGHS calls the objective in files that it writes.
+#: Name of the objective in files that HiGHS writes.
 HIGHS_OBJECTIVE = "Obj"
-#: Kinds of bounds: with a value behind the name of the variable, and without.
+#: Kinds of bounds: with a value after the name of the variable, and without.
 VALUED, UNVALUED = ("UP", "LO", "FX", "LI", "UI", "SC", "SI"), ("FR", "MI", "PL", "BV")
 
 
@@ -85,7 +85,7 @@ class _MPSReader:
     def __init__(self, is_fixed: bool) -> None:
         self.is_fixed = is_fixed
         self.line, self.section, self.column = 0, "", ""
-        self.is_full = False  # of the matrix: both triangles are given
+        self.is_full = False  # whether both triangles of the matrix are given
         self.rows: dict[str, int] = {}
         self.columns: dict[str, int] = {}
         self.entries: dict[tuple[str, ...], int] = {}
@@ -223,7 +223,7 @@ class _MPSReader:
             self.matrix[first, second] = self._parse_number(value), self.line
 
     def _check_symmetry(self) -> None:
-        """Raise _LineError where an entry of QMATRIX is not that of the other triangle."""
+        """Check that both triangles of QMATRIX agree. Raises _LineError."""
         for (first, second), (value, line) in self.matrix.items() if self.is_full else ():
             if self.matrix.get((second, first), (0.0, 0))[0] != value:
                 raise _LineError(
