@@ -11,7 +11,7 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.display import Symbol
 from qpsvm.derivation.expressions import Equation, EquationLine
-from qpsvm.derivation.letters import latex_to_text
+from qpsvm.derivation.letter_builder import latex_to_text
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.symbols import Meaning
 from qpsvm.derivation.terms import Term

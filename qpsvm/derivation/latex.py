@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from qpsvm.derivation.letters import GREEK
+from qpsvm.derivation.letter_builder import GREEK
 
 #: A token: an environment, a macro, an escaped character, or a character.
 TOKEN = re.compile(r"\\(?:begin|end)\{\w+\*?\}|\\[a-zA-Z]+ ?|\\.|\s+|.", re.DOTALL)

@@ -39,8 +39,8 @@ from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.several import predict_labels
 from qpsvm.machines import EpsilonSVR
 from qpsvm.many.multiclass.regression import as_single_result, solve_regression, solves_regression
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.psd_rule import Intercept
 
 #: LIBLINEAR's words for a loss, and the machine with it.
 LOSSES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}

@@ -17,7 +17,7 @@ from qpsvm.estimators.callbacks import with_fit_callbacks
 from qpsvm.estimators.kernel_machine import SingleMachine
 from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.machines import Ranking
-from qpsvm.many.grid.ordered_pairs import ordered_pairs
+from qpsvm.many.grid.ordered_pairs import count_ordered_pairs
 
 
 class RankingSVM(SingleMachine):
@@ -107,5 +107,5 @@ class RankingSVM(SingleMachine):
         scores = self.predict(X)
         target = inputs.check_targets(y, len(scores))
         among = None if groups is None else np.unique(groups, return_inverse=True)[1]
-        right, pairs = ordered_pairs(target, scores, among)
+        right, pairs = count_ordered_pairs(target, scores, among)
         return right / pairs if pairs else 1.0

@@ -28,8 +28,9 @@ from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.hints import ROWS, find_label_hints, find_sample_hints
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 #: The machines that learn several classes in one program.
 ALL_IN_ONE: dict[str, type[AllInOneProblem]] = {"crammer_singer": CrammerSinger, "weston_watkins": WestonWatkins}

@@ -25,8 +25,8 @@ from qpsvm.estimators.several import predict_labels
 from qpsvm.machines.problem.evidence import attach_class_totals
 from qpsvm.many.multiclass import BinaryMachines
 from qpsvm.result import votes as voting
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Kernel
-from qpsvm.space.kernels.psd_rule import Intercept
 
 #: The name of the machine in whose problems C is a penalty, and that of the one without slack.
 SOFT, HARD = "CSVM", "HardMargin"

@@ -62,8 +62,9 @@ from qpsvm.machines.problem.problem import Problem
 from qpsvm.machines.problem.regression import RegressionProblem
 from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import SVMResult
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 Loss = Literal["absolute", "squared"]
 #: The objective of either loss.

@@ -55,8 +55,9 @@ from qpsvm.machines.problem.penalties import compute_active_penalties
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import KindLabels
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 
 class HuberHinge(Problem):

@@ -55,8 +55,9 @@ from qpsvm.machines.problem.derived_problems import convert_problem
 from qpsvm.machines.problem.penalties import sum_weights
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 
 class PrimalHinge(Problem):

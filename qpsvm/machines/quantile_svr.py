@@ -53,8 +53,9 @@ from qpsvm.machines.problem.penalties import compute_active_penalties
 from qpsvm.machines.problem.regression import RegressionProblem
 from qpsvm.program.specification import Specification
 from qpsvm.result.svm_result import KindLabels
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 
 class QuantileSVR(RegressionProblem):

@@ -52,8 +52,9 @@ from qpsvm.data.samples import ClassWeight, build_binary_samples
 from qpsvm.machines.problem.penalties import compute_active_penalties
 from qpsvm.machines.problem.problem import Problem
 from qpsvm.program.specification import Specification
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear
-from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 
 
 class SquaredHinge(Problem):

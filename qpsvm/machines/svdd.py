@@ -68,8 +68,9 @@ from qpsvm.machines.problem.reading import remove_constraints
 from qpsvm.machines.problem.regression import NoveltyProblem
 from qpsvm.program.specification import Equality, Specification
 from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import RBF, Linear
-from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 from qpsvm.space.operators import Operator
 
 #: What is said of an f that is negative everywhere.

@@ -29,7 +29,7 @@ from qpsvm.base.arrays.formatting import build_repr
 from qpsvm.base.arrays.frozen import cached, freeze_parts
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.rows import DualGroup
-from qpsvm.space.kernels.psd_rule import Intercept
+from qpsvm.space.intercept import Intercept
 
 
 class ClassGroup(DualGroup):

@@ -218,6 +218,3 @@ class QPSolution:
         """
         x, z_box = self._require_point()
         return compute_duality_gap(self.qp, x, self.y, self.z, z_box)
-
-
-__all__ = ["QPSolution", "Solver", "Status"]

@@ -38,8 +38,8 @@ from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import ParameterError
 from qpsvm.program.qp import QP, Rows
 from qpsvm.program.svm_dual import DualGroup, SVMDual, build_intercept_groups
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.kernel import squared_norms
-from qpsvm.space.kernels.psd_rule import Intercept
 from qpsvm.space.operators import Diagonal, Operator
 
 #: One number for all rows, floats of which each is exact, or exact numbers: (m,).

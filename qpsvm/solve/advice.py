@@ -5,10 +5,7 @@ from __future__ import annotations
 import warnings
 
 from qpsvm import backends
-from qpsvm.base.errors import (
-    InaccurateWarning,
-    SolverError,
-)
+from qpsvm.base.errors import InaccurateWarning, SolverError
 from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.svm_result import SVMResult

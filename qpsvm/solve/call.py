@@ -9,10 +9,7 @@ from numpy.typing import ArrayLike
 
 from qpsvm.backends.limits import Limits
 from qpsvm.base.arrays.checks import as_flag, as_tolerance
-from qpsvm.base.errors import (
-    ParameterTypeError,
-    TooLargeError,
-)
+from qpsvm.base.errors import ParameterTypeError, TooLargeError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.machines import Problem

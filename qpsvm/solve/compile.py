@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.backends.compiled import Compiled
-from qpsvm.base.errors import (
-    DataError,
-    ParameterTypeError,
-    TooLargeError,
-)
+from qpsvm.base.errors import DataError, ParameterTypeError, TooLargeError
 from qpsvm.program.qp import QP
 
 

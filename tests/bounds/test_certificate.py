@@ -12,10 +12,7 @@ import qpsvm
 from qpsvm.base.arrays.frozen import repeat_value, sum_where
 from qpsvm.base.arrays.quantiles import find_quantile_interval
 from qpsvm.base.arrays.rounding import compute_relative_gap
-from qpsvm.bounds.certificate import (
-    gap_sums,
-    gap_terms,
-)
+from qpsvm.bounds.certificate import gap_sums, gap_terms
 from qpsvm.bounds.repair import balance_sides, capped_simplex
 from qpsvm.program.svm_dual import SVMDual, build_intercept_groups
 from qpsvm.space.operators import LowRank

@@ -18,7 +18,7 @@ from test_displayed import BALL_ROWS, INTERCEPTS, MANY, problem_of
 import qpsvm
 from qpsvm.derivation.constraint_quantities import build_quantities
 from qpsvm.derivation.expressions import line
-from qpsvm.derivation.letters import latex_to_text, letter
+from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.registry import STEPS
 from qpsvm.derivation.term_builders import HALF, dot, total
 from qpsvm.derivation.terms import SUM

@@ -20,18 +20,7 @@ from each import for_each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qpsvm.estimators import (
-    SVC,
-    SVDD,
-    SVR,
-    LinearSVC,
-    LinearSVR,
-    NuSVC,
-    NuSVR,
-    OneClassSVM,
-    QuantileSVR,
-    RankingSVM,
-)
+from qpsvm.estimators import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, RankingSVM
 
 CLASSES, NUMBERS, ORDER, NOTHING = "classes", "numbers", "order", "nothing"
 UNIT = np.finfo(float).eps

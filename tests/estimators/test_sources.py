@@ -14,18 +14,7 @@ import qpsvm
 from qpsvm.base.errors import DataError, ParameterTypeError, UnsupportedError
 from qpsvm.data import kinds as recognise
 from qpsvm.data.rows import RowSource
-from qpsvm.estimators import (
-    SVC,
-    SVDD,
-    SVR,
-    LinearSVC,
-    LinearSVR,
-    NuSVC,
-    NuSVR,
-    OneClassSVM,
-    QuantileSVR,
-    RankingSVM,
-)
+from qpsvm.estimators import SVC, SVDD, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM, QuantileSVR, RankingSVM
 
 N, D = 90, 4
 rng = np.random.default_rng(8)

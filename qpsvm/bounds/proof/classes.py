@@ -30,7 +30,7 @@ from qpsvm.bounds.proof.feasible import LARGEST_ALPHA, Feasible, compute_residua
 from qpsvm.bounds.proof.kernels.definite import Definiteness
 from qpsvm.bounds.proof.spaces import Between, ExactValues, PointValues, Space, SpaceMeasurement
 from qpsvm.program.all_in_one import AllInOneDual
-from qpsvm.space.kernels.psd_rule import Intercept
+from qpsvm.space.intercept import Intercept
 
 
 def of_classes(

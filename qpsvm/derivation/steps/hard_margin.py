@@ -7,7 +7,7 @@ import numpy as np
 from qpsvm.bounds import certify
 from qpsvm.bounds import hard_margin as hard
 from qpsvm.derivation.expressions import Equation, line
-from qpsvm.derivation.letters import letter
+from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step

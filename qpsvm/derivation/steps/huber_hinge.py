@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qpsvm.derivation.expressions import Equation, flat_in, line
-from qpsvm.derivation.letters import letter
+from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import case, step

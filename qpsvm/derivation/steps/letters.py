@@ -12,7 +12,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds import levels
 from qpsvm.derivation.display import HOLDS
 from qpsvm.derivation.expressions import RELATIONS, EquationLine, Subset, line, shift_by_tol
-from qpsvm.derivation.letters import letter
+from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.relative_size import reference_size, relative_to
 from qpsvm.derivation.residual import NotMeasurableError

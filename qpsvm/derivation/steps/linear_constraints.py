@@ -15,7 +15,7 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, EquationLine, line
-from qpsvm.derivation.letters import letter
+from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps.argument import MAX_NAMED, collect_bounds, find_unit, number_steps, step
 from qpsvm.derivation.steps.shared import Argument

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, line
-from qpsvm.derivation.letters import letter
+from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import step

@@ -8,7 +8,7 @@ import numpy as np
 
 from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, EquationLine, line
-from qpsvm.derivation.letters import letter
+from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.residual import NotMeasurableError
 from qpsvm.derivation.step import Step

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qpsvm.derivation.expressions import Equation, Subset, display, line
-from qpsvm.derivation.letters import letter
+from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step

@@ -23,7 +23,7 @@ import numpy as np
 from qpsvm.base.arrays.frozen import copy_without_cache
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import Equation, EquationLine, display, line
-from qpsvm.derivation.letters import latex_to_text, letter
+from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps.argument import step

@@ -27,7 +27,7 @@ from qpsvm.bounds.certificate import gap_sums
 from qpsvm.bounds.levels import primal_points
 from qpsvm.bounds.repair import clip_to_box
 from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display, flat_in, line, subject
-from qpsvm.derivation.letters import latex_to_text, letter
+from qpsvm.derivation.letter_builder import latex_to_text, letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qpsvm.derivation.expressions import Equation, line
-from qpsvm.derivation.letters import letter
+from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.relative_size import reference_size
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of

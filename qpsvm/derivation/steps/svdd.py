@@ -14,7 +14,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds import levels
 from qpsvm.derivation.expressions import Equation, EquationLine, display, line, subject
-from qpsvm.derivation.letters import letter
+from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
 from qpsvm.derivation.steps import letters as of

@@ -9,7 +9,7 @@ import numpy as np
 from qpsvm.base.arrays.rationals import as_floats
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.derivation.expressions import EquationLine, Subset, line
-from qpsvm.derivation.letters import letter
+from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.steps import letters as of
 from qpsvm.derivation.steps.argument import RowTerms, case

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qpsvm.faces.cli.data import Dataset
 from qpsvm.faces.cli.problem_options import LearningTarget
-from qpsvm.many.grid.ordered_pairs import ordered_pairs
+from qpsvm.many.grid.ordered_pairs import count_ordered_pairs
 from qpsvm.result.hints import Hint, find_label_hints
 
 #: Characters before the text of a printed line, as in the summary of a result.
@@ -36,7 +36,7 @@ def score_predictions(
 ) -> dict[str, float]:  # fmt: skip
     """Compute the scores of predictions (n,) of a target (n,), by name: for labels, numbers, a quantile or ranks."""
     if target_kind == "ranks":
-        right, pairs = ordered_pairs(target, predicted, groups)
+        right, pairs = count_ordered_pairs(target, predicted, groups)
         return {"pairs in order": right / pairs} if pairs else {}
     if target_kind != "numbers":
         hits, labels = predicted == target, np.unique(target)
@@ -74,7 +74,7 @@ def describe_predictions(
     if target is None:
         return ""
     if target_kind == "ranks":
-        right, pairs = ordered_pairs(target.astype(float), predicted, groups)
+        right, pairs = count_ordered_pairs(target.astype(float), predicted, groups)
         return f"{right} of {pairs} pairs in order ({right / pairs:.4f})" if pairs else NO_PAIR
     found = score_predictions(
         target_kind, predicted, target.astype(float) if target_kind == "numbers" else target, None, quantile

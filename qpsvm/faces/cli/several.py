@@ -29,16 +29,16 @@ from qpsvm.machines import CrammerSinger, Problem, registry
 from qpsvm.many.comparison import CompareOptions, iter_comparison
 from qpsvm.many.comparison_table import ComparisonRow
 from qpsvm.many.grid.cross_validation import CrossValidation, Outcome
-from qpsvm.many.grid.folds import Fold, folds_of
+from qpsvm.many.grid.folds import Fold, build_folds
 from qpsvm.many.grid.parameters import LETTERS, table
-from qpsvm.many.grid.scorers import name_of, scorer_of
+from qpsvm.many.grid.scorers import find_scorer, name_scorer
 from qpsvm.many.grid.walk import run_tasks
 from qpsvm.many.multiclass.split import Split, machine_named, split
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.status import Status
 from qpsvm.result.certified import format_seconds
 from qpsvm.result.hints import ROWS, Hint, find_label_hints, find_sample_hints
-from qpsvm.space.kernels.psd_rule import Intercept
+from qpsvm.space.intercept import Intercept
 
 #: Number of machines that a summary lists; if there are more, it lists those with the largest gaps.
 SHOWN_MACHINES = 10
@@ -73,11 +73,6 @@ class MulticlassClassifier(KernelClassifier):
         """The solved machines."""
         found: BinaryMachines = self._solution
         return found
-
-    @property
-    def machine_split(self) -> Split:
-        """The machines as problems."""
-        return self._build_split()
 
     def build_model(self) -> Any:
         """Build the model for prediction."""
@@ -180,11 +175,11 @@ class MulticlassProblem:
         whole: Any = CrammerSinger(self.X, self.y, sample_weight=weight)  # the active samples, for folds and scorers
         parts = [
             Fold(self.active_rows[fold.train], self.active_rows[fold.test])
-            for fold in folds_of(whole, folds, shuffle, seed)
+            for fold in build_folds(whole, folds, shuffle, seed)
         ]
         values = {name: [self._to_number(name, value) for value in given] for name, given in axes.items()}
         points = [dict(zip(values, point, strict=True)) for point in product(*values.values())]
-        scorer = scorer_of(scoring, whole)
+        scorer = find_scorer(scoring, whole)
         tasks = [(self.replace_parameters(point), fold, scorer) for fold in parts for point in points]
         found = [each for (each,) in run_tasks(_score_fold, tasks, [1] * len(tasks), n_jobs, bar)]
         shape = (len(parts), *(len(given) for given in values.values()))
@@ -194,7 +189,7 @@ class MulticlassProblem:
             problem=self.build_machine(0), axes={name: np.array(given) for name, given in values.items()},
             scores=columns["score"],
             gaps=columns["gap"], status=columns["status"], support=columns["support"],
-            scoring=name_of(scoring, whole),
+            scoring=name_scorer(scoring, whole),
         )  # fmt: skip
 
     def _to_number(self, name: str, value: Any) -> float:

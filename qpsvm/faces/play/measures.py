@@ -1,4 +1,4 @@
-"""Measure how wide the margin is, and how many samples are errors or support vectors, for the page."""
+"""Measure the width of the margin or tube, and the share of samples that are correct or outside, for the page."""
 
 from __future__ import annotations
 

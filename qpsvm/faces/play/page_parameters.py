@@ -6,9 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from qpsvm.faces.play.checks import as_choice, as_integer, as_number, as_object
-from qpsvm.machines import (
-    registry,
-)
+from qpsvm.machines import registry
 from qpsvm.many.grid.parameters import LETTERS
 
 

@@ -11,12 +11,7 @@ import numpy as np
 
 from qpsvm.base.arrays.checks import as_flag
 from qpsvm.base.arrays.formatting import format_value
-from qpsvm.base.errors import (
-    MissingExtraError,
-    ParameterError,
-    ParameterTypeError,
-    describe_install,
-)
+from qpsvm.base.errors import MissingExtraError, ParameterError, ParameterTypeError, describe_install
 from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult

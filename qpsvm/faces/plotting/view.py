@@ -10,11 +10,7 @@ import numpy as np
 
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray, as_dense
-from qpsvm.base.errors import (
-    DataError,
-    ParameterError,
-    ParameterTypeError,
-)
+from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 from qpsvm.faces.plotting.accepted import build_refusal, suggest_alternative
 from qpsvm.machines import AllInOneProblem, Problem

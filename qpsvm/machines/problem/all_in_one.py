@@ -40,12 +40,7 @@ from qpsvm.machines.problem.all_in_one_statement import AllInOneStatement
 from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.machines.problem.caveats import find_caveats
 from qpsvm.machines.problem.certification_limits import NO_LIMITS, CertificationLimits
-from qpsvm.machines.problem.certifier import (
-    CLEAR,
-    LEAST_CURVATURE,
-    NOTHING,
-    SMALL,
-)
+from qpsvm.machines.problem.certifier import CLEAR, LEAST_CURVATURE, NOTHING, SMALL
 from qpsvm.machines.problem.forms import LARGEST_BOX, SMALLEST_UNIT
 from qpsvm.machines.problem.parameter_checks import Form, as_intercept
 from qpsvm.machines.problem.penalties import check_penalties, format_penalty
@@ -56,14 +51,10 @@ from qpsvm.program.solution import QPSolution
 from qpsvm.program.status import Status
 from qpsvm.result.all_in_one_result import AllInOneResult
 from qpsvm.result.model import AllInOneModel
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear, Precomputed
-from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
-from qpsvm.space.operators import (
-    Diagonal,
-    Operator,
-    couple_class_rows,
-    couple_classes,
-)
+from qpsvm.space.kernels.psd_rule import PSDRule
+from qpsvm.space.operators import Diagonal, Operator, couple_class_rows, couple_classes
 
 if TYPE_CHECKING:
     from qpsvm.bounds.near_optimum import NearOptimum

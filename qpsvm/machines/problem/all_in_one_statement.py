@@ -10,17 +10,12 @@ from qpsvm.base.arrays.frozen import cached, repeat_value
 from qpsvm.base.arrays.rationals import as_floats, bound_float_errors
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.class_space import ClassSpace
-from qpsvm.machines.problem.certifier import (
-    Certifier,
-)
+from qpsvm.machines.problem.certifier import Certifier
 from qpsvm.machines.problem.penalties import compute_active_penalties
 from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.program.all_in_one import AllInOneDual, ClassGroup
 from qpsvm.program.svm_dual import SVMDual
-from qpsvm.space.operators import (
-    RepeatedOperator,
-    build_directions,
-)
+from qpsvm.space.operators import RepeatedOperator, build_directions
 
 
 class AllInOneStatement(MachineStatement):

@@ -23,7 +23,7 @@ from qpsvm.program.specification import PrimalNotation, Specification, build_pri
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import KindLabels
-from qpsvm.space.kernels.psd_rule import Intercept
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.operators import Diagonal, Operator
 
 

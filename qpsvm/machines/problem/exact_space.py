@@ -11,13 +11,7 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
-from qpsvm.base.arrays.rationals import (
-    RationalVector,
-    as_integers,
-    from_constant,
-    from_floats,
-    from_fractions,
-)
+from qpsvm.base.arrays.rationals import RationalVector, as_integers, from_constant, from_floats, from_fractions
 from qpsvm.base.arrays.types import Matrix
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.kernels.points import kernel_space, matrix_space

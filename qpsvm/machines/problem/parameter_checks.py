@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from qpsvm.base.arrays.checks import as_positive, as_real
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.errors import InfeasibleNuError, ParameterError, UnknownOptionError, describe_nearest
-from qpsvm.space.kernels.psd_rule import Intercept
+from qpsvm.space.intercept import Intercept
 
 if TYPE_CHECKING:
     from qpsvm.bounds.proof.proof import Proof

@@ -26,11 +26,7 @@ from qpsvm.machines.problem.certification_limits import NO_LIMITS, Certification
 from qpsvm.machines.problem.certifier import CertifiedOutcome, decide_status
 from qpsvm.machines.problem.dual_statement import DualStatement
 from qpsvm.machines.problem.evidence import check_feasible_constraints
-from qpsvm.machines.problem.forms import (
-    build_constrained_qp,
-    build_dual_qp,
-    read_multipliers,
-)  # fmt: skip
+from qpsvm.machines.problem.forms import build_constrained_qp, build_dual_qp, read_multipliers
 from qpsvm.machines.problem.parameter_checks import Form, check_form
 from qpsvm.machines.problem.reading import build_svm_result, infer_form, read_user_alpha
 from qpsvm.machines.problem.result_checks import check_point, check_result

@@ -14,14 +14,7 @@ import numpy as np
 from qpsvm.base.arrays.frozen import find_common_value
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import ParameterError
-from qpsvm.machines.problem.forms import (
-    LARGEST_BOX,
-    LEVEL_ROWS,
-    SCALED_MULTIPLIERS,
-    SCALED_ROWS,
-    SLACKS,
-    SMALLEST_UNIT,
-)  # fmt: skip
+from qpsvm.machines.problem.forms import LARGEST_BOX, LEVEL_ROWS, SCALED_MULTIPLIERS, SCALED_ROWS, SLACKS, SMALLEST_UNIT
 from qpsvm.machines.problem.parameter_checks import Form
 from qpsvm.program.svm_dual import SVMDual
 

@@ -27,10 +27,11 @@ from qpsvm.machines.problem.linear_constraints import (
 )
 from qpsvm.machines.problem.parameter_checks import as_intercept, check_choice
 from qpsvm.program.svm_dual import SVMDual
+from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.kernels.kernel_registry import as_kernel
-from qpsvm.space.kernels.psd_rule import Intercept, PSDRule
+from qpsvm.space.kernels.psd_rule import PSDRule
 from qpsvm.space.kernels.space import FeatureSpace
 
 E = TypeVar("E", bound=np.generic)
@@ -104,7 +105,7 @@ class MachineStatement(metaclass=FastABCMeta):
             kernel=kernel.resolve(samples.active_features if isinstance(kernel, FeatureMap) else samples.X),
         )  # fmt: skip
         if self.constraints:
-            _ = self._textbook_constraint_rows  # only checked
+            _ = self._textbook_constraint_rows  # raises if they do not fit the data
 
     def _set_hyperparameters(self, **own: Any) -> None:
         """Check and keep the machine's own parameters, those of `_hyperparameters`."""

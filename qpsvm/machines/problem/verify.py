@@ -10,9 +10,7 @@ from functools import partial
 import numpy as np
 
 from qpsvm.base.arrays.checks import as_real
-from qpsvm.base.arrays.rationals import (
-    RationalVector,
-)
+from qpsvm.base.arrays.rationals import RationalVector
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.bounds.proof.claims import ProofRequest
 from qpsvm.bounds.proof.classes import ClassesSpace, feasible_of_classes

@@ -29,7 +29,7 @@ from qpsvm.many.exact.line import check_name
 from qpsvm.many.exact.path import exact_path
 from qpsvm.many.exact.pieces import ExactPath
 from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
-from qpsvm.many.grid.folds import Fold, folds_of
+from qpsvm.many.grid.folds import Fold, build_folds
 from qpsvm.many.grid.interval import Interval
 from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
 from qpsvm.many.grid.scorers import ACCURACY
@@ -308,7 +308,7 @@ def cross_validate_interval(
     _check_loss(problem, scoring)
     axes, asked = _split_options(problem, {key: value for key, value in options.items() if key != name})
     check = as_flag(asked.pop("check", True), "check")
-    split = folds_of(problem, folds, shuffle, seed)
+    split = build_folds(problem, folds, shuffle, seed)
     grid = Grid(problem, axes)
     points = grid.points
     together = [split] if n_jobs in (None, 1) else [[fold] for fold in split]

@@ -19,10 +19,10 @@ from qpsvm.machines import AllInOneProblem, Problem
 from qpsvm.machines.problem.base_problem import BaseProblem
 from qpsvm.many.exact.validation import ValidationCurves, cross_validate_interval
 from qpsvm.many.grid.fold_problem import FoldProblem, share_gram
-from qpsvm.many.grid.folds import Fold, folds_of
+from qpsvm.many.grid.folds import Fold, build_folds
 from qpsvm.many.grid.interval import Interval
 from qpsvm.many.grid.parameters import Grid, grid_of, problem_at, table
-from qpsvm.many.grid.scorers import Scorer, name_of, score, scorer_of, target_of
+from qpsvm.many.grid.scorers import Scorer, find_scorer, get_target, name_scorer, score_predictions
 from qpsvm.many.grid.walk import run_tasks, walk
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
@@ -301,7 +301,7 @@ def cross_validate(
     if not isinstance(problem, BaseProblem):
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     machine = cast("Problem", problem)
-    target_of(machine)  # or an error that says why there is none
+    get_target(machine)  # or an error that says why there is none
     if any(isinstance(value, Interval) for value in options.values()):
         return cross_validate_interval(machine, options, folds, shuffle, seed, scoring, n_jobs, verbose)
     grid, rest = grid_of(machine, options)
@@ -309,8 +309,8 @@ def cross_validate(
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
     check, scorer, split = (
         as_flag(rest.pop("check", True), "check"),
-        scorer_of(scoring, machine, grid.axes),
-        folds_of(machine, folds, shuffle, seed),
+        find_scorer(scoring, machine, grid.axes),
+        build_folds(machine, folds, shuffle, seed),
     )
     groups, asked = grid.groups(), {**rest, "check": False}
     apart = n_jobs not in (None, 1) and len(groups) == 1  # then folds are what works at the same time
@@ -322,7 +322,7 @@ def cross_validate(
             sizes.append(len(places) * len(bundle))
             where += [(fold, place) for fold in (range(len(split)) if not apart else [k]) for place in places]
     found = [each for outcome in run_tasks(_group, tasks, sizes, n_jobs, verbose) for each in outcome]
-    return _build_result(grid, len(split), where, found, name_of(scoring, machine), check)
+    return _build_result(grid, len(split), where, found, name_scorer(scoring, machine), check)
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,7 @@ def _group(
                     yield Outcome(np.nan, np.inf, str(result.status), 0)
                 else:
                     values = part.values([result])[0]
-                    worth = score(scorer, problem.samples.classes, values, part.X, part.target)
+                    worth = score_predictions(scorer, problem.samples.classes, values, part.X, part.target)
                     yield Outcome(worth, result.gap, str(result.status), len(result.support))
 
 

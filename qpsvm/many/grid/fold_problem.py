@@ -8,14 +8,12 @@ import numpy as np
 
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import (
-    TooLargeError,
-)
+from qpsvm.base.errors import TooLargeError
 from qpsvm.base.resources.limits import check_memory
 from qpsvm.machines import Problem
 from qpsvm.machines.problem.derived_problems import restrict_to_rows
 from qpsvm.many.grid.folds import Fold
-from qpsvm.many.grid.scorers import target_of
+from qpsvm.many.grid.scorers import get_target
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram
@@ -46,7 +44,7 @@ class FoldProblem:
         self.problem, self.fold, self.space = restrict_to_rows(problem, fold.train), fold, problem.space
         rows = problem.active_rows
         self.train_rows, self.test_rows = rows[fold.train], rows[fold.test]
-        self.target = target_of(problem)[self.test_rows]
+        self.target = get_target(problem)[self.test_rows]
         X = problem.samples.X[self.test_rows]
         self.X = X[:, self.train_rows] if isinstance(problem.kernel, Precomputed) else X
 
@@ -62,7 +60,7 @@ class FoldProblem:
         if results[0].coef.ndim > 1:
             return [result.decision_function(self.X) for result in results]
         K = self._cross_gram
-        columns = [None if K is None else _coefficients(result) for result in results]
+        columns = [None if K is None else _collect_coefficients(result) for result in results]
         known = [j for j, column in enumerate(columns) if column is not None]
         values = np.empty((len(self.fold.test), len(results)))
         if known:
@@ -74,7 +72,7 @@ class FoldProblem:
         return list(values.T)
 
 
-def _coefficients(result: SVMResult) -> FloatArray | None:
+def _collect_coefficients(result: SVMResult) -> FloatArray | None:
     """c of f = Kc + b over the samples that train, (k,); None where the model has others than those with c ≠ 0."""
     support = np.flatnonzero(result.coef)
     if result.model.w is not None or len(support) != len(result.model.coef):

@@ -1,4 +1,4 @@
-"""Split the samples that take part into folds, by scikit-learn's splitters or the caller's (`folds_of`)."""
+"""Split the samples that take part into folds, by scikit-learn's splitters or the caller's (`build_folds`)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import IntArray
-from qpsvm.base.errors import (
-    DataError,
-    ParameterError,
-    ParameterTypeError,
-)
+from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
 from qpsvm.machines import Problem
-from qpsvm.many.grid.scorers import target_of
+from qpsvm.many.grid.scorers import get_target
 
 #: Seeds that NumPy's older generator, which scikit-learn's splitters use, can begin from.
 SEEDS = 2**32
@@ -31,9 +27,9 @@ class Fold:
     test: IntArray
 
 
-def folds_of(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
+def build_folds(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
     """The folds asked for; of a number of them, scikit-learn's `StratifiedKFold`, or `KFold` of a regression."""
-    target, two_classes = target_of(problem), problem.samples.classes is not None
+    target, two_classes = get_target(problem), problem.samples.classes is not None
     labels = target[problem.active_rows]
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         return _split_into_folds(labels, two_classes, int(folds), shuffle, seed)
@@ -79,7 +75,7 @@ def draw_folds(
         fewest = len(np.unique(groups))
         what = f"there are {fewest} groups"
     elif labels is not None:
-        label, fewest = smallest(labels)
+        label, fewest = find_smallest_class(labels)
         what = f"the class {label} has {describe_active(fewest, unit)}"
     if fewest < folds:
         more = f"; {fewest} folds are the most" if fewest >= 2 else ""
@@ -89,7 +85,7 @@ def draw_folds(
     return (Fold(train, test) for train, test in splitter.split(np.zeros((n, 1)), labels, groups))
 
 
-def smallest(labels: NDArray[Any]) -> tuple[Any, int]:
+def find_smallest_class(labels: NDArray[Any]) -> tuple[Any, int]:
     """The class of the fewest rows, and how many they are."""
     classes, counts = np.unique(labels, return_counts=True)
     k = int(counts.argmin())

@@ -1,4 +1,4 @@
-"""Count the pairs that a ranking puts in the right order (`ordered_pairs`)."""
+"""Count the pairs that a ranking puts in the right order (`count_ordered_pairs`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import BLOCK_NUMBERS
 
 
-def ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> tuple[int, int]:
+def count_ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> tuple[int, int]:
     """Count the pairs of a group, one better than the other, that f ranks in this order, and all such pairs."""
     names = np.zeros(len(y)) if groups is None else groups
     right = pairs = 0

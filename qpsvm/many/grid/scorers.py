@@ -1,4 +1,4 @@
-"""Score predictions by accuracy, or by scikit-learn's scorers (`score`, `scorer_of`)."""
+"""Score predictions by accuracy, or by scikit-learn's scorers (`score_predictions`, `find_scorer`)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.formatting import format_value
 from qpsvm.base.arrays.types import FloatArray
-from qpsvm.base.errors import (
-    DataError,
-    ParameterTypeError,
-    UnknownOptionError,
-    UnsupportedError,
-    describe_nearest,
-)
+from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError, UnsupportedError, describe_nearest
 from qpsvm.data.samples import restore_labels
 from qpsvm.machines import Problem
 
@@ -29,7 +23,7 @@ Scorer = Callable[[Any, Any, NDArray[Any]], float]
 ACCURACY, R2, PINBALL = "accuracy", "r2", "neg_mean_pinball_loss"
 
 
-def target_of(problem: Problem) -> NDArray[Any]:
+def get_target(problem: Problem) -> NDArray[Any]:
     """Return the target of predictions, (n,): the caller's labels of two classes, or numbers."""
     if problem.samples.classes is not None:
         return restore_labels(problem.samples)
@@ -46,7 +40,7 @@ def target_of(problem: Problem) -> NDArray[Any]:
     )
 
 
-def name_of(scoring: Any, problem: Problem) -> str:
+def name_scorer(scoring: Any, problem: Problem) -> str:
     """Return the name of the score: by default accuracy, R², or of a quantile the negative mean pinball loss."""
     if scoring is not None:
         return scoring if isinstance(scoring, str) else "score"
@@ -55,7 +49,7 @@ def name_of(scoring: Any, problem: Problem) -> str:
     return PINBALL if "quantile" in problem._hyperparameters else R2
 
 
-def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Scorer | None:
+def find_scorer(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Scorer | None:
     """The scorer of that name, or itself; None for the accuracy, which needs no scorer."""
     if callable(scoring):
         found: Scorer = scoring
@@ -64,7 +58,7 @@ def scorer_of(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Sco
         raise ParameterTypeError(
             f"scoring must be the name of one of scikit-learn's scorers or a callable, got {format_value(scoring)}"
         )
-    name = name_of(scoring, problem)
+    name = name_scorer(scoring, problem)
     if name == PINBALL and "quantile" in problem._hyperparameters:
         if "quantile" in varied:
             raise UnsupportedError("losses of different quantiles do not compare: score one quantile at a time")
@@ -109,25 +103,25 @@ class _Named:
             raise UnsupportedError(f"{self.name} does not score these predictions: {error}") from error
 
 
-def score(
+def score_predictions(
     scorer: Scorer | None, classes: NDArray[Any] | None, values: FloatArray, X: Any, target: NDArray[Any]
 ) -> float:
     """The score of decision values (t,) for samples X (t, d) with labels, or numbers, (t,)."""
     if scorer is None:
         assert classes is not None
-        return float(np.mean(_labels(classes, values) == target))
-    found = scorer(_predictor(classes, values), X, target)
+        return float(np.mean(_choose_labels(classes, values) == target))
+    found = scorer(_build_predictor(classes, values), X, target)
     if not isinstance(found, Real):
         raise ParameterTypeError(f"scoring must return a number, got {format_value(found)}")
     return float(found)
 
 
-def _labels(classes: NDArray[Any], values: FloatArray) -> NDArray[Any]:
+def _choose_labels(classes: NDArray[Any], values: FloatArray) -> NDArray[Any]:
     """The labels that decision values (t,) or (t, k) say: (t,)."""
     return np.asarray(classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)])
 
 
-def _predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
+def _build_predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
     """An estimator as scikit-learn's scorers want it, which answers what has been computed: numbers, or labels."""
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
@@ -149,6 +143,6 @@ def _predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
 
         def predict(self, X: Any) -> NDArray[Any]:  # noqa: ARG002
             """f at the tested samples, or their labels."""
-            return values if classes is None else _labels(classes, values)
+            return values if classes is None else _choose_labels(classes, values)
 
     return Predictor()

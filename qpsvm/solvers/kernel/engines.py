@@ -27,11 +27,7 @@ from qpsvm.solvers.kernel.baseline import BaselineLoop
 from qpsvm.solvers.kernel.dual import DualPoint, KernelDual
 from qpsvm.solvers.kernel.effort import Effort
 from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, select_at_point
-from qpsvm.solvers.kernel.newton_step import (
-    EXACT_ROWS,
-    multiply_gram,
-    solve_bordered,
-)
+from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, multiply_gram, solve_bordered
 from qpsvm.solvers.kernel.working_set import STEPS, LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
 

@@ -22,30 +22,30 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 
 
 @dataclass(frozen=True)
-class PortfolioSettings:
+class TubeSearchSettings:
     """Constants of the search."""
 
-    #: Rows that say what the first ε is.
-    part: int = 500
-    #: The gap of each ε-SVR.
-    gap: float = 1e-4
-    #: A point whose relative gap is below this says what the first ε is.
+    #: Rows of the subset from which the first ε is estimated.
+    subset_rows: int = 500
+    #: Relative gap of each ε-SVR.
+    solve_gap: float = 1e-4
+    #: A start whose relative gap is below this gives the first ε.
     trusted_gap: float = 0.05
-    #: The two sides are near each other where their Σ|β| differ by this share of m; and so many ε-SVRs at most.
-    near: float = 0.03
-    most: int = 10
-    #: A step from one side goes so many times as far as the residuals say, or the two last ε: beyond m, because u
-    #: follows. But it is at least and at most such a share of ε, and besides: an ε that is hardly anything, in units of
+    #: The search ends when Σ|β| at both ends of the bracket differs by at most this share of m, or after max_solves.
+    max_bracket: float = 0.03
+    max_solves: int = 10
+    #: A step outside a bracket is this multiple of the estimate from the residuals or the last two ε: it overshoots,
+    #: because u changes too. It is bounded by these shares of ε, to which an ε is added that is negligible in units of
     #: the spread of the targets.
-    beyond: float = 1.5
-    least: float = 0.2
-    largest: float = 3.0
-    hardly: float = 2e-3
-    #: A step within a bracket stays away from its ends by this share of its width; by its square where an end is near.
+    overshoot: float = 1.5
+    min_step: float = 0.2
+    max_step: float = 3.0
+    negligible_tube: float = 2e-3
+    #: A step within a bracket keeps this share of its width from both ends; its square if one end is near the target.
     inset: float = 0.05
 
 
-SETTINGS = PortfolioSettings()
+SETTINGS = TubeSearchSettings()
 
 
 def find_tube_start(
@@ -60,10 +60,10 @@ def find_tube_start(
     below: _TriedTube | None = None  # Σ|β| > m
     above: _TriedTube | None = None
     point, tries = start, list[_TriedTube]()
-    for _ in range(SETTINGS.most):
+    for _ in range(SETTINGS.max_solves):
         if not 0.0 <= tube < np.inf:  # of a point with numbers beyond all floats
             return None
-        engines = EngineSearch(blocks, problem.with_tube(Edges(0.0, tube)), SETTINGS.gap, effort)
+        engines = EngineSearch(blocks, problem.with_tube(Edges(0.0, tube)), SETTINGS.solve_gap, effort)
         engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
         point = engines.best_point
         if engines.engine_used == "none" or effort.is_late():
@@ -75,7 +75,7 @@ def find_tube_start(
         if tried.mass <= problem.mass:
             above = tried
         effort.report("tube", problem.n, point.gap)
-        if below is not None and above is not None and below.mass - above.mass <= SETTINGS.near * problem.mass:
+        if below is not None and above is not None and below.mass - above.mass <= SETTINGS.max_bracket * problem.mass:
             return _interpolate_start(below, above, problem.mass)
         if below is None and tube == 0.0:
             return point.beta, point.u
@@ -85,9 +85,9 @@ def find_tube_start(
 
 def _estimate_first_tube(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> float:
     """ε of f = 0; of many rows that of a part of them, with their penalties raised to the sum of all."""
-    if problem.n <= SETTINGS.part:
+    if problem.n <= SETTINGS.subset_rows:
         return problem.compute_edges(np.zeros(problem.n)).tube
-    rows = np.sort(np.random.default_rng(0).permutation(problem.n)[: SETTINGS.part])
+    rows = np.sort(np.random.default_rng(0).permutation(problem.n)[: SETTINGS.subset_rows])
     share = float(problem.high[rows].sum()) / float(problem.high.sum())
     part, own = (
         problem.restrict_rows(rows).scale_by(1.0 / share),
@@ -113,7 +113,7 @@ def _choose_next_tube(
     assert problem.mass is not None
     last = tried[-1]
     if below is not None and above is not None:
-        close, goal = 0.5 * SETTINGS.near * problem.mass, problem.mass
+        close, goal = 0.5 * SETTINGS.max_bracket * problem.mass, problem.mass
         if goal - above.mass <= close:  # the other side is to come near, too
             goal += 0.5 * close
         elif below.mass - goal <= close:
@@ -121,14 +121,15 @@ def _choose_next_tube(
         share = (below.mass - goal) / (below.mass - above.mass)
         inset = SETTINGS.inset if goal == problem.mass else SETTINGS.inset**2
         return below.tube + min(max(share, inset), 1.0 - inset) * (above.tube - below.tube)
-    if below is None and last.tube <= SETTINGS.hardly:
+    if below is None and last.tube <= SETTINGS.negligible_tube:
         return 0.0
     step = problem.compute_edges(last.point.u).tube - last.tube  # what the residuals say
     if len(tried) > 1 and tried[-2].mass != last.mass:
         step = (problem.mass - last.mass) * (last.tube - tried[-2].tube) / (last.mass - tried[-2].mass)
-    least, most = SETTINGS.least * last.tube + SETTINGS.hardly, SETTINGS.largest * last.tube + SETTINGS.hardly
-    far = min(max(SETTINGS.beyond * abs(step), least), most)
-    return last.tube + far if below is not None else max(last.tube - far, 0.0)
+    shortest = SETTINGS.min_step * last.tube + SETTINGS.negligible_tube
+    longest = SETTINGS.max_step * last.tube + SETTINGS.negligible_tube
+    length = min(max(SETTINGS.overshoot * abs(step), shortest), longest)
+    return last.tube + length if below is not None else max(last.tube - length, 0.0)
 
 
 def _interpolate_start(below: _TriedTube, above: _TriedTube, mass: float) -> tuple[FloatArray, FloatArray]:

@@ -35,7 +35,6 @@ def check_range(K: FloatArray, what: str) -> None:
         raise DataError(f"the Gram matrix of {what} has entries up to {largest:.1e}, which overflow; standardise X")
 
 
-Intercept = Literal["free", "penalised"] | None
 PSDRule = Literal["raise", "clip", "shift"]
 
 

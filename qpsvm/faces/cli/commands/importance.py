@@ -26,7 +26,7 @@ from qpsvm.faces.cli.scores import INDENT, format_notes
 from qpsvm.faces.cli.several import MulticlassProblem, choose_problem, decode_labels
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.many.grid.parameters import table
-from qpsvm.many.grid.scorers import name_of, scorer_of
+from qpsvm.many.grid.scorers import find_scorer, name_scorer
 
 #: Default score for labels: a rare class counts as much as a common one.
 LABEL_SCORING = "balanced_accuracy"
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     problem = choose_problem(sample, options)
     judged: Any = problem.build_machine(0) if isinstance(problem, MulticlassProblem) else problem
     scoring = options.scoring or (LABEL_SCORING if sample.target_kind == "labels" else None)
-    scorer, score = scorer_of(scoring, judged) or _compute_accuracy, name_of(scoring, judged)
+    scorer, score = find_scorer(scoring, judged) or _compute_accuracy, name_scorer(scoring, judged)
     result = solve_or_raise(problem, options)
     model, columns = sample.build_model(result, problem), map_columns(sample)
     weight, n = test.table.weights, test.table.X.shape[0]
