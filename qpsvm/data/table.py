@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 
 from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, ParameterError
-from qpsvm.data.files import Encoding, Frame, MissingPolicy, as_frame, describe_columns, read_table, read_with_encoding
+from qpsvm.data.files import (
+    DecimalMark,
+    Encoding,
+    Frame,
+    MissingPolicy,
+    TextFormat,
+    as_frame,
+    describe_columns,
+    read_table,
+    read_with_encoding,
+)
 from qpsvm.data.files.frames import NO_FILE
 from qpsvm.data.kinds import is_path
 
@@ -38,6 +48,13 @@ class Table:
     missing : {"error", "drop", "median", "most-frequent"}, default="error"
         How missing values of features are handled: they are refused, their rows left out, or filled in by the median
         (of a text its most frequent one) or by the most frequent value, which a 0/1 feature "column=(missing)" says.
+    na_values : str or sequence of str, optional
+        Cells that mean "no value", besides None, NaN, empty texts, "NA", "null" and the like.
+    decimal : {"", ".", ","}, default=""
+        The mark of decimals in texts that are numbers: with "," points may mark thousands, and with "." commas; by
+        default nothing marks thousands.
+    file_encoding : str, default="utf-8"
+        The character encoding of a CSV file, such as "latin-1".
     groups : str, optional
         The column of the groups of a ranking.
     weights : str, optional
@@ -96,14 +113,20 @@ class Table:
         keep: str | Sequence[str] = (),
         date: str | Sequence[str] = (),
         missing: MissingPolicy = "error",
+        na_values: str | Sequence[str] = (),
+        decimal: DecimalMark = "",
+        file_encoding: str = "utf-8",
         groups: str | None = None,
         weights: str | None = None,
         standardise: bool = False,
     ) -> None:
-        given = open_table(data)
+        given = open_table(data, file_encoding)
+        cells = (na_values,) if isinstance(na_values, str) else tuple(na_values)
+        self._file_encoding = file_encoding
         found = read_table(
             given, target=target, drop=drop, keep=keep, date=date, missing=missing, groups=groups, weights=weights,
             standardise=standardise, wanted="none" if target is None else "labels",
+            text_format=TextFormat(cells, decimal, file_encoding),
         )  # fmt: skip
         self.X: Matrix = found.X
         self.y: NDArray[Any] | None = found.y
@@ -156,13 +179,13 @@ class Table:
         >>> table.columns, table.like({"city": ["Bonn", "Rome"]}).X.tolist()
         (['city=Bonn', 'city=Ulm'], [[1.0, 0.0], [0.0, 0.0]])
         """
-        given = open_table(data)
-        found = read_with_encoding(given, self.encoding)
+        given = open_table(data, self._file_encoding)
+        found = read_with_encoding(given, self.encoding, text_format=TextFormat(charset=self._file_encoding))
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         notes = tuple(
-            f"column {name!r} has categories not seen in training: {', '.join(map(repr, sorted(counts)))}"
-            for name, counts in found.unseen.items()
+            f"column {name!r} has categories not seen in training: {', '.join(map(repr, sorted(each.counts)))}"
+            for name, each in found.unseen.items()
         )
         new = {"X": found.X, "y": found.y, "groups": found.groups, "weights": None, "dropped": 0, "_notes": notes}
         made.__dict__.update({**new, "_name": str(given.path if isinstance(given, Frame) else given)})
@@ -210,10 +233,15 @@ class Table:
         return "\n".join([f"{self._name}: {k} rows x {d} features{left_out}", *notes, *lines])
 
 
-def open_table(data: Any) -> Any:
-    """Return the path of a text, or a table in memory. Raises DataTypeError, FileFormatError, MissingExtraError."""
+def open_table(data: Any, charset: str = "utf-8") -> Any:
+    """Return the path of a text in this character encoding, or a table in memory.
+
+    Raises DataTypeError, FileFormatError, MissingExtraError.
+    """
     if not is_path(data):
         return as_frame(data, NO_FILE)
+    if charset != "utf-8":
+        return data
     from qpsvm.data.sources.arrow import iter_frames
     from qpsvm.data.sources.opening import drop_empty_files, expand_paths, require_one_format
 

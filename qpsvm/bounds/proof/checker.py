@@ -179,9 +179,10 @@ CLAIMS: dict[str, dict[str, Any]] = {
 }
 FILL = Plain("a finite number, or text", lambda x: REAL.ok(x) or TEXT.ok(x))
 MORE: dict[str, Any] = {"rare?": [TEXT], "date?": {"ymd", "dmy", "mdy"}, "origin?": NATURAL, "fill?": FILL,
-                        "missing?": {"has a feature"}}  # fmt: skip
+                        "missing?": {"has a feature"}, "unit?": {*"%$€£¥"}}  # fmt: skip
 READING: dict[str, Any] = {"mean?": [REAL], "scale?": [REAL], "drop_missing?": [TEXT], "labels?": (FIRST_LABEL, LABEL)}
-TABLE: dict[str, Any] = {**READING, "columns?": [(TEXT, CATEGORIES, MORE)], "target?": TEXT}
+TABLE: dict[str, Any] = {**READING, "columns?": [(TEXT, CATEGORIES, MORE)], "target?": TEXT, "na?": [TEXT],
+                         "decimal?": {".", ","}, "encoding?": TEXT}  # fmt: skip
 KINDS: Any = {"libsvm": {**READING, "first_index?": PLACE}, "csv": TABLE, "npy": TABLE, None: TABLE}
 
 
@@ -349,7 +350,7 @@ def open_proof(path: str) -> Any:
 def table_of_csv(content: str) -> Table:
     """The names of the columns, and the cells of each row."""
     head = re.sub('"[^"]*"', "", next((line for line in content.split("\n") if line.strip()), ""))
-    lines = csv.reader(io.StringIO(content), delimiter=max(",;\t", key=head.count), skipinitialspace=True, strict=True)
+    lines = csv.reader(io.StringIO(content), delimiter=max(",;\t|", key=head.count), skipinitialspace=True, strict=True)
     header, *rows = [line for line in lines if len(line) > 1 or any(cell.strip() for cell in line)]
     return [" ".join(name.split()) for name in header], [[cell.strip() for cell in row] for row in rows]
 
@@ -381,7 +382,7 @@ def of_table(table: Table, how: Any, target: str | None) -> tuple[list[Sparse], 
     need({*names} <= {*header}, f"the data have no column {next((n for n in names if n not in header), None)!r}")
     rows, targets = [], []
     for line in lines:
-        cells = dict(zip(header, line, strict=True))
+        cells = {name: plain_cell(cell, how) for name, cell in zip(header, line, strict=True)}
         if "drop_missing" in how and any(cells[name] in MISSING for name in (*wanted, *how["drop_missing"])):
             continue
         x: list[float] = []
@@ -390,6 +391,23 @@ def of_table(table: Table, how: Any, target: str | None) -> tuple[list[Sparse], 
         rows.append({j: value for j, value in enumerate(x) if value})
         targets.append(None if target is None else cells[target])
     return rows, targets
+
+
+def plain_cell(cell: Any, how: Any) -> Any:
+    """Return a cell of text with "" for a missing value, and a number with a point and without thousands marks."""
+    if isinstance(cell, str) and cell in how.get("na", ()):
+        return ""
+    decimal, thousands = how.get("decimal"), "." if how.get("decimal") == "," else ","
+    if not isinstance(cell, str) or decimal is None:
+        return cell
+    blank, unit = " \u00a0\u202f", "%$€£¥"
+    digits = rf"(\d{{1,3}}(?:[{thousands}{blank}'’]\d{{3}})+|\d+)(?:\{decimal}(\d*))?"
+    form = rf"([+-]?[{unit}]?[{blank}]?[+-]?){digits}((?:[eE][+-]?\d+)?[{blank}]?[{unit}]?)"
+    found = re.fullmatch(form, cell, re.ASCII)
+    if not found:
+        return cell
+    fraction = "" if found[3] is None else "." + found[3]
+    return found[1] + re.sub("[^0-9]", "", found[2]) + fraction + found[4]
 
 
 def features(name: str, cell: Any, categories: Any, more: Any) -> list[float]:
@@ -402,7 +420,8 @@ def features(name: str, cell: Any, categories: Any, more: Any) -> list[float]:
         at = datetime.date.fromordinal(int(day))
         found = [float(at.year), float(at.month), float(at.weekday()), float(at.toordinal() - more["origin"])]
     elif categories is None:
-        found = [number(value)]
+        without_unit = re.sub(rf"\s|[{more['unit']}]", "", value) if "unit" in more and not missing else value
+        found = [number(without_unit)]
     else:
         need(value in categories or value in rare, f"column {name!r} has another category")
         found = [float(value == one) for one in categories] + [float(value in rare)] * bool(rare)
@@ -447,6 +466,14 @@ def unpack(content: bytes) -> bytes:
     return content
 
 
+def decode_data(content: bytes, encoding: str) -> str:
+    """Return the text of a data file."""
+    try:
+        return content.decode(encoding).removeprefix("\ufeff")
+    except (LookupError, UnicodeError):
+        raise UnusableError(f"the data are not text in {encoding}") from None
+
+
 def samples(content: bytes, how: Any, target: str | None, machine: Any) -> tuple[list[Sparse], list[float], str]:
     """The rows of a data file and their targets, read as the proof says, and whether as CSV, LIBSVM or .npy."""
     content, target, learnt_of = unpack(content), target or how.get("target"), MACHINES[machine["name"]][0]
@@ -457,7 +484,7 @@ def samples(content: bytes, how: Any, target: str | None, machine: Any) -> tuple
             y = table_of_npy(content_of(str(target)))[1]
             table = [*table[0], str(target)], [row + one for row, one in zip(table[1], y, strict=True)]
     else:
-        lines = content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        lines = decode_data(content, how.get("encoding", "utf-8-sig")).replace("\r\n", "\n").replace("\r", "\n")
         telling = next((line for line in lines.split("\n") if re.search(r"[^\s\d.eE+-]", line.split("#")[0])), "")
         kind = kind or ("libsvm" if re.match(r"\s*(\S+\s+)?(qid|[+-]?\d+):", telling) else "csv")
         table = ([], []) if kind == "libsvm" else table_of_csv(lines)

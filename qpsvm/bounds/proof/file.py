@@ -7,7 +7,7 @@
     "machine": {"name", "parameters", "kernel", and where there are any: "classes", "weights", "pairs", "rows"},
     "data": {"rows", "values"},
     "file": {}, or how it is read: {"kind", "target", "columns": [[name, categories or null, {"rare", "date", "origin",
-            "fill", "missing"}], …], …}, and where one is known its "name" and "sha256",
+            "fill", "missing", "unit"}], …], "na", "decimal", "encoding", …}, and where it is known "name" and "sha256",
     "alpha": {"exponent": e, "integers": [j, …], "others": [[k, p, q], …]},      α_k = j_k 2^e, but p/q for the others
     "hulls": {"u": [[i, p, q], …], "v": …},                                      or these, where nothing separates
     "plane": {"w" or "coef", and "multipliers"; or "centre", or "coef", and "radius"},  as the user holds

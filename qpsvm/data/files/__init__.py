@@ -1,6 +1,6 @@
 """Read a CSV or LIBSVM file, or a table in memory, into samples and labels, and later other rows in the same way.
 
-A LIBSVM line is `label index:value index:value ...`. A CSV file has a header line, and commas, semicolons or tabs
+A LIBSVM line is `label index:value index:value ...`. A CSV file has a header line, and commas, semicolons, tabs or |
 between its cells. The content tells which of the two it is, and whether it is packed by xz, gzip or bzip2. A column of
 numbers becomes one feature, one of text a 0/1 feature for each of its categories; identifiers, free text and dates are
 left out unless they are asked for. Lines are counted from 1, as in editors, and rows from 0.
@@ -18,7 +18,7 @@ from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, describe_nearest
 from qpsvm.data.files.columns import TableColumns, extract_groups, extract_labels, extract_numbers, read_columns
 from qpsvm.data.files.encoded_table import EncodedTable, NewRows, compute_mean_and_scale, standardise_table
-from qpsvm.data.files.encoding import Column, ColumnSummary, Encoding, TargetKind, count_unseen, encode
+from qpsvm.data.files.encoding import Column, ColumnSummary, Encoding, TargetKind, encode, find_unseen
 from qpsvm.data.files.frames import Frame, as_frame, read_frame
 from qpsvm.data.files.kinds import ColumnRules, MissingPolicy, describe_columns, learn_columns
 from qpsvm.data.files.libsvm import read_libsvm, refuse_column_options
@@ -32,12 +32,14 @@ from qpsvm.data.files.sheet import (
     select_features,
 )
 from qpsvm.data.files.source import FilePath, StandardInput, decode_text, read_bytes, translate_memory_errors
+from qpsvm.data.files.text_format import DecimalMark, TextFormat
 
 __all__ = [
     "MISSING",
     "ROW",
     "Column",
     "ColumnSummary",
+    "DecimalMark",
     "EncodedTable",
     "Encoding",
     "Frame",
@@ -46,11 +48,14 @@ __all__ = [
     "RawTable",
     "StandardInput",
     "TargetKind",
+    "TextFormat",
     "as_frame",
     "describe_columns",
     "read_table",
     "read_with_encoding",
 ]  # fmt: skip
+#: How a text is written unless a caller says otherwise.
+PLAIN = TextFormat()
 #: What names a row by its number, from 0, unless it is the name of a column.
 ROW = "row"
 #: What reads columns by name, some of them as text.
@@ -98,27 +103,31 @@ def read_table(
     keep: Sequence[str] = (),
     date: Sequence[str] = (),
     missing: MissingPolicy = "error",
+    text_format: TextFormat = PLAIN,
     raw: bool = False,
 ) -> EncodedTable:
-    """Read a CSV or LIBSVM file, or a table in memory; with `raw` its columns are kept beside the features."""
+    """Read a CSV or LIBSVM file, or a table in memory; with `raw` its columns are stored with the features."""
     name = path.path if isinstance(path, Frame) else path
     with translate_memory_errors(name):
         drop, keep, date = ((each,) if isinstance(each, str) else tuple(each) for each in (drop, keep, date))
         rules = ColumnRules(keep, date, "drop" if drop_missing else missing)
         beside = {"target": target, "groups": groups, "weights": weights}
         named = {option: column for option, column in beside.items() if column is not None}
-        content = b"" if isinstance(path, Frame) else read_bytes(path)
+        content = b"" if isinstance(path, Frame) else read_bytes(path, text_format.charset)
         if isinstance(path, Frame):
+            path = replace(path, text_format=text_format)
             table = _build_named_table(path, partial(read_frame, path), named, drop, rules, wanted, raw)
         elif detect_format(content) == "libsvm":
-            refuse_column_options(path, {**beside, "drop": drop, "keep": keep, "date": date}.get)
+            given = {**beside, "drop": drop, "keep": keep, "date": date}
+            given |= {"na": text_format.na_values, "decimal": text_format.decimal}
+            refuse_column_options(path, given.get)
             if rules.fills_missing:
                 raise ParameterError(
                     f"{path} is a LIBSVM file, in which nothing is filled in: leave out missing, or drop such rows"
                 )
             table = _build_libsvm_table(path, content, None, rules.missing == "drop")
         else:
-            sheet = _parse_sheet(path, content)
+            sheet = _parse_sheet(path, content, text_format)
             table = _build_named_table(sheet, partial(read_columns, sheet), named, drop, rules, wanted, raw)
         if standardise:
             mean, scale = compute_mean_and_scale(table.X, name)
@@ -137,9 +146,9 @@ def _build_libsvm_table(path: FilePath, content: bytes, known: Encoding | None, 
     return NewRows(X, y, encoding, dropped, notes, places=places, n=n)
 
 
-def _parse_sheet(path: FilePath, content: bytes) -> Sheet:
+def _parse_sheet(path: FilePath, content: bytes, text_format: TextFormat) -> Sheet:
     """Parse the header of a CSV text that has rows below it. Raises FileFormatError."""
-    sheet = open_sheet(path, lambda: decode_text(content))
+    sheet = open_sheet(path, lambda: decode_text(content), text_format)
     if next(sheet.blocks(), None) is None:
         raise FileFormatError(f"{path} has a header line and no rows below it{sheet.hint}")
     return sheet
@@ -167,15 +176,22 @@ def _build_named_table(
         f"column 1 has no name and counts the rows from {first}: taken as their index, not as a feature"
         for first in firsts
     )
+    dropped = 0
+    if rules.missing != "error" and not columns.mask_missing([*beside.values()]).all():
+        columns, dropped = columns.drop_incomplete([*beside.values()], True)
     used = tuple(column.name for column in learn_columns(columns, names, rules)[0])  # what is left out may have holes
     needed = (*(() if rules.fills_missing else used), *beside.values())
-    columns, dropped = columns.drop_incomplete(
+    columns, more_dropped = columns.drop_incomplete(
         needed, rules.missing != "error", fills=bool(columns.mask_missing(used).any())
     )
+    dropped += more_dropped
     made, taken = learn_columns(columns, names, rules)
     taken += tuple(ColumnSummary(name, option, "") for option, name in beside.items())
     text = target is not None and wanted != "numbers" and columns.cells[target].to_numbers() is None
-    encoding = Encoding("csv", target, made, _count_features(made, sheet, taken), text_labels=text, groups=groups)
+    encoding = Encoding(
+        "csv", target, made, _count_features(made, sheet, taken), text_labels=text, groups=groups,
+        na_values=sheet.text_format.na_values, decimal=sheet.text_format.decimal,
+    )  # fmt: skip
     y = None
     if target is not None:
         y = (
@@ -208,24 +224,29 @@ def read_with_encoding(
     drop_missing: bool = False,
     keep_rows: bool = False,
     name_rows: str | None = None,
+    text_format: TextFormat = PLAIN,
 ) -> NewRows:
     """Read other rows as `read_table` read those that `encoding` is from.
 
     Columns are found by name, in any order, and others are ignored. Categories that are unknown are counted. With
     `keep_rows` incomplete rows are counted, not refused, and the target may be missing; `name_rows` is the
-    column whose cells name the rows.
+    column whose cells name the rows. Missing values of `text_format` are added to those of the encoding, whose decimal
+    mark is that of the rows too.
     """
     name = path.path if isinstance(path, Frame) else path
+    na_values = (*encoding.na_values, *text_format.na_values)
+    text_format = TextFormat(na_values, encoding.decimal, text_format.charset)
     with translate_memory_errors(name):
         if isinstance(path, Frame):
+            path = replace(path, text_format=text_format)
             sheet: Sheet = path
-            numeric = [column.name for column in encoding.columns if column.categories is None]
+            numeric = [column.name for column in encoding.columns if column.categories is None and not column.unit]
             if encoding.target is not None and not encoding.text_labels:
                 numeric.append(encoding.target)
             read: Reader = partial(read_frame, path, as_numbers=numeric)
             found = "csv" if encoding.format == "libsvm" else encoding.format
         else:
-            content = read_bytes(path)
+            content = read_bytes(path, text_format.charset)
             found = detect_format(content) or encoding.format
         if found != encoding.format:
             raise FileFormatError(f"{name} is a {found} file, but the model was trained on a {encoding.format} file")
@@ -235,7 +256,7 @@ def read_with_encoding(
             table = _build_libsvm_table(path, content, encoding, drop_missing or keep_rows)  # type: ignore[arg-type]
         else:
             if not isinstance(path, Frame):
-                sheet = _parse_sheet(path, content)
+                sheet = _parse_sheet(path, content, text_format)
                 read = partial(read_columns, sheet)
             table = _read_named_rows(sheet, read, encoding, drop_missing, keep_rows, name_rows)
         return standardise_table(table, name)  # type: ignore[return-value]
@@ -252,7 +273,7 @@ def _read_named_rows(
         raise UnknownOptionError(
             f"id: {sheet.path} has no column {name_rows!r}; {describe_nearest(name_rows, sheet.names)}"
         )
-    as_text = [column.name for column in encoding.columns if column.categories is not None]
+    as_text = [column.name for column in encoding.columns if column.categories is not None or column.unit]
     beside = [name for name in (target, groups) if name is not None and name in sheet.header]
     names = [*dict.fromkeys([*used, *beside])]
     columns = read(names, [*as_text, str(target)] if encoding.text_labels else as_text)
@@ -274,5 +295,5 @@ def _read_named_rows(
     X = encode(columns, encoding) if len(columns.rows) else np.zeros((0, encoding.n_features))
     return NewRows(
         X, labels, encoding, n - len(columns.rows), groups=members, places=columns.rows, n=n, labelled=labelled,
-        ids=ids, unseen=count_unseen(columns, encoding),
+        ids=ids, unseen=find_unseen(columns, encoding),
     )  # fmt: skip

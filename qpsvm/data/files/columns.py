@@ -6,6 +6,7 @@ A column where all cells are numbers is numbers, else text. It takes 8n bytes, a
 from __future__ import annotations
 
 import reprlib
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -19,6 +20,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import DataError
 from qpsvm.data.files.dates import parse_day
 from qpsvm.data.files.sheet import MISSING, Mask, Sheet, as_integers, parse_numbers
+from qpsvm.data.files.text_format import advise_decimal, find_unit, strip_unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +47,19 @@ class Cells:
         """Tell whether there is no value at all."""
         return self.missing is not None and bool(self.missing.all())
 
-    def to_numbers(self) -> FloatArray | None:
-        """Return the cells as numbers (n,), or None where one is not a number. NaN and infinity are numbers here."""
+    def find_unit(self) -> str:
+        """Return the sign, such as "$", that every cell has next to its number; "" if none."""
+        return find_unit(self.present.tolist()) if self.values.dtype == object else ""
+
+    def to_numbers(self, unit: str = "") -> FloatArray | None:
+        """Return the cells, without their unit, as numbers (n,), or None where one is not a number.
+
+        NaN and infinity are numbers here.
+        """
         if self.values.dtype != object:
             return self.values
-        found = parse_numbers(self.present.tolist())
+        texts = self.present.tolist()
+        found = parse_numbers(strip_unit(texts, unit) if unit else texts)
         if found is None or self.missing is None:
             return found
         values = np.full(len(self.values), np.nan)
@@ -79,6 +89,10 @@ class TableColumns:
     cells: dict[str, Cells]
     rows: IntArray
 
+    def describe_position(self, i: int, name: str) -> str:
+        """Describe the position in the file of the cell of row i, without the column."""
+        return self.sheet.describe_cell(int(self.rows[i]), name)[0]
+
     def describe_cell(self, i: int, name: str) -> tuple[str, str]:
         """Describe the position in the file of the cell of row i, and return its text."""
         where, cell = self.sheet.describe_cell(int(self.rows[i]), name)
@@ -90,12 +104,11 @@ class TableColumns:
             self.sheet, {name: cells.take_rows(rows) for name, cells in self.cells.items()}, self.rows[rows]
         )
 
-    def find_non_number(self, name: str) -> tuple[str, str, bool]:
-        """Locate the first cell that is no number: its position, its text, and whether commas are the only fault."""
-        cells, used = self.cells[name], self.cells[name].collect_texts()
-        words = {text: 1.0 for text in used if parse_numbers([text]) is None}
-        commas = parse_numbers([text.replace(",", ".") for text in used]) is not None
-        return *self.describe_cell(int(cells.map_texts(words, 0.0).argmax()), name), commas
+    def find_non_number(self, name: str) -> tuple[str, str]:
+        """Locate the first cell that is no number: its position, and its text."""
+        cells = self.cells[name]
+        words = {text: 1.0 for text in cells.collect_texts() if parse_numbers([text]) is None}
+        return self.describe_cell(int(cells.map_texts(words, 0.0).argmax()), name)
 
     def mask_missing(self, names: Sequence[str]) -> Mask:
         """Mark the rows with a missing value in one of the named columns: (n,)."""
@@ -142,7 +155,7 @@ def read_columns(sheet: Sheet, names: Sequence[str], as_text: Collection[str] = 
     for records in sheet.blocks():
         by_column = list(zip(*records, strict=True))
         for name in names:
-            cells = by_column[sheet.header[name]]
+            cells = sheet.normalise_cells(name, by_column[sheet.header[name]], n)
             parts[name].append(intern_texts(cells) if name in as_text else sheet.parse_cells(name, cells, n))
         late = {name for name in names if parts[name][-1] is None}
         if late:
@@ -173,9 +186,12 @@ def extract_labels(columns: TableColumns, target: str, text: bool) -> NDArray[An
 def extract_numbers(columns: TableColumns, name: str, what: str) -> NDArray[Any]:
     """Extract a column that must be numeric, (n,): a regression or ranking target, or weights. Raises DataError."""
     if columns.cells[name].to_numbers() is None:
-        at, odd, commas = columns.find_non_number(name)
-        hint = "write decimal points, not commas" if commas else "name a column of numbers"
-        if what == "the target" and not commas:
+        at, odd = columns.find_non_number(name)
+        advice = advise_decimal(columns.cells[name].collect_texts())
+        if advice:
+            raise DataError(f"{at}: {reprlib.repr(odd)} {advice}")
+        hint = "name a column of numbers"
+        if what == "the target":
             hint += " by --target (target=), or take a machine of two classes for one of labels"
         raise DataError(f"{at}: {reprlib.repr(odd)} is not a number, which {what} must be here; {hint}")
     return as_integers(extract_finite_numbers(columns, name))
@@ -187,20 +203,27 @@ def extract_groups(columns: TableColumns, name: str) -> NDArray[Any]:
     return np.array(columns.cells[name].values.tolist()) if values is None else as_integers(values)
 
 
-def extract_finite_numbers(columns: TableColumns, name: str, fill: float | None = None) -> FloatArray:
-    """Return the cells of a column as finite numbers, (n,), missing ones as `fill` if given. Raises DataError."""
+def extract_finite_numbers(columns: TableColumns, name: str, fill: float | None = None, unit: str = "") -> FloatArray:
+    """Return the cells of a column, without their unit, as finite numbers, (n,), missing ones as `fill` if given.
+
+    Raises DataError.
+    """
     cells = columns.cells[name]
-    values = cells.to_numbers()
+    values = cells.to_numbers(unit)
     if values is None:
-        values = cells.map_texts(
-            {text: float(text) for text in cells.collect_texts() if parse_numbers([text]) is not None}, np.nan
-        )
+        texts = cells.collect_texts()
+        bare = strip_unit(texts, unit) if unit else texts
+        known = {text: float(word) for text, word in zip(texts, bare, strict=True) if parse_numbers([word]) is not None}
+        values = cells.map_texts(known, np.nan)
     if fill is not None and cells.missing is not None:
         values = np.where(cells.missing, fill, values)
     if np.isfinite(values).all():
         return values
     at, cell = columns.describe_cell(int(np.argmin(np.isfinite(values))), name)
-    raise DataError(f"{at}: {reprlib.repr(cell)} is not a finite number, which this column needs")
+    needed = f"a finite number with {unit}" if unit else "a finite number"
+    is_text = parse_numbers([cell]) is None
+    hint = f"; if it means that the value is missing, name it by --na {shlex.quote(cell)}" if is_text else ""
+    raise DataError(f"{at}: {reprlib.repr(cell)} is not {needed}, which this column needs{hint}")
 
 
 def extract_days(columns: TableColumns, name: str, order: str) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.checks import find_index
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 from qpsvm.base.errors import DataError, ParameterError
-from qpsvm.data.files.encoding import DENSE_LIMIT, ColumnSummary, Encoding
+from qpsvm.data.files.encoding import DENSE_LIMIT, ColumnSummary, Encoding, UnseenCategories
 from qpsvm.data.files.sheet import Mask
 from qpsvm.data.files.source import FilePath
 from qpsvm.data.rows import StandardisedRows, as_row_source
@@ -60,14 +59,14 @@ class NewRows(EncodedTable):
     n: How many rows there are; −1 for as many as X has.
     labelled (k,) or None: Which of them have a target; None for all, where y is not None.
     ids: What the column that names rows has, for all n.
-    unseen: Categories that the model does not know, by column, and how many rows have each.
+    unseen: Categories that the model does not know, by column.
     """
 
     places: IntArray | None = None
     n: int = -1
     labelled: Mask | None = None
     ids: tuple[str, ...] | None = None
-    unseen: dict[str, Counter[str]] = field(default_factory=dict)
+    unseen: dict[str, UnseenCategories] = field(default_factory=dict)
 
 
 def to_dense(X: Matrix, path: FilePath) -> FloatArray:

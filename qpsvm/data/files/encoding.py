@@ -19,6 +19,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.errors import DataError, FileFormatError
 from qpsvm.data.files.columns import TableColumns, extract_days, extract_finite_numbers
 from qpsvm.data.files.dates import DATE_ORDERS, DATE_PARTS, split_dates
+from qpsvm.data.files.text_format import DecimalMark, TextFormat
 
 #: What of a file's target a machine learns from.
 TargetKind = Literal["labels", "numbers", "none"]
@@ -39,6 +40,7 @@ class Column:
     origin or None: The number of the day from which days are counted.
     fill or None: What stands for a missing value: a number, that of a day, or a category.
     indicator: Whether a 0/1 feature says that the value is missing.
+    unit: The sign, such as "$" or "%", that every number of the column has next to it; "" for plain numbers.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Column:
     origin: int | None = None
     fill: float | str | None = None
     indicator: bool = False
+    unit: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,6 +96,7 @@ class Encoding:
     first_index: LIBSVM: the index of the first feature. It is 1, or 0 if the file has an index 0, as scikit-
         learn writes it.
     groups or None: CSV: the column of groups of a ranking.
+    na_values, decimal: CSV: as in `TextFormat`.
     """
 
     format: str
@@ -104,6 +108,8 @@ class Encoding:
     text_labels: bool = False
     first_index: int = 1
     groups: str | None = None
+    na_values: tuple[str, ...] = ()
+    decimal: DecimalMark = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -129,7 +135,9 @@ class Encoding:
             fields = json.loads(text)
             columns = map(Column.from_record, fields["columns"])
             moments = {key: fields[key] and np.array(fields[key], dtype=np.float64) for key in ("mean", "scale")}
-            encoding = cls(**{**fields, **moments, "columns": tuple(columns)})
+            texts = {"columns": tuple(columns), "na_values": tuple(fields.get("na_values", ()))}
+            encoding = cls(**{**fields, **moments, **texts})
+            TextFormat(encoding.na_values, encoding.decimal)  # raises ParameterError for an unknown decimal mark
             width = len(encoding.names) if encoding.format != "libsvm" else encoding.n_features
         except (ValueError, KeyError, TypeError) as error:
             raise FileFormatError(f"this does not hold the encoding of a data file: {error!r}") from error
@@ -163,7 +171,7 @@ def _encode_column(columns: TableColumns, column: Column) -> Any:
         )
     if column.categories is None:
         fill = None if column.fill is None else float(column.fill)
-        return extract_finite_numbers(columns, column.name, fill)[:, None]
+        return extract_finite_numbers(columns, column.name, fill, column.unit)[:, None]
     place = {category: float(k) for k, category in enumerate(column.categories)}
     place |= dict.fromkeys(column.rare, float(len(column.categories)))
     cells = columns.cells[column.name]
@@ -176,12 +184,32 @@ def _encode_column(columns: TableColumns, column: Column) -> Any:
     return sp.csr_array((np.ones(int(known.sum())), codes[known].astype(np.int32), ends), shape=shape)
 
 
-def count_unseen(columns: TableColumns, encoding: Encoding) -> dict[str, Counter[str]]:
-    """Return by column the categories that the encoding does not know, and how many rows have each."""
-    found: dict[str, Counter[str]] = {}
+@dataclass(frozen=True)
+class UnseenCategories:
+    """Categories of a column that no training row has.
+
+    counts: How many rows have each.
+    position: The file and line of the first such row.
+    """
+
+    counts: Counter[str]
+    position: str
+
+    def __add__(self, others: UnseenCategories) -> UnseenCategories:
+        return UnseenCategories(self.counts + others.counts, self.position)
+
+
+def find_unseen(columns: TableColumns, encoding: Encoding) -> dict[str, UnseenCategories]:
+    """Find by column the categories that the encoding does not know."""
+    unseen: dict[str, UnseenCategories] = {}
     for column in encoding.columns:
-        if column.categories is not None:
-            known = {*column.categories, *column.rare}
-            odd = Counter(text for text in columns.cells[column.name].present.tolist() if text not in known)
-            found |= {column.name: odd} if odd else {}
-    return found
+        if column.categories is None:
+            continue
+        known, cells = {*column.categories, *column.rare}, columns.cells[column.name]
+        odd = np.array([text not in known for text in cells.values.tolist()], dtype=np.bool_)
+        if cells.missing is not None:
+            odd &= ~cells.missing
+        if odd.any():
+            position = columns.describe_position(int(odd.argmax()), column.name)
+            unseen[column.name] = UnseenCategories(Counter(cells.values[odd].tolist()), position)
+    return unseen

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from numbers import Number
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -105,11 +105,20 @@ def _read_cells(frame: Frame, name: str, as_text: bool, as_number: bool) -> Cell
         if place is not None:
             error = build_rounding_error(raw[place], f"{frame.describe_cell(place, name)[0]}, column {name!r}")
             raise DataError(add_drop_advice(error, name))
-        missing = np.isnan(values)
+        missing = np.isnan(values) | np.isin(values, frame.text_format.missing_numbers)
         return Cells(values, missing if missing.any() else None)
     if as_number and raw.dtype == object:
         raw = np.array([float(cell) if isinstance(cell, (bool, np.bool_)) else cell for cell in raw], dtype=object)
     texts = [_format_cell(cell, name) for cell in raw.tolist()]
+    if raw.dtype.kind in "OU":  # numbers among them have a decimal point, whatever their texts have
+        written = [k for k, cell in enumerate(raw.tolist()) if isinstance(cell, str)]
+        for k, text in zip(written, frame.normalise_cells(name, [texts[k] for k in written], 0), strict=True):
+            texts[k] = text
+        absent = frame.text_format.missing_numbers
+        texts = [
+            "" if absent and isinstance(cell, Real) and float(cell) in absent else text
+            for cell, text in zip(raw.tolist(), texts, strict=True)
+        ]
     found = None if as_text else frame.parse_cells(name, texts, 0)
     if found is not None:
         return Cells(*found)

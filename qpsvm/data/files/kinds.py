@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import reprlib
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -21,6 +22,7 @@ from qpsvm.data.files.columns import Cells, TableColumns, extract_days
 from qpsvm.data.files.dates import DATE_PARTS, find_date_orders
 from qpsvm.data.files.encoding import MISSING_LABEL, RARE_LABEL, Column, ColumnSummary
 from qpsvm.data.files.sheet import Sheet, list_names, parse_numbers, split_names
+from qpsvm.data.files.text_format import advise_decimal
 
 #: How missing values are handled: refused, their rows left out, or filled in.
 MissingPolicy = Literal["error", "drop", "median", "most-frequent"]
@@ -31,6 +33,10 @@ MANY_CATEGORIES = 20
 MIN_CATEGORY_SHARE = 0.01
 #: A text of at least this many words is no name.
 MANY_WORDS = 3
+#: Where at most this share of a column's cells are not numbers, these are misprints.
+MISPRINT_SHARE = 0.1
+#: At most this many misprints are named.
+MAX_NAMED_MISPRINTS = 3
 #: At most this many plain columns of numbers have a line each.
 MAX_NUMBER_LINES = 20
 #: What is said of a column that tells nothing.
@@ -84,7 +90,7 @@ class ColumnRules:
 
     def with_detected(self, columns: TableColumns, made: Sequence[Column]) -> ColumnRules:
         """Return the rules with the types and date orders that the whole table shows."""
-        texts = tuple(name for name, cells in columns.cells.items() if cells.to_numbers() is None)
+        texts = tuple(name for name, cells in columns.cells.items() if cells.to_numbers(cells.find_unit()) is None)
         orders = tuple((column.name, column.date) for column in made if column.date is not None)
         return replace(self, texts=texts, orders=orders)
 
@@ -109,15 +115,17 @@ def _learn_one(
         return None, ColumnSummary(name, "nothing", "left out: it has no value")
     if name in rules.date:
         return _learn_date(columns, name, rules)
-    values = None if name in rules.texts else cells.to_numbers()
+    unit = "" if name in rules.texts else cells.find_unit()
+    values = None if name in rules.texts else cells.to_numbers(unit)
     if values is not None:
         if not kept and _is_identifier(columns, name, values, others):
             return _omit_column(name, "identifier")
         constant = cells.missing is None and len(values) > 1 and bool((values == values[0]).all())
-        return _add_fill(Column(name), cells, values, rules, "number", f"1 feature{CONSTANT_NOTE if constant else ''}")
+        kind, made = f"number in {unit}" if unit else "number", f"1 feature{CONSTANT_NOTE if constant else ''}"
+        return _add_fill(Column(name, unit=unit), cells, values, rules, kind, made)
     different = cells.collect_texts()
-    if name not in rules.texts:
-        _refuse_misprints(columns, name, different, kept)
+    if name not in rules.texts and not kept:
+        _refuse_misprints(columns, name, different)
     if not kept and find_date_orders(different):
         return None, ColumnSummary(name, "date", f"left out (--date {name} for {', '.join(DATE_PARTS)})")
     n = len(cells.present)
@@ -157,19 +165,28 @@ def _is_identifier(columns: TableColumns, name: str, values: NDArray[np.float64]
     return bool(counts and any(np.array_equal(values, columns.rows + first) for first in (0, 1)))
 
 
-def _refuse_misprints(columns: TableColumns, name: str, different: Sequence[str], kept: bool) -> None:
-    """Refuse a column of numbers but for a few cells, or for commas. Raises DataError."""
-    read = [parse_numbers([text]) is not None for text in different]
-    at, odd, commas = columns.find_non_number(name) if any(read) or not kept else ("", "", False)
-    if commas:
-        raise DataError(f"{at}: {reprlib.repr(odd)} has a comma; write decimal points, no thousands marks")
-    many = len(different) > max(MANY_CATEGORIES, len(columns.rows) / 2)
-    if many and sum(read) > len(read) / 2 and not kept:
+def _refuse_misprints(columns: TableColumns, name: str, different: Sequence[str]) -> None:
+    """Refuse a column of numbers but for a few cells, or for marks in them. Raises DataError."""
+    odd = {text for text in different if parse_numbers([text]) is None}
+    advice = advise_decimal(different)
+    n_numbers, n = sum(text not in odd for text in columns.cells[name].present.tolist()), len(columns.rows)
+    many = len(different) > max(MANY_CATEGORIES, n / 2)
+    if not advice and n_numbers <= (0.5 if many else 1.0 - MISPRINT_SHARE) * n:
+        return
+    at, first = columns.find_non_number(name)
+    if advice:
         raise DataError(
-            f"{at}: {reprlib.repr(odd)} is not a number, and the column has {len(different)} categories in "
-            f"{len(columns.rows)} rows, most of them numbers; correct it, leave the column out by --drop {name!r}, or "
-            f"take its texts as categories by --keep {name!r}"
+            f"{at}: {reprlib.repr(first)} {advice}, leave the column out by --drop {name!r}, or take its texts as "
+            f"categories by --keep {name!r}"
         )
+    words = [first, *sorted(odd - {first})][:MAX_NAMED_MISPRINTS]
+    others = {1: "", 2: f" (nor is {words[-1]!r})"}.get(len(odd), f" (nor are {len(odd) - 1} others)")
+    options, argument = " ".join(map(shlex.quote, words)), ", ".join(map(repr, words))
+    raise DataError(
+        f"{at}: {reprlib.repr(first)} is not a number{others}, and {n_numbers} of {n} cells of the column are: correct "
+        f"it; if it means that the value is missing, say so by --na {options} (na_values=[{argument}]); leave the "
+        f"column out by --drop {name!r}; or take its texts as categories by --keep {name!r}"
+    )
 
 
 def _find_rare(cells: Cells, different: Sequence[str]) -> tuple[str, ...]:

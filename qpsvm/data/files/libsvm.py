@@ -28,6 +28,7 @@ UNSUPPORTED_OPTIONS = {
     "columns": "whose features have numbers", "keep": "whose features have numbers",
     "date": "whose features have numbers", "groups": "whose groups are the qid of its lines",
     "weights": "whose lines have no weights", "weight": "whose lines have no weights",
+    "na": "whose missing values are NaN", "decimal": "whose numbers have a decimal point",
 }  # fmt: skip
 #: What every line is to look like, in words.
 _FORM = "a LIBSVM line is: label index:value index:value ..., or label qid:group index:value ... of a ranking"
@@ -39,7 +40,7 @@ def refuse_column_options(path: object, option: Callable[[str], Any], flag: str 
     """Refuse options that name what a LIBSVM file has in its place. Raises ParameterError."""
     for name, why in UNSUPPORTED_OPTIONS.items():
         given = option(name)
-        if given is not None and not (isinstance(given, (list, tuple)) and not given):
+        if given is not None and not (isinstance(given, (list, tuple, str)) and not given):
             raise ParameterError(f"{path} is a LIBSVM file, {why}: leave out {flag}{name}")
 
 

@@ -11,7 +11,7 @@ import re
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.large_integers import ADVICE, check_texts
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.errors import DataError, FileFormatError, ParameterError, UnknownOptionError, describe_nearest
+from qpsvm.data.files.dates import find_date_orders
 from qpsvm.data.files.source import FilePath
+from qpsvm.data.files.text_format import TextFormat
 
 Mask = NDArray[np.bool_]
 
@@ -32,6 +34,8 @@ _LIBSVM_LINE = re.compile(rb"(\S+\s+)?(qid|[+-]?\d+):[^,;\s]*(\s|$)")
 _BARE_NUMBER = re.compile(rb"[+-]?[\d.]+([eE][+-]?\d+)?$")
 #: Cells that are held as Python text at a time: about 10 MB.
 BLOCK_CELLS = 100_000
+#: Marks that may separate the cells of a line.
+DELIMITERS = ",;\t|"
 #: Names that a message lists at most.
 MAX_LISTED = 30
 #: The first column where the header leaves its name empty, as pandas and R write the names of the rows.
@@ -70,17 +74,26 @@ def as_integers(values: FloatArray) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A CSV text: the place of each column by name, from 0, its delimiter, and what opens it at its beginning."""
+    """A CSV text.
+
+    path: Its name in messages.
+    header: The position of each column by name, from 0.
+    delimiter: The mark between two cells.
+    open_text: Opens it at its beginning.
+    text_format: How its cells are written.
+    """
 
     path: FilePath
     header: dict[str, int]
     delimiter: str = ","
     open_text: Callable[[], AbstractContextManager[Iterable[str]]] = io.StringIO
+    text_format: TextFormat = field(default_factory=TextFormat)
 
     @property
     def hint(self) -> str:
         """A question for the end of a message, where the header looks like data; else ""."""
-        return "" if parse_numbers(list(self.header)) is None else "; is the line of column names missing?"
+        data = next((name for name in self.names if _looks_like_data(name)), None)
+        return "" if data is None else f"; is the line of column names missing? {data!r} looks like data"
 
     @property
     def names(self) -> list[str]:
@@ -122,6 +135,14 @@ class Sheet:
         """Describe the position of the cell of row i, and return its text."""
         line, cell = self.find_cell(i, name)
         return f"{self.path}, line {line}", cell
+
+    def normalise_cells(self, name: str, cells: Sequence[str], start: int) -> Sequence[str]:
+        """Return cells (k,) of a column from row `start` on as plain text: see `TextFormat`. Raises DataError."""
+        try:
+            return self.text_format.normalise_cells(cells)
+        except DataError as error:
+            i = next(i for i, cell in enumerate(cells) if str(error).startswith(f"{cell.strip()!r} "))
+            raise DataError(f"{self.describe_cell(start + i, name)[0]}, column {name!r}: {error}") from None
 
     def parse_cells(
         self, name: str, cells: Sequence[str], start: int
@@ -183,7 +204,16 @@ def _is_rounded(cell: str) -> bool:
     return False
 
 
-def open_sheet(path: FilePath, open_text: Callable[[], AbstractContextManager[Iterable[str]]]) -> Sheet:
+def _looks_like_data(name: str) -> bool:
+    """Tell whether the name of a column is a number or a date."""
+    return parse_numbers([name]) is not None or bool(find_date_orders([name]))
+
+
+def open_sheet(
+    path: FilePath,
+    open_text: Callable[[], AbstractContextManager[Iterable[str]]],
+    text_format: TextFormat | None = None,
+) -> Sheet:
     """Find the delimiter and the header. Raises FileFormatError."""
     head, open_quote = [], False
     with open_text() as text:
@@ -193,7 +223,7 @@ def open_sheet(path: FilePath, open_text: Callable[[], AbstractContextManager[It
             if not open_quote and line.strip():
                 break
     marks = re.sub(r'"[^"]*"', "", "".join(head))
-    sheet = Sheet(path, {}, max(",;\t", key=marks.count), open_text)
+    sheet = Sheet(path, {}, max(DELIMITERS, key=marks.count), open_text, text_format or TextFormat())
     first = next(sheet.records(), None)
     if first is None:
         raise FileFormatError(f"{path} is empty")
@@ -206,7 +236,8 @@ def _check_header(path: FilePath, names: Sequence[str]) -> dict[str, int]:
         row_names = j == 0 and len(names) > 1  # may have no name, if the column counts the rows: these will tell
         if name in header or not (name or row_names):
             fault = f"the same name {name!r} as column {header[name] + 1}" if name else "no name"
-            hint = "give it its own name" if parse_numbers(names) is None else "is the line of column names missing?"
+            data = any(map(_looks_like_data, names))
+            hint = "is the line of column names missing?" if data else "give it its own name"
             raise FileFormatError(f"{path}: column {j + 1} has {fault}; {hint}")
         header[name] = j
     return header

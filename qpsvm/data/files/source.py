@@ -1,7 +1,8 @@
-"""Read the bytes of a path, or of standard input, as text in UTF-8 (`read_bytes`, `open_unpacked`, `open_text`)."""
+"""Read the bytes of a path, or of standard input, as text (`read_bytes`, `open_unpacked`, `open_text`)."""
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import re
@@ -69,8 +70,11 @@ def _is_terminal(path: str | PathLike[str]) -> bool:
     return os.path.realpath(path).startswith(("/dev/pts/", "/dev/tty"))
 
 
-def read_bytes(path: FilePath) -> bytes:
-    """Read the content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line."""
+def read_bytes(path: FilePath, charset: str = "utf-8") -> bytes:
+    """Read the content, unpacked, as UTF-8 without a byte order mark, with a line feed at the end of each line.
+
+    `charset` is the character encoding of the file. Raises FileFormatError, MissingFileError.
+    """
     try:
         if not isinstance(path, StandardInput):
             refuse_device(path)
@@ -86,9 +90,15 @@ def read_bytes(path: FilePath) -> bytes:
     if packer is not None:
         with translate_read_errors(path):
             content = packer.open(io.BytesIO(content)).read()
+    if codecs.lookup(charset).name != "utf-8":
+        try:
+            content = content.decode(charset).encode()
+        except (UnicodeError, LookupError):  # the latter: a codec that makes no text, such as base64
+            raise FileFormatError(f"{path} is not text in {charset}; name its encoding by --encoding") from None
     if b"\0" in content:
-        found = ": it is UTF-16 text" if content.startswith(UTF_16) else ""
-        raise FileFormatError(f"{path} is not a text file in UTF-8{found}; export it as CSV or LIBSVM text in UTF-8")
+        is_utf_16 = content.startswith(UTF_16)
+        hint = "; read it by --encoding utf-16" if is_utf_16 else "; export it as CSV or LIBSVM text in UTF-8"
+        raise FileFormatError(f"{path} is not a text file in UTF-8{': it is UTF-16 text' * is_utf_16}{hint}")
     content = content.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -105,7 +115,9 @@ def _check_utf_8(path: FilePath, content: IO[bytes]) -> None:
         try:
             line.decode()
         except UnicodeDecodeError:
-            raise FileFormatError(f"{path}, line {k} is not UTF-8 text; save the file in UTF-8") from None
+            raise FileFormatError(
+                f"{path}, line {k} is not UTF-8 text; name its encoding (--encoding latin-1, say), or save it in UTF-8"
+            ) from None
 
 
 def _find_packer(mark: bytes) -> Any:

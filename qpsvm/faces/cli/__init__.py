@@ -6,14 +6,13 @@ exit code, and never shows a traceback.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext
 
 from qpsvm.base.errors import ParameterError, QPSVMError, SolverError, TooLargeError
 from qpsvm.faces.cli.parser import make_parser
-from qpsvm.faces.cli.terminal import reserve_blas_buffers, spell_unencodable
+from qpsvm.faces.cli.terminal import discard_output, ignore_closed_pipe, reserve_blas_buffers, spell_unencodable
 
 #: Exit code if a result is not optimal, memory runs out or a solver breaks down.
 FAILED = 1
@@ -21,6 +20,8 @@ FAILED = 1
 WRONG = 2
 #: Exit code that a shell reports for a process ended by Ctrl-C.
 INTERRUPTED = 130
+#: Options that name a file to write.
+FILE_OUTPUTS = ("save", "proof", "plot", "output", "html", "latex")
 #: Message if memory runs out during the work.
 NO_MEMORY = (
     "this needs more memory than the process may use: use fewer rows, use --kernel linear if there are many, or raise "
@@ -39,9 +40,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if sys.stdout is not None:  # None if it is closed
                     sys.stdout.flush()
         except BrokenPipeError:  # the reader closed the pipe, as `| head` does
-            _discard_output()
+            discard_output()
         except OSError as error:  # a full disk behind standard output
-            _discard_output()
+            discard_output()
             code = _print_error(error.strerror or str(error), FAILED)
     return code
 
@@ -53,7 +54,9 @@ def _parse_and_run(arguments: Sequence[str] | None) -> int:
         if options.all and options.command is not None:
             raise ParameterError(f"--all only applies without a command: leave it out of {options.command}")
         reserve_blas_buffers()
-        code: int = options.run(options)
+        writes_files = any(getattr(options, name, None) for name in FILE_OUTPUTS)
+        with ignore_closed_pipe() if writes_files else nullcontext():
+            code: int = options.run(options)
         return code
     except MemoryError as error:
         return _print_error(str(error) if isinstance(error, TooLargeError) else NO_MEMORY, FAILED)
@@ -67,9 +70,3 @@ def _parse_and_run(arguments: Sequence[str] | None) -> int:
 def _print_error(sentence: str, code: int) -> int:
     print(f"qpsvm: error: {' '.join(sentence.split())}", file=sys.stderr)
     return code
-
-
-def _discard_output() -> None:
-    """Discard the rest of standard output, so that the interpreter does not complain when it ends."""
-    with suppress(OSError, ValueError):  # in a test, standard output is not a file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from qpsvm.backends.abilities import join_names
 from qpsvm.base.errors import ParameterError, UnknownOptionError, describe_nearest, suggest_names
 from qpsvm.faces.cli.lists import expand_lists, is_option
 
@@ -33,7 +34,12 @@ class CommandParser(argparse.ArgumentParser):
                 self._check_option(text.partition("=")[0], text)
             elif self.commands:
                 if text not in self.commands:
-                    raise UnknownOptionError(f"there is no command {text!r}; {describe_nearest(text, self.commands)}")
+                    owners = [name for name, parser in self.commands.items() if parser._has_option(f"--{text}")]
+                    if owners:
+                        hint = f"--{text} is an option of {join_names(owners)}"
+                    else:
+                        hint = describe_nearest(text, self.commands)
+                    raise UnknownOptionError(f"there is no command {text!r}; {hint}")
                 break  # the rest belongs to the command
         return super().parse_known_args(args, namespace)
 
@@ -44,6 +50,9 @@ class CommandParser(argparse.ArgumentParser):
         takes = {text: 1 if action.nargs is None else int(action.nargs) for text, action in known
                  if not isinstance(action.nargs, str)}  # fmt: skip
         return lists, takes, 0 if self.commands else len(self._get_positional_actions())
+
+    def _has_option(self, name: str) -> bool:
+        return name in self._option_string_actions
 
     def _check_option(self, name: str, text: str) -> None:
         known = self._option_string_actions

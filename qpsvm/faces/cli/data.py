@@ -31,7 +31,15 @@ from qpsvm.faces.cli.data_files import (
     standardise_by,
 )
 from qpsvm.faces.cli.lists import BALANCED
-from qpsvm.faces.cli.problem_options import VARIANTS, LearningTarget, build_problem, choose_missing, choose_target
+from qpsvm.faces.cli.problem_options import (
+    VARIANTS,
+    LearningTarget,
+    build_problem,
+    build_text_format,
+    choose_missing,
+    choose_target,
+    refuse_options,
+)
 from qpsvm.faces.cli.terminal import Ticker
 from qpsvm.machines import Problem, registry
 from qpsvm.many.grid.folds import Fold, describe_active, draw_folds
@@ -188,11 +196,13 @@ def read_dataset(options: argparse.Namespace, out: TextIO | None = None, raw: bo
             table = read_stored(found, options, raw)
     else:
         assert found is not None or not isinstance(given, tuple)  # several files are always stored files
+        if found is not None:
+            refuse_options(options, ["encoding"], f"is for text files, and {found.name} is none: leave it out")
         table = read_table(
             given if found is None else next(found.iter_frames()),  # type: ignore[arg-type]
             target=options.target, drop=options.drop, standardise=options.standardise and not raw,
             wanted=choose_target(options), groups=options.groups, weights=options.weights, keep=options.keep,
-            date=options.date, missing=choose_missing(options), raw=raw,
+            date=options.date, missing=choose_missing(options), text_format=build_text_format(options), raw=raw,
         )  # fmt: skip
     if options.positive is not None and table.y is not None:
         sample = _set_against_rest(table, table.y, options.positive)

@@ -27,6 +27,7 @@ from qpsvm.machines import Problem
 #: Options of `solve` that need rows in this process, and how they use them.
 LOCAL_OPTIONS = {
     "drop_missing": "leaves out rows", "missing": "inspects rows", "keep": "inspects rows", "date": "inspects rows",
+    "na": "inspects rows", "decimal": "inspects rows", "encoding": "reads text",
     "test_size": "draws rows", "cv": "draws rows", "plot": "plots rows",
     "groups": "compares rows", "positive": "renames labels",
 }  # fmt: skip

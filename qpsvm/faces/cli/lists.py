@@ -18,7 +18,7 @@ _WEIGHT = re.compile(r"balanced$|[^=]+=[-+]?[\d.]\S*$")
 _WEIGHTS = re.compile(r"[^=,]+=[-+]?[\d.][^,=]*(?:,[^=,]+=[-+]?[\d.][^,=]*)+$")
 _NUMBERS = re.compile(r"[-+]?[\d.][-+\d.eE,]*$|(?:scale|auto)(?:,|$)")
 #: Options that list names; a name may be any text.
-NAMES = ("--drop", "--keep", "--date", "--backend", "--steps")
+NAMES = ("--drop", "--keep", "--date", "--na", "--backend", "--steps")
 _DATA = (".csv", ".tsv", ".txt", ".data", ".libsvm", ".svm", ".npy", ".parquet", ".feather", ".arrow", ".xz", ".gz",
          ".bz2")  # fmt: skip
 _NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$|-\d+[eE]|-\d*\.\d+[eE]")
@@ -73,7 +73,8 @@ def expand_lists(
             continue
         end = len(values)
         if text in NAMES and free < n_positional:
-            end = next((i for i in range(1, end) if looks_like_file(values[i])), end - (j == last and end > 1))
+            files = (i for i in range(1, end) if looks_like_file(values[i]) and (text, values[i]) != ("--na", "-"))
+            end = next(files, end - (j == last and end > 1))
         for value in values[:end]:
             each = value.split(",") if text == WEIGHTS and _WEIGHTS.match(value) else [value]
             found += [f"{text}={one}" for one in each]

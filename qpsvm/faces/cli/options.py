@@ -37,12 +37,22 @@ def add_data(parser: argparse.ArgumentParser, name_or_flag: str = "file", **how:
     )
     group.add_argument("--class-weight", type=parse_class_weight, action="append", metavar="WEIGHT", help=what)
     for option, what in COLUMN_LISTS.items():
-        group.add_argument(f"--{option}", action="append", default=[], metavar="COLUMN", help=what)
+        metavar = "CELL" if option == "na" else "COLUMN"
+        group.add_argument(f"--{option}", action="append", default=[], metavar=metavar, help=what)
+    what = "mark of decimals: with , points may mark thousands, and with . commas; by default nothing marks thousands"
+    group.add_argument("--decimal", **build_choice((".", ",")), help=what)
+    add_encoding(group)
     what = "missing values: error (default), drop their rows, or impute from the training rows"
     group.add_argument("--missing", **build_choice(MISSING_POLICIES), help=what)
     group.add_argument("--drop-missing", action="store_true", help="the same as --missing drop")
     what = "scale each column to mean 0 and standard deviation 1"
     group.add_argument("--standardise", "--standardize", action="store_true", help=what)
+
+
+def add_encoding(group: argparse._ActionsContainer) -> None:
+    """Add the option for the character encoding of a text file."""
+    what = "character encoding of a text file, such as latin-1, cp1252 or utf-16; default utf-8"
+    group.add_argument("--encoding", type=name, metavar="NAME", help=what)
 
 
 def add_stream(parser: argparse.ArgumentParser) -> None:

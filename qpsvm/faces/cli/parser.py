@@ -66,6 +66,7 @@ from qpsvm.faces.cli.option_values import (
 from qpsvm.faces.cli.options import (
     add_backend,
     add_data,
+    add_encoding,
     add_multi_class,
     add_parameters,
     add_problem,
@@ -140,6 +141,9 @@ def make_parser() -> CommandParser:
     predicting.add_argument("--drop-missing", action="store_true", help=what)
     what = "start each line with the value of this column, or, for row, with the number of the row, from 0"
     predicting.add_argument("--id", type=name, metavar="COLUMN", help=what)
+    what = "cells that mean no value, besides those of the training file (several may follow)"
+    predicting.add_argument("--na", action="append", default=[], metavar="CELL", help=what)
+    add_encoding(predicting)
     what = "write labels and decision values as CSV, instead of one label per line; - is standard output"
     _add_file(predicting, "--output", what)
     what = "add the probability of the positive label; the model needs `solve --probability`"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from qpsvm.backends.abilities import join_names
 from qpsvm.base.errors import ParameterError
-from qpsvm.data.files import TargetKind
+from qpsvm.data.files import TargetKind, TextFormat
 from qpsvm.data.files.kinds import MissingPolicy
 from qpsvm.machines import Problem, registry
 from qpsvm.machines.problem.hyperparameters import HYPERPARAMETERS
@@ -31,13 +31,15 @@ COLUMN_LISTS = {
     "drop": "leave out these columns (several may follow, separated by blanks or commas)",
     "keep": "keep columns that would be left out: identifiers, free text, many categories",
     "date": "convert columns of dates to year, month, weekday and days",
+    "na": "cells that mean no value, besides empty ones, NA, null and the like (several may follow)",
 }
 #: Options that say how a file is read; they have no effect without one.
 FILE_OPTIONS = (
     "target", "positive", "groups", "weights", "class_weight", *COLUMN_LISTS, "missing", "drop_missing", "standardise",
+    "decimal", "encoding",
 )  # fmt: skip
 #: Options that need the columns in memory.
-COLUMN_OPTIONS = ("keep", "date", "missing", "drop_missing")
+COLUMN_OPTIONS = ("keep", "date", "missing", "drop_missing", "na", "decimal", "encoding")
 
 
 def choose_missing(options: argparse.Namespace) -> MissingPolicy:
@@ -47,6 +49,11 @@ def choose_missing(options: argparse.Namespace) -> MissingPolicy:
             f"--drop-missing is --missing drop, which excludes --missing {options.missing}: leave one of them out"
         )
     return "drop" if options.drop_missing else options.missing or "error"
+
+
+def build_text_format(options: argparse.Namespace) -> TextFormat:
+    """Build the format in which the text of the file is written. Raises ParameterError."""
+    return TextFormat(tuple(options.na), getattr(options, "decimal", None) or "", options.encoding or "utf-8")
 
 
 def refuse_options(options: argparse.Namespace, names: Iterable[str], why: str) -> None:

@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -98,6 +98,46 @@ def spell_unencodable(stream: Any) -> Iterator[None]:
         yield
     finally:
         stream.reconfigure(errors=before)
+
+
+def discard_output() -> None:
+    """Discard the rest of standard output, so that the interpreter does not complain when it ends."""
+    with suppress(OSError, ValueError):  # in a test, standard output is not a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+class _PipeWriter:
+    """A text stream that discards what is written after its reader has gone."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with suppress(BrokenPipeError):
+            return int(self._stream.write(text))
+        discard_output()
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            discard_output()
+
+
+@contextmanager
+def ignore_closed_pipe() -> Iterator[None]:
+    """While the block runs, go on if the reader of standard output closes the pipe: files are still to be written."""
+    before = sys.stdout
+    if before is not None:
+        sys.stdout = _PipeWriter(before)
+    try:
+        yield
+    finally:
+        sys.stdout = before
 
 
 def reserve_blas_buffers() -> None:

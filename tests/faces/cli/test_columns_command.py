@@ -6,6 +6,8 @@ import copy
 import io
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -129,7 +131,8 @@ def test_unknown_categories_and_names_of_rows_are_said(capsys):
     pandas.DataFrame({**new, "plan": ["gold", "pro", "gold", "tin", "basic"]}).to_csv("new.csv", index=False)
     code, out, err = run(capsys, "predict", "m.npz", "new.csv")
     assert (code, len(out.split())) == (0, 5)
-    assert "note: column 'plan' has categories that are not in the training rows, in 3 rows: 'gold', 'tin'" in err
+    said = "note: column 'plan' has categories that are not in the training rows, in 3 rows, first new.csv, line 2: "
+    assert f"{said}'gold', 'tin'; they count as none of the known ones" in err
     Path("named.csv").write_text(Path("new.csv").read_text().replace("comment", "row"))
     named = run(capsys, "predict", "m.npz", "named.csv", "--id", "row", "--output", "-")[1].splitlines()
     assert named[1].startswith(new["comment"][0] + ",")
@@ -181,7 +184,7 @@ def test_how_a_column_is_read_is_told_by_the_whole_table():
     """Not by the rows that train, in which an order of day and month may be open, or a text look like numbers."""
     dates = ["13/2/2020", *(f"{k % 9 + 1}/{k % 7 + 1}/2021" for k in range(39))]
     rows = {"d": dates, "code": ["x", *("12"[k % 2] for k in range(39))], "v": [0.5] * 40, "y": [0, 1] * 20}
-    table = read_table(as_frame(rows), target="y", date=["d"], raw=True)
+    table = read_table(as_frame(rows), target="y", date=["d"], keep=["code"], raw=True)
     train, test = table.encode_split(np.arange(1, 40), np.array([0]))
     made = {column.name: column for column in train.encoding.columns}
     assert (made["d"].date, made["code"].categories) == ("dmy", ("1", "2"))
@@ -318,3 +321,39 @@ def test_standard_input_is_explained_and_proven(capsys, folder, monkeypatch):
     assert code == 0
     assert "identifier" in out
     assert run(capsys, "verify", "p.json", "--data", "rows.csv")[0] == 0
+
+
+def test_a_table_as_people_write_it_is_solved_predicted_and_proven(capsys, tmp_path, monkeypatch):
+    """Decimal commas, a currency, a word for missing values, another character encoding, bars between the cells."""
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{1000 * k},5 €|{'unknown' if k == 3 else f'{k % 7},25'}|{'Köln' if k % 3 else 'Ulm'}|{'ny'[k % 2]}"
+            for k in range(24)]  # fmt: skip
+    Path("t.csv").write_bytes("\n".join(["pay|rate|city|y", *rows]).encode("cp1252"))
+    how = ("--target", "y", "--encoding", "cp1252")
+    assert "line 5, column 'rate'" in run(capsys, "solve", "t.csv", *how, "--decimal", ",")[2]
+    how = (*how, "--decimal", ",", "--na", "unknown", "-", "--missing", "median", "--standardise")
+    code, out, _ = run(capsys, "solve", *how, "t.csv", "--save", "m.npz", "--proof", "p.json")
+    assert code == 0
+    assert "number in €" in out
+    assert "1 missing: median" in out
+    assert run(capsys, "verify", "p.json", "--data", "t.csv")[0] == 0
+    Path("new.csv").write_text("pay;rate;city\n1.500,5€;1,25;Köln\n7 €;keine;Ulm\n")
+    assert "'keine' is not a finite number" in run(capsys, "predict", "m.npz", "new.csv")[2]
+    code, out, _ = run(capsys, "predict", "m.npz", "new.csv", "--na", "keine")
+    assert (code, len(out.split())) == (0, 2)
+
+
+def test_the_model_is_saved_though_nobody_reads_the_output(tmp_path):
+    text = "\n".join(["x,y", *(f"{k},{int(k > 9)}" for k in range(20))])
+    (tmp_path / "t.csv").write_text(text)
+    command = [sys.executable, "-u", "-m", "qpsvm", "solve", "t.csv", "--target", "y", "--save", "m.npz"]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path)
+    assert child.stdout is not None
+    child.stdout.close()
+    _, err = child.communicate(timeout=60)
+    assert (child.returncode, err) == (0, b"")
+    assert (tmp_path / "m.npz").exists()
+
+
+def test_a_picture_is_an_option_and_no_command(capsys):
+    assert "--plot is an option of solve" in run(capsys, "plot", "t.csv")[2]

@@ -173,7 +173,7 @@ def test_a_target_that_is_no_number_or_missing_is_shown_with_its_line(capsys, tm
     path.write_text("x;t\n1;2,5\n2;3,5\n")
     err = fail(capsys, *arguments)
     assert "line 2, column 't': '2,5'" in err
-    assert "write decimal points" in err
+    assert "name the decimal mark by --decimal ," in err
     path.write_text("x,t\n1,2.5\n2,\n3,1.0\n")
     assert "line 3, column 't' is missing" in fail(capsys, *arguments)
     assert "2 rows x 1 features" in succeed(capsys, *arguments, "--drop-missing")

@@ -6,7 +6,6 @@ import argparse
 import csv
 import io
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
@@ -17,9 +16,10 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.atomic_files import open_output
 from qpsvm.base.errors import DataError
 from qpsvm.data.files import ROW, EncodedTable, Encoding, NewRows, read_with_encoding
+from qpsvm.data.files.encoding import UnseenCategories
 from qpsvm.faces.cli.data import match_label, parse_source
 from qpsvm.faces.cli.data_files import FRAMES, find_stored_files, iter_encoded_parts
-from qpsvm.faces.cli.problem_options import LearningTarget, refuse_options
+from qpsvm.faces.cli.problem_options import LearningTarget, build_text_format, refuse_options
 from qpsvm.faces.cli.scores import describe_predictions
 from qpsvm.faces.cli.several import decode_labels
 from qpsvm.faces.cli.terminal import Ticker, require_writable
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     learnt = model.metadata.get("learnt", "numbers" if model.classes is None else "labels")
     parts = _iter_parts(options, Encoding.from_json(model.metadata["encoding"]))
     seen: list[ScoredBatch] = []
-    unseen: dict[str, Counter[str]] = {}
+    unseen: dict[str, UnseenCategories] = {}
     ticker = Ticker("predicting")
     answers = _iter_predictions(model, parts, learnt, ticker, seen, unseen, options)
     named = options.id or (ROW if options.drop_missing else None)
@@ -75,15 +75,13 @@ def run(options: argparse.Namespace) -> int:
         with ticker, open_output(options.output) as file:
             _write_csv(answers, file, named)
     print(_describe_scores(model, learnt, seen, options.drop_missing), file=sys.stderr)
-    for name, counts in unseen.items():
-        words = ", ".join(repr(text) for text, _ in counts.most_common(MAX_NAMED)) + (
-            ", ..." if len(counts) > MAX_NAMED else ""
-        )
-        rows = f"{counts.total()} row{'s' * (counts.total() > 1)}"
-        print(
-            f"note: column {name!r} has categories that are not in the training rows, in {rows}: {words}",
-            file=sys.stderr,
-        )
+    for name, each in unseen.items():
+        words = ", ".join(repr(text) for text, _ in each.counts.most_common(MAX_NAMED))
+        words += ", ..." if len(each.counts) > MAX_NAMED else ""
+        n = each.counts.total()
+        rows = f"{n} rows, first {each.position}" if n > 1 else f"1 row, {each.position}"
+        note = f"note: column {name!r} has categories that are not in the training rows, in {rows}: {words}"
+        print(f"{note}; they count as none of the known ones", file=sys.stderr)
     return 0
 
 
@@ -101,7 +99,7 @@ def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[New
         frames = stored.iter_frames(stored.fits_in_memory)
     else:
         why = f"needs columns in memory, but {stored.name} is read in blocks or has no column names: leave it out"
-        refuse_options(options, [*([] if options.id == ROW else ["id"]), "drop_missing"], why)
+        refuse_options(options, [*([] if options.id == ROW else ["id"]), "drop_missing", "na", "encoding"], why)
         yield from iter_encoded_parts(stored, encoding)
         return
     for frame in frames:
@@ -111,12 +109,13 @@ def _iter_parts(options: argparse.Namespace, encoding: Encoding) -> Iterator[New
             drop_missing=options.drop_missing,
             keep_rows=not options.drop_missing,
             name_rows=options.id,
+            text_format=build_text_format(options),
         )
 
 
 def _iter_predictions(
     model: Any, parts: Iterable[NewRows], learnt: LearningTarget, ticker: Ticker, seen: list[ScoredBatch],
-    unseen: dict[str, Counter[str]], options: argparse.Namespace,
+    unseen: dict[str, UnseenCategories], options: argparse.Namespace,
 ) -> Iterator[PredictionBatch]:  # fmt: skip
     """Yield the answers for each part, and collect data for the final summary in `seen` and `unseen`."""
     start = 0
@@ -129,8 +128,8 @@ def _iter_predictions(
         known = None if table.y is None else _match_target(table.y[at], model)
         groups = None if table.groups is None else table.groups[at]
         seen.append((answered, answered[at], known, groups, n - k))
-        for name, counts in table.unseen.items():
-            unseen.setdefault(name, Counter()).update(counts)
+        for name, each in table.unseen.items():
+            unseen[name] = unseen[name] + each if name in unseen else each
         ticker.activity = f"{sum(len(each[0]) for each in seen)} rows predicted"
         columns = _build_columns(model, table, values, labels, learnt, options)
         names = [str(start + i) for i in range(n)] if table.ids is None else list(table.ids)

@@ -92,6 +92,8 @@ def describe_encoding(dataset: Dataset, options: argparse.Namespace) -> dict[str
         found["first_index"] = encoding.first_index
     else:
         found["columns"] = [_describe_column(column) for column in encoding.columns]
+        texts = {"na": list(encoding.na_values), "decimal": encoding.decimal, "encoding": options.encoding}
+        found |= {name: value for name, value in texts.items() if value}
         if dataset.table.y is not None:
             found["target"] = encoding.target or options.target
     if dataset.table.dropped:
@@ -112,6 +114,8 @@ def _describe_column(column: Column) -> list[Any]:
         more |= {"date": column.date, "origin": column.origin}
     if column.fill is not None:
         more |= {"fill": column.fill}
+    if column.unit:
+        more |= {"unit": column.unit}
     if column.indicator:
         more |= {"missing": "has a feature"}
     return [column.name, column.categories, *([more] if more else [])]
