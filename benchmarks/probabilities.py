@@ -34,6 +34,7 @@ Table = tuple[str, Any, NDArray[Any]]
 ASKED: dict[str, Callable[[int], Any]] = {
     "`SVC(probability=True)`": lambda _: estimators.SVC(probability=True),
     "`\"isotonic\"`": lambda _: estimators.SVC(probability="isotonic"),
+    "`\"leave-one-out\"`": lambda _: estimators.SVC(probability="leave-one-out"),
     "scikit-learn's": lambda seed: svm.SVC(probability=True, random_state=seed),
     "`CalibratedClassifierCV`": lambda _: CalibratedClassifierCV(svm.SVC(), ensemble=False),
     "of five": lambda _: CalibratedClassifierCV(svm.SVC(), ensemble=True),

@@ -12,6 +12,8 @@ Change one line, and pipelines, grid searches and pickles go on as before:
 0.967
 """
 
+from sklearn.svm._bounds import l1_min_c
+
 from qpsvm.estimators.base import GapWarning
 from qpsvm.estimators.linear import LinearSVC, LinearSVR
 from qpsvm.estimators.novelty import SVDD, OneClassSVM
@@ -22,5 +24,5 @@ from qpsvm.estimators.svr import SVR, NuSVR, QuantileSVR
 
 __all__ = [
     "SVC", "SVDD", "SVR", "GapWarning", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM", "QuantileSVR",
-    "RankingSVM", "register_onnx", "to_onnx",
+    "RankingSVM", "l1_min_c", "register_onnx", "to_onnx",
 ]  # fmt: skip

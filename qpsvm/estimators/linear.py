@@ -23,7 +23,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from qpsvm.base.arrays.checks import as_flag, as_positive
-from qpsvm.base.arrays.types import FloatArray, as_dense
+from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.errors import ParameterError, UnsupportedError
 from qpsvm.data.kinds import is_dask
 from qpsvm.data.rows import RowSource
@@ -32,6 +32,7 @@ from qpsvm.estimators.base import AnyModel, Estimator, build_linear_scores, buil
 from qpsvm.estimators.growing import IncrementalClassifier, IncrementalEstimator
 from qpsvm.estimators.inputs import StoredScoreMixin
 from qpsvm.estimators.intervals import IntervalRegressor
+from qpsvm.estimators.l1_penalty import solve_l1_classes
 from qpsvm.estimators.left_out import to_memory
 from qpsvm.estimators.parameter_checks import check_choice
 from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
@@ -39,6 +40,8 @@ from qpsvm.estimators.probabilities import ProbableClassifier
 from qpsvm.estimators.several import predict_labels
 from qpsvm.machines import EpsilonSVR
 from qpsvm.many.multiclass.regression import as_single_result, solve_regression, solves_regression
+from qpsvm.many.multiclass.split import Split
+from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear
 
@@ -173,7 +176,10 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
     _positional: ClassVar[int] = 2
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {
         "penalty": ParameterInfo(
-            '{"l2"}', '"l1" is refused: its problem is no machine with a kernel.', "l2", check_choice("l2", "l1")
+            '{"l2", "l1"}',
+            '"l1" sets weights to 0. Solved by scikit-learn\'s LIBLINEAR, certified here; the intercept is penalised.',
+            "l2",
+            check_choice("l2", "l1"),
         ),
         "loss": ParameterInfo(
             '{"squared_hinge", "hinge"}', "Slack costs C ξ² or C ξ.", "squared_hinge", check_choice(*LOSSES)
@@ -191,20 +197,59 @@ class LinearSVC(IncrementalClassifier, ProbableClassifier, LinearClassifierMixin
         if self.multi_class != "ovr":
             return
         if self.penalty == "l1" and self.loss == "squared_hinge" and self.dual is not True:
-            raise UnsupportedError(
-                "penalty='l1' is not supported: sklearn.svm.LinearSVC solves that problem, and "
-                "qpsvm.patch_sklearn() takes that class by itself where it is needed"
-            )
+            self._check_l1()
+            return
         if self.penalty == "l1" or (self.loss == "hinge" and self.dual is False):
             raise ParameterError(
                 f"Unsupported set of arguments: the combination of penalty={self.penalty!r}, loss={self.loss!r} and "
                 f"dual={self.dual!r} is not supported"
             )
 
+    def _check_l1(self) -> None:
+        """Refuse what the L1 penalty does not go with. Raises UnsupportedError."""
+        if self._wants_probabilities:
+            raise UnsupportedError("probability: penalty='l1' has none; take CalibratedClassifierCV(LinearSVC(...))")
+        if self.constraints is not None:
+            raise UnsupportedError("constraints: penalty='l1' takes none; take penalty='l2'")
+        if self.backend not in ("auto", "liblinear"):
+            raise UnsupportedError(f"backend={self.backend!r} does not solve penalty='l1': take 'auto' or 'liblinear'")
+
+    def _fit_l1(self, matrix: Any, codes: IntArray, weight: FloatArray | None, deadline: float | None) -> None:
+        """Solve and certify (L1.1) for each class. Raises UnsupportedError."""
+        if isinstance(matrix, RowSource):
+            raise UnsupportedError(
+                "penalty='l1' needs samples in memory: take penalty='l2' for samples that are stored"
+            )
+        scaling = 1.0 if self.intercept_scaling is None else float(self.intercept_scaling)
+        found = solve_l1_classes(
+            matrix, codes, len(self.classes_),
+            float(self.C) * (np.ones(len(codes)) if weight is None else weight),
+            intercept_scaling=scaling if self.fit_intercept else 0.0, tol=float(self.tol),
+            max_iter=self._build_options()["max_iter"], deadline=deadline,
+            random_state=0 if self.random_state is None else self.random_state,
+        )  # fmt: skip
+        self._split, self._solution, self.results_ = None, None, ()
+        self._report_status([each.status for each in found], np.array([each.gap for each in found]), "", ())
+        self.coef_, self.intercept_ = np.array([each.w for each in found]), np.array([each.b for each in found])
+        self.n_iter_ = int(self._count_iterations(max(each.iterations for each in found)))
+
+    def _all_results(self) -> list[SVMResult]:
+        if self.penalty == "l1":
+            raise UnsupportedError("penalty='l1' has no bounds on f: its optimum need not be unique")
+        return super()._all_results()
+
+    def _build_split(self) -> Split:
+        if self.penalty == "l1":
+            raise UnsupportedError("penalty='l1' leaves no samples out: take penalty='l2'")
+        return super()._build_split()
+
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
         matrix = inputs.densify_if_small(inputs.prepare_training(self, X), linear=True)
         codes, weight = self._encode_labels(y, matrix.shape[0], sample_weight, True)
+        if self.penalty == "l1":
+            self._fit_l1(matrix, codes, weight, deadline)
+            return
         self._check_calibration(matrix, codes, weight)
         posed, intercept, s = self._augment(matrix)
         together = self._solve_all(posed, codes, weight, LOSSES[self.loss], {"C": self.C}, Linear(), intercept)

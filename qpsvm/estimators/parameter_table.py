@@ -158,9 +158,9 @@ PARAMETERS: dict[str, ParameterInfo] = {
         "float", "In (0, 1]: a bound on the share of errors, and the least share of support vectors.", 0.5, check_share
     ),
     "probability": ParameterInfo(
-        'bool, "sigmoid" or "isotonic"',
-        "Whether `predict_proba` is there: a sigmoid (True), or steps, fitted to the decision of each sample by the "
-        "machine without it, exactly.",
+        'bool, "sigmoid", "isotonic", "leave-one-out" or "leave-one-out-isotonic"',
+        "Whether `predict_proba` is there: a sigmoid (True), or steps that never fall, fitted to decisions by machines "
+        "without a fold of five, or without one sample, exactly.",
         False,
         check_probability,
     ),

@@ -1,7 +1,16 @@
-"""Compute probabilities and prediction sets of classifiers from exact leave-one-out machines."""
+"""Compute probabilities of classes, from folds or leave-one-out machines, and prediction sets (`ProbableClassifier`).
+
+`probability` names the curve, and the machines whose decisions it is fitted to:
+
+    True, "sigmoid"         a sigmoid; each sample is decided by the machine trained without its fold, of five
+    "isotonic"              steps that never fall, by the same decisions
+    "leave-one-out"         a sigmoid; each sample is decided by the machine trained without it alone, exactly
+    "leave-one-out-isotonic"   steps, by these
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from time import monotonic
@@ -19,6 +28,7 @@ from qpsvm.data.kinds import is_dask
 from qpsvm.estimators import inputs
 from qpsvm.estimators.base import AnyModel
 from qpsvm.estimators.bounded import BoundedClassifier
+from qpsvm.estimators.fold_decisions import compute_fold_decisions
 from qpsvm.estimators.left_out import (
     check_left_out,
     check_missed_share,
@@ -56,6 +66,11 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
     def _wants_probabilities(self) -> bool:
         return self.probability not in (False, "deprecated")
 
+    @property
+    def _leaves_one_out(self) -> bool:
+        """Whether curves are fitted to exact leave-one-out decisions."""
+        return str(self.probability).startswith("leave-one-out")
+
     def _check_left_out(self, X: Any, codes: IntArray, weight: FloatArray | None, instead: str) -> None:
         """Refuse what cannot be left out sample by sample, before it is solved. Raises UnsupportedError."""
         if self.multi_class in ALL_IN_ONE:
@@ -73,8 +88,13 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         self._calibration = self._left_out = None
         if not self._wants_probabilities:
             return
-        name = type(self).__name__
-        self._check_left_out(X, codes, weight, f"CalibratedClassifierCV({name}(...), ensemble=False) fits folds")
+        if self._leaves_one_out:
+            self._check_left_out(X, codes, weight, "probability=True fits five folds")
+        elif self.multi_class in ALL_IN_ONE:
+            raise UnsupportedError(
+                f"probability: curves are those of machines of two classes, and multi_class={self.multi_class!r} has "
+                'one program over all: take "ovr"'
+            )
         counts = np.bincount(codes if weight is None else codes[weight > 0.0], minlength=len(self.classes_))
         if counts.min() < 2:
             only = self.classes_.tolist()[int(counts.argmin())]
@@ -83,21 +103,37 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
             )
 
     def _calibrate(self, together: BinaryMachines, weight: FloatArray | None, deadline: float | None) -> None:
-        """Fit a curve to the leave-one-out decisions of each machine; weights (n,) without those of classes."""
+        """Fit a curve to each machine's decisions of samples that did not train it.
+
+        `weight` (n,) has no factors of `class_weight`, so that probabilities are those of the samples as they occur.
+        """
         if not self._wants_probabilities:
             return
         parts = self._build_split()
-        size, curves = self._compute_scale(together), []
-        method = "isotonic" if self.probability == "isotonic" else "sigmoid"
-        for p, found in enumerate(fit_each_leave_one_out(self, parts, together, deadline)):
+        method: str = "isotonic" if str(self.probability).endswith("isotonic") else "sigmoid"
+        curves = []
+        for p, decisions in enumerate(self._compute_decisions(parts, together, deadline)):
             rows, signs = find_machine_rows(parts, p)
-            known = np.isfinite(found.decision)
+            known = np.isfinite(decisions)
             weights = np.ones(len(rows)) if weight is None else weight[rows]
             if len(np.unique(signs[known])) < 2:
                 raise DataError(f"{parts.describe_machine(p)}: no machine without a sample is left of one of them")
-            curves.append(fit_curve(method, found.decision[known] / size[p], signs[known] > 0.0, weights[known]))
+            curves.append(fit_curve(method, decisions[known], signs[known] > 0.0, weights[known]))
         coupling = "two" if len(self.classes_) == 2 else "pairs" if parts.pairs[0, 1] >= 0 else "rest"
         self._calibration = Calibration(method, coupling, tuple(curves))
+
+    def _compute_decisions(
+        self, parts: Split, together: BinaryMachines, deadline: float | None
+    ) -> Iterator[FloatArray]:
+        """Yield each machine's decisions of its own samples, (m,), in units of its f, by machines without them."""
+        if self._leaves_one_out:
+            size = self._compute_scale(together)
+            for p, found in enumerate(fit_each_leave_one_out(self, parts, together, deadline)):
+                yield found.decision / size[p]
+            return
+        decisions = compute_fold_decisions(self, parts, self._compute_scale, self.n_jobs, deadline)
+        for p in range(len(parts.pairs)):
+            yield decisions[find_machine_rows(parts, p)[0], p]
 
     def _compute_scale(self, together: BinaryMachines) -> FloatArray:
         """Return the divisor of the decision function of each machine: (P,)."""
@@ -115,7 +151,7 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Predict the probabilities of the classes, by curves fitted to exact leave-one-out decisions.
+        """Predict the probabilities of the classes, by curves fitted to decisions of samples that did not train.
 
         Parameters
         ----------

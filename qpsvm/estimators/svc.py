@@ -170,8 +170,8 @@ class SVC(KernelClassifier):
     Notes
     -----
     The differences from scikit-learn: `tol` is a relative gap (theirs is on the violation of an optimality condition,
-    1e-3), nothing is random, an indefinite kernel matrix is treated as `psd` says, and probabilities are of the exact
-    leave-one-out machines.
+    1e-3), nothing is random, and an indefinite kernel matrix is treated as `psd` says. With ``probability=True`` the
+    probabilities are of five folds that are not random; ``"leave-one-out"`` takes exact leave-one-out machines.
 
     References
     ----------

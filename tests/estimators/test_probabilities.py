@@ -1,4 +1,4 @@
-"""Probabilities by exact leave-one-out, sets and intervals by the jackknife+: against refits, and how they cover."""
+"""Probabilities by folds and by exact leave-one-out, sets and intervals by the jackknife+: against refits."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ MACHINES = [SVC(gamma=0.5, C=2.0), NuSVC(gamma=0.5, nu=0.4), LinearSVC(), Linear
 ], ids=repr)  # fmt: skip
 def test_curves_are_those_of_scikit_learn_over_refits_without_each_sample(machine, method):
     X, y = classes(36, 1)
-    full = clone(machine).set_params(probability=method, tol=1e-10).fit(X, y)
+    left_out = {"sigmoid": "leave-one-out", "isotonic": "leave-one-out-isotonic"}[method]
+    full = clone(machine).set_params(probability=left_out, tol=1e-10).fit(X, y)
     size = full.result_.rho if isinstance(machine, NuSVC) else 1.0
     f = np.empty(len(y))
     for i in range(len(y)):
@@ -86,10 +87,41 @@ def test_curves_are_those_of_scikit_learn_over_refits_without_each_sample(machin
     np.testing.assert_allclose(np.exp(full.predict_log_proba(new)), full.predict_proba(new), atol=1e-12)
 
 
+@pytest.mark.parametrize("machine", MACHINES, ids=repr)
+def test_curves_of_folds_are_those_of_scikit_learns_calibrator(machine):
+    X, y = classes(60, 1)
+    weight = np.where(np.arange(60) % 7 == 3, 0.0, 1.0 + np.arange(60) % 3)
+    there = weight > 0.0
+    machine = clone(machine).set_params(tol=1e-10)
+    ours = clone(machine).set_params(probability=True).fit(X, y, weight)
+    theirs = CalibratedClassifierCV(machine, cv=5, ensemble=False).fit(X[there], y[there], weight[there])
+    new = classes(50, 2)[0]
+    np.testing.assert_allclose(ours.predict_proba(new), theirs.predict_proba(new), atol=2e-4)
+
+
+def test_folds_have_no_limit_of_rows_and_take_constraints_and_indefinite_kernels():
+    X, y = classes(3100, 3)
+    machine = SVC(kernel="linear", probability="isotonic", constraints=qpsvm.Constraints([[1.0, 0.0]], [5.0]))
+    assert machine.fit(X, y).predict_proba(X).shape == (3100, 2)
+    X, y = classes(30, 11)
+    for psd in ("clip", "shift"):
+        machine = SVC(kernel="sigmoid", gamma=1.0, coef0=1.0, psd=psd, probability=True)
+        assert machine.fit(X, y).predict_proba(X).shape == (30, 2)
+
+
+def test_a_fold_whose_nu_is_too_large_is_named():
+    y = np.array([0] * 4 + [1] * 5)  # of 4 and 5 samples, a fold of four leaves 3 and 4 or 3
+    X = np.arange(9.0)[:, None]
+    with pytest.raises(qpsvm.InfeasibleNuError, match="nu") as caught:
+        NuSVC(nu=8 / 9, probability=True).fit(X, y)
+    assert "fold" in caught.value.__notes__[-1]
+
+
 @for_each("kind, rule", [(SVC, "ovo"), (SVC, "ovr"), (NuSVC, "ovo"), (LinearSVC, "ovr")])
-def test_several_classes(kind, rule):
+@pytest.mark.parametrize("probability", [True, "leave-one-out"])
+def test_several_classes(probability, kind, rule):
     X, y = load_iris(return_X_y=True)
-    machine = kind(probability=True, multi_class=rule).fit(X, y)
+    machine = kind(probability=probability, multi_class=rule).fit(X, y)
     P = machine.predict_proba(X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     assert (P >= 0.0).all()
@@ -134,10 +166,11 @@ def test_a_sample_of_weight_0_is_not_there():
     X, y = classes(50, 4)
     weight = np.where(np.arange(50) % 5 == 4, 0.0, 1.0 + np.arange(50) % 3)
     there = weight > 0.0
-    machine = SVC(gamma=0.5, probability=True, tol=1e-10)
-    one = clone(machine).fit(X, y, weight)
-    other = clone(machine).fit(X[there], y[there], weight[there])
-    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-6)
+    for probability in (True, "leave-one-out"):
+        machine = SVC(gamma=0.5, probability=probability, tol=1e-10)
+        one = clone(machine).fit(X, y, weight)
+        other = clone(machine).fit(X[there], y[there], weight[there])
+        np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-6)
     np.testing.assert_array_equal(one.prediction_sets(X), other.prediction_sets(X))
     for regressor in (SVR(gamma=0.5, tol=1e-10), LinearSVR(tol=1e-10)):
         low, high = clone(regressor).fit(X, X[:, 0] + y, weight).prediction_intervals(X)
@@ -150,9 +183,11 @@ def test_a_kernel_in_any_form():
     kernel = qpsvm.RBF(0.5)
     forms = [(SVC(gamma=0.5), X), (SVC(kernel=kernel), X), (SVC(kernel="precomputed"), kernel(X, X)),
              (SVC(kernel=lambda A, B: kernel(A, B)), X)]  # fmt: skip
-    found = [machine.set_params(probability=True, tol=1e-10).fit(A, y) for machine, A in forms]
+    for probability in (True, "leave-one-out"):
+        found = [machine.set_params(probability=probability, tol=1e-10).fit(A, y) for machine, A in forms]
+        for machine, (_, A) in zip(found, forms, strict=True):
+            np.testing.assert_allclose(machine.predict_proba(A), found[0].predict_proba(X), atol=1e-6)
     for machine, (_, A) in zip(found, forms, strict=True):
-        np.testing.assert_allclose(machine.predict_proba(A), found[0].predict_proba(X), atol=1e-6)
         np.testing.assert_array_equal(machine.prediction_sets(A), found[0].prediction_sets(X))
 
 
@@ -165,7 +200,9 @@ def test_a_dask_collection_is_asked_where_it_is():
     with pytest.raises(qpsvm.UnsupportedError, match="Dask"):
         machine.prediction_sets(spread)
     with pytest.raises(qpsvm.UnsupportedError, match="in memory"):
-        LinearSVC(probability=True).fit(spread, array.from_array(y, chunks=25))
+        LinearSVC(probability="leave-one-out").fit(spread, array.from_array(y, chunks=25))
+    stored = LinearSVC(probability=True).fit(spread, array.from_array(y, chunks=25))
+    np.testing.assert_allclose(stored.predict_proba(X), machine.predict_proba(X), atol=1e-4)
 
 
 # --- coverage ---------------------------------------------------------------------------------------------------------
@@ -340,22 +377,23 @@ def test_what_cannot_be_left_out_is_refused_before_it_is_solved(monkeypatch):
         SVC(probability="isotone").fit(X, y)
     with pytest.raises(qpsvm.ParameterTypeError):
         SVC(probability=1.5).fit(X, y)
-    with pytest.raises(qpsvm.UnsupportedError, match="CalibratedClassifierCV"):
-        SVC(probability=True, multi_class="crammer_singer").fit(X, y)
+    for probability in (True, "leave-one-out"):
+        with pytest.raises(qpsvm.UnsupportedError, match="multi_class='crammer_singer'"):
+            SVC(probability=probability, multi_class="crammer_singer").fit(X, y)
     fair = qpsvm.Constraints([[1.0, 0.0]], [5.0])
     with pytest.raises(qpsvm.UnsupportedError, match="constraints"):
-        LinearSVC(probability=True, constraints=fair).fit(X, y)
+        LinearSVC(probability="leave-one-out", constraints=fair).fit(X, y)
     with pytest.raises(qpsvm.UnsupportedError, match="constraints"):
         LinearSVC(constraints=fair).fit(X, y).prediction_sets(X)
     with pytest.raises(qpsvm.UnsupportedError, match="multi_class"):
         SVC(multi_class="crammer_singer").fit(*classes(30, 1, 3)).prediction_sets(X)
     monkeypatch.setattr(module, "MAX_LEFT_OUT", 20)
-    with pytest.raises(qpsvm.UnsupportedError, match=r"20 of a machine.*30.*CalibratedClassifierCV"):
-        SVC(probability=True).fit(X, y)
+    with pytest.raises(qpsvm.UnsupportedError, match=r"20 of a machine.*30.*probability=True fits five folds"):
+        SVC(probability="leave-one-out").fit(X, y)
     with pytest.raises(qpsvm.UnsupportedError, match="hold some samples out"):
         SVR().fit(X, y).prediction_intervals(X)
     X, y = classes(30, 10, 4)  # pairs are smaller
-    assert SVC(probability=True).fit(X, y).predict_proba(X).shape == (30, 4)
+    assert SVC(probability="leave-one-out").fit(X, y).predict_proba(X).shape == (30, 4)
 
 
 def test_indefinite_kernels_are_refused():
@@ -363,7 +401,7 @@ def test_indefinite_kernels_are_refused():
     for psd in ("clip", "shift"):
         machine = SVC(kernel="sigmoid", gamma=1.0, coef0=1.0, psd=psd)
         with pytest.raises(qpsvm.UnsupportedError, match="indefinite"):
-            clone(machine).set_params(probability=True).fit(X, y)
+            clone(machine).set_params(probability="leave-one-out").fit(X, y)
         with pytest.raises(qpsvm.UnsupportedError, match="indefinite"):
             clone(machine).fit(X, y).prediction_sets(X)
     with pytest.raises(qpsvm.UnsupportedError, match="indefinite"):
@@ -380,3 +418,5 @@ def test_a_time_limit_is_said():
             machine.prediction_sets(X)
         with pytest.raises(qpsvm.SolverError, match="time_limit"):
             SVC(time_limit=1e-9, probability=True).fit(X, y)
+        with pytest.raises(qpsvm.SolverError, match="time_limit"):
+            SVC(time_limit=1e-9, probability="leave-one-out").fit(X, y)

@@ -64,7 +64,6 @@ def test_a_parameter_that_is_none_names_the_nearest():
         (NuSVC, {"fit_intercept": False}, NotImplementedError),
         (NuSVR, {"fit_intercept": False}, NotImplementedError),
         (SVR, {"epsilon": -0.1}, ValueError),
-        (LinearSVC, {"penalty": "l1"}, NotImplementedError),
         (LinearSVC, {"loss": "hinge", "dual": False}, ValueError),
         (LinearSVC, {"intercept_scaling": 0.0}, ValueError),
         (LinearSVR, {"dual": False}, ValueError),

@@ -17,19 +17,15 @@ import sklearn.svm
 
 import qpsvm
 
-STAYS = "probability is not deprecated here: it is of exact leave-one-out machines, and nothing is random"
-L1 = "penalty='l1' is refused: its problem is no machine with a kernel"
+STAYS = "probability is not deprecated here: its folds are not random"
 LIMIT = "LIBSVM and LIBLINEAR need more than two steps for six samples; here the answer is certified after one"
 #: Tests of scikit-learn that fail here, and why that is right. A name without brackets stands for all of its cases.
 NOT_OURS = {
     "test_svm::test_svr_errors": "a kernel of the wrong shape is refused by fit, and not first by predict",
     "test_svm::test_probability_raises_futurewarning": STAYS,
     "test_svm::test_svc_nusvc_probA_probB_deprecated": "numbers of LIBSVM's probabilities, which are not there",
-    "test_svm::test_linearsvc_parameters[False-l1-squared_hinge]": L1,
-    "test_svm::test_linearsvc": L1,
-    "test_svm::test_linearsvm_liblinear_sample_weight[LinearSVC-params0]": L1,
-    "test_svm::test_dense_liblinear_intercept_handling": L1 + "; the intercept is free unless it is asked for",
-    "test_sparse::test_sparse_liblinear_intercept_handling": L1 + "; the intercept is free unless it is asked for",
+    "test_svm::test_dense_liblinear_intercept_handling": "the intercept is free unless it is asked for",
+    "test_sparse::test_sparse_liblinear_intercept_handling": "the intercept is free unless it is asked for",
     "test_svm::test_libsvm_convergence_warnings": LIMIT,
     "test_svm::test_linear_svm_convergence_warnings": LIMIT,
 }

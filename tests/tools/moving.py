@@ -63,11 +63,10 @@ DIFFERENT = {
     (
         "calibrated",
         "probability=True: probabilities",
-    ): "[other curves](probabilities.md), fitted to exact leave-one-out",
+    ): "[other curves](probabilities.md), of folds that are not random",
     ("defaults", "decision values"): "the intercept is free; `intercept_scaling=1` asks for scikit-learn's problem",
     ("numbers", "novelty: share outside"): "samples on the boundary are inside, so that at most ν of them are outside",
     ("skops_file", "types to trust"): "skops knows scikit-learn's types, and asks for these",
-    ("sparse_weights", "features"): "refused: no machine with a kernel; it stays with `sklearn.svm.LinearSVC`",
 }
 #: Packages that a script needs and the tests do not install.
 NEEDS = {"skops_file": ["skops"], "onnx_file": ["skl2onnx", "onnxruntime"]}

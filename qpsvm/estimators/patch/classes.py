@@ -150,7 +150,7 @@ class ProbableStandIn(StandIn):
     def _check_parameters(self) -> None:
         if self._wants_probabilities:
             raise errors.UnsupportedError(
-                "probability=True: qpsvm.estimators.SVC gives probabilities, and others, by exact leave-one-out"
+                "probability=True: qpsvm.estimators.SVC gives other probabilities, by folds that are not random"
             )
         super()._check_parameters()  # type: ignore[misc]
 
@@ -169,6 +169,13 @@ class ProbableStandIn(StandIn):
         if self.fallback_ is None:
             raise NotFittedError("predict_proba is not available when fitted with probability=False")
         return self.fallback_
+
+
+class LinearStandIn(StandIn):
+    """A linear classifier whose L1 penalty is left to scikit-learn, which does not prove its answer and is faster."""
+
+    def _check_l1(self) -> None:
+        raise errors.UnsupportedError("penalty='l1': qpsvm.estimators.LinearSVC certifies it, in more time")
 
 
 #: Scikit-learn is about to drop the parameter, and says so where it is given at all.
@@ -193,7 +200,7 @@ def build_stand_in(ours: Any, base: type = StandIn, **defaults: Any) -> type:
 # psd="clip". `LinearSVC` and `LinearSVR` penalise the intercept, as scikit-learn's do.
 SVC = build_stand_in(estimators.SVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
 NuSVC = build_stand_in(estimators.NuSVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
-LinearSVC = build_stand_in(estimators.LinearSVC, intercept_scaling=1)
+LinearSVC = build_stand_in(estimators.LinearSVC, LinearStandIn, intercept_scaling=1)
 SVR = build_stand_in(estimators.SVR, psd="raise")
 NuSVR = build_stand_in(estimators.NuSVR, psd="raise")
 LinearSVR = build_stand_in(estimators.LinearSVR, intercept_scaling=1.0)

@@ -125,7 +125,7 @@ def make_parser() -> CommandParser:
     _add_file(group, "--plot", "draw the result: .png, .svg or .pdf")
     group.add_argument("--axes", nargs=2, type=name, metavar=("X", "Y"), help="the features that the picture shows")
     _add_file(group, "--save", "write the decision function to this .npz file", "MODEL")
-    what = "save probabilities for `predict`: a curve fitted to exact leave-one-out decision values"
+    what = "save probabilities for `predict`: a curve fitted to the decision values of five held-out folds"
     group.add_argument("--probability", action="store_true", help=what)
     what = "save bounds for `predict`: an interval that contains f of every exact optimum, rounding errors included"
     group.add_argument("--bounds", action="store_true", help=what)

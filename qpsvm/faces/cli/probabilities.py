@@ -1,18 +1,22 @@
-"""Calibrate probabilities from exact leave-one-out machines, for a model file (`solve --probability`)."""
+"""Calibrate probabilities from the rows of five folds, for a model file (`solve --probability`)."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from sklearn.model_selection import StratifiedKFold
 
-from qpsvm.base.errors import DataError, ParameterError
-from qpsvm.estimators.left_out import check_left_out, fit_curve, run_leave_one_out
-from qpsvm.faces.cli.data import Dataset
+from qpsvm.base.errors import DataError, ParameterError, QPSVMError
+from qpsvm.estimators.fold_decisions import N_FOLDS
+from qpsvm.estimators.left_out import fit_curve
+from qpsvm.faces.cli.data import Dataset, restrict_rows, take_rows
 from qpsvm.faces.cli.problem_options import VARIANTS
 from qpsvm.faces.cli.several import MulticlassProblem, MulticlassResult
 from qpsvm.machines import AllInOneProblem, Problem
+from qpsvm.program.status import Status
 from qpsvm.result.calibration import KEY, Calibration
 from qpsvm.result.model import Model
 from qpsvm.result.svm_result import SVMResult
@@ -30,40 +34,72 @@ def check_probability(options: argparse.Namespace) -> None:
         )
     if options.scheduler is not None:
         raise ParameterError(
-            "--probability leaves out each sample, which needs the samples on this machine: leave --probability or "
+            "--probability trains on folds, which needs the samples on this machine: leave --probability or "
             "--scheduler out"
         )
 
 
 def check_samples(problem: Problem, options: argparse.Namespace) -> None:
-    """Refuse samples that cannot be left out, before they are solved. Raises UnsupportedError, DataError."""
+    """Refuse samples that cannot be split into folds, before they are solved. Raises ParameterError, DataError."""
     if not options.probability or isinstance(problem, MulticlassProblem):
         return  # it checks each of its machines
     if isinstance(problem, AllInOneProblem):
-        raise ParameterError(f"--probability leaves rows out of two-class machines, but {options.variant} has all "
-                             f"classes in one program: {INSTEAD}, or use another variant")  # fmt: skip
-    check_left_out(f"--variant {options.variant}", problem.X, problem.n, INSTEAD)
+        raise ParameterError(f"--probability fits curves to two-class machines, but {options.variant} has all classes "
+                             f"in one program: {INSTEAD}, or use another variant")  # fmt: skip
     if np.unique(problem._active_target, return_counts=True)[1].min() < 2:
         raise DataError(f"a class has one sample, and no machine can be trained without it: {INSTEAD}, or add samples")
 
 
 def add_probabilities(
-    sample: Dataset, problem: Problem, result: SVMResult, model: Model, options: argparse.Namespace
+    dataset: Dataset,
+    problem: Problem,
+    result: SVMResult,
+    model: Model,
+    solve_rows: Callable[[Dataset], SVMResult],
 ) -> tuple[Model, str]:
-    """Return the model with its curve, and a line on the samples that were left out. Raises QPSVMError."""
+    """Return the model with its curve, and a line that says how good the probabilities of held-out rows are.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        The n rows that trained the result.
+    problem, result, model
+        Of one machine of two classes; of several machines, the model has its curves.
+    solve_rows : callable
+        Solves the same machine for some of the rows.
+
+    Raises
+    ------
+    QPSVMError
+        A fold cannot be solved; a note names the fold.
+    """
     if isinstance(result, MulticlassResult):
-        return model, f"  left out    each row of every machine, for {len(result.machines.results_)} curves, one each"
-    found, note = run_leave_one_out(problem, result, options.tol, options.time_limit, options.verbose)
-    rows = found.functions.rows[np.isfinite(found.decision[found.functions.rows])]
-    weights = sample.table.weights
-    weight = np.ones(len(rows)) if weights is None else np.asarray(weights, dtype=np.float64)[rows]
+        n_machines = len(result.machines.results_)
+        return model, f"  probability {n_machines} curves, each fitted to {N_FOLDS} folds that did not train"
+    given = dataset.table.weights
+    weights = np.ones(len(dataset.y)) if given is None else np.asarray(given, dtype=np.float64)
+    rows = np.flatnonzero(weights > 0.0)
     positive = problem.samples.target[rows] > 0.0
-    calibration = Calibration("sigmoid", "two", (fit_curve("sigmoid", found.decision[rows], positive, weight),))
-    chance = calibration(found.decision[rows, None])[np.arange(len(rows)), positive.astype(int)]
-    loss = -float(weight @ np.log(chance) / weight.sum())
-    said = (
-        f"  left out    accuracy {1.0 - found.error:.4f}, log loss {loss:.4f}, over {len(rows)} machines, each without "
-        "one row"
-    )
-    more = {**model.metadata, KEY: calibration.to_record()}
-    return replace(model, metadata=more), said + (f"; {note}" if note else "")
+    n_folds = min(N_FOLDS, int(np.bincount(positive.astype(int)).min()))
+    decisions, certified = np.zeros(len(rows)), 0
+    for k, (train, test) in enumerate(StratifiedKFold(n_folds).split(positive, positive), 1):
+        try:
+            fold = solve_rows(restrict_rows(dataset, rows[train]))
+        except QPSVMError as error:
+            error.add_note(f"That is of the rows without fold {k} of {n_folds}, which --probability needs.")
+            raise
+        if fold.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+        certified += fold.status is Status.OPTIMAL
+        scale = result.rho / fold.rho if fold.rho > 0.0 else 1.0
+        decisions[test] = scale * fold.model.decision_function(take_rows(dataset.table.X, rows[test]))
+    weights = weights[rows]
+    calibration = Calibration("sigmoid", "two", (fit_curve("sigmoid", decisions, positive, weights),))
+    chance = calibration(decisions[:, None])[np.arange(len(rows)), positive.astype(int)]
+    accuracy = float(weights @ ((decisions > 0.0) == positive) / weights.sum())
+    loss = -float(weights @ np.log(chance) / weights.sum())
+    scores = f"accuracy {accuracy:.4f}, log loss {loss:.4f}"
+    line = f"  probability {scores}, each row by a machine without its fold, of {n_folds}"
+    if certified < n_folds:
+        line += f"; {certified} of them optimal"
+    return replace(model, metadata={**model.metadata, KEY: calibration.to_record()}), line

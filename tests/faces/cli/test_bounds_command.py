@@ -69,8 +69,8 @@ def test_a_model_keeps_its_probabilities(capsys, table, tmp_path):
     model, answers = tmp_path / "model.npz", tmp_path / "answers.csv"
     how = ["--kernel", "rbf", "--gamma", "0.5", "--probability"]
     out = succeed(capsys, "solve", table, "--target", "kind", *how, "--save", model)
-    assert "left out    accuracy" in out
-    assert "over 50 machines, each without one row" in out
+    assert "probability accuracy" in out
+    assert "each row by a machine without its fold, of 5" in out
     succeed(capsys, "predict", model, table, "--probability", "--output", answers)
     rows = read_rows(answers)
     expected = SVC(gamma=0.5, probability=True).fit(X, Y).predict_proba(X)[:, 1]

@@ -94,7 +94,11 @@ def run(options: argparse.Namespace) -> int:
         print(f"  training    {describe_training_scores(sample, answers, model.metadata.get('quantile'))}")
     code, hints, weighed = EXIT_CODES.get(result.status, 1), list[Hint](), bool(options.class_weight)
     if options.probability:
-        model, said = add_probabilities(sample, problem, result, model, options)
+        fold_options = argparse.Namespace(**vars(options))
+        fold_options.gamma = getattr(problem.kernel, "gamma", options.gamma)  # that of all rows, in every fold
+        model, said = add_probabilities(
+            sample, problem, result, model, lambda rows: solve_or_raise(rows.build_problem(fold_options), fold_options)
+        )
         print(said)
     if options.test_size is not None:
         said, hints = _score_held_out(test, model, whole.table.X.shape[0], seed, weighed)
