@@ -158,9 +158,9 @@ MUTANTS = [
     Mutant("bounds/program/convexity.py", "less = 4.0 * _cholesky_loss(M, off)", "less = 0.0", CONVEX),
     Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", CONVEX),
     Mutant("bounds/program/convexity.py", "shift - (residual_norm(", "shift + (residual_norm(", CONVEX),
-    Mutant("bounds/program/near.py", "if rest > 0.0 or (equal", "if False or (equal", PROGRAM),
+    Mutant("bounds/program/near.py", "if residual > 0.0 or (equal", "if False or (equal", PROGRAM),
     Mutant("bounds/program/reduction.py", "if side == 0 or (not equal", "if True or (not equal", VERDICTS),
-    Mutant("bounds/program/reduction.py", "if side < 0 and moved > ROUNDING", "if moved > ROUNDING", VERDICTS),
+    Mutant("bounds/program/reduction.py", "if side < 0 and side_change > ROUNDING", "if side_change > ROUNDING", VERDICTS),
     Mutant("bounds/program/rays.py", "if not sum(cost, Fraction(0)) <", "if sum(cost, Fraction(0)) >", VERDICTS),
     Mutant("bounds/program/feasibility.py", "<= Fraction(ROUNDING) *", "<= -9 *", VERDICTS),
 ]
