@@ -202,14 +202,14 @@ class HardMargin(Problem):
         return certificate, _status_of_error(error), str(error), error
 
     def _polish(
-        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
         """Polish the certificate, except at a point that separates nothing, if that is slow or useless."""
         if np.isinf(certificate.gap) and not self.constraints:
             many = len(self._active_target) > TEACHING_ROWS
             if many or self.hulls(certificate.alpha, (clock or Clock()).find_stop_reason).meet:
                 return certificate
-        return super()._polish(certificate, tol, clock, each)
+        return super()._polish(certificate, tol, clock, certify_seconds)
 
     def _improve_by_hulls(
         self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool

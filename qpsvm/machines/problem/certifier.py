@@ -67,11 +67,11 @@ class Certifier:
         """Feasibility restoration for the linear constraints."""
         return Restoration(self.gap_bounder.bounds)
 
-    def certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
+    def certify(self, alpha: FloatArray, w: FloatArray | None = None, target_gap: float = 0.0) -> Certificate:
         """Certify a feasible pair from any α (m,); a better primal point is sought until the gap is `enough`."""
         if self.svm.linear_constraints is not None:
-            return self.restoration.certify(alpha, w, enough)
-        return certify(self.space, self.svm, alpha, w, enough)
+            return self.restoration.certify(alpha, w, target_gap)
+        return certify(self.space, self.svm, alpha, w, target_gap)
 
     def with_rounding_bound(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
         """Return the certificate with a gap that includes all rounding."""
@@ -84,7 +84,7 @@ def compute_measured_gap(point: Any) -> float:
 
 
 def polish_certificate(
-    judge: Certifier, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+    judge: Certifier, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
 ) -> Certificate:
     """Polish to rounding where that costs little, of few rows; else to what was asked for.
 
@@ -92,13 +92,15 @@ def polish_certificate(
     solver that is asked for more.
     """
     svm, space, n, alpha = judge.svm, judge.space, judge.svm.m, certificate.alpha
-    enough = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
-    if not certificate.gap <= enough:
+    is_good_enough = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
+    if not certificate.gap <= is_good_enough:
         if judge.gap_bounder.find_zero_point(certificate) is not None:  # there is nothing to polish
             return certificate
-        return polish(svm, certificate, judge.certify, clock=clock, each=each)
+        return polish(svm, certificate, judge.certify, clock=clock, certify_seconds=certify_seconds)
     if n <= TEACHING_ROWS and certificate.offset > POLISHED * math.sqrt(2.0 * max(certificate.half_norm, 0.0)):
-        own = polish(svm, judge.certify(alpha), judge.certify, clock=clock, each=each)  # w has digits that α has not
+        own = polish(
+            svm, judge.certify(alpha), judge.certify, clock=clock, certify_seconds=certify_seconds
+        )  # w has digits that α has not
         certificate = own if own.gap <= FINISHED else certificate
     if n <= FEW_ROWS:
         return snap_certificate(judge, certificate)
@@ -186,7 +188,7 @@ def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
     return kind
 
 
-def snap_certificate(judge: Certifier, certificate: Certificate, enough: float = FINISHED) -> Certificate:
+def snap_certificate(judge: Certifier, certificate: Certificate, target_gap: float = FINISHED) -> Certificate:
     """Certify α with the rows at a bound (`classify_samples`) snapped to it; keep the old point if it is better.
 
     A multiplier that should be 0 comes back from a solver as 1e-18. Polishing would move it there, but a point whose
@@ -206,4 +208,4 @@ def snap_certificate(judge: Certifier, certificate: Certificate, enough: float =
     if (at_bounds == alpha).all():
         return certificate.replace(kind=kind)
     clean = judge.certify(feasible_start(svm, at_bounds))
-    return clean if clean.gap <= max(certificate.gap, enough) else certificate
+    return clean if clean.gap <= max(certificate.gap, target_gap) else certificate
