@@ -163,11 +163,11 @@ class HardMargin(Problem):
         return shared or find_nearest_hulls(self.space, self._active_target, hint, stopped)
 
     def _decide_outcome(
-        self, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None
+        self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
     ) -> CertifiedOutcome:
         if self.constraints:
             return self._find_infeasibility(certificate) or super()._decide_outcome(
-                certificate, said, tol, polished, clock
+                certificate, reported, tol, polished, clock
             )
         stopped = (clock or Clock()).find_stop_reason
         hulls: HullDistance | None = None
@@ -178,7 +178,7 @@ class HardMargin(Problem):
                 if np.isinf(certificate.gap) or isinstance(error, NotSeparableError):
                     return replace(certificate, gap=np.inf), _status_of_error(error), str(error), error
             certificate = self._improve_by_hulls(certificate, hulls, tol, polished)
-        result, status, message, own = super()._decide_outcome(certificate, said, tol, polished, clock)
+        result, status, message, own = super()._decide_outcome(certificate, reported, tol, polished, clock)
         if np.isinf(result.gap) and hulls is not None:
             if not hulls.undecided:  # near or not: doubles found no margin at the nearest points
                 error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)

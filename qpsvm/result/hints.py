@@ -54,36 +54,37 @@ def find_hints(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
     if problem is None or callable(problem) or not result.gap < np.inf:
         return []
     names = result.model.feature_names if names is None else names
-    found = find_sample_hints(problem.X, problem.kernel, names)
-    if any(hint.kind == "constant kernel" for hint in found):
-        return found  # what else there is to say follows from that
+    hints = find_sample_hints(problem.X, problem.kernel, names)
+    if any(hint.kind == "constant kernel" for hint in hints):
+        return hints  # what else there is to say follows from that
     if len(problem.active_rows) < ENOUGH:
-        return found
+        return hints
     if problem._target_kind == "labels":
         weight = problem.samples.weight
-        found += find_confusion_hints(
+        hints += find_confusion_hints(
             _count_training_confusion(problem, result), problem.classes, find_common_value(weight) is None
         )
-    return [*found, *_find_bound_hints(problem, result)]
+    return [*hints, *_find_bound_hints(problem, result)]
 
 
 def find_sample_hints(X: Any, kernel: Any, names: Sequence[str] | None = None) -> list[Hint]:
     """Return hints on features out of scale, and on a nearly constant kernel; stored X (n, d) is left alone."""
     if isinstance(kernel, Precomputed) or not (isinstance(X, np.ndarray) or sp.issparse(X)) or X.shape[0] < 2:
         return []
-    found = [] if X.shape[1] < 2 else _find_scale_hints(X[:: -(-X.shape[0] // ROWS)], names)
+    hints = [] if X.shape[1] < 2 else _find_scale_hints(X[:: -(-X.shape[0] // ROWS)], names)
     gamma = getattr(kernel, "gamma", None)
     if isinstance(gamma, (int, float)):
-        few = X[np.unique(np.linspace(0, X.shape[0] - 1, FEW_ROWS).astype(int))]
-        K = np.asarray(kernel(few, few))
-        spread, largest = float(np.ptp(K)), float(np.abs(K).max())
-        varies = np.ptp(as_dense(few), axis=0).any()
-        if varies and spread < CONSTANT * largest:
-            fact = f"gamma = {gamma:.2g} makes the kernel nearly constant: its values differ by {spread / largest:.0e}"
-            found.append(
+        subset = X[np.unique(np.linspace(0, X.shape[0] - 1, FEW_ROWS).astype(int))]
+        K = np.asarray(kernel(subset, subset))
+        spread, largest_value = float(np.ptp(K)), float(np.abs(K).max())
+        varies = np.ptp(as_dense(subset), axis=0).any()
+        if varies and spread < CONSTANT * largest_value:
+            share = f"{spread / largest_value:.0e}"
+            fact = f"gamma = {gamma:.2g} makes the kernel nearly constant: its values differ by {share}"
+            hints.append(
                 Hint("constant kernel", f"{fact} of their size", "a larger one, or --gamma scale (gamma='scale')")
             )
-    return found
+    return hints
 
 
 def _find_scale_hints(X: Any, names: Sequence[str] | None) -> list[Hint]:
@@ -95,11 +96,11 @@ def _find_scale_hints(X: Any, names: Sequence[str] | None) -> list[Hint]:
     varies = np.flatnonzero(width > 0.0)
     if len(varies) < 2:
         return []
-    least, most = (int(varies[pick(width[varies])]) for pick in (np.argmin, np.argmax))
-    ratio = float(width[most]) / float(width[least])
+    narrowest, widest = (int(varies[pick(width[varies])]) for pick in (np.argmin, np.argmax))
+    ratio = float(width[widest]) / float(width[narrowest])
     if not ratio >= MAX_SCALE_RATIO:
         return []
-    wide, narrow = (repr(names[j]) if names is not None else f"feature {j}" for j in (most, least))
+    wide, narrow = (repr(names[j]) if names is not None else f"feature {j}" for j in (widest, narrowest))
     fact = f"{wide} varies {ratio:.0e} times as much as {narrow}, which has almost no influence next to it"
     return [Hint("scale", fact, "--standardise (StandardScaler)")]
 
@@ -135,12 +136,16 @@ def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_wei
         return [Hint("labels", f"every row is predicted {classes[only]}: {share}", advice)]
     absent = (rows > 0) & (answers == 0)
     if absent.any():
-        gone = [str(label) for label in classes[absent]]
-        named = " or ".join(gone) if len(gone) <= NAMED else f"{len(gone)} of the {len(classes)} classes"
+        absent_labels = [str(label) for label in classes[absent]]
+        named = (
+            " or ".join(absent_labels)
+            if len(absent_labels) <= NAMED
+            else f"{len(absent_labels)} of the {len(classes)} classes"
+        )
         return [Hint("labels", f"no row is predicted {named}, and {int(rows[absent].sum())} rows are", advice)]
-    there = np.flatnonzero(rows)
-    mean = float(np.mean(counts[there, there] / rows[there]))
-    if len(there) > 1 and rows[there].min() >= ENOUGH and mean <= 1.0 / len(there) + ABOVE_A_GUESS:
+    present = np.flatnonzero(rows)
+    mean = float(np.mean(counts[present, present] / rows[present]))
+    if len(present) > 1 and rows[present].min() >= ENOUGH and mean <= 1.0 / len(present) + ABOVE_A_GUESS:
         fact = f"nothing is learnt: the balanced accuracy of {mean:.4f} is that of a random guess"
         return [Hint("labels", fact, "another kernel or C, or other features")]
     return []
@@ -150,10 +155,10 @@ def _count_training_confusion(problem: SolvedProblem, result: Any) -> NDArray[np
     """Return the confusion matrix of the active training samples: (k, k)."""
     rows, k = problem.active_rows, len(problem.classes)
     if result.coef.ndim > 1:
-        own = result.label[rows]
+        labels = result.label[rows]
         ahead: FloatArray = result.missing[rows] - float(getattr(problem, "_margin_level", 1.0))  # f_c − f_y
-        ahead[np.arange(len(rows)), own] = 0.0
-        return _count_confusion(own, ahead.argmax(axis=1), k)
+        ahead[np.arange(len(rows)), labels] = 0.0
+        return _count_confusion(labels, ahead.argmax(axis=1), k)
     positive, right = problem.samples.target[rows] > 0.0, result.yf[rows] > 0.0
     positive_f = np.where(positive, right, result.yf[rows] < 0.0)  # f = 0 is on the side of the smaller label
     return _count_confusion(positive.astype(np.intp), positive_f.astype(np.intp), k)
@@ -174,5 +179,7 @@ def _find_bound_hints(problem: SolvedProblem, result: Any) -> list[Hint]:
         groups = [problem.samples.target[rows] > 0.0, problem.samples.target[rows] < 0.0]
     if curved or not any(full[group].all() for group in groups):
         return []
-    which = "a larger --C (C)" if price == "C" else "a smaller --lam (lam)"
-    return [Hint("bound", "every support vector is at its bound and none on the margin: slack costs too little", which)]
+    advice = "a larger --C (C)" if price == "C" else "a smaller --lam (lam)"
+    return [
+        Hint("bound", "every support vector is at its bound and none on the margin: slack costs too little", advice)
+    ]

@@ -116,8 +116,8 @@ class ProvenPredictions:
         owner = self._require_problem(problem)
         numbers = owner._target_kind in ("numbers", "ranks")
         if numbers != (within is not None):
-            what = "predicts numbers: say within what they count as equal, as in within=0.01"
-            raise ParameterError(f"{owner.title} {what if numbers else 'predicts labels: leave `within` out'}")
+            advice = "predicts numbers: say within what they count as equal, as in within=0.01"
+            raise ParameterError(f"{owner.title} {advice if numbers else 'predicts labels: leave `within` out'}")
         low, high, f = self._compute_bounds(X, problem, diagonal)
         if within is not None:
             within = as_real(within, "within")
@@ -126,10 +126,10 @@ class ProvenPredictions:
             return np.asarray((high - f <= within / FEW) & (f - low <= within / FEW))[:, 0]
         if f.shape[1] == 1:
             return np.asarray((low > 0.0) & (f > 0.0) | (high < 0.0) & (f <= 0.0))[:, 0]
-        each, best = np.arange(len(f)), f.argmax(axis=1)
-        others = high.copy()
-        others[each, best] = -np.inf
-        return np.asarray(low[each, best] > others.max(axis=1))
+        row_index, best = np.arange(len(f)), f.argmax(axis=1)
+        others_high = high.copy()
+        others_high[row_index, best] = -np.inf
+        return np.asarray(low[row_index, best] > others_high.max(axis=1))
 
     @property
     def nearness(self) -> float:
@@ -146,8 +146,8 @@ class ProvenPredictions:
         """
         size = max(abs(self.primal), abs(self.dual))
         unit = float(getattr(self, "unit", 1.0))
-        found = float(np.sqrt(2.0 * self.gap * size / unit))
-        return found * (1.0 + 1e-9) if np.isfinite(found) else float("inf")
+        distance = float(np.sqrt(2.0 * self.gap * size / unit))
+        return distance * (1.0 + 1e-9) if np.isfinite(distance) else float("inf")
 
     def build_near_function(self, problem: SolvedProblem | None = None) -> NearFunction:
         """Return the data of `decision_bounds`, without the samples: its `to_record()` is saved with a model.
@@ -182,12 +182,12 @@ class ProvenPredictions:
         """Return the set that contains every optimum; cached for the result's own problem."""
         if problem is not None:
             return self._require_problem(problem)._enclose_optima(self)
-        known: NearOptimum | None = self.__dict__.get("_near_optimum")
-        if known is None:
-            known = self._require_problem(None)._enclose_optima(self)
-            self.__dict__["_near_optimum"] = known
-        assert known is not None
-        return known
+        cached_optimum: NearOptimum | None = self.__dict__.get("_near_optimum")
+        if cached_optimum is None:
+            cached_optimum = self._require_problem(None)._enclose_optima(self)
+            self.__dict__["_near_optimum"] = cached_optimum
+        assert cached_optimum is not None
+        return cached_optimum
 
     def _compute_bounds(
         self, X: Any, problem: SolvedProblem | None, diagonal: Any
@@ -195,5 +195,5 @@ class ProvenPredictions:
         """Return (OPTIMA.3) and f itself: (q, k) each."""
         model = self.model
         samples: Matrix = model._check_samples(X)
-        own = check_kernel_diagonal(model.kernel, diagonal, samples.shape[0], needed=True)
-        return self.build_near_function(problem)(model, samples, own)
+        kernel_diagonal = check_kernel_diagonal(model.kernel, diagonal, samples.shape[0], needed=True)
+        return self.build_near_function(problem)(model, samples, kernel_diagonal)

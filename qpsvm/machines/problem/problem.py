@@ -351,11 +351,11 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         return read_user_alpha(self, alpha, name)
 
     def _decide_outcome(
-        self, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None
+        self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
     ) -> CertifiedOutcome:
         """Return the certificate with its status; a machine may override this with a better point or an error."""
         del polished, clock
-        return certificate, *decide_status(certificate, said, tol, self._describe_caveats(certificate)), None
+        return certificate, *decide_status(certificate, reported, tol, self._describe_caveats(certificate)), None
 
     def _build_result(self, certificate: Certificate, **record: Any) -> SVMResult:
         return build_svm_result(self, certificate, **record)

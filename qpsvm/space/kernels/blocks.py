@@ -157,8 +157,8 @@ class KernelBlocks:
     def symmetrise(self, K: FloatArray) -> FloatArray:
         """(K + Kᵀ)/2 of a matrix (n, n) that is symmetric but for rounding; what that changed is remembered."""
         symmetric: FloatArray = (K + K.T) / 2
-        largest = float(np.abs(symmetric).max())
-        self.asymmetry = float(np.abs(K - symmetric).max()) / largest if largest > 0 else 0.0
+        largest_entry = float(np.abs(symmetric).max())
+        self.asymmetry = float(np.abs(K - symmetric).max()) / largest_entry if largest_entry > 0 else 0.0
         return symmetric
 
     @property
@@ -208,8 +208,8 @@ class KernelBlocks:
         """Both factors of (KBLOCK.2) for NumPy, (n, d + 2), in double and in single precision."""
         assert self._a is not None
         half, ones = self._half[:, None], np.ones((self.n, 1))
-        both = np.hstack([self._a, half, ones]), np.hstack([self._a, ones, half])
-        return both, tuple(factor.astype(np.float32) for factor in both)
+        factors = np.hstack([self._a, half, ones]), np.hstack([self._a, ones, half])
+        return factors, tuple(factor.astype(np.float32) for factor in factors)
 
     def _choose_type(self, rough: bool) -> type[np.floating[Any]]:
         """Return the precision of values: single if `rough` and accurate enough."""
@@ -257,8 +257,8 @@ class KernelBlocks:
         strip = out[top : top + len(rows), : len(columns)]
         exp_in_place(np.matmul(left[rows], right[columns].T, out=strip), self.needs_floor)
         if mirrors:  # tile by tile: a long transposed copy would miss the cache
-            for some in split_strips(top, STRIP):
-                out[some, top : top + len(rows)] = strip[:, some].T
+            for tile in split_strips(top, STRIP):
+                out[tile, top : top + len(rows)] = strip[:, tile].T
 
     def compute_symmetric(
         self, rows: IntArray | None, rough: bool = False, out: NDArray[Any] | None = None

@@ -164,8 +164,8 @@ class PivotedFactor:
         if np.count_nonzero(priced) <= SETTINGS.candidates or not 0.0 < total < np.inf:
             return np.flatnonzero(priced)[: SETTINGS.candidates]
         by_chance = np.searchsorted(np.cumsum(priced), total * self.random.random(half)).clip(0, n - 1)
-        largest = np.argpartition(priced, n - half)[n - half :]
-        return np.union1d(by_chance, largest)
+        largest_residual = np.argpartition(priced, n - half)[n - half :]
+        return np.union1d(by_chance, largest_residual)
 
     def assemble(self) -> None:
         """Assemble L and the pivots from the blocks."""

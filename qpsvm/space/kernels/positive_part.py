@@ -41,10 +41,10 @@ class PositivePart:
     @property
     def matrix(self) -> FloatArray:
         """K₊ as computed: (n, n)."""
-        found: FloatArray = (
+        product: FloatArray = (
             self.positive_vectors * self.values[self.values > self._tolerance]
         ) @ self.positive_vectors.T
-        return found
+        return product
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
         """c of (CLIP.1), (n,) or (n, k): f of new samples is Σ c_i K(x_i, x) + b.
@@ -58,14 +58,14 @@ class PositivePart:
     @cached
     def _lengths(self) -> FloatArray:
         """‖K₊^½v_j‖ of (CLIP.3) from above: (n,); NaN where λ_j is near 0."""
-        left = self.K @ self.vectors
-        left -= self.vectors * self.values
-        r = np.linalg.norm(left, axis=0) + self._product_error
-        below, kept = np.maximum(-self.values, 0.0), self.values > self._tolerance
-        found = np.full(len(below), np.nan)
-        np.sqrt(self.values + 2.0 * r, out=found, where=kept)
-        np.divide(r, 2.0 * np.sqrt(below), out=found, where=4.0 * below > r)  # else √r is less
-        return found * FEW
+        residuals = self.K @ self.vectors
+        residuals -= self.vectors * self.values
+        r = np.linalg.norm(residuals, axis=0) + self._product_error
+        below, is_positive = np.maximum(-self.values, 0.0), self.values > self._tolerance
+        lengths = np.full(len(below), np.nan)
+        np.sqrt(self.values + 2.0 * r, out=lengths, where=is_positive)
+        np.divide(r, 2.0 * np.sqrt(below), out=lengths, where=4.0 * below > r)  # else √r is less
+        return lengths * FEW
 
     @cached
     def _product_error(self) -> float:
@@ -75,13 +75,13 @@ class PositivePart:
     def bound_distance(self, coef: FloatArray, beta: FloatArray) -> float:
         """‖w − w(α)‖ of (CLIP.2) from above, for coefficients c and β: (n,) each."""
         n, difference = len(beta), beta - coef
-        a, near = self.vectors.T @ difference, np.isnan(self._lengths)
-        x, far = self.vectors @ np.where(near, a, 0.0), np.where(near, 0.0, a)
-        rest = difference - x - self.vectors @ far
+        a, is_near_zero = self.vectors.T @ difference, np.isnan(self._lengths)
+        x, a_far = self.vectors @ np.where(is_near_zero, a, 0.0), np.where(is_near_zero, 0.0, a)
+        remainder = difference - x - self.vectors @ a_far
         size = float(np.linalg.norm(difference)) + float(np.linalg.norm(a))
         rounded = gamma(n + 8) * math.sqrt(n) * size + UNIT * float(np.linalg.norm(np.abs(beta) + np.abs(coef)))
         longest = math.sqrt(float(np.linalg.norm(self.K))) * FEW
         length = float(np.linalg.norm(x))
         distance = math.sqrt(length * (float(np.linalg.norm(self.K @ x)) + self._product_error * length)) * FEW
-        distance += float(np.abs(far) @ np.where(near, 0.0, self._lengths))
-        return (distance + longest * (float(np.linalg.norm(rest)) + rounded)) * FEW
+        distance += float(np.abs(a_far) @ np.where(is_near_zero, 0.0, self._lengths))
+        return (distance + longest * (float(np.linalg.norm(remainder)) + rounded)) * FEW

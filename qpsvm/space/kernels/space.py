@@ -104,10 +104,12 @@ class FeatureSpace:
             spread = np.square(sample - offset).sum(axis=0) / count
             if (offset * offset <= SMALL_OFFSET * spread).all():
                 return None
-        means, whole = samples.means(), samples.memory_matrix
-        if not self.is_affine or whole is None:
+        means, matrix = samples.means(), samples.memory_matrix
+        if not self.is_affine or matrix is None:
             return means
-        return np.asarray(np.clip(means, whole.min(axis=0), whole.max(axis=0)))  # equal samples are then 0, every digit
+        return np.asarray(
+            np.clip(means, matrix.min(axis=0), matrix.max(axis=0))
+        )  # equal samples are then 0, every digit
 
     @cached
     def rows(self) -> RowSource:
@@ -117,10 +119,10 @@ class FeatureSpace:
         """
         if self.origin is None:
             return self.samples
-        whole = self.samples.memory_matrix
-        if whole is None:
+        matrix = self.samples.memory_matrix
+        if matrix is None:
             return CentredRows(self.samples, self.origin)
-        return as_row_source(whole - self.origin)
+        return as_row_source(matrix - self.origin)
 
     @property
     def is_plain(self) -> bool:
@@ -153,10 +155,10 @@ class FeatureSpace:
             or self.gram.cached_matrix is None
         ):
             return None
-        part = FeatureSpace(self.kernel, X, self.intercept, self.psd, self.is_affine)
-        gram = KernelGram(self.kernel, part.X, blocks=self.gram.blocks.restrict(rows, part.X))
-        part.__dict__["_treated_gram"] = TreatedGram(gram, gram)
-        return part
+        restricted = FeatureSpace(self.kernel, X, self.intercept, self.psd, self.is_affine)
+        gram = KernelGram(self.kernel, restricted.X, blocks=self.gram.blocks.restrict(rows, restricted.X))
+        restricted.__dict__["_treated_gram"] = TreatedGram(gram, gram)
+        return restricted
 
     @property
     def gram(self) -> Operator:
@@ -239,8 +241,8 @@ class FeatureSpace:
                 gram.dense()  # made now, so that it is tested for symmetry before a solver asks for blocks of it
         if self.kernel.is_psd:
             return TreatedGram(gram, gram)
-        treated, largest = self._apply_psd_rule(gram), float(np.abs(gram.dense()).max())
-        return replace(treated, largest=largest + float(treated.with_ones), asymmetry=gram.blocks.asymmetry)
+        treated, largest_entry = self._apply_psd_rule(gram), float(np.abs(gram.dense()).max())
+        return replace(treated, largest=largest_entry + float(treated.with_ones), asymmetry=gram.blocks.asymmetry)
 
     def _apply_psd_rule(self, gram: Operator) -> TreatedGram:
         """Apply the psd rule to a Gram matrix that is not positive semidefinite by construction."""
@@ -265,14 +267,14 @@ class FeatureSpace:
         smallest = float(eigvalsh(centred.matrix, subset_by_index=[0, 0])[0])
         ones = self.intercept == "penalised"
         if self.psd == "raise":
-            where = "on the hyperplane yᵀα = 0" if self.intercept == "free" else "over all α"
-            raise IndefiniteKernelError(str(self.kernel), smallest, where)
+            domain = "on the hyperplane yᵀα = 0" if self.intercept == "free" else "over all α"
+            raise IndefiniteKernelError(str(self.kernel), smallest, domain)
         if self.psd == "shift":
             sigma = float(-smallest * (1 + 1e-10) + tolerance)
             eye = np.eye(self.n) * sigma
             shifted = Dense(gram.matrix + eye)
-            apart = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
-            return TreatedGram(shifted, apart, shift=sigma, smallest_eigenvalue=smallest, with_ones=ones)
+            shifted_centred = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
+            return TreatedGram(shifted, shifted_centred, shift=sigma, smallest_eigenvalue=smallest, with_ones=ones)
         part = PositivePart(gram.matrix, tolerance)
         clipped = Dense(part.matrix)
         return TreatedGram(clipped, clipped, positive_part=part, smallest_eigenvalue=smallest, with_ones=ones)
@@ -326,8 +328,8 @@ class FeatureSpace:
                 return self._build_ball(coef, w, b)
             if self.origin is None or not w.any():
                 return Hyperplane(coef, w, b, b)
-            own = -dot_with_bound(self.origin, w, -b)[0]
-            return Hyperplane(coef, w, own, *dot_with_bound(self.origin, w, own))
+            caller_b = -dot_with_bound(self.origin, w, -b)[0]
+            return Hyperplane(coef, w, caller_b, *dot_with_bound(self.origin, w, caller_b))
         coef = multiply(factor, self.coefficients(beta))
         if self._treated_gram.with_ones:
             return Hyperplane(coef, None, b + float(coef.sum()), b)
