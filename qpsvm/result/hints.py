@@ -1,9 +1,9 @@
 """Find hints on a result: features out of scale, a constant kernel, a class that is never predicted (`find_hints`).
 
-Each is a fact about the numbers and what to try, in the words of the command line and, in brackets, of Python. A result
-says them in `notes` and `summary`, an estimator in `notes_`, the command line at its end. Nothing is changed by them.
+Each is a fact about the data or the result, and advice, as an option of the command line and, in brackets, of Python.
+Results show hints in `notes` and `summary`, estimators in `notes_`, the command line at its end. They change nothing.
 
-Samples are scanned as far as that is cheap: at most `ROWS` of them, evenly spaced, and 64 for kernel values.
+To be cheap, at most `ROWS` samples, evenly spaced, are scanned, and `FEW_ROWS` for kernel values.
 """
 
 from __future__ import annotations
@@ -21,23 +21,27 @@ from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.result.solved_problem import SolvedProblem
 from qpsvm.space.kernels.functions import Precomputed
 
-#: Rows whose features are scanned, and rows between which kernel values are computed.
-ROWS, FEW_ROWS = 10_000, 64
-#: How many times as much one feature varies as another before it is said.
+#: Largest number of rows whose features are scanned.
+ROWS = 10_000
+#: Largest number of rows between which kernel values are computed.
+FEW_ROWS = 64
+#: Ratio of the ranges of two features from which on a hint is given.
 MAX_SCALE_RATIO = 1e6
-#: A kernel whose values differ by a smaller share of the largest is as good as constant.
+#: A kernel whose values differ by a smaller share of the largest counts as constant.
 CONSTANT = 1e-3
-#: A balanced accuracy that is no more than so much above that of a guess is that of a guess.
+#: A balanced accuracy that exceeds that of a random guess by at most this counts as a guess.
 ABOVE_A_GUESS = 0.02
-#: Classes that are named, and rows of each (of all, for what is said of a result) below which chance may have it so.
-NAMED, ENOUGH = 3, 10
+#: Largest number of classes named in a hint.
+NAMED = 3
+#: With fewer rows (per class, or in all) the fact may be due to chance, and no hint is given.
+ENOUGH = 10
 
 
 @dataclass(frozen=True)
 class Hint:
     """A fact about a result, and advice.
 
-    kind: "scale", "constant kernel", "labels", "bound" or "worse": of each kind one is said.
+    kind: "scale", "constant kernel", "labels", "bound" or "worse"; at most one hint of each kind is given.
     """
 
     kind: str
@@ -49,14 +53,14 @@ class Hint:
 
 
 def find_hints(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
-    """Return the hints of a result with its problem; none for one from a file, or of one of many machines."""
+    """Return the hints for a result with its problem; an empty list if it is from a file, or one of many machines."""
     problem = result.problem
     if problem is None or callable(problem) or not result.gap < np.inf:
         return []
     names = result.model.feature_names if names is None else names
     hints = find_sample_hints(problem.X, problem.kernel, names)
     if any(hint.kind == "constant kernel" for hint in hints):
-        return hints  # what else there is to say follows from that
+        return hints  # other hints would be consequences of this one
     if len(problem.active_rows) < ENOUGH:
         return hints
     if problem._target_kind == "labels":
@@ -68,7 +72,7 @@ def find_hints(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
 
 
 def find_sample_hints(X: Any, kernel: Any, names: Sequence[str] | None = None) -> list[Hint]:
-    """Return hints on features out of scale, and on a nearly constant kernel; stored X (n, d) is left alone."""
+    """Return hints on features out of scale, and on a nearly constant kernel; none if X (n, d) is not in memory."""
     if isinstance(kernel, Precomputed) or not (isinstance(X, np.ndarray) or sp.issparse(X)) or X.shape[0] < 2:
         return []
     hints = [] if X.shape[1] < 2 else _find_scale_hints(X[:: -(-X.shape[0] // ROWS)], names)
@@ -114,16 +118,16 @@ def find_label_hints(true: NDArray[Any], predicted: NDArray[Any], is_weighted: b
 
 
 def _count_confusion(true: NDArray[Any], predicted: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """Return the confusion matrix: (k, k), a row for each true class."""
+    """Return the confusion matrix (k, k), with one row per true class."""
     return np.bincount(true * k + predicted, minlength=k * k).reshape(k, k)
 
 
 def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_weighted: bool = False) -> list[Hint]:
     """Return hints on a class that is never predicted, and on predictions no better than a guess.
 
-    Where classes are `weighed`, weights for them are no advice.
+    is_weighted: Whether classes already have weights, which are then not advised.
 
-    Shapes: counts (k, k), a row for each true class; classes (k,).
+    Shapes: counts (k, k), with one row per true class; classes (k,).
     """
     n, rows, answers = int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0)
     if n < 2:

@@ -33,24 +33,24 @@ class ProvenPredictions:
     def decision_bounds(
         self, X: Any, *, problem: SolvedProblem | None = None, diagonal: Any = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return rigorous bounds on f(x) of every exact optimum, by (OPTIMA.3), all rounding counted.
+        """Return rigorous bounds on f(x) of every exact optimum, by (OPTIMA.3), including all rounding.
 
-        A problem may have several optima, where b is not unique: the bounds are for each of them.
+        If b is not unique, there are several optima, and the bounds hold for each of them.
 
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (q, d)
-            As `decision_function` takes it.
+            Samples, as for `decision_function`.
         problem : Problem or AllInOneProblem, optional
-            What was solved: of a result that comes out of a file, which has no samples with it.
+            The problem that was solved; needed for a result from a file, which has no samples.
         diagonal : array_like, shape (q,), optional
-            K(x, x) of each row: of a precomputed kernel, whose rows in X say nothing of it.
+            K(x, x) of each row; needed for a precomputed kernel, because X does not contain it.
 
         Returns
         -------
-        low, high : ndarray, shape (q,), or (q, k) of several classes in one program
-            Infinite where nothing is proven: of a result that is not near any optimum, or of intercepts that share
-            samples with each other.
+        low, high : ndarray, shape (q,), or (q, k) for an all-in-one machine
+            Infinite if nothing is proven: for a result that is not near an optimum, or if several free intercepts share
+            samples.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class ProvenPredictions:
 
         Notes
         -----
-        A kernel is taken to be positive semidefinite, and one that is a function of a user's to be what it returns.
+        The kernel is assumed to be positive semidefinite, and values of a user-defined kernel to be exact.
 
         Examples
         --------
@@ -73,7 +73,7 @@ class ProvenPredictions:
         >>> print(low.round(6), high.round(6))
         [-2.   0.5] [-2.   0.5]
 
-        Far from the optimum, less is known, and all of it is true:
+        Far from the optimum, the bounds are wider, but still valid:
 
         >>> low, high = problem.at([0.5, 0.4, 0.4, 0.5]).decision_bounds([[0.0], [2.5]])
         >>> bool((low <= [-2.0, 0.5]).all() and (high >= [-2.0, 0.5]).all())
@@ -90,16 +90,16 @@ class ProvenPredictions:
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (q, d)
-            As `predict` takes it.
+            Samples, as for `predict`.
         within : float, optional
-            Of a machine that predicts numbers: by how much they may differ. Of others, labels have to be the same.
+            For a machine that predicts numbers: the largest difference that counts as equal. Labels must be equal.
         problem, diagonal : optional
             As for `decision_bounds`.
 
         Returns
         -------
         ndarray of bool, shape (q,)
-            False where that is not proven, which does not say that it is otherwise.
+            False if that is not proven, which does not imply that predictions differ.
 
         Raises
         ------
@@ -133,9 +133,9 @@ class ProvenPredictions:
 
     @property
     def nearness(self) -> float:
-        """‖w − w*‖ is at most this: how far w is from that of every exact optimum, in the norm of the feature space.
+        """Upper bound of ‖w − w*‖ for every exact optimum w*, in the norm of the feature space.
 
-        √(2 (P − D)/unit), by (OPTIMA.1), with P − D as the certified gap has it. `decision_bounds` makes it narrower.
+        It is √(2 (P − D)/unit), by (OPTIMA.1), with P − D from the certified gap. `decision_bounds` uses a tighter one.
 
         Examples
         --------
@@ -164,7 +164,7 @@ class ProvenPredictions:
         return self._enclose_optima(problem).function(float(self._require_problem(problem)._f_scale))
 
     def _require_problem(self, problem: SolvedProblem | None) -> SolvedProblem:
-        """Return the problem that was solved. Raises UnsupportedError, ParameterTypeError."""
+        """Return the given problem, or that of the result. Raises UnsupportedError, ParameterTypeError."""
         if problem is not None:
             if isinstance(problem, Solvable) and hasattr(problem, "prove"):
                 return problem
