@@ -98,7 +98,7 @@ def test_no_round_of_polishing_begins_that_would_not_end():
         return problem.certify(alpha)
 
     assert qpsvm.bounds.polish.polish(problem.svm, start, certify, clock=Clock(0.0)) is start
-    assert qpsvm.bounds.polish.polish(problem.svm, start, certify, clock=Clock(10.0), each=100.0) is start
+    assert qpsvm.bounds.polish.polish(problem.svm, start, certify, clock=Clock(10.0), certify_seconds=100.0) is start
     assert not certified
     assert qpsvm.bounds.polish.polish(problem.svm, start, certify, clock=Clock(100.0)).gap < start.gap
 

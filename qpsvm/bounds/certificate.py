@@ -1,18 +1,18 @@
 """Define a feasible primal-dual pair with its gap, a sum of nonnegative terms, one per row (`Certificate`).
 
-Notation of `svm_dual`, and m_k = ℓ_k − Σ E_kg μ_g over all groups but the intercept: what s_k f is to reach (1 for a
-C-SVM, ρ for a ν-SVM), so that t_k = m_k − s_k f(x_r(k)).
+The notation is that of `svm_dual`. m_k = ℓ_k − Σ E_kg μ_g over all groups but the intercept is the margin that s_k f
+should reach (1 for a C-SVM, ρ for a ν-SVM), so t_k = m_k − s_k f(x_r(k)) is its violation.
 
     (GAP.1)  P(w, μ) − D(α) = ½‖w − w(α)‖² + Σ g_k + ½Σ R_g (μ_g − (E_gᵀα − e_g)/R_g)²   for any w, μ, feasible α
     (CERT.1)  g_k = ψ_k(t_k) + ½δ_kα_k² − α_kt_k ≥ 0, by (LOSS.3);  where δ = 0 that is
               g_k = (U_k − α_k) max(t_k, 0) + α_k max(−t_k, 0)
-    (CERT.2)  the last sum is over the penalised groups, whose multiplier of α is (E_gᵀα − e_g)/R_g
+    (CERT.2)  the last sum is over the penalised groups; α determines the multiplier (E_gᵀα − e_g)/R_g of each
     (CERT.3)  relative gap = (P − D) / max(|P|, |D|)
 
-(GAP.1) follows from (DUAL.3) and Eᵀα = e row by row: no large numbers are subtracted, so what is computed here is
-exact but for the rounding of f, w and Eᵀα. `with_rounding_bound` counts that too, and makes of it the measured gap that
-a user is given, (COUNT.4); `qpsvm.bounds.proof` proves one. Source: Boyd & Vandenberghe, *Convex Optimization*, section
-5.5.3, per row.
+(GAP.1) follows row by row from (DUAL.3) and Eᵀα = e. No large numbers are subtracted, so the gap is exact up to the
+rounding of f, w and Eᵀα. `with_rounding_bound` adds a bound of that, (COUNT.4), which gives the measured gap of
+results; `qpsvm.bounds.proof` proves a bound. Source: Boyd & Vandenberghe, *Convex Optimization*, section 5.5.3, per
+row.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from qpsvm.program.losses import bound_block_terms, compute_gap_term, compute_lo
 from qpsvm.program.svm_dual import DualGroup, SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Growth of the gap, relative to the objective, that averaging b over the margin vectors may cost: rounding.
+#: Largest increase of the gap, relative to the objective, for averaging b over the margin vectors: rounding.
 AVERAGING_SLACK = 1e-14
-#: Rows whose vectors are worked on at a time: a quarter of a megabyte each.
+#: Number of rows processed at a time: vectors of a quarter of a megabyte.
 BLOCK = 32_768
-#: What the kind of a row follows from.
+#: Attributes that determine `kind`.
 KIND_OF = frozenset(("svm", "alpha", "yf", "margin"))
 
 
@@ -47,65 +47,65 @@ class Certificate:
     Attributes
     ----------
     svm : SVMDual
-        What it is a certificate of.
+        The dual that it certifies.
     alpha : ndarray, shape (m,)
-        Dual feasible.
+        Dual feasible point.
     yf : ndarray, shape (m,)
-        s_k f(x_r(k)) at the primal point: y f of a two-class machine.
+        s_k f(x_r(k)) at the primal point: y f for a two-class machine.
     margin : ndarray, shape (m,)
-        What s f is to reach, m_k.
+        Margin m_k that s f should reach.
     multipliers : mapping of str to float
         μ of the groups other than the intercept, by name.
     intervals : mapping of str to (float, float)
-        All values of each of these that are as good; empty where that is not known.
+        Intervals of equally good values of these; empty if unknown.
     b : float
-        Intercept, in the coordinates of the feature space that was asked.
+        Intercept, in the coordinates of the caller's feature space.
     b_interval : tuple of float
-        Every b that is as good.
+        Interval of equally good values of b.
     w : ndarray, shape (d,), or None
-        The primal point's weight vector, where the feature space is explicit; of an SVDD the centre, over the samples
-        as they are computed with, which may be centred.
+        Weight vector of the primal point; None if the feature space is not explicit. For an SVDD it is the centre, in
+        the coordinates of the computation, which may be centred.
     coef : ndarray, shape (n,)
         f = K coef + b.
     primal, dual, gap : float
-        Values in the units of the objective, and the relative gap: (CERT.3) as computed, or, once rounding is
-        counted, the bound (COUNT.4).
+        Values in the units of the objective, and the relative gap: (CERT.3) as computed, or, with the rounding
+        bound, (COUNT.4).
     measured : float
-        The gap before rounding was counted; NaN where it was not.
+        The gap without the rounding bound; NaN if no rounding bound was added.
     level, level_radius : float
-        The intercept over the rows computed with that b stands for, and how far it may be off.
+        The intercept in the coordinates of the computation, and a bound of its error.
     factor : float
-        coef = factor·β, but for rounding; or factor·explicit.
+        coef = factor·β up to rounding; or factor·explicit.
     explicit : ndarray, shape (n,), or None
-        Coefficients of a w over few samples, of a kernel that is not linear, which stands in for w(α).
+        Coefficients of a w over few samples, in place of w(α), for a kernel that is not linear.
     half_norm : float
         ½‖w‖².
     offset : float
         ‖w − w(α)‖.
     placed : int
-        How often y f was taken over from a point with another b or factor, at a few roundings each.
+        How often y f was adapted to another b or factor, with a few roundings each time.
     weight_radius : float or None
-        How far `offset` may be off, where that is known better than a-priori.
+        Error bound of `offset`; None if only the a-priori bound is known.
     value_radius : ndarray, shape (n,), or None
-        How far K coef may be off at each sample, where that is known row by row.
-    slack, radius : ndarray, shape (n,), or None
-        t and how far it may be off, where that is known better than a-priori: (m,) each.
+        Error bound of K coef at each sample; None if only the a-priori bound is known.
+    slack, radius : ndarray, shape (m,), or None
+        t and its error bound; None if only the a-priori bound is known.
     contributing : ndarray of int, or None
-        Rows whose terms of the gap, rounding counted, are not exactly 0.
+        Rows whose terms of the gap, with the rounding bound, are not exactly 0.
     size : float
-        What that gap is a share of, from below; NaN where rounding was not counted.
+        Lower bound of the denominator of the gap; NaN if no rounding bound was added.
     kind : ndarray of int8, shape (m,), or None
-        Which rows are at a bound, if that was determined already.
+        Which rows are at a bound; None if not determined yet.
     intercepts : ndarray, shape (k,), or None
-        b of several classes in one program, as the caller gets it: its levels are multipliers, and b is 0.
+        For an all-in-one machine, b of each class in the caller's coordinates; its levels are multipliers, and b is 0.
 
     See Also
     --------
-    Problem.certify : What makes one, of any α.
+    Problem.certify : Certifies any α.
 
     Examples
     --------
-    At α = ¼·1, the gap is the sum of the samples' shares, (GAP.1), here all of it:
+    At α = ¼·1, w = w(α), so the gap is the sum of the terms of the samples, (GAP.1):
 
     >>> import numpy as np
     >>> import qpsvm
@@ -149,7 +149,7 @@ class Certificate:
 
     @property
     def rho(self) -> float:
-        """The margin level ρ where that is a variable, else 1."""
+        """The margin level ρ if it is a variable, else 1."""
         return self.multipliers.get("rho", 1.0)
 
     @property
@@ -169,11 +169,11 @@ class Certificate:
 
     def __repr__(self) -> str:
         hidden = ("intervals", "kind")
-        shown = {name: part for name, part in vars(self).items() if part is not None and name not in hidden}
-        return build_repr("Certificate", **shown)
+        displayed = {name: value for name, value in vars(self).items() if value is not None and name not in hidden}
+        return build_repr("Certificate", **displayed)
 
     def replace(self, **parts: Any) -> Certificate:
-        """A copy with some attributes replaced: as `dataclasses.replace`, in a fraction of its time.
+        """Return a copy with some attributes replaced: a faster `dataclasses.replace`.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class Certificate:
         Returns
         -------
         Certificate
-            Of the same dual.
+            A certificate of the same dual.
 
         Examples
         --------
@@ -196,9 +196,9 @@ class Certificate:
         copy.__dict__.update(self.__dict__)
         if not KIND_OF.isdisjoint(parts):
             copy.__dict__.pop("kind", None)
-        for part in parts.values():
-            if type(part) is np.ndarray:
-                part.flags.writeable = False
+        for value in parts.values():
+            if type(value) is np.ndarray:
+                value.flags.writeable = False
         copy.__dict__.update(parts)
         return copy
 
@@ -214,13 +214,13 @@ class Certificate:
 
     @property
     def gradient(self) -> FloatArray:
-        """The gradient of the dual's Lagrangian, δα − t: (m,); ≥ 0 where α = 0, 0 where it is free, ≤ 0 where α = U."""
-        short = self.violation
-        return self.svm.curvature * self.alpha - short if self.svm.has_curvature else -short
+        """Gradient of the dual's Lagrangian, δα − t, (m,); at an optimum ≥ 0 if α = 0, 0 if free, ≤ 0 if α = U."""
+        violation = self.violation
+        return self.svm.curvature * self.alpha - violation if self.svm.has_curvature else -violation
 
     @property
     def terms(self) -> FloatArray:
-        """The terms g of (CERT.1), (m,), in the units of the objective; infinite at a point that is not feasible."""
+        """Terms g of (CERT.1), (m,), in the units of the objective; infinite at an infeasible point."""
         return self.unit * objective_terms(
             self.alpha, self.svm.upper, self.yf, self.margin, self.svm.curvature, self.primal
         )
@@ -228,7 +228,7 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class Gap:
-    """The gap's parts: bound of P − D, of the objective's size from below, and the rows that contribute."""
+    """Parts of the gap: an upper bound of P − D, a lower bound of max(|P|, |D|), and the rows with nonzero terms."""
 
     difference: float
     size: float
@@ -248,7 +248,7 @@ def gap_terms(
     margin: float | FloatArray,
     curvature: FloatArray | None = None,
 ) -> FloatArray:
-    """(CERT.1): the terms g (m,) of the gap, for α, U, s∘f and δ (m,) each; δ = 0 where it is None."""
+    """Return the terms g (m,) of the gap, (CERT.1), for α, U, s∘f and δ (m,) each; δ = 0 if None."""
     t = margin - yf
     return compute_gap_term(alpha, t, upper, np.zeros_like(alpha) if curvature is None else curvature)
 
@@ -261,9 +261,9 @@ def objective_terms(
     curvature: FloatArray,
     primal: float,
 ) -> FloatArray:
-    """g of (CERT.1), (m,), of a point whose primal value is known.
+    """Return the terms g of (CERT.1), (m,), of a point with a known primal value.
 
-    Where nothing may fall short, s f reaches the margin up to rounding if the primal value is finite.
+    If that value is finite, hard rows reach their margin up to rounding.
     """
     if math.isinf(primal):
         return np.full(len(alpha), np.inf)
@@ -272,10 +272,10 @@ def objective_terms(
 
 
 def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: FloatArray) -> tuple[float, float]:
-    """Σ g_k of (CERT.1) and Σ ψ_k(t_k) over all rows at f = u + b, u (n,) at the samples.
+    """Return Σ g_k of (CERT.1) and Σ ψ_k(t_k) over all rows at f = u + b, u (n,) at the samples.
 
-    In blocks that stay in the cache: at 10⁷ rows, fresh memory for whole vectors takes longer than the arithmetic.
-    Hard rows count as reached: whether they are is for the caller to know.
+    Rows are processed in blocks that fit in the cache: with 10⁷ rows, allocating whole vectors takes longer than the
+    arithmetic. Hard rows count as satisfied; callers check that.
     """
     terms, losses = 0.0, 0.0
     values, common = svm.at_rows(u), find_common_value(margin)
@@ -286,11 +286,11 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
         return terms, float(compute_loss(T, upper[:: svm.block], curvature[:: svm.block]).sum())
     simple = svm.hard_rows is None and not svm.has_curvature
     for start in range(0, len(alpha), BLOCK):
-        part = slice(start, start + BLOCK)
-        a, C = alpha[part], svm.upper[part]
-        t = values[part] + b
-        t *= svm.sign[part]
-        np.subtract(margin[part] if common is None else common, t, out=t)
+        block = slice(start, start + BLOCK)
+        a, C = alpha[block], svm.upper[block]
+        t = values[block] + b
+        t *= svm.sign[block]
+        np.subtract(margin[block] if common is None else common, t, out=t)
         if simple:
             xi = np.maximum(t, 0.0)
             losses += float(C @ xi)
@@ -298,30 +298,34 @@ def gap_sums(svm: SVMDual, alpha: FloatArray, u: FloatArray, b: float, margin: F
             terms += float((C - a) @ xi) + float(a @ t)  # (CERT.1), (CSVM.8), (NUSVM.9), (PHINGE.8)
             continue
         if svm.hard_rows is not None:
-            np.minimum(t, 0.0, out=t, where=svm.hard_rows[part])
-        losses += float(compute_loss(t, C, svm.curvature[part]).sum())
-        terms += float(compute_gap_term(a, t, C, svm.curvature[part]).sum())  # (CERT.1)
+            np.minimum(t, 0.0, out=t, where=svm.hard_rows[block])
+        losses += float(compute_loss(t, C, svm.curvature[block]).sum())
+        terms += float(compute_gap_term(a, t, C, svm.curvature[block]).sum())  # (CERT.1)
     return terms, losses
 
 
 def middle(low: float, high: float) -> float:
-    """The middle of an interval, or its finite end where the other is infinite."""
+    """Return the middle of an interval, or its finite end if the other is infinite."""
     if math.isinf(high):
         return low
     return high if math.isinf(low) else low + (high - low) / 2
 
 
 def prefer_average(quantile: float, average: float, size: float) -> bool:
-    """Whether the gap at the averaged b is as good as at the minimising b, up to rounding of values of this size."""
+    """Return whether the gap at the averaged b is as good as at the minimising b, up to rounding at this size."""
     return average <= quantile * (1 + 1e-9) + AVERAGING_SLACK * size
 
 
 @dataclass(frozen=True, eq=False)
 class PrimalPoint:
-    """A primal candidate: decision values without intercept, u (n,), w, ½‖w‖², and w − w(α), None where that is 0.
+    """A primal candidate, without multipliers.
 
-    Of w = Σ_j c_j φ(x_j) with coefficients of its own, there are these, `coef` (n,), ‖w − w(α)‖ as measured, and by how
-    much that may be more.
+    u (n,): Decision values without the intercept.
+    w (d,): Weight vector; None for a kernel that is not linear.
+    half_norm: ½‖w‖².
+    offset: w − w(α); None if that is 0.
+    coef (n,): c of w = Σ_j c_j φ(x_j), if they differ from those of w(α); else None.
+    apart, apart_radius: With `coef`, ‖w − w(α)‖ as measured, and a bound of the excess of the exact value.
     """
 
     u: FloatArray
@@ -333,12 +337,12 @@ class PrimalPoint:
     apart_radius: float | None = None
 
     def times(self, factor: float) -> PrimalPoint:
-        """w and w(α) times a factor."""
-        w, offset = (None if part is None else factor * part for part in (self.w, self.offset))
+        """Return the point for w and w(α) times a factor."""
+        w, offset = (None if vector is None else factor * vector for vector in (self.w, self.offset))
         return PrimalPoint(factor * self.u, w, self.half_norm * factor * factor, offset)  # factor² may underflow
 
     def half_distance(self, growth: float = 0.0) -> float:
-        """½‖(1 + growth)w − w(α)‖², or a bound of it."""
+        """Return ½‖(1 + growth)w − w(α)‖², or an upper bound."""
         if self.coef is not None:
             return 0.5 * (self.apart + growth * math.sqrt(2.0 * self.half_norm)) ** 2
         if self.offset is None or self.w is None:
@@ -348,16 +352,16 @@ class PrimalPoint:
 
 
 def kernel_point(space: FeatureSpace, coef: FloatArray) -> PrimalPoint:
-    """w = Σ_j c_j φ(x_j) for c (n,), as w(α) where c = β, or what is left of β in a positive part."""
+    """Return the point w = Σ_j c_j φ(x_j) for c (n,): w(α) if c = β, or its part in the positive part of K."""
     u = space.centred_gram @ coef  # (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4): ⟨w, φ(x_i)⟩ = Σ_j β_j K(x_j, x_i)
-    return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # what is below 0 is rounding
+    return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0))  # below 0 only by rounding
 
 
 def multiplier(point: Certificate, group: DualGroup) -> float:
-    """μ of a group: one of the margins, or else the intercept over the rows computed with."""
+    """Return μ of a group: a margin, or else the intercept in the coordinates of the computation."""
     return point.multipliers.get(group.multiplier, point.level)
 
 
 def weighs(point: Certificate) -> bool:
-    """Whether w is anything but exactly 0."""
+    """Return whether w is not exactly 0."""
     return bool((point.coef if point.w is None else point.w).any())

@@ -23,78 +23,88 @@ from qpsvm.bounds.repair import feasible
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: All values that are as good, of each multiplier by its name.
+#: The interval of equally good values of each multiplier, by its name.
 Intervals = Mapping[str, tuple[float, float]]
-#: A point whose largest slack is below this is stretched until it has none: where U is large, slacks of the size of
-#: rounding cost more than the norm does. ROOM is what rounding needs beyond.
-ALL_BUT_SEPARATED, ROOM = 1e-10, 4e-16
+#: A point whose largest slack is below this is scaled until it has none: with large U, slacks of the size of rounding
+#: cost more than the norm.
+ALL_BUT_SEPARATED = 1e-10
+#: Additional scaling to allow for rounding.
+ROOM = 4e-16
 
 
 def certify(
-    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0,
+    space: FeatureSpace, svm: SVMDual, alpha: FloatArray, w: FloatArray | None = None, target_gap: float = 0.0,
     restored: Callable[..., list[PrimalCandidate]] | None = None,
 ) -> Certificate:  # fmt: skip
-    """Certify α (m,) for a machine; beside linear constraints with primal points that are `restored` to keep them."""
+    """Certify α (m,), after repair to a feasible one, with the best primal point found.
+
+    w: The solver's primal point, see `primal_points`; None without one.
+    target_gap: Candidates after the first that reaches it are not tried.
+    restored: Replaces `_measure` for machines with linear constraints, which primal points have to satisfy.
+    """
     a, scales = feasible(svm, alpha), svm.is_hard and svm.is_scalable and restored is None
     if scales:
         a, w = direction(svm, a), w if space.is_linear else None
     beta = svm.beta(a)
     slopes = penalised_multipliers(svm, a)
-    moved = None
+    repair_change = None
     if w is None and space.is_linear and not scales and np.isfinite(a).all():
-        moved = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), float(svm.level @ a)
-    own, points = levels.primal_points(space, beta, w, enough == math.inf, moved)
+        repair_change = svm.beta(np.clip(alpha, 0.0, svm.upper) - a), float(svm.level @ a)
+    half_norm, points = levels.primal_points(space, beta, w, target_gap == math.inf, repair_change)
     if scales:
-        norm2, total = 2.0 * own, float(svm.level @ a)
+        norm2, total = 2.0 * half_norm, float(svm.level @ a)
         stretch = total / norm2 if norm2 * LARGEST_VALUE > total else 1.0  # t of (SCALE.2)
         points = map(partial(PrimalPoint.times, factor=stretch), points)
-        a, beta, own = a * stretch, beta * stretch, own * stretch * stretch
+        a, beta, half_norm = a * stretch, beta * stretch, half_norm * stretch * stretch
     curvature = 0.5 * float(svm.curvature @ (a * a)) if svm.has_curvature else 0.0
     best: PrimalCandidate | None = None
     for point in points:
-        for measured in (restored or _measure)(svm, a, point, slopes, own + curvature):
+        for measured in (restored or _measure)(svm, a, point, slopes, half_norm + curvature):
             if best is None or measured.gap < best.gap:
                 best = measured
-            if best.gap <= enough:
+            if best.gap <= target_gap:
                 break
-        if best is not None and best.gap <= enough:
+        if best is not None and best.gap <= target_gap:
             break
     assert best is not None  # w(α) is always a candidate
     if restored is not None and best.primal == 0.0 and a.any() and not any(group.total for group in svm.groups):
-        return certify(space, svm, np.zeros(svm.m), best.point.w, enough, restored)  # the best there is: α = 0 says so
+        # P = 0 is optimal, and α = 0 proves it
+        return certify(space, svm, np.zeros(svm.m), best.point.w, target_gap, restored)
     penalties = sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised_groups)
-    return certificate_of(space, svm, a, beta, best, own + curvature + penalties)
+    return certificate_of(space, svm, a, beta, best, half_norm + curvature + penalties)
 
 
 def evaluate(space: FeatureSpace, svm: SVMDual, alpha: FloatArray) -> Certificate:
-    """α as it stands, feasible or not, with w = w(α), the best multipliers for that w, and both objectives there.
+    """Evaluate both objectives at α (m,), feasible or not, with w = w(α) and the best multipliers for that w.
 
-    It certifies nothing, so its gap is infinite: what the dual's objective is at an α that is not feasible bounds
-    nothing. For the same reason P leaves out the price of hard rows that fall short.
-
-    Shapes: alpha (m,).
+    The gap is infinite, because the dual objective at an infeasible α bounds nothing. Likewise, P does not penalise
+    violated hard rows.
     """
     beta = svm.beta(alpha)
-    own, points = levels.primal_points(space, beta, None)
+    half_norm, points = levels.primal_points(space, beta, None)
     point = next(points)
     slopes = penalised_multipliers(svm, alpha)
-    found: Levels = {}, {}, 0.0, 0.0
+    multipliers: Levels = {}, {}, 0.0, 0.0
     if svm.is_hard and svm.intercept is not None:
         b = hard_intercept(svm, point.u)
-        found = {group.multiplier: b for group in svm.groups}, {}, 0.0, 0.0
+        multipliers = {group.multiplier: b for group in svm.groups}, {}, 0.0, 0.0
     elif not svm.is_hard:
-        found = lowest_levels(svm, alpha, point.u)
-    cost = own + 0.5 * float(svm.curvature @ (alpha * alpha))
+        multipliers = lowest_levels(svm, alpha, point.u)
+    cost = half_norm + 0.5 * float(svm.curvature @ (alpha * alpha))
     cost += sum(0.5 * group.ridge * np.square(slopes[group.multiplier]) for group in svm.penalised_groups)
-    at = certificate_of(space, svm, alpha, beta, _build_candidate(svm, point, 0.0, *found, slopes, cost), cost)
-    return replace(at, dual=svm.unit * (float(svm.level @ alpha) - cost), gap=math.inf)
+    certificate = certificate_of(
+        space, svm, alpha, beta, _build_candidate(svm, point, 0.0, *multipliers, slopes, cost), cost
+    )
+    return replace(certificate, dual=svm.unit * (float(svm.level @ alpha) - cost), gap=math.inf)
 
 
 @dataclass(frozen=True, eq=False)
 class PrimalCandidate:
-    """A primal candidate, stretched by 1 + growth, with the best multipliers, and what it is worth.
+    """A primal candidate, scaled by 1 + growth, with its best multipliers and its gap.
 
-    `levels` are the multipliers by name, `intervals` what each may be; `primal` and `difference` are P and P − D.
+    levels: The multipliers by name.
+    intervals: Equally good values of each.
+    primal, difference: P and P − D.
     """
 
     point: PrimalPoint
@@ -107,7 +117,7 @@ class PrimalCandidate:
 
 
 def penalised_multipliers(svm: SVMDual, a: FloatArray) -> dict[str, float]:
-    """(E_gᵀα − e_g)/R_g of each penalised group, (CERT.2), by the name of its multiplier: b = yᵀα of an intercept."""
+    """Return (E_gᵀα − e_g)/R_g of each penalised group, (CERT.2), by the name of its multiplier (b = yᵀα)."""
     slopes = {}
     for group in svm.penalised_groups:
         surplus = float(group.column @ a) - group.total
@@ -118,7 +128,7 @@ def penalised_multipliers(svm: SVMDual, a: FloatArray) -> dict[str, float]:
 def _measure(
     svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], dual_cost: float
 ) -> list[PrimalCandidate]:
-    """The point; and where it all but separates the classes, stretched until it does."""
+    """Evaluate a primal point; and if it nearly separates the classes, also the point scaled until it does."""
     growth = 0.0
     if svm.is_stretchable:
         reached = hard_reach(svm, point.u)
@@ -130,17 +140,19 @@ def _measure(
         if svm.is_hard and svm.is_scalable:  # (SCALE.1), (HARD.14): the level is reached by the choice of c
             u, b = point.u / reached, hard_intercept(svm, point.u) / reached
             sums = gap_sums(svm, a, u, b, svm.level)
-            own = {group.multiplier: b for group in svm.groups}
-            ends = dict.fromkeys(own, (b, b))
-            return [_build_candidate(svm, point, 1.0 / reached - 1.0, own, ends, *sums, slopes, dual_cost)]
+            scaled_multipliers = {group.multiplier: b for group in svm.groups}
+            ends = dict.fromkeys(scaled_multipliers, (b, b))
+            return [
+                _build_candidate(svm, point, 1.0 / reached - 1.0, scaled_multipliers, ends, *sums, slopes, dual_cost)
+            ]
         growth = max((1.0 + ROOM) / reached - 1.0, 0.0) if reached < 1.0 else 0.0
-    found = best_levels(svm, a, point, slopes, growth)
-    if growth or not found[3] > 0.0 or not svm.is_scalable or svm.has_curvature or not svm.is_bounded:
-        return [_build_candidate(svm, point, growth, *found, slopes, dual_cost)]
-    first = _build_candidate(svm, point, 0.0, *found, slopes, dual_cost)
-    if not found[3] < ALL_BUT_SEPARATED * float(np.add.reduce(svm.upper)) * float(svm.common_level or 1.0):
+    best = best_levels(svm, a, point, slopes, growth)
+    if growth or not best[3] > 0.0 or not svm.is_scalable or svm.has_curvature or not svm.is_bounded:
+        return [_build_candidate(svm, point, growth, *best, slopes, dual_cost)]
+    first = _build_candidate(svm, point, 0.0, *best, slopes, dual_cost)
+    if not best[3] < ALL_BUT_SEPARATED * float(np.add.reduce(svm.upper)) * float(svm.common_level or 1.0):
         return [first]  # the loss is at most the deepest slack times ΣU
-    multipliers, intervals = found[0], found[1]
+    multipliers, intervals = best[0], best[1]
     depth = _find_largest_violation(svm, point.u, multipliers)
     if not 0.0 < depth < ALL_BUT_SEPARATED:
         return [first]
@@ -161,7 +173,7 @@ def _build_candidate(
     slopes: Mapping[str, float],
     dual_cost: float,
 ) -> PrimalCandidate:
-    """Evaluate (GAP.1) at a candidate; if all levels are 0, D is −½‖w(α)‖² − ½Σδα², not derived from P."""
+    """Evaluate (GAP.1) at a candidate; if all levels are 0, D is −½‖w(α)‖² − ½Σδα², else P minus the difference."""
     factor = 1.0 + growth
     primal = factor * factor * point.half_norm + loss
     primal += sum(group.total * multipliers[group.multiplier] for group in svm.groups)
@@ -175,7 +187,7 @@ def _build_candidate(
 
 
 def _find_largest_violation(svm: SVMDual, u: FloatArray, multipliers: Mapping[str, float]) -> float:
-    """Return the largest violation t as a share of the level, negative if all rows are beyond it."""
+    """Return the largest violation t as a share of the level; negative if all rows are beyond it."""
     if svm.classes is not None:
         return float((svm.margin(multipliers) - svm.at_rows(u)).max()) / float(svm.common_level or 1.0)
     b = svm.b(multipliers)
@@ -191,10 +203,10 @@ Levels = tuple[Mapping[str, float], Intervals, float, float]
 
 
 def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], growth: float) -> Levels:
-    """μ, the interval of each, Σg and Σψ at a primal candidate, in the coordinates of `space.centred`.
+    """Return μ, the interval of each, Σg and Σψ at a primal candidate, in the coordinates of `space.centred`.
 
-    μ minimises the primal for this w, (LEVEL.1); where rows lie on their margin, their average, (LEVEL.5), unless that
-    makes the gap grow.
+    μ minimises the primal for this w, (LEVEL.1); with free rows it is the average (LEVEL.5), unless that increases the
+    gap.
     """
     u = point.u if not growth else (1.0 + growth) * point.u
     if svm.classes is not None:
@@ -211,14 +223,14 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
     intervals = [levels.interval(svm, part, points) for part, points in zip(svm.parts, reaches, strict=True)]
     if None in intervals:
         return {group.multiplier: 0.0 for group in svm.groups}, {}, np.inf, np.inf
-    known = cast("list[tuple[float, float]]", intervals)
+    finite_intervals = cast("list[tuple[float, float]]", intervals)
     averages = [levels.average(svm, part, points, a) for part, points in zip(svm.parts, reaches, strict=True)]
 
-    def compute_cost(found: tuple[dict[str, float], float, float]) -> float:
+    def compute_cost(candidate: tuple[dict[str, float], float, float]) -> float:
         """The part of the gap that depends on μ."""
-        cost = found[1]
+        cost = candidate[1]
         for group in svm.penalised_groups:
-            cost += 0.5 * group.ridge * np.square(found[0][group.multiplier] - slopes[group.multiplier])
+            cost += 0.5 * group.ridge * np.square(candidate[0][group.multiplier] - slopes[group.multiplier])
         return cost
 
     best: tuple[dict[str, float], float, float] | None = None
@@ -226,25 +238,23 @@ def best_levels(svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping
     if None not in averages and svm.hard_rows is None:
         size = 2.0 * point.half_norm if svm.is_homogeneous else abs(float(svm.level @ a))
         averaged = evaluate(inner)
-        if prefer_average(
-            0.0, compute_cost(averaged), size
-        ):  # no μ has a gap below zero: there is nothing to compare with
+        if prefer_average(0.0, compute_cost(averaged), size):  # good enough compared with 0, a lower bound for any μ
             best = averaged
         else:
-            quantile = evaluate([middle(*ends) for ends in known])
+            quantile = evaluate([middle(*ends) for ends in finite_intervals])
             best = averaged if prefer_average(compute_cost(quantile), compute_cost(averaged), size) else quantile
     if best is None:
-        best = evaluate([middle(*ends) for ends in known])
+        best = evaluate([middle(*ends) for ends in finite_intervals])
     if svm.penalised_groups and not bool(
         a.any()
-    ):  # of α = 0 the multiplier is 0, which (LEVEL.2) finds but for rounding
-        least = evaluate([0.0] * len(known))
-        best = least if compute_cost(least) < compute_cost(best) else best
-    return best[0], _intervals(svm, known, best[0]), best[1], best[2]
+    ):  # for α = 0 the multiplier is 0, which (LEVEL.2) finds up to rounding
+        zero_levels = evaluate([0.0] * len(finite_intervals))
+        best = zero_levels if compute_cost(zero_levels) < compute_cost(best) else best
+    return best[0], _intervals(svm, finite_intervals, best[0]), best[1], best[2]
 
 
 def lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
-    """Return what `best_levels` does for u (n,), by the primal alone: an infeasible α has no gap."""
+    """As `best_levels`, for u (n,), by the primal alone: an infeasible α has no gap."""
     thetas: list[float] = []
     ends: list[tuple[float, float]] = []
     for part in svm.parts:
@@ -261,48 +271,52 @@ def lowest_levels(svm: SVMDual, a: FloatArray, u: FloatArray) -> Levels:
     return multipliers, _intervals(svm, ends, multipliers), *sums
 
 
-def _intervals(svm: SVMDual, known: list[tuple[float, float]], multipliers: Mapping[str, float]) -> Intervals:
+def _intervals(svm: SVMDual, part_intervals: list[tuple[float, float]], multipliers: Mapping[str, float]) -> Intervals:
     """Return the interval of equally good values of each multiplier, from the intervals of the parts."""
-    if len(known) == 1:
-        (low, high), name = known[0], svm.groups[0].multiplier
+    if len(part_intervals) == 1:
+        (low, high), name = part_intervals[0], svm.groups[0].multiplier
         return {name: (float(min(low, multipliers[name])), float(max(high, multipliers[name])))}
-    found = {}
+    intervals = {}
     for group, inverse in zip(svm.groups, svm.inverse_mixing, strict=True):
-        ends = [sorted(factor * end for end in part) for factor, part in zip(inverse, known, strict=True) if factor]
+        ends = [
+            sorted(factor * end for end in interval)
+            for factor, interval in zip(inverse, part_intervals, strict=True)
+            if factor
+        ]
         low, high = sum(end[0] for end in ends), sum(end[1] for end in ends)
         value = multipliers[group.multiplier]
-        found[group.multiplier] = float(min(low, value)), float(max(high, value))
-    return found
+        intervals[group.multiplier] = float(min(low, value)), float(max(high, value))
+    return intervals
 
 
 def certificate_of(
     space: FeatureSpace, svm: SVMDual, a: FloatArray, beta: FloatArray, best: PrimalCandidate, dual_cost: float
 ) -> Certificate:
-    """The certificate of what was measured, in the caller's own coordinates."""
+    """Build the certificate of the best candidate, in the caller's coordinates."""
     point, factor = best.point, 1.0 + best.growth
     b = svm.b(best.levels)
     coef = beta if point.coef is None else point.coef
-    moved: dict[str, Any]
+    changed: dict[str, Any]
     if svm.classes is None:
         plane = space.build_hyperplane(coef, point.w, b, factor)
-        own = {group.multiplier: best.levels[group.multiplier] for group in svm.margin_groups}
-        moved = {"multipliers": own, "margin": svm.margin(best.levels)}
+        margin_multipliers = {group.multiplier: best.levels[group.multiplier] for group in svm.margin_groups}
+        changed = {"multipliers": margin_multipliers, "margin": svm.margin(best.levels)}
     else:
-        plane, moved = build_plane(space, svm, coef, point.w, b, best.levels, factor)
+        plane, changed = build_plane(space, svm, coef, point.w, b, best.levels, factor)
     yf = svm.at_rows(point.u) * factor if best.growth or not svm.has_one_row_per_sample else point.u
     yf += plane.level
     yf *= svm.sign
     shift = plane.b - b
-    every = dict(best.intervals)
-    low, high = (b, b) if svm.intercept is None else every.pop(svm.intercept.multiplier, (-np.inf, np.inf))
-    # D = ℓᵀα − ½‖w(α)‖² − … may be a small difference of large numbers; where ℓ = 0 there is nothing to cancel
+    intervals = dict(best.intervals)
+    low, high = (b, b) if svm.intercept is None else intervals.pop(svm.intercept.multiplier, (-np.inf, np.inf))
+    # D = ℓᵀα − ½‖w(α)‖² − … may be a small difference of large numbers; with ℓ = 0 nothing cancels
     dual = -dual_cost if svm.is_homogeneous else best.primal - best.difference
     primal = best.primal
     if not math.isfinite(primal):
         dual = float(svm.level @ a) - dual_cost
     return build_frozen(
-        Certificate, svm=svm, alpha=a, yf=yf, b=plane.b, **moved,
-        b_interval=(min(low + shift, plane.b), max(high + shift, plane.b)), intervals=every,
+        Certificate, svm=svm, alpha=a, yf=yf, b=plane.b, **changed,
+        b_interval=(min(low + shift, plane.b), max(high + shift, plane.b)), intervals=intervals,
         w=plane.w, coef=plane.coef, primal=svm.unit * primal, dual=svm.unit * dual, gap=best.gap, level=plane.level,
         level_radius=plane.level_radius, factor=factor, half_norm=factor * factor * point.half_norm,
         offset=math.sqrt(2.0 * point.half_distance(best.growth)),

@@ -1,10 +1,10 @@
 """Represent the feature space of an all-in-one machine: one copy per class (`ClassSpace`).
 
-Values are flat, (k n,), class after class, and so are the coefficients; w is (k d,), one w_c after the other. What is
-known of f is known of every f_c alone:
+Values and coefficients are flat arrays (k n,), class after class; w is (k d,), one w_c after the other. Error bounds of
+f apply to every f_c:
 
     (COPIES.1)  |f̂_c(x_i) − f_c(x_i)| ≤ ρ_i max_c κ_c with (ACC.2) of each class;  ‖w‖² = Σ_c ‖w_c‖²
-    (COPIES.2)  of a row, what f_y and f_c may be off adds up: (DUAL.6) with the numbers 1 and −1
+    (COPIES.2)  for a row, the errors of f_y and f_c add up: (DUAL.6) with the coefficients 1 and −1
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from qpsvm.space.operators import Operator, RepeatedOperator
 
 @dataclass(frozen=True, eq=False)
 class ClassPlane(Hyperplane):
-    """Decision functions as a `Hyperplane` with b and its level 0: those of the classes are separate, (k,)."""
+    """Decision functions of all classes: a `Hyperplane` with b = 0, plus intercepts and levels of the classes, (k,)."""
 
     intercepts: FloatArray = field(default_factory=lambda: np.zeros(0))
     levels: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -38,7 +38,7 @@ class ClassPlane(Hyperplane):
 class ClassSpace(FeatureSpace):
     """k copies of a feature space.
 
-    base: Of the samples.
+    base: The feature space of the samples.
     """
 
     def __init__(self, base: FeatureSpace, k: int) -> None:
@@ -52,7 +52,7 @@ class ClassSpace(FeatureSpace):
 
     @property
     def origin(self) -> None:
-        """None: `build_hyperplane` moves every class by itself, and Σ_i β_ic = 0 exactly where that is done."""
+        """None: `build_hyperplane` shifts every class separately; if it does, Σ_i β_ic = 0 exactly."""
         return
 
     @property
@@ -61,11 +61,11 @@ class ClassSpace(FeatureSpace):
         return self
 
     def margins(self, w: FloatArray) -> FloatArray:
-        """⟨w_c, φ(x_i)⟩: (k n,)."""
+        """Return ⟨w_c, φ(x_i)⟩: (k n,)."""
         return self.base.rows.margins(self.split_by_class(w).T).T.ravel()
 
     def weights(self, beta: FloatArray) -> FloatArray:
-        """w: (k d,)."""
+        """Return w: (k d,)."""
         return self.base.weights(self.split_by_class(beta).T).T.ravel()
 
     @property
@@ -78,91 +78,97 @@ class ClassSpace(FeatureSpace):
         return self.base._treated_gram
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
-        """Return the coefficients of each class in turn, bit for bit as `plane` computes them."""
+        """Return the coefficients of each class in turn, bit for bit as in `build_hyperplane`."""
         return np.concatenate([self.base.coefficients(column) for column in self.split_by_class(beta)])
 
     def build_hyperplane(  # type: ignore[override]
         self, beta: FloatArray, w: FloatArray | None, b: FloatArray, factor: float = 1.0
     ) -> ClassPlane:
-        """The decision functions of β (or of an explicit w) in the caller's own coordinates, for b (k,)."""
+        """Return the decision functions of β (or of an explicit w) in the caller's coordinates, for b (k,)."""
         weights = [None] * self.k if w is None else list(self.split_by_class(w))
-        parts = [
-            self.base.build_hyperplane(*each, factor)
-            for each in zip(self.split_by_class(beta), weights, b.tolist(), strict=True)
+        planes = [
+            self.base.build_hyperplane(*class_parts, factor)
+            for class_parts in zip(self.split_by_class(beta), weights, b.tolist(), strict=True)
         ]
         return ClassPlane(
-            np.concatenate([part.coef for part in parts]),
-            None if w is None else np.concatenate([part.w for part in parts]), 0.0, 0.0,
-            2.0 * max(part.level_radius for part in parts), np.array([part.b for part in parts]),
-            np.array([part.level for part in parts]),
+            np.concatenate([plane.coef for plane in planes]),
+            None if w is None else np.concatenate([plane.w for plane in planes]), 0.0, 0.0,
+            2.0 * max(plane.level_radius for plane in planes), np.array([plane.b for plane in planes]),
+            np.array([plane.level for plane in planes]),
         )  # fmt: skip
 
 
 class ClassAccuracy(Accuracy):
-    """How exactly the values of all classes are known, (COPIES.1).
+    """Error bounds of the values of all classes, (COPIES.1).
 
-    space: That of the classes.
+    space: The space of all classes.
     """
 
     space: ClassSpace
 
     def __init__(self, space: ClassSpace) -> None:
         super().__init__(space)
-        self.one = Accuracy(space.base)
+        self.base_accuracy = Accuracy(space.base)
 
     @property
     def _sizes(self) -> FloatArray | None:
-        return None if self.one._sizes is None else np.tile(self.one._sizes, self.space.k)
+        return None if self.base_accuracy._sizes is None else np.tile(self.base_accuracy._sizes, self.space.k)
 
     @property
     def largest(self) -> float:
-        """A bound on every ρ_i."""
-        return self.one.largest
+        """Upper bound of all ρ_i."""
+        return self.base_accuracy.largest
 
     def sizes(self, rows: IntArray) -> FloatArray:
-        """ρ_i of some values: (r,)."""
-        return self.one.sizes(rows % self.space.base.n)
+        """Return ρ_i of some values: (r,)."""
+        return self.base_accuracy.sizes(rows % self.space.base.n)
 
     def kappa(self, beta: FloatArray, w: FloatArray | None) -> float:
-        """The largest κ_c of (ACC.2)."""
+        """Return the largest κ_c of (ACC.2)."""
         weights = [None] * self.space.k if w is None else list(self.space.split_by_class(w))
-        return max(self.one.kappa(*each) for each in zip(self.space.split_by_class(beta), weights, strict=True))
+        return max(
+            self.base_accuracy.kappa(*class_parts)
+            for class_parts in zip(self.space.split_by_class(beta), weights, strict=True)
+        )
 
     def weight_radius(self, beta: FloatArray) -> float:
         """Bound the error of all w_c together, in norm."""
-        return math.hypot(*map(self.one.weight_radius, self.space.split_by_class(beta))) * FEW
+        return math.hypot(*map(self.base_accuracy.weight_radius, self.space.split_by_class(beta))) * FEW
 
     def sharp_weights(self, beta: FloatArray, rest: FloatArray | None = None) -> tuple[FloatArray, FloatArray] | None:
-        """w(α) over the caller's own samples, and the radius of each entry: (k d,) each; None where too much."""
+        """Return w(α) over the caller's samples, and the radius of each entry, (k d,) each; None if too expensive."""
         del rest
-        found = []
+        classes = []
         for column in self.space.split_by_class(beta):
-            one = self.one.sharp_weights(column)
-            if one is None:
+            sharp = self.base_accuracy.sharp_weights(column)
+            if sharp is None:
                 return None
-            found.append(one)
-        return np.concatenate([one[0] for one in found]), np.concatenate([one[1] for one in found])
+            classes.append(sharp)
+        return np.concatenate([sharp[0] for sharp in classes]), np.concatenate([sharp[1] for sharp in classes])
 
     def sharp_rows(
         self, dual: AllInOneDual, rows: IntArray, coef: FloatArray, w: FloatArray | None, b: FloatArray
     ) -> tuple[FloatArray, FloatArray] | None:
-        """f_y − f_c minus the level at some rows of the dual, of the numbers that the user gets, and its radius.
+        """Return f_y − f_c minus the level at some rows of the dual, and its radius; None if too expensive.
 
+        f is that of the floats in the result: coef or w, and b.
         Shapes: rows (r,), coef (k n,), w (k d,) or None, b (k,) → values, radii (r,).
         """
-        sample, (own, rival) = dual.row_positions[rows] // dual.k, (part[rows] for part in dual.class_pairs)
-        used, place = np.unique(sample, return_inverse=True)
-        if len(used) * len(coef if w is None else w) > AFFORDABLE:
+        sample, (label, rival) = dual.row_positions[rows] // dual.k, (indices[rows] for indices in dual.class_pairs)
+        samples, position = np.unique(sample, return_inverse=True)
+        if len(samples) * len(coef if w is None else w) > AFFORDABLE:
             return None
-        nothing, found = np.zeros(len(used)), []
+        zeros, classes = np.zeros(len(samples)), []
         for c in range(dual.k):
             column = None if w is None else self.space.split_by_class(w)[c]
-            one = self.one.sharp_parts(used, self.space.split_by_class(coef)[c], column, float(b[c]), nothing)
-            if one is None:
+            sharp = self.base_accuracy.sharp_parts(
+                samples, self.space.split_by_class(coef)[c], column, float(b[c]), zeros
+            )
+            if sharp is None:
                 return None
-            found.append(one)
-        high, low, radius = (np.array([one[part] for one in found]) for part in range(3))
-        plus, minus = (own, place), (rival, place)
+            classes.append(sharp)
+        high, low, radius = (np.array([sharp[indices] for sharp in classes]) for indices in range(3))
+        plus, minus = (label, position), (rival, position)
         numbers = np.column_stack([high[plus], low[plus], high[minus], low[minus], np.full(len(rows), dual.level)])
         values, radii = multiply_double_double(numbers, np.array([1.0, 1.0, -1.0, -1.0, -1.0]))  # (COPIES.2)
         return values, (radii + radius[plus] + radius[minus]) * FEW
@@ -172,9 +178,12 @@ def build_plane(
     space: FeatureSpace, svm: SVMDual, coef: FloatArray, w: FloatArray | None, b: float,
     multipliers: Mapping[str, float], factor: float,
 ) -> tuple[Hyperplane, dict[str, Any]]:  # fmt: skip
-    """Return the decision function for the caller; for several classes also the certificate's changed attributes."""
+    """Return the decision function in the caller's coordinates, and the attributes of the certificate that it changes.
+
+    Only all-in-one machines have such attributes.
+    """
     if not isinstance(space, ClassSpace) or svm.classes is None:
         return space.build_hyperplane(coef, w, b, factor), {}
     plane = space.build_hyperplane(coef, w, svm.classes.extract_intercepts(multipliers), factor)
-    moved = svm.classes.name_multipliers(plane.levels)
-    return plane, {"multipliers": moved, "margin": svm.margin(moved), "intercepts": plane.intercepts}
+    levels = svm.classes.name_multipliers(plane.levels)
+    return plane, {"multipliers": levels, "margin": svm.margin(levels), "intercepts": plane.intercepts}

@@ -1,8 +1,8 @@
-"""Find the best multipliers of the primal for a given w.
+"""Find candidates for w (`primal_points`), and the best multipliers of the primal for a given w.
 
-The candidates are the w of the dual point, and the one that a solver returned: of a kernel that is not linear,
-coefficients w = Σ_j c_j φ(x_j) over few samples (`points`). The multipliers are intercepts and margins, each a minimum
-in one variable.
+The candidates are w(α) and the w that a solver returned: for a nonlinear kernel, coefficients w = Σ_j c_j φ(x_j) over
+few samples (`points`). The multipliers are intercepts and margins; each minimises a function of one variable
+(`reaches`, `interval`, `average`).
 
 For one part of the rows (`SVMDual.parts`), with c, e and R its column, total and ridge, and p_k = ℓ_k − s_k u_r(k):
 
@@ -29,7 +29,7 @@ from qpsvm.bounds.points import DIRECT_VALUES, point_beside, span_of, spanned_po
 from qpsvm.program.svm_dual import DualPart, SVMDual
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Bounds that cross by no more than this share of their size are one: rounding.
+#: Bounds that cross by at most this share of their size count as equal: rounding.
 TOUCHING = 1e-14
 
 
@@ -40,14 +40,14 @@ def primal_points(
     wanted: bool = False,
     moved: tuple[FloatArray, float] | None = None,
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """½‖w(α)‖² with β = α∘y, and the primal candidates: the w of a solver that returned one first, then w(α).
+    """Return ½‖w(α)‖² for β = α∘y, and an iterator over primal candidates: a solver's w first, then w(α).
 
-    `moved` is what β was before α was repaired, less β, (n,), and the size of P. Where ½‖Δw‖², (GAP.1), is rounding of
-    that, the w(α) of before stands for that of now: P has a kink there, and Δw may be as long as the samples are.
-
-    `w` is a weight vector over `space.rows`, or coefficients (n,) where the kernel is not linear. With the latter,
-    ½‖w(α)‖² is bounded from above where all kernel values between support vectors would cost more. Where it is this w
-    that is `wanted`, it is a candidate in any case.
+    w: A weight vector over `space.rows`, or coefficients (n,) if the kernel is not linear; None if the solver returned
+        none. With coefficients, ½‖w(α)‖² is only bounded from above if the kernel values between all support vectors
+        would cost more.
+    wanted: Whether w has to be a candidate in any case.
+    moved: β before α was repaired minus β, (n,), and the scale of P. If ½‖Δw‖², (GAP.1), is rounding on that scale, the
+        w(α) before the repair is the candidate: P has a kink there, and Δw may be as long as the samples.
     """
     if not space.is_linear:
         span = None if w is None else span_of(space, beta, w, wanted)
@@ -57,21 +57,21 @@ def primal_points(
         if wanted and float(space.n) * np.count_nonzero(beta) <= DIRECT_VALUES:
             return point_beside(space, beta, w, span)
         return spanned_points(space, beta, w, span)
-    own = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
-    half_norm = 0.5 * float(own @ own)
-    unmoved = own
+    weights = space.weights(beta)  # (DUAL.5), (HARD.4), (CSVM.4), (NUSVM.4), (PHINGE.4)
+    half_norm = 0.5 * float(weights @ weights)
+    unmoved = weights
     if moved is not None and 0.0 < float((change := space.weights(moved[0])) @ change) <= UNIT * moved[1]:
-        unmoved = own + change
+        unmoved = weights + change
 
     def candidates() -> Iterator[PrimalPoint]:
         if w is not None:
-            near = space.round_weights(w)
-            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
-        near = space.round_weights(unmoved)
-        if near is own:
-            yield PrimalPoint(space.rows.margins(own), own, half_norm)
+            rounded = space.round_weights(w)
+            yield PrimalPoint(space.rows.margins(rounded), rounded, 0.5 * float(rounded @ rounded), rounded - weights)
+        rounded = space.round_weights(unmoved)
+        if rounded is weights:
+            yield PrimalPoint(space.rows.margins(weights), weights, half_norm)
         else:
-            yield PrimalPoint(space.rows.margins(near), near, 0.5 * float(near @ near), near - own)
+            yield PrimalPoint(space.rows.margins(rounded), rounded, 0.5 * float(rounded @ rounded), rounded - weights)
 
     return half_norm, candidates()
 
@@ -112,7 +112,7 @@ def interval(dual: SVMDual, part: DualPart, points: FloatArray) -> tuple[float, 
 
 
 def average(dual: SVMDual, part: DualPart, points: FloatArray, alpha: FloatArray) -> float | None:
-    """The mean of (LEVEL.5) over the free rows of a part, the points being y − u; None where there are none."""
+    """Return the mean of (LEVEL.5) over the free rows of a part, given the θ_k; None without free rows."""
     a, upper = part.restrict(alpha), part.restrict(dual.upper)
     free = ((a > 0) & (a < upper)).nonzero()[0]  # (LEVEL.5), (CSVM.12), (PHINGE.12): those with 0 < α < C
     if part.column is not dual.sign and part.rows is None:
@@ -133,9 +133,9 @@ def _soft_interval(
     part: DualPart,
     weights: FloatArray | None = None,
 ) -> tuple[float, float]:
-    """`interval` without hard rows: by (LEVEL.3), by the same with a ridge, or piece by piece.
+    """Return the `interval` without hard rows: by (LEVEL.3), its version with a ridge, or the pieces of (LEVEL.2).
 
-    `weights` are U|c|, where these are known.
+    weights: U|c|; computed if None.
     """
     if curvature is not None and bool((curvature > 0.0).any()):
         pieces = Pieces(points, column, upper, curvature, part.total, part.ridge)
@@ -143,17 +143,17 @@ def _soft_interval(
         return min(first, last), max(first, last)  # one point, found from both sides, may differ by rounding
     if weights is None:
         weights = upper if _all_units(column) else upper * np.abs(column)
-    if part.rows is not None:  # all c = 1: mirrored, the level is the total itself
+    if part.rows is not None:  # all c = 1: negated, the quantile's level is the total itself
         low, high = find_quantile_interval(-points, weights, part.total)  # (LEVEL.3), (NUSVM.13)
         return -high, -low
     rising, common = column > 0, find_common_value(weights)
     level = sum_where(weights, rising) - part.total
     if part.ridge:
-        found = find_crossing(points, weights, level, ridge=part.ridge)
-        return found, found
+        crossing = find_crossing(points, weights, level, ridge=part.ridge)
+        return crossing, crossing
     if part.total > 0.0 and bool(rising.all()):  # the sum of all weights is known up to rounding
         top, weight = _largest(points, weights) if common is None or part.total < common else (math.nan, common)
-        if part.total < weight:  # however far below that rounding: it alone is short of θ
+        if part.total < weight:  # only the row with the largest θ_k is above θ
             return top, top
         if abs(level) <= 4.0 * len(points) * UNIT * part.total:  # α = U: any smaller θ will do, (ONE.19)
             return -math.inf, float(points.min(initial=math.inf))
@@ -165,7 +165,7 @@ def _soft_interval(
 
 
 def _largest(points: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    """The largest point, and its weight; of several, that of the first."""
+    """Return the largest point, and its weight; of ties, the first."""
     top = int(np.argmax(points))
     return float(points[top]), float(weights[top])
 
@@ -175,7 +175,7 @@ def _all_units(column: FloatArray) -> bool:
 
 
 class Pieces:
-    """h′ of (LEVEL.2), piecewise linear and rising, where some rows are curved."""
+    """h′ of (LEVEL.2), piecewise linear and nondecreasing, for rows of which some have δ > 0."""
 
     def __init__(
         self,
@@ -186,9 +186,9 @@ class Pieces:
         e: float,
         ridge: float,
     ) -> None:
-        known = column != 0.0
-        self.points, self.column, self.upper = points[known], column[known], upper[known]
-        self.curvature, self.e, self.ridge = curvature[known], e, ridge
+        has_entry = column != 0.0
+        self.points, self.column, self.upper = points[has_entry], column[has_entry], upper[has_entry]
+        self.curvature, self.e, self.ridge = curvature[has_entry], e, ridge
         self.jumps = self.curvature == 0.0
         self._some, self.count = bool(self.jumps.any()), len(self.points)
 
@@ -197,25 +197,25 @@ class Pieces:
         return Pieces(-self.points, -self.column, self.upper, self.curvature, -self.e, self.ridge)
 
     def slope(self, theta: float, right: bool) -> float:
-        """h′ at a knot θ, from the right or from the left where it jumps; 0 where it is no more than its rounding.
+        """Return the right or left limit of h′ at a knot θ; 0 if it is within its rounding error.
 
-        Rows that reach their level or their bound within the rounding of θ_k − θ are there.
+        Rows within the rounding of θ_k − θ of their level or bound count as being there.
         """
         t = (self.points - theta) * self.column
-        off = 4.0 * UNIT * (np.abs(self.points) + abs(theta)) * np.abs(self.column)
+        rounding = 4.0 * UNIT * (np.abs(self.points) + abs(theta)) * np.abs(self.column)
         with np.errstate(divide="ignore", invalid="ignore"):
-            a = np.where(t >= self.curvature * self.upper - off, self.upper, t / self.curvature)
-            a = np.where(t <= off, 0.0, np.minimum(a, self.upper))
+            a = np.where(t >= self.curvature * self.upper - rounding, self.upper, t / self.curvature)
+            a = np.where(t <= rounding, 0.0, np.minimum(a, self.upper))
         if self._some:
-            inside = (t > 0) | ((t == 0) & ((self.column < 0) == right))
-            a = np.where(self.jumps, np.where(inside, self.upper, 0.0), a)
-        moved = self.ridge * theta
-        value = self.e + moved - float(self.column @ a)
-        size = abs(self.e) + abs(moved) + float(np.abs(self.column) @ a)
+            at_bound = (t > 0) | ((t == 0) & ((self.column < 0) == right))
+            a = np.where(self.jumps, np.where(at_bound, self.upper, 0.0), a)
+        ridge_term = self.ridge * theta
+        value = self.e + ridge_term - float(self.column @ a)
+        size = abs(self.e) + abs(ridge_term) + float(np.abs(self.column) @ a)
         return 0.0 if abs(value) <= gamma(self.count + 4) * size else value
 
     def find_root(self) -> float:
-        """Return the smallest θ from which on h′ ≥ 0; −∞ if all have it, ∞ if none has."""
+        """Return the smallest θ with h′ ≥ 0; −∞ if h′ ≥ 0 everywhere, ∞ if nowhere."""
         with np.errstate(invalid="ignore"):
             ends = self.points - np.where(self.curvature > 0.0, self.curvature * self.upper, 0.0) / self.column
         knots = np.unique(np.concatenate([self.points, ends[np.isfinite(ends)]]))
@@ -227,15 +227,18 @@ class Pieces:
             else:
                 low = middle_knot
         if low >= 0 and high < len(knots):
-            left, right = float(knots[low]), float(knots[high])
-            below, above = self.slope(left, right=True), self.slope(right, right=False)
-            if above <= 0.0:
-                return right
-            return min(max(left + (right - left) * (-below / (above - below)), left), right)
+            left_knot, right_knot = float(knots[low]), float(knots[high])
+            left_slope, right_slope = self.slope(left_knot, right=True), self.slope(right_knot, right=False)
+            if right_slope <= 0.0:
+                return right_knot
+            return min(
+                max(left_knot + (right_knot - left_knot) * (-left_slope / (right_slope - left_slope)), left_knot),
+                right_knot,
+            )
         return self._extrapolate(float(knots[0]), -1.0) if low < 0 else self._extrapolate(float(knots[-1]), 1.0)
 
     def _extrapolate(self, knot: float, side: float) -> float:
-        """Return `first` left or right of all knots, where h′ is linear."""
+        """Return the root left (side = −1) or right (+1) of all knots, where h′ is linear."""
         endless = np.isinf(self.upper) & (side * self.column < 0.0)
         steepness = self.ridge + float((self.column[endless] ** 2 / self.curvature[endless]).sum())
         value = self.slope(knot, right=side > 0)

@@ -1,29 +1,29 @@
 """Enclose every exact optimum, given one certified point (`near_optimum`).
 
-g ≥ P(w, μ) − D(α) is proven of a feasible pair. P is strongly convex in w and in the penalised multipliers, with the
-modulus 1 and R_g, and −D in w(α) and in theirs. So with ‖(w, μ)‖² = ‖w‖² + ΣR_g μ_g² and a = ‖(w, μ) − (w, μ)(α)‖
+Let g ≥ P(w, μ) − D(α) be proven for a feasible pair. P is strongly convex in w and the penalised multipliers, with
+moduli 1 and R_g, and so is −D in those of α. So with ‖(w, μ)‖² = ‖w‖² + ΣR_g μ_g² and a = ‖(w, μ) − (w, μ)(α)‖
 
     (OPTIMA.1)  ½‖(w, μ) − (w*, μ*)‖² + ½‖(w, μ)(α) − (w*, μ*)‖² ≤ g:  both are within  R = √(g − a²/4) + a/2  of the
-              optimum, which is one point;  R is largest, √(2g), at a = √(2g)
+              optimum, which is unique;  R is largest, √(2g), at a = √(2g)
 
-A free multiplier θ is no part of that. For the w* of the optimum it minimises (LEVEL.1), and (LEVEL.2) falls as any θ_k
-rises, which the ball says between what ends it is. Let Δ = θ* − θ, t_k the violations at the point, ρ_k = ‖φ_k − o‖ and
-c_k the entry of row k:
+A free multiplier θ is not bounded by that. For the optimal w* it minimises (LEVEL.1); (LEVEL.2) decreases as any θ_k
+increases, and the ball bounds every θ_k from both sides. Let Δ = θ* − θ, t_k the violations at the point,
+ρ_k = ‖φ_k − o‖ and c_k the entry of row k:
 
-    (OPTIMA.2)  t*_k = t_k − s_k⟨w* − w, φ_k − o⟩ − c_kΔ, and Δ lies between the least minimiser where each t_k/c_k is
-              as small as t_k ± Rρ_k can make it, and the largest where each is as large
+    (OPTIMA.2)  t*_k = t_k − s_k⟨w* − w, φ_k − o⟩ − c_kΔ, and Δ lies between the smallest minimiser with each t_k/c_k
+              as small as t_k ± Rρ_k permits, and the largest minimiser with each as large as permitted
     (OPTIMA.3)  f*(x) ∈ f(x) ± R‖φ(x) − o‖ + [Δ of the intercept]
 
-o is any point of the feature space: with a free intercept it moves b and nothing else. The mean of the samples makes ρ
-small. Two free multipliers are those of two classes of rows, (DUAL.2). Where several free ones share rows, the interval
-is the whole line, and nothing is claimed.
+o is any point of the feature space: with a free intercept it only shifts b. The mean of the samples makes ρ small. Two
+free multipliers belong to two disjoint sets of rows, (DUAL.2). If several free ones share rows, the interval is the
+whole line.
 
-Rounding: g, a and the ends of t_k are those of a proof, (BOUND.1) to (BOUND.4); sums are padded by γ, and each end of Δ
-is a float at which the sign of every subgradient is certain.
+Rounding: g, a and the bounds of t_k are those of a proof, (BOUND.1) to (BOUND.4); sums are padded by γ, and each end of
+Δ is a float at which the sign of every subgradient is certain.
 
 Sources: Ndiaye, Fercoq, Gramfort & Salmon, *Gap safe screening rules for sparsity enforcing penalties*, JMLR 18 (2017);
-Shibagaki et al., *Simultaneous safe screening of features and samples*, ICML 2016. That both points are near is what
-makes (OPTIMA.1) √2 narrower than one of them alone.
+Shibagaki et al., *Simultaneous safe screening of features and samples*, ICML 2016. Using both points makes (OPTIMA.1)
+up to √2 tighter than the ball around one of them.
 """
 
 from __future__ import annotations
@@ -47,11 +47,13 @@ from qpsvm.bounds.proof.claims import ProofRequest
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 from qpsvm.bounds.proof.prove import in_floats
 
-#: An end of an interval is found to this share of its distance from the point, in at most this many halvings.
-SHARE, HALVINGS = 1e-3, 60
+#: Relative accuracy to which the ends of an interval are searched.
+SHARE = 1e-3
+#: Largest number of bisection steps.
+HALVINGS = 60
 
 Interval = tuple[float, float]
-#: The interval of what is not bounded.
+#: Interval of an unbounded quantity.
 LINE: Interval = (-math.inf, math.inf)
 
 
@@ -65,25 +67,25 @@ class MultiplierPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class NearOptimum:
-    """(OPTIMA.1) to (OPTIMA.3) of one point, in units of (DUAL.1).
+    """Enclosure (OPTIMA.1) to (OPTIMA.3) of every optimum, from one point, in units of (DUAL.1).
 
-    radius: R; infinite where nothing is proven of the point.
+    radius: R; infinite if nothing is proven about the point.
     t: Violations from below and from above, (m,) each.
     """
 
-    asked: ProofRequest
+    request: ProofRequest
     places: Places
     radius: float
     t: tuple[FloatArray, FloatArray]
 
     @property
     def program(self) -> ExactDual:
-        """The machine."""
-        return self.asked.program
+        """The dual of the machine."""
+        return self.request.program
 
     @cached
     def row_radii(self) -> FloatArray:
-        """Bounds of |t*_k − t_k| by the ball alone, Rρ_k with the penalised multipliers as coordinates: (m,)."""
+        """Bounds of |t*_k − t_k| for fixed free multipliers, (m,): Rρ_k, with penalised multipliers as coordinates."""
         program = self.program
         sizes = self.places.of_rows(program)
         squares = sizes * sizes
@@ -94,18 +96,18 @@ class NearOptimum:
 
     @cached
     def shifts(self) -> tuple[list[MultiplierPart], list[Interval]]:
-        """The parts, and Δ of each: (OPTIMA.2)."""
+        """The free multipliers, and the interval of Δ of each, (OPTIMA.2); both empty if none can be bounded."""
         parts = free_parts(self.program)
         if parts is None:
             return [], []
         low, high = self.t[0] - self.row_radii, self.t[1] + self.row_radii
-        found = []
+        intervals = []
         for part in parts:
             curvature, upper = ([end[part.rows] for end in ends.bounds] for ends in self._limits)
             t, c = (low[part.rows], high[part.rows]), part.column[part.rows]
             ends = Minimiser(t, c, upper, curvature, part.total), Minimiser(t, -c, upper, curvature, -part.total)
-            found.append((ends[0].bound_below(self._first_step), -ends[1].bound_below(self._first_step)))
-        return parts, found
+            intervals.append((ends[0].bound_below(self._first_step), -ends[1].bound_below(self._first_step)))
+        return parts, intervals
 
     @property
     def _limits(self) -> tuple[RationalVector, RationalVector]:
@@ -113,25 +115,25 @@ class NearOptimum:
 
     @property
     def _first_step(self) -> float:
-        """First step of the search for an end: about as far as the ball moves a row."""
+        """First step of the search for an end: the median of `row_radii`."""
         radii = self.row_radii
         size = float(np.median(radii)) if len(radii) else 0.0
         return size if 0.0 < size < math.inf else UNIT
 
     @cached
     def intercept(self) -> Interval:
-        """Δ of the intercept of f, over samples seen from o; (0, 0) where it is absent, or a coordinate of the ball."""
-        place = _place_of_intercept(self.program)
-        if place is None:
+        """Interval of Δ of the intercept, relative to o; (0, 0) if there is none, or it is a coordinate of the ball."""
+        index = _place_of_intercept(self.program)
+        if index is None:
             return 0.0, 0.0
-        parts, found = self.shifts
-        if len(found) == 1:
-            return found[0]
-        if not found:
+        parts, intervals = self.shifts
+        if len(intervals) == 1:
+            return intervals[0]
+        if not intervals:
             return LINE
-        inverse = _invert_mixing(self.program, parts)[place]
-        low = sum(min(m * end for end in ends) for m, ends in zip(inverse, found, strict=True))
-        high = sum(max(m * end for end in ends) for m, ends in zip(inverse, found, strict=True))
+        inverse = _invert_mixing(self.program, parts)[index]
+        low = sum(min(m * end for end in ends) for m, ends in zip(inverse, intervals, strict=True))
+        high = sum(max(m * end for end in ends) for m, ends in zip(inverse, intervals, strict=True))
         return _outwards(low, high) if not math.isnan(float(low) + float(high)) else LINE
 
     @property
@@ -141,7 +143,7 @@ class NearOptimum:
         return max((float(1 / group.ridge) * FEW for group in groups), default=0.0)
 
     def function(self, size: float) -> NearFunction:
-        """Return (OPTIMA.3), for `size` times the f of the machine."""
+        """Return the bounds (OPTIMA.3), for `size` times the f of the machine."""
         return NearFunction(self.radius, self.intercept, self.in_ball, size, self.places.origin)
 
 
@@ -151,47 +153,47 @@ def _outwards(low: float, high: float) -> Interval:
 
 
 def _times(radius: float, sizes: FloatArray) -> FloatArray:
-    """R times sizes from above; 0 times ∞ is ∞."""
+    """Return upper bounds of R times sizes; 0 times ∞ is ∞."""
     with np.errstate(invalid="ignore", over="ignore"):
-        found = radius * sizes * FEW + UNDERFLOW
-    return np.where(np.isnan(found), math.inf, found)
+        products = radius * sizes * FEW + UNDERFLOW
+    return np.where(np.isnan(products), math.inf, products)
 
 
-def near_optimum(asked: ProofRequest, places: Places, enough: float) -> NearOptimum:
-    """(OPTIMA.1): the ball of the numbers in a user's hands.
+def near_optimum(request: ProofRequest, places: Places, target_gap: float) -> NearOptimum:
+    """Enclose every optimum by (OPTIMA.1), given the floats of a result.
 
-    enough: A relative gap that needs no evaluation with more digits.
+    target_gap: Relative gap below which the point is not evaluated with more digits.
     """
-    program, held = asked.program, asked.held
-    nowhere = NearOptimum(asked, places, math.inf, (np.full(program.m, -math.inf), np.full(program.m, math.inf)))
-    given = [part for part in (asked.alpha, held.w, held.coef) if part is not None]
-    if not all(np.isfinite(part).all() for part in given):
-        return nowhere
-    if any(group.multiplier not in held.multipliers for group in program.groups):
-        return nowhere
-    point = asked.repair(program, asked.alpha)
+    program, primal_point = request.program, request.primal_point
+    unbounded = NearOptimum(request, places, math.inf, (np.full(program.m, -math.inf), np.full(program.m, math.inf)))
+    vectors = [vector for vector in (request.alpha, primal_point.w, primal_point.coef) if vector is not None]
+    if not all(np.isfinite(vector).all() for vector in vectors):
+        return unbounded
+    if any(group.multiplier not in primal_point.multipliers for group in program.groups):
+        return unbounded
+    point = request.repair(program, request.alpha)
     if point is None:
-        return nowhere
+        return unbounded
     with np.errstate(all="ignore"):
-        found, measured = in_floats(program, asked.space, held, point, enough)
-        ends = terms.violations(program, held, measured.values).ends
-    g = found.difference[1]
-    ridge = terms.group_parts(program, held, point)[2]
-    apart = math.hypot(measured.apart, math.sqrt(2.0 * enclose_fraction(ridge)[1])) * FEW
-    return NearOptimum(asked, places, ball_radius(g, apart), ends)
+        bounds, measured = in_floats(program, request.space, primal_point, point, target_gap)
+        ends = terms.violations(program, primal_point, measured.values).ends
+    g = bounds.difference[1]
+    ridge = terms.group_parts(program, primal_point, point)[2]
+    distance = math.hypot(measured.apart, math.sqrt(2.0 * enclose_fraction(ridge)[1])) * FEW
+    return NearOptimum(request, places, ball_radius(g, distance), ends)
 
 
-def ball_radius(g: float, apart: float) -> float:
-    """R of (OPTIMA.1), from above: `apart` is a from above, and R grows with a up to √(2g)."""
+def ball_radius(g: float, distance: float) -> float:
+    """Return an upper bound of R of (OPTIMA.1), for upper bounds g, and `distance` of a: R grows with a up to √(2g)."""
     if not g < math.inf:
         return math.inf
-    far = min(apart * apart, 2.0 * g * FEW)
-    root = math.sqrt(max(g * FEW - 0.25 * far, 0.0)) + 0.5 * math.sqrt(far)
+    square = min(distance * distance, 2.0 * g * FEW)
+    root = math.sqrt(max(g * FEW - 0.25 * square, 0.0)) + 0.5 * math.sqrt(square)
     return min(root, math.sqrt(2.0 * g)) * FEW + (UNDERFLOW if g > 0.0 else 0.0)
 
 
 def _is_intercept(group: ExactGroup) -> bool:
-    """Whether a multiplier is in f: of several classes each has its own."""
+    """Return whether a multiplier is an intercept; in all-in-one machines each class has one."""
     return group.multiplier == "b" or group.multiplier.startswith("b_")
 
 
@@ -205,7 +207,7 @@ def _place_of_intercept(program: ExactDual) -> int | None:
 
 
 def free_parts(program: ExactDual) -> list[MultiplierPart] | None:
-    """The rows that each free multiplier belongs to, (DUAL.2); None where several share rows."""
+    """Return the rows of each free multiplier, (DUAL.2); None if several share rows."""
     groups = _free(program)
     if not groups:
         return []
@@ -218,18 +220,18 @@ def free_parts(program: ExactDual) -> list[MultiplierPart] | None:
         return None
     E = np.column_stack([group.column for group in groups])
     first = E[0]
-    same = (first == E).all(axis=1)
-    if same.all() or not (E[~same] == E[~same][0]).all() or not np.isin(E, (-1.0, 1.0)).all():
+    is_first = (first == E).all(axis=1)
+    if is_first.all() or not (E[~is_first] == E[~is_first][0]).all() or not np.isin(E, (-1.0, 1.0)).all():
         return None
     ones = np.ones(program.m)
     totals = [group.total for group in groups]
-    rows = [first, E[~same][0]]  # M of θ = Mμ; Mᵀτ = the totals, and entries ±1 make det = ±2
+    rows = [first, E[~is_first][0]]  # M of θ = Mμ; Mᵀτ = the totals, and entries ±1 make det = ±2
     det = Fraction(int(rows[0][0] * rows[1][1] - rows[0][1] * rows[1][0]))
     if not det:
         return None
     (a, b), (c, d) = ([Fraction(int(entry)) for entry in row] for row in rows)
     tau = [(d * totals[0] - c * totals[1]) / det, (a * totals[1] - b * totals[0]) / det]
-    return [MultiplierPart(same, ones, tau[0]), MultiplierPart(~same, ones, tau[1])]
+    return [MultiplierPart(is_first, ones, tau[0]), MultiplierPart(~is_first, ones, tau[1])]
 
 
 def _invert_mixing(program: ExactDual, parts: list[MultiplierPart]) -> FloatArray:
@@ -241,9 +243,9 @@ def _invert_mixing(program: ExactDual, parts: list[MultiplierPart]) -> FloatArra
 
 
 class Minimiser:
-    """The least Δ that may minimise (LEVEL.1), where what t, U and δ are is known between ends.
+    """Lower bound of the Δ that minimise (LEVEL.1), for t, U and δ known up to intervals.
 
-    t, upper, curvature: From below and from above, (r,) each.
+    t, upper, curvature: Lower and upper bounds, (r,) each.
     column (r,), total: c and e.
     """
 
@@ -252,7 +254,7 @@ class Minimiser:
         curvature: list[FloatArray], total: Fraction,
     ) -> None:  # fmt: skip
         up, down = column > 0.0, column < 0.0
-        # a rising end: as little of each α as there may be; a falling one: as much
+        # rows with c > 0 take the smallest possible α, rows with c < 0 the largest
         self.rising = column[up], t[0][up], upper[0][up], curvature[1][up]
         self.falling = -column[down], t[1][down], upper[1][down], curvature[0][down]
         self.total = round_up(total) if total else 0.0
@@ -260,25 +262,27 @@ class Minimiser:
         self.known = np.isfinite(t[0]).all() and np.isfinite(t[1]).all()
 
     def slope(self, shift: float) -> float:
-        """h′ of (LEVEL.2) at Δ from above: of every subgradient, whatever is between the ends."""
+        """Return an upper bound of all subgradients h′ of (LEVEL.2) at Δ, for all t, U and δ in their intervals."""
         gained = lost = 0.0
         with np.errstate(all="ignore"):
-            c, t, upper, bend = self.rising
-            moved = c * shift
-            short = t - moved - 4.0 * UNIT * (np.abs(t) + np.abs(moved))
-            least = np.minimum(np.where(short > 0.0, short / bend / FEW, 0.0), upper)
-            gained = float((c * least).sum())
-            c, t, upper, bend = self.falling
-            moved = c * shift
-            short = t + moved + 4.0 * UNIT * (np.abs(t) + np.abs(moved)) + UNDERFLOW
-            most = np.where(short >= 0.0, np.where(bend > 0.0, np.minimum(short / bend * FEW, upper), upper), 0.0)
-            lost = float((c * most).sum())
+            c, t, upper, curvature = self.rising
+            change = c * shift
+            violation = t - change - 4.0 * UNIT * (np.abs(t) + np.abs(change))
+            min_alpha = np.minimum(np.where(violation > 0.0, violation / curvature / FEW, 0.0), upper)
+            gained = float((c * min_alpha).sum())
+            c, t, upper, curvature = self.falling
+            change = c * shift
+            violation = t + change + 4.0 * UNIT * (np.abs(t) + np.abs(change)) + UNDERFLOW
+            max_alpha = np.where(
+                violation >= 0.0, np.where(curvature > 0.0, np.minimum(violation / curvature * FEW, upper), upper), 0.0
+            )
+            lost = float((c * max_alpha).sum())
         spread = self.lost * (abs(self.total) + abs(lost) + (gained if math.isfinite(gained) else 0.0))
-        found = self.total + lost - gained + spread
-        return math.inf if math.isnan(found) else found
+        slope = self.total + lost - gained + spread
+        return math.inf if math.isnan(slope) else slope
 
     def bound_below(self, step: float) -> float:
-        """Return the largest float easily found below every minimiser; −∞ if every float is too high."""
+        """Return a float below every minimiser, close to the largest one; −∞ if none is found."""
         if not self.known:
             return -math.inf
         low, high = 0.0, None

@@ -1,9 +1,10 @@
 """Bound the distance of φ(x) from the chosen origin, and f(x) with a radius, for (OPTIMA.3).
 
-    (PLACE.1)  linear: ‖x − o‖, o the mean of the samples where b is free and they are dense, else 0
-    (PLACE.2)  RBF: 1, or with a free b √(2 − 2K(x, z)) from o = φ(z), z the mean of the samples, where that is less
-    (PLACE.3)  any other kernel: √K(x, x);  of a matrix its diagonal, which for new points a user has to say
-    (PLACE.4)  f(x) = Σ c_j K(x_j, x) + b, off by (KSUM.1) and what b costs; of kernels that are a user's, as computed
+    (PLACE.1)  linear: ‖x − o‖, o the mean of the samples if b is free and they are dense, else 0
+    (PLACE.2)  RBF: 1, or with a free b √(2 − 2K(x, z)) from o = φ(z), z the mean of the samples, if that is less
+    (PLACE.3)  any other kernel: √K(x, x);  for a matrix its diagonal, which the user has to give for new points
+    (PLACE.4)  f(x) = Σ c_j K(x_j, x) + b, with the error (KSUM.1) and the rounding of adding b; values of user-defined
+               kernels count as exact
 
 Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section 3.1.
 """
@@ -38,9 +39,9 @@ AT_A_TIME = 4_000_000
 
 
 class Places:
-    """ρ of (OPTIMA.2) at the points of a program, and of (OPTIMA.3) at new ones.
+    """The origin o, and the distances ρ of (OPTIMA.2) of the samples from it.
 
-    kernel: Of the new points; linear where they are coordinates.
+    kernel: The kernel for new points; linear if they are given by coordinates.
     free: Whether there is a free intercept, and no linear constraints: then o may be chosen.
     """
 
@@ -60,43 +61,43 @@ class Places:
             self._of_kernel(space, free)
             return
         blocks = (piece for block in self._rows.blocks() for piece in block.iter_tiles())
-        self.own = np.concatenate([_lengths(piece.matrix, self.origin) for piece in blocks])
+        self.sizes = np.concatenate([_lengths(piece.matrix, self.origin) for piece in blocks])
 
     def _of_kernel(self, space: KernelSpace, free: bool) -> None:
-        """(PLACE.2), (PLACE.3)."""
+        """Set `sizes` and `origin` for a kernel machine, (PLACE.2), (PLACE.3)."""
         values = space.kernel_values
         if isinstance(values, MatrixValues):
-            self.own = np.sqrt(np.maximum(values.K.diagonal(), 0.0)) * FEW
+            self.sizes = np.sqrt(np.maximum(values.K.diagonal(), 0.0)) * FEW
             return
         X: Matrix = values.X  # type: ignore[attr-defined]
-        self.own = values.sizes
-        if isinstance(self.kernel, RBF) and free and not sp.issparse(X) and len(self.own):
+        self.sizes = values.sizes
+        if isinstance(self.kernel, RBF) and free and not sp.issparse(X) and len(self.sizes):
             self.origin = X.mean(axis=0)
-            near = _from_origin(self.kernel, X, self.origin)
-            if near.max() < 1.0:
-                self.own = near
+            distances = _from_origin(self.kernel, X, self.origin)
+            if distances.max() < 1.0:
+                self.sizes = distances
             else:
                 self.origin = None
 
     def of_rows(self, program: ExactDual) -> FloatArray:
         """Return upper bounds of the distances of the rows of a program: (m,)."""
-        own = np.repeat(self.own, self.classes)
+        sizes = np.repeat(self.sizes, self.classes)
         if program.mix is not None:
             longest = int(np.diff(program.mix.indptr).max(initial=0))
-            found: FloatArray = (abs(program.mix) @ own) * (1.0 + gamma(longest + 4))
-            return found
-        return own if program.rows is None else own[program.rows]
+            bounds: FloatArray = (abs(program.mix) @ sizes) * (1.0 + gamma(longest + 4))
+            return bounds
+        return sizes if program.rows is None else sizes[program.rows]
 
 
 @dataclass(frozen=True, eq=False)
 class NearFunction:
-    """(OPTIMA.3) without the samples: what bounds f of every exact optimum at new points.
+    """Bounds (OPTIMA.3) of f of every exact optimum at new points, without the samples.
 
     radius: R.
-    shift: Δ of the intercept, its two ends.
-    in_ball: What a penalised intercept adds to ‖φ(x)‖²: 1/R of it.
-    size: What f is multiplied by, in units of (DUAL.1).
-    origin: o, (d,): a point of the samples' space, or None.
+    shift: Interval of Δ of the intercept.
+    in_ball: Contribution of a penalised intercept to ‖φ(x)‖².
+    size: Factor of f, in units of (DUAL.1).
+    origin: o, (d,), in the space of the samples; None if it is 0.
     """
 
     radius: float
@@ -108,7 +109,10 @@ class NearFunction:
     def __call__(
         self, model: Any, samples: Matrix, diagonal: FloatArray | None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Bounds and f of a model at checked samples (q, d), K(x, x) of a matrix (q,): (q, k) each."""
+        """Return lower bounds, upper bounds and f of a model at checked samples (q, d): (q, k) each.
+
+        diagonal: K(x, x) for a kernel matrix, (q,); else None.
+        """
         if isinstance(model.kernel, FeatureMap) and model.w is not None:
             samples, model = model.kernel.features(samples), model.linear_model
         with np.errstate(all="ignore"):
@@ -131,14 +135,14 @@ class NearFunction:
 
     @classmethod
     def of_record(cls, record: Any, d: int) -> NearFunction:
-        """Build the function from such a record of a model of d features. Raises FileFormatError."""
+        """Build the function from a `record` of a model with d features. Raises FileFormatError."""
         try:
             low, high, radius = (
                 end if record[name] is None else float(record[name])
                 for name, end in (("low", -math.inf), ("high", math.inf), ("radius", math.inf))
             )
-            given = record["origin"]
-            origin = None if given is None else np.array(given, dtype=np.float64)
+            stored = record["origin"]
+            origin = None if stored is None else np.array(stored, dtype=np.float64)
             in_ball, size = float(record["in_ball"]), float(record["size"])
         except (KeyError, TypeError, ValueError) as error:
             raise FileFormatError(f"the model's bounds are damaged: {error}") from error
@@ -149,7 +153,10 @@ class NearFunction:
 
 
 def sizes_at(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagonal: FloatArray | None) -> FloatArray:
-    """‖φ(x) − o‖ of new points from above, (q,): X (q, d), or of a matrix K(x, x) itself, (q,)."""
+    """Return upper bounds of ‖φ(x) − o‖ of new points X (q, d): (q,).
+
+    diagonal: K(x, x) for a kernel matrix, (q,); else None.
+    """
     if diagonal is not None:
         return np.sqrt(np.maximum(diagonal, 0.0)) * FEW
     if isinstance(kernel, Linear):
@@ -163,24 +170,24 @@ def sizes_at(kernel: Kernel, origin: FloatArray | None, X: Matrix, diagonal: Flo
 
 
 def _from_origin(kernel: RBF, X: Matrix, origin: FloatArray) -> FloatArray:
-    """√(2 − 2K(x, z)) from above: (q,)."""
-    far = squared_norms(as_dense(X) - origin) * float(kernel.gamma)
-    squares = -2.0 * np.expm1(-far * (1.0 + gamma(X.shape[1] + 8))) * (1.0 + ROUNDINGS * UNIT)
-    found: FloatArray = np.sqrt(squares) * FEW + math.sqrt(X.shape[1] * UNDERFLOW)
-    return found
+    """Return upper bounds of √(2 − 2K(x, z)), for z = origin: (q,)."""
+    exponents = squared_norms(as_dense(X) - origin) * float(kernel.gamma)
+    squares = -2.0 * np.expm1(-exponents * (1.0 + gamma(X.shape[1] + 8))) * (1.0 + ROUNDINGS * UNIT)
+    distances: FloatArray = np.sqrt(squares) * FEW + math.sqrt(X.shape[1] * UNDERFLOW)
+    return distances
 
 
 def _lengths(X: Matrix, origin: FloatArray | None) -> FloatArray:
-    """‖x − o‖ from above: (q,)."""
-    apart = X if origin is None else as_dense(X) - origin
-    found: FloatArray = bound_row_norms(squared_norms(apart), X.shape[1]) * FEW
-    return found
+    """Return upper bounds of ‖x − o‖: (q,)."""
+    differences = X if origin is None else as_dense(X) - origin
+    lengths: FloatArray = bound_row_norms(squared_norms(differences), X.shape[1]) * FEW
+    return lengths
 
 
-def decision_values(model: Any, X: Matrix, own: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-    """f at checked samples (q, d), K(x, x) of a matrix (q,), and its radius, of the numbers of a model: (PLACE.4).
+def decision_values(model: Any, X: Matrix, kernel_diagonal: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return f of a model at checked samples (q, d), and its radius, (PLACE.4): (q, k) each.
 
-    Returns (q, k) each.
+    kernel_diagonal: K(x, x) for a kernel matrix, (q,); else None.
     """
     b = np.atleast_1d(np.asarray(model.b, dtype=np.float64))
     if getattr(model, "radius", None) is not None:
@@ -189,64 +196,70 @@ def decision_values(model: Any, X: Matrix, own: FloatArray | None) -> tuple[Floa
     coef = model.coef if model.coef.ndim == 2 else model.coef[:, None]
     width = X.shape[1] + (len(model.coef) if ws is None else 0)
     step = max(AT_A_TIME // max(width, 1), 1)
-    found = []
+    blocks = []
     for start in range(0, X.shape[0], step):
-        part = X[start : start + step]
-        found.append(_linear(part, ws) if ws is not None else _by_kernel(model, part, coef))
-    u, radius = (np.concatenate([part[k] for part in found]) for k in (0, 1))
+        block = X[start : start + step]
+        blocks.append(_linear(block, ws) if ws is not None else _by_kernel(model, block, coef))
+    u, radius = (np.concatenate([block[k] for block in blocks]) for k in (0, 1))
     values = u + b
     radius = (radius + 4.0 * UNIT * (np.abs(u) + np.abs(b))) * FEW
     diagonal = getattr(model, "diagonal", 0.0)
     if diagonal:
         spread = np.zeros(X.shape[0])
-        if own is None:
-            own = model.kernel.diagonal(X)
+        if kernel_diagonal is None:
+            kernel_diagonal = model.kernel.diagonal(X)
             if isinstance(model.kernel, Linear):
                 size = squared_norms(X)
             else:
-                one = isinstance(model.kernel, RBF)
-                size = np.square(1.0 if one else kernel_space(model.kernel, X).kernel_values.sizes)
+                is_rbf = isinstance(model.kernel, RBF)
+                size = np.square(1.0 if is_rbf else kernel_space(model.kernel, X).kernel_values.sizes)
             degree = float(getattr(model.kernel, "degree", 1.0))
-            spread = gamma((X.shape[1] + 8) * max(degree, 1.0) + ROUNDINGS) * np.broadcast_to(size, own.shape)
-        values = values + (diagonal * own)[:, None]
+            spread = gamma((X.shape[1] + 8) * max(degree, 1.0) + ROUNDINGS) * np.broadcast_to(
+                size, kernel_diagonal.shape
+            )
+        values = values + (diagonal * kernel_diagonal)[:, None]
         radius = (
-            radius + (abs(diagonal) * spread + 4.0 * UNIT * np.abs(own))[:, None] + 4.0 * UNIT * np.abs(values)
+            radius
+            + (abs(diagonal) * spread + 4.0 * UNIT * np.abs(kernel_diagonal))[:, None]
+            + 4.0 * UNIT * np.abs(values)
         ) * FEW
     return values, radius
 
 
 def _linear(X: Matrix, ws: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """⟨w, x⟩ of each w: (q, k) each."""
+    """Return ⟨w, x⟩ for each row w of ws, and its radius: (q, k) each."""
     space = LinearSpace(as_row_source(X))
-    nothing = np.zeros(X.shape[0])
-    parts = [space.measure(Primal(w, None), nothing, nothing).values for w in ws]
-    return np.column_stack([part.high for part in parts]), np.column_stack([part.radius for part in parts])
+    zeros = np.zeros(X.shape[0])
+    values = [space.measure(Primal(w, None), zeros, zeros).values for w in ws]
+    return np.column_stack([value.high for value in values]), np.column_stack([value.radius for value in values])
 
 
 def _by_kernel(model: Any, X: Matrix, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Σ c_j K(x_j, x) of each column of coef (s, k): (q, k) each."""
+    """Return Σ c_j K(x_j, x) for each column of coef (s, k), and its radius: (q, k) each."""
     kernel, s, q = model.kernel, len(coef), X.shape[0]
     if not s:
         return np.zeros((q, coef.shape[1])), np.zeros((q, coef.shape[1]))
     if isinstance(kernel, (RBF, Polynomial, Sigmoid)):
-        both = (
+        samples = (
             sp.vstack([model.vectors, X], format="csr") if sp.issparse(X) else np.vstack([as_dense(model.vectors), X])
         )
-        space = kernel_space(kernel, both)
+        space = kernel_space(kernel, samples)
         columns = np.vstack([coef, np.zeros((q, coef.shape[1]))])
-        nothing = np.zeros(len(columns))
-        parts = [
-            space.measure(Primal(None, c), np.ascontiguousarray(c), nothing).values
+        zeros = np.zeros(len(columns))
+        values = [
+            space.measure(Primal(None, c), np.ascontiguousarray(c), zeros).values
             for c in np.ascontiguousarray(columns.T)
         ]
-        return np.column_stack([part.high[s:] for part in parts]), np.column_stack([part.radius[s:] for part in parts])
+        return np.column_stack([value.high[s:] for value in values]), np.column_stack(
+            [value.radius[s:] for value in values]
+        )
     K = as_dense(X)[:, model.vectors] if isinstance(kernel, Precomputed) else kernel(X, model.vectors)
     radius = gamma(s + 4) * (np.abs(K) @ np.abs(coef)) + s * UNDERFLOW
     return np.asarray(K @ coef), radius * FEW
 
 
 def _in_ball(model: Any, X: Matrix) -> tuple[FloatArray, FloatArray]:
-    """R² − ‖x − c‖²: (q, 1) each, (BALL.2)."""
+    """Return R² − ‖x − c‖² and its radius, (BALL.2): (q, 1) each."""
     low, high = BallSpace(as_row_source(X), model.w / 2.0).levels.bounds
     square = model.radius * model.radius
     values = square - (low + high)

@@ -1,25 +1,25 @@
 """Bound ‖w(α) − w‖ for a w over r samples by n·r kernel values (`Span`), for α with many more support vectors.
 
-Any w = Σ_j c_j φ(z_j) is a primal point, and (GAP.1) holds for it. Its f costs r kernel values a row; what is missing
-is ‖w − w(α)‖, which seems to take all kernel values between support vectors. Instead each φ(x_i) is replaced by a
-combination of the r pivots z, and what that leaves is bounded row by row:
+Any w = Σ_j c_j φ(z_j) is a primal point, so (GAP.1) holds for it. Its f takes r kernel values per row, but ‖w − w(α)‖
+takes all kernel values between support vectors if computed directly. Instead each φ(x_i) is approximated by a
+combination of the r pivots z, and the residual is bounded row by row:
 
     (SPAN.1)  w(α) = Σ_i β_i Σ_j A_ij φ(z_j) + Σ_i β_i ρ_i,  ρ_i = φ(x_i) − Σ_j A_ij φ(z_j):  true for any numbers A
     (SPAN.2)  ‖w − w(α)‖ ≤ ‖Σ_j g_j φ(z_j)‖ + Σ_i |β_i| ‖ρ_i‖,  g = c − Aᵀβ
     (SPAN.3)  ‖ρ_i‖² = K_ii − ‖L_i‖² + ‖RᵀA_i − L_i‖² − 2 A_iᵀs_i + A_iᵀG A_i,  s_i = k_i − R L_i,  G = K_zz − RRᵀ
 
 for the column k_i of kernel values between the pivots and x_i, and again any numbers R and L. With R the Cholesky
-factor of K_zz, L_i = R⁻¹k_i and A_i = R⁻ᵀL_i, the last three terms of (SPAN.3) are rounding, which is measured here:
-nothing is said about how R, L and A came about.
+factor of K_zz, L_i = R⁻¹k_i and A_i = R⁻ᵀL_i, the last three terms of (SPAN.3) are rounding. They are measured, so no
+assumption is made about how R, L and A were computed.
 
     (SPAN.4)  |s_ij| ≤ σ_i τ_j,  |G_jk| ≤ g τ_j τ_k,  a_i = Σ_j |A_ij| τ_j:  the last two terms are ≤ 2 a_i σ_i + g a_i²
 
-with the sizes τ_j ≥ ‖φ(z_j)‖ of (ACC.1). s and G are differences of which nearly nothing remains. Taken off in blocks B
-of few columns, they are off by little, because what remains becomes small soon:
+with the sizes τ_j ≥ ‖φ(z_j)‖ of (ACC.1). s and G are differences that cancel almost completely. Products are subtracted
+in blocks B of few columns; the error is small, because the remainder soon becomes small:
 
     (SPAN.5)  |ŝ_ij − s_ij| ≤ Σ_B (γ_|B| ‖L_iB‖ ‖R_jB‖ + u ‖L_i>B‖ ‖R_j>B‖) + a rounding of ŝ_ij itself for each B
 
-where > B are the columns after B. Derivation of (SPAN.3): ‖ρ_i‖² = K_ii − 2A_iᵀk_i + A_iᵀK_zz A_i; put in k_i and
+where > B are the columns after B. Derivation of (SPAN.3): ‖ρ_i‖² = K_ii − 2A_iᵀk_i + A_iᵀK_zz A_i; substitute k_i and
 K_zz, and complete the square.
 
 Sources: Fine & Scheinberg (2001) for the low-rank dual; Higham (2002), sections 3.1 and 10.3.
@@ -43,23 +43,24 @@ from qpsvm.bounds.certificate import PrimalPoint, kernel_point
 from qpsvm.space.kernels.functions import RBF, exp_in_place
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Numbers worked on at a time, which stay in the cache, and fewest and most rows that these are.
+#: Numbers processed at a time, which fit in the cache; and smallest and largest number of rows of a strip.
 STRIP, FEWEST_ROWS, MOST_ROWS = 200_000, 256, 2048
-#: Columns of a block of (SPAN.5): few at first, where they are long; then a share of those before.
+#: Number of columns of a block of (SPAN.5): NARROWEST at first, where columns are long; then 1/BLOCKS_A_WIDTH of those
+#: before, up to WIDEST.
 NARROWEST, BLOCKS_A_WIDTH, WIDEST = 8, 8, 64
-#: Most pivots, and most as a share of the support vectors: otherwise the kernel values among those cost no more.
+#: Largest number of pivots, absolute and as a share of the support vectors: with more, direct evaluation is as cheap.
 MOST_PIVOTS, MOST_SHARE = 4000, 0.5
-#: Kernel values between all samples and the support vectors up to which w(α) is a candidate beside a w over few
-#: samples: half a minute. Of more, that w stands alone.
+#: Up to this many kernel values between all samples and the support vectors (half a minute), w(α) is another candidate
+#: next to a w over few samples.
 AFFORDABLE_VALUES = 4e9
-#: The same up to which ‖w − w(α)‖ of one wanted w is evaluated besides being bounded: a second.
+#: Up to this many (a second), ‖w − w(α)‖ of a wanted w is also evaluated directly.
 DIRECT_VALUES = 2e8
 
 
 class Span:
-    """w(α) beside the span of some samples.
+    """Approximation of w(α) in the span of some samples, the pivots.
 
-    nearest (r,): Aᵀβ: the coefficients c of the w nearest to w(α), up to rounding.
+    nearest (r,): Aᵀβ, the coefficients c of the w nearest to w(α), up to rounding.
     """
 
     def __init__(self, space: FeatureSpace, beta: FloatArray, pivots: IntArray) -> None:
@@ -80,16 +81,16 @@ class Span:
 
     @cached
     def _by_differences(self) -> bool:
-        """Whether kernel values come from differences of samples, which do not cancel."""
+        """Whether kernel values are computed from differences of samples, which do not cancel."""
         return isinstance(self.space.kernel, RBF) and not sp.issparse(self.space.X)
 
     @staticmethod
     def _differences_epsilon(d: int) -> float:
-        """ε of (ACC.4) and (ACC.5)."""
+        """Return ε of (ACC.4) and (ACC.5)."""
         return max(gamma(d + 6) / math.e + FUNCTION_ROUNDINGS * UNIT, FLOOR)
 
     def _values(self, rows: IntArray) -> FloatArray:
-        """Kernel values between pivots and rows, each known to ε of the sizes: (r, k)."""
+        """Return kernel values between pivots and rows, each with an error of at most ε times the sizes: (r, k)."""
         if not self._by_differences:
             return self.space.gram.block(self.pivots, rows)
         from scipy.spatial.distance import cdist
@@ -101,7 +102,7 @@ class Span:
         return exp_in_place(exponents)
 
     def _factor(self) -> None:
-        """R of the pivots that are independent in floating point, its inverse, and g of (SPAN.4)."""
+        """Compute R of the numerically independent pivots, its inverse, and g of (SPAN.4)."""
         floor = (len(self.pivots) + 2) * 2.0 * UNIT * float(self._K.diagonal().max(initial=0.0))
         factor, order, rank, _ = lapack.dpstrf(self._K, tol=floor, lower=1)
         q, self._kept = int(rank), order[: int(rank)] - 1
@@ -119,16 +120,16 @@ class Span:
         self._g = float(((G + off) / tau).max(initial=0.0)) * FEW + self._epsilon
 
     def _squares(self, L: FloatArray) -> FloatArray:
-        """‖L_iB‖² of Lᵀ (q, k) for each block: (blocks, k)."""
+        """Return ‖L_iB‖² of Lᵀ (q, k) for each block: (blocks, k)."""
         return np.array([np.einsum("ij,ij->j", L[block], L[block]) for block in self._blocks]).reshape(-1, L.shape[1])
 
     def _residual(self, K: FloatArray, L: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The largest |ŝ_ij|/τ_j of each i for K (q, k) and Lᵀ (q, k), and how far it may be off, (SPAN.5): (k,)."""
-        left: FloatArray = np.array(K, order="C")
+        """Return the largest |ŝ_ij|/τ_j of each i for K (q, k) and Lᵀ (q, k), and its error bound (SPAN.5): (k,)."""
+        residual: FloatArray = np.array(K, order="C")
         for block in self._blocks:
-            left[block.start :] -= self._R[block.start :, block] @ L[block]
-        np.abs(left, out=left)
-        largest: FloatArray = (left / self._tau[self._kept, None]).max(axis=0, initial=0.0)
+            residual[block.start :] -= self._R[block.start :, block] @ L[block]
+        np.abs(residual, out=residual)
+        largest: FloatArray = (residual / self._tau[self._kept, None]).max(axis=0, initial=0.0)
         squares = self._squares(L)
         off: FloatArray = (self._slack * self._long) @ np.sqrt(squares) + UNIT * self._after @ np.sqrt(
             _sum_later_blocks(squares)
@@ -142,38 +143,38 @@ class Span:
         k = self._values(rows)[self._kept]
         L = solve_triangular(self._R, k, lower=True, check_finite=False)  # (q, k), as A is: Lᵀ and Aᵀ
         A = blas.dtrmm(1.0, self._inverse, L, lower=1, trans_a=1)
-        apart = np.linalg.norm(blas.dtrmm(1.0, self._R, A, lower=1, trans_a=1) - L, axis=0)
+        deviation = np.linalg.norm(blas.dtrmm(1.0, self._R, A, lower=1, trans_a=1) - L, axis=0)
         largest, off = self._residual(k, L)
         squares = self._squares(L)
         length = np.sqrt(squares.sum(axis=0)) * FEW
         sigma = largest + off + self._epsilon * size
         spread = tau @ np.abs(A) * (1.0 + gamma(len(tau) + 4))  # a
-        apart += gamma(len(tau) + 4) * (apart + spread * self._stretch + length)
-        rest: FloatArray = self.space.kernel.diagonal(self.space.X[rows])
-        off = self._epsilon * size**2 + self._slack @ squares + apart**2
+        deviation += gamma(len(tau) + 4) * (deviation + spread * self._stretch + length)
+        remainder: FloatArray = self.space.kernel.diagonal(self.space.X[rows])
+        off = self._epsilon * size**2 + self._slack @ squares + deviation**2
         for square in squares:
-            rest = rest - square
-            off += UNIT * np.abs(rest)
+            remainder = remainder - square
+            off += UNIT * np.abs(remainder)
         off += spread * (2.0 * sigma + spread * self._g)
-        self._left += float(weight @ np.sqrt(np.maximum(rest, 0.0)))
-        self._most_left += float(weight @ np.sqrt(np.maximum(rest + off * FEW, 0.0)))
+        self._left += float(weight @ np.sqrt(np.maximum(remainder, 0.0)))
+        self._most_left += float(weight @ np.sqrt(np.maximum(remainder + off * FEW, 0.0)))
         self._moved += float(weight @ spread)
         self.nearest[self._kept] += A @ self.beta[rows]
 
     def distance(self, coef: FloatArray) -> tuple[float, float]:
-        """‖w − w(α)‖ of (SPAN.2) for w = Σ_j c_j φ(z_j), c (r,): as measured, and by how much it may be more."""
+        """Return ‖w − w(α)‖ of (SPAN.2) for w = Σ_j c_j φ(z_j), c (r,), as measured, and a bound of its excess."""
         g = coef - self.nearest
         square = max(float(g @ (self._K @ g)), 0.0)
         size = float(np.abs(g) @ self._tau) * (1.0 + gamma(len(g) + 4))
-        most = math.sqrt(square + (gamma(2 * len(g) + 8) + self._epsilon) * size * size) + 2.0 * UNIT * size
+        upper_bound = math.sqrt(square + (gamma(2 * len(g) + 8) + self._epsilon) * size * size) + 2.0 * UNIT * size
         summed = gamma(len(self.beta) + 8)
-        most += summed * self._moved * FEW + self._most_left * (1.0 + summed)
+        upper_bound += summed * self._moved * FEW + self._most_left * (1.0 + summed)
         measured = math.sqrt(square) + self._left
-        return measured, (most - measured) * FEW + 4.0 * UNIT * most
+        return measured, (upper_bound - measured) * FEW + 4.0 * UNIT * upper_bound
 
 
 def _column_blocks(q: int) -> list[slice]:
-    """The blocks B of (SPAN.5)."""
+    """Return the blocks B of (SPAN.5) of q columns."""
     starts, width = [0], NARROWEST
     while starts[-1] < q:
         width = min(max(NARROWEST, starts[-1] // BLOCKS_A_WIDTH), WIDEST)
@@ -189,13 +190,13 @@ def _sum_later_blocks(squares: FloatArray) -> FloatArray:
 
 
 def span_of(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: bool = False) -> Span | None:
-    """The span of the samples where coef (n,) is not 0; None where K is not the kernel's own, or there are too many.
+    """Return the span of the samples with nonzero coef (n,); None if there are too many, or K was modified.
 
-    Unless it is this w that is `wanted`, None too where w(α) costs no more.
+    wanted: Whether this w is needed in any case. If not, the result is also None if w(α) costs no more.
     """
     pivots, support = np.flatnonzero(coef), int(np.count_nonzero(beta))
-    most = MOST_PIVOTS if wanted else min(MOST_PIVOTS, MOST_SHARE * support)
-    if space.is_linear or not space.is_plain or not 0 < len(pivots) <= most:
+    max_pivots = MOST_PIVOTS if wanted else min(MOST_PIVOTS, MOST_SHARE * support)
+    if space.is_linear or not space.is_plain or not 0 < len(pivots) <= max_pivots:
         return None
     return Span(space, beta, pivots) if (space.curvature(pivots) > 0.0).any() else None
 
@@ -203,35 +204,35 @@ def span_of(space: FeatureSpace, beta: FloatArray, coef: FloatArray, wanted: boo
 def point_beside(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """Return what `primal_points` does, for these coefficients (n,) alone: ‖w − w(α)‖ by (SPAN.2), or (SPAN.6).
+    """As `primal_points`, for these coefficients (n,) only: ‖w − w(α)‖ by (SPAN.2) or (SPAN.6), whichever is smaller.
 
-    (SPAN.6)  ‖w − w(α)‖² = cᵀKc − 2βᵀKc + βᵀKβ:  what a factor leaves of different samples is not all of one sign
+    (SPAN.6)  ‖w − w(α)‖² = cᵀKc − 2βᵀKc + βᵀKβ:  unlike in (SPAN.2), the residuals ρ_i may cancel
     """
-    own, point = kernel_point(space, beta), kernel_point(space, coef)
-    apart, radius = span.distance(coef[span.pivots])
+    dual_point, point = kernel_point(space, beta), kernel_point(space, coef)
+    distance, radius = span.distance(coef[span.pivots])
     accuracy, rows = Accuracy(space), np.arange(space.n)
     sizes = accuracy.sizes(rows)
     size = float((np.abs(coef) + np.abs(beta)) @ sizes) * (1.0 + gamma(space.n + 4))
-    square = max(float(coef @ point.u) - 2.0 * float(beta @ point.u) + float(beta @ own.u), 0.0)
-    most = math.sqrt(square + (accuracy.epsilon + gamma(2 * space.n + 16)) * size * size) * (1.0 + 4.0 * UNIT)
-    if most < apart + radius:
-        apart, radius = math.sqrt(square), (most - math.sqrt(square)) * (1.0 + 4.0 * UNIT)
-    return own.half_norm, iter(
-        [PrimalPoint(point.u, None, point.half_norm, coef=coef, apart=apart, apart_radius=radius)]
+    square = max(float(coef @ point.u) - 2.0 * float(beta @ point.u) + float(beta @ dual_point.u), 0.0)
+    upper_bound = math.sqrt(square + (accuracy.epsilon + gamma(2 * space.n + 16)) * size * size) * (1.0 + 4.0 * UNIT)
+    if upper_bound < distance + radius:
+        distance, radius = math.sqrt(square), (upper_bound - math.sqrt(square)) * (1.0 + 4.0 * UNIT)
+    return dual_point.half_norm, iter(
+        [PrimalPoint(point.u, None, point.half_norm, coef=coef, apart=distance, apart_radius=radius)]
     )
 
 
 def spanned_points(
     space: FeatureSpace, beta: FloatArray, coef: FloatArray, span: Span
 ) -> tuple[float, Iterator[PrimalPoint]]:
-    """Return `primal_points` of coefficients (n,): these, the nearest to w(α) over the same samples, and w(α)."""
+    """As `primal_points`: coef (n,), the w over the same samples nearest to w(α), and w(α) if affordable."""
 
-    def build_point(own: FloatArray) -> PrimalPoint:
-        apart, radius = span.distance(own)
+    def build_point(coefficients: FloatArray) -> PrimalPoint:
+        distance, radius = span.distance(coefficients)
         spread = np.zeros(space.n)
-        spread[span.pivots] = own
+        spread[span.pivots] = coefficients
         point = kernel_point(space, spread)
-        return PrimalPoint(point.u, None, point.half_norm, coef=spread, apart=apart, apart_radius=radius)
+        return PrimalPoint(point.u, None, point.half_norm, coef=spread, apart=distance, apart_radius=radius)
 
     first = build_point(coef[span.pivots])
 
@@ -241,8 +242,8 @@ def spanned_points(
         if float(space.n) * np.count_nonzero(beta) <= AFFORDABLE_VALUES:
             yield kernel_point(space, beta)
 
-    most = math.sqrt(2.0 * first.half_norm) + first.apart + (first.apart_radius or 0.0)
-    return 0.5 * most * most, candidates()
+    upper_bound = math.sqrt(2.0 * first.half_norm) + first.apart + (first.apart_radius or 0.0)
+    return 0.5 * upper_bound * upper_bound, candidates()
 
 
 __all__ = ["Span", "span_of"]

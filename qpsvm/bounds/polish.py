@@ -1,21 +1,21 @@
-"""Find the exact split of α into free, bound and zero, and solve for it in full precision (`polish`).
+"""Find the exact split of α into zero, free and bound entries, and solve for it in full precision (`polish`).
 
-With Q for the Hessian of (DUAL.1), curvature δ included: if the split of the rows into zero, free (F) and bound is
-known, the optimum is one linear system, for the correction d
+Let Q be the Hessian of (DUAL.1), curvature δ included. If the split of the rows into zero, free (F) and bound is known,
+the optimum solves one linear system in the correction d:
 
     (POL.1)  Q_FF d + E_F μ = ℓ_F − (Qα)_F,   E_Fᵀ d − Rμ = e − Eᵀα,   α_F ← α_F + d
 
-with α already 0 or U outside F. (A penalised intercept is the multiplier μ of a column with R = 1: Q + yyᵀ is never
-formed, which would drown Q where yᵀα is small beside α.) Solving for a correction keeps the digits that α has. The
-split is predicted from a step of projected gradient with length τ:
+with α already 0 or U outside F. (A penalised intercept is the multiplier μ of a column with R = 1. Q + yyᵀ is never
+formed: its rounding would swamp Q where yᵀα is small compared with α.) Solving for a correction keeps the digits that
+α already has. The split is predicted by a projected-gradient step of length τ:
 
     (POL.2)  v = α − τ (δα − t):  v ≤ 0 → zero,  v ≥ U → bound,  else free
 
-    (POL.3)  of a block that is full, Σ_B α = U, the largest free α makes up for the others:  with T for that, TᵀQ_FF T,
-             TᵀE_F and so on stand in (POL.1), and v is the nearest point of the block's simplex
+    (POL.3)  in a full block, Σ_B α = U, the largest free α is eliminated by a matrix T:  TᵀQ_FF T, TᵀE_F and so on
+             replace the terms of (POL.1), and v is projected on the block's simplex
 
-and each round ends in a certificate, so a wrong split can never make the answer worse. Q_FF may be singular
-(duplicates, more free vectors than features): then (POL.1) is solved in the least-squares sense of minimum norm.
+Each round ends in a certificate, so a wrong split can never make the result worse. Q_FF may be singular (duplicates,
+more free vectors than features): then (POL.1) is solved by minimum-norm least squares.
 Sources: primal-dual active set method, Hintermüller, Ito & Kunisch (2002); Bergounioux, Ito & Kunisch (1999).
 """
 
@@ -38,33 +38,35 @@ from qpsvm.bounds.certificate import Certificate
 from qpsvm.program.losses import sum_blocks
 from qpsvm.program.svm_dual import SVMDual
 
-#: Rounds of (POL.1) for each step length; the split settles in about three.
+#: Largest number of rounds of (POL.1) for each step length; the split settles in about three.
 ROUNDS = 15
-#: How often variables that leave the box are held and the rest solved again, in one round.
+#: Largest number of times in one round that variables leaving the box are fixed and (POL.1) is solved again.
 HOLDS = 8
-#: A relative gap below this is rounding: nothing is left to polish.
+#: A relative gap below this is rounding: there is nothing left to polish.
 FINISHED = 1e-13
-#: Below this the split is right, and other step lengths are not tried.
+#: Below this gap the split is right, and other step lengths are not tried.
 POLISHED = 1e-10
-#: A gap below this is good: of more rows than this it gets this many rounds with each of this many step lengths.
+#: A start with a gap below GOOD and more than TEACHING_ROWS rows gets ROUNDS_EACH rounds with each of TRIES lengths.
 GOOD, TEACHING_ROWS, ROUNDS_EACH, TRIES = 1e-6, 200, 4, 2
-#: Of more than `FEW_ROWS` rows, it gets this many with one; of more than `MANY_ROWS`, reaching it is enough.
+#: With more than FEW_ROWS rows it gets FEW_ROUNDS rounds with one step length; with more than MANY_ROWS rows, polishing
+#: stops at a gap of GOOD.
 FEW_ROWS, FEW_ROUNDS, MANY_ROWS = 700, 3, 1500
-#: The last of the step lengths for few rows, as a share of the row's own 1/Q_ii.
+#: The last step length for few rows, as a share of 1/Q_ii.
 SHORT = 0.03
-#: A gap below this that a step length does not bring down by this factor stays what it is.
+#: Polishing a gap below EXCELLENT ends if the first step length does not reduce it by the factor WORTHWHILE.
 EXCELLENT, WORTHWHILE = 1e-9, 0.1
 #: Relative size of a Cholesky pivot below which Q_FF counts as singular.
 SINGULAR = 1e-11
 #: Singular values below this share of the largest are dropped in the least-squares solution.
 RANK_TOLERANCE = 1e-12
-#: Most free vectors for which the least-squares solution (a singular value decomposition) is affordable; beyond, a
-#: singular Q_FF gets this ridge on its unit diagonal, and so many refinements take its effect away again: what is left
-#: of a direction with eigenvalue λ is (ridge/(λ + ridge))^k of it.
+#: Largest number of free vectors for which the least-squares solution (a singular value decomposition) is affordable.
+#: With more, RIDGE is added to the unit diagonal of a singular Q_FF, and REFINEMENTS steps of iterative refinement
+#: remove its effect: in a direction with eigenvalue λ a share (ridge/(λ + ridge))^k of it remains.
 LEAST_SQUARES_ROWS, RIDGE, REFINEMENTS = 150, 1e-10, 4
-#: Most free vectors for which a Cholesky factorisation is affordable; and where the point is good enough already.
+#: Largest number of free vectors for which a Cholesky factorisation is affordable; and the same for a good point.
 CHOLESKY_ROWS, MODEST_ROWS = 6000, 1000
-#: Seconds of one solution of (POL.1) with k free rows, in units of k³; and certificates that a round costs besides.
+#: Estimated seconds to solve (POL.1) with k free rows, divided by k³; and the cost of the rest of a round, in
+#: certificates.
 SOLVE_SECONDS, PRODUCTS = 3e-11, 2.0
 
 
@@ -74,20 +76,23 @@ def polish(
     certify: Callable[[FloatArray], Certificate],
     rounds: int = ROUNDS,
     clock: Clock | None = None,
-    each: float = 0.0,
+    certify_seconds: float = 0.0,
     lengths: int | None = None,
 ) -> Certificate:
-    """Improve a certified point until its gap is rounding, or no split of the indices improves it any more.
+    """Improve a certified point until its gap is rounding, or no split of the indices improves it any further.
 
-    By at most this many step lengths.
+    certify: Returns the certificate of an α (m,).
+    rounds: Largest number of rounds per step length.
+    certify_seconds: Seconds that one certificate takes.
+    lengths: Largest number of step lengths; chosen by the number of rows and the gap if None.
     """
     best, n = start, len(start.alpha)
-    some, tries, most = _choose_round_limits(n, start.gap)
-    patience = RoundLimits(clock or Clock(), each, most)
-    for tau in islice(_step_lengths(svm, start), tries if lengths is None else lengths):
-        if patience.is_exhausted():
+    max_rounds, n_lengths, max_free = _choose_round_limits(n, start.gap)
+    limits = RoundLimits(clock or Clock(), certify_seconds, max_free)
+    for tau in islice(_step_lengths(svm, start), n_lengths if lengths is None else lengths):
+        if limits.is_exhausted():
             break
-        best = _active_set_rounds(svm, start, best, certify, tau, min(rounds, some), patience)
+        best = _active_set_rounds(svm, start, best, certify, tau, min(rounds, max_rounds), limits)
         if best.gap <= POLISHED or (best.gap <= GOOD and n > MANY_ROWS):
             break
         if start.gap <= EXCELLENT and best.gap > WORTHWHILE * start.gap:
@@ -97,40 +102,40 @@ def polish(
 
 @dataclass(frozen=True, eq=False)
 class RoundLimits:
-    """What rounds may cost: a clock, the seconds that a certificate takes, and the most free rows."""
+    """Limits of the rounds: a clock, the seconds per certificate, and the largest number of free rows."""
 
     clock: Clock
-    each: float
-    most: int
+    certify_seconds: float
+    max_free: int
 
     def is_exhausted(self) -> bool:
-        """Whether another round would not end in time, or the user has interrupted."""
-        return is_interrupted() or self.clock.remaining <= PRODUCTS * self.each
+        """Return whether another round would not end in time, or the user has interrupted."""
+        return is_interrupted() or self.clock.remaining <= PRODUCTS * self.certify_seconds
 
     def free_rows(self) -> int:
-        """The most free rows that (POL.1) is solved for in what is left."""
-        left = self.clock.remaining - PRODUCTS * self.each
-        if left == float("inf"):
-            return self.most
-        return min(self.most, int((max(left, 0.0) / SOLVE_SECONDS) ** (1 / 3)))
+        """Return the largest number of free rows for which (POL.1) can be solved in the remaining time."""
+        remaining = self.clock.remaining - PRODUCTS * self.certify_seconds
+        if remaining == float("inf"):
+            return self.max_free
+        return min(self.max_free, int((max(remaining, 0.0) / SOLVE_SECONDS) ** (1 / 3)))
 
 
 def _choose_round_limits(n: int, gap: float) -> tuple[int, int | None, int]:
-    """Return the rounds per step length, the step lengths (None: all) and the most free rows of a point."""
+    """Return the limits of rounds per step length, of step lengths (None: all) and of free rows."""
     if gap > GOOD or n <= TEACHING_ROWS:
         return ROUNDS, None, CHOLESKY_ROWS
     return (ROUNDS_EACH, TRIES, CHOLESKY_ROWS) if n <= FEW_ROWS else (FEW_ROUNDS, 1, MODEST_ROWS)
 
 
 def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
-    """The τ of (POL.2), (n,), in the order of their success: no single one serves every problem.
+    """Yield the τ (m,) of (POL.2), most successful first: no single one works for every problem.
 
-    τ = 0 takes the split that α itself has, from a solver that ends exactly on its bounds: the first choice for many
-    rows, of which a thousand may be close to the margin, and the last one for few.
+    τ = 0 is the split of α itself, for solvers that return α exactly at its bounds. It comes first with many rows, of
+    which a thousand may be close to the margin, and late with few.
     """
     free = (start.alpha > 0) & (start.alpha < svm.upper)
-    exact, many = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS and svm.classes is None
-    if exact and many:
+    exact, has_many_rows = 2 * np.count_nonzero(free) < len(free), len(free) > MANY_ROWS and svm.classes is None
+    if exact and has_many_rows:
         yield np.zeros(len(free))
     curvature = svm.hessian.diagonal()
     curvature = np.maximum(curvature, max(1e-6 * float(curvature.mean()), np.finfo(float).tiny))
@@ -139,9 +144,9 @@ def _step_lengths(svm: SVMDual, start: Certificate) -> Iterator[FloatArray]:
         yield svm.upper
         yield np.sqrt(svm.upper / curvature)
     yield 100.0 / curvature
-    if exact and not many:
+    if exact and not has_many_rows:
         yield np.zeros(len(free))
-    if len(free) <= TEACHING_ROWS:  # where hulls meet, longer steps may leave too few rows to meet in
+    if len(free) <= TEACHING_ROWS:  # if hulls meet, longer steps may leave too few free rows
         yield SHORT / curvature
 
 
@@ -152,18 +157,18 @@ def _active_set_rounds(
     certify: Callable[[FloatArray], Certificate],
     tau: FloatArray,
     rounds: int,
-    patience: RoundLimits,
+    limits: RoundLimits,
 ) -> Certificate:
     point, seen = start, set[bytes]()
     for _ in range(rounds):
-        if patience.is_exhausted() or not np.isfinite(point.yf).all():
+        if limits.is_exhausted() or not np.isfinite(point.yf).all():
             break
         predicted = point.alpha - tau * point.gradient
         split = _split(svm, predicted)
         key = split.tobytes()
         repeated = key in seen
         seen.add(key)
-        alpha = _solve_split(svm, point.alpha, split, patience)
+        alpha = _solve_split(svm, point.alpha, split, limits)
         if alpha is None:
             break
         point = certify(alpha)
@@ -177,7 +182,7 @@ def _active_set_rounds(
 
 
 def _split(svm: SVMDual, v: FloatArray) -> NDArray[np.int8]:
-    """0 zero, 1 free, 2 bound, 3 free in a block that is full: (m,), by (POL.2)."""
+    """Return the split (POL.2), (m,): 0 zero, 1 free, 2 bound, 3 free in a full block."""
     if svm.block == 1:
         return np.where(v <= 0, 0, np.where(v >= svm.upper, 2, 1)).astype(np.int8)
     v, upper = np.maximum(v, 0.0).reshape(-1, svm.block), svm.upper[:: svm.block]
@@ -192,32 +197,32 @@ def _move_to_bounds(svm: SVMDual, solved: FloatArray, split: NDArray[np.int8]) -
     if svm.block == 1:
         above = solved > svm.upper
         return np.where(below, 0, np.where(above, 2, split)).astype(np.int8) if (below.any() or above.any()) else None
-    over = np.repeat(sum_blocks(np.maximum(solved, 0.0), svm.block) > svm.upper[:: svm.block], svm.block)
-    over &= split == 1
-    return np.where(below, 0, np.where(over, 3, split)).astype(np.int8) if (below.any() or over.any()) else None
+    overfull = np.repeat(sum_blocks(np.maximum(solved, 0.0), svm.block) > svm.upper[:: svm.block], svm.block)
+    overfull &= split == 1
+    return np.where(below, 0, np.where(overfull, 3, split)).astype(np.int8) if (below.any() or overfull.any()) else None
 
 
-def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], patience: RoundLimits) -> FloatArray | None:
-    """(POL.1) for a `_classify_rows` (n,); None where too many are free or it has no solution.
+def _solve_split(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], limits: RoundLimits) -> FloatArray | None:
+    """Solve (POL.1) for a split (m,); None if there are too many free rows, or no solution.
 
-    Variables that the solution takes out of the box are held at the bound that they cross, and it is solved again.
+    Variables that leave the box are fixed at the bound that they cross, and the rest is solved again.
     """
-    if np.count_nonzero(split & 1) > patience.free_rows():
+    if np.count_nonzero(split & 1) > limits.free_rows():
         return None
     solved = _solve_free(svm, alpha, split)
     for _ in range(HOLDS):
-        if solved is None or patience.is_exhausted():
+        if solved is None or limits.is_exhausted():
             return None
-        held = _move_to_bounds(svm, solved, split)
-        if held is None:
+        new_split = _move_to_bounds(svm, solved, split)
+        if new_split is None:
             break
-        split = held
+        split = new_split
         solved = _solve_free(svm, alpha, split)
     return solved
 
 
 def _solve_free(svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8]) -> FloatArray | None:
-    """The solution of (POL.1), wherever it lies."""
+    """Solve (POL.1) without regard to the box; None if that fails."""
     free = np.flatnonzero(split & 1)
     snapped = np.where(split == 2, svm.upper, np.where(split & 1, alpha, 0.0))
     T = None
@@ -244,33 +249,34 @@ def _couple_blocks(
     svm: SVMDual, alpha: FloatArray, split: NDArray[np.int8], free: IntArray
 ) -> tuple[FloatArray, sp.csr_array]:
     """Return α with every full block at its bound, and T (free rows, variables), by (POL.3)."""
-    inside = np.where(split == 3, alpha, -np.inf).reshape(-1, svm.block)
+    block_alpha = np.where(split == 3, alpha, -np.inf).reshape(-1, svm.block)
     full = np.flatnonzero((split == 3).reshape(-1, svm.block).any(axis=1))
-    makes_up = np.full(len(inside), -1)
-    makes_up[full] = full * svm.block + inside[full].argmax(axis=1)
+    pivot = np.full(len(block_alpha), -1)
+    pivot[full] = full * svm.block + block_alpha[full].argmax(axis=1)
     snapped = alpha.copy()
-    snapped[makes_up[full]] = 0.0
-    snapped[makes_up[full]] = svm.upper[makes_up[full]] - sum_blocks(snapped, svm.block)[full]
-    others = np.flatnonzero(makes_up[free // svm.block] != free)
-    partner = makes_up[free[others] // svm.block]
+    snapped[pivot[full]] = 0.0
+    snapped[pivot[full]] = svm.upper[pivot[full]] - sum_blocks(snapped, svm.block)[full]
+    other_rows = np.flatnonzero(pivot[free // svm.block] != free)
+    partner = pivot[free[other_rows] // svm.block]
     coupled = np.flatnonzero(partner >= 0)
-    rows = np.concatenate([others, np.searchsorted(free, partner[coupled])])
-    columns = np.concatenate([np.arange(len(others)), coupled])
-    values = np.repeat([1.0, -1.0], [len(others), len(coupled)])
-    return snapped, sp.csr_array((values, (rows, columns)), (len(free), len(others)))
+    rows = np.concatenate([other_rows, np.searchsorted(free, partner[coupled])])
+    columns = np.concatenate([np.arange(len(other_rows)), coupled])
+    values = np.repeat([1.0, -1.0], [len(other_rows), len(coupled)])
+    return snapped, sp.csr_array((values, (rows, columns)), (len(free), len(other_rows)))
 
 
 def bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
-    """δ with Qδ + Eμ = r, Eᵀδ − Rμ = s, equilibrated by the diagonal: Q (k, k), E (k, m), R, s (m,), r (k,).
+    """Solve Qδ + Eμ = r, Eᵀδ − Rμ = s for δ (k,), equilibrated by the diagonal; None if that fails.
 
-    Where R > 0, μ = (Eᵀδ − s)/R: the diagonal that counts is that of Q + ER⁻¹Eᵀ.
+    Shapes: Q (k, k), E (k, m), R, s (m,), r (k,). Where R > 0, μ = (Eᵀδ − s)/R can be eliminated, so the diagonal of
+    Q + ER⁻¹Eᵀ is used.
     """
     diagonal = Q.diagonal() + (E[:, R > 0] ** 2) @ (1.0 / R[R > 0])
     d = 1.0 / np.sqrt(np.maximum(diagonal, max(1e-12 * float(diagonal.max()), np.finfo(float).tiny)))
     A = Q * d
     A *= d[:, None]
     B, rhs = d[:, None] * E, d * r
-    size = np.linalg.norm(B, axis=0)  # the border in units of its own, so that the scale of Q does not matter
+    size = np.linalg.norm(B, axis=0)  # scale the border, so that the scale of Q does not matter
     size = np.where(size > 0, size, 1.0)
     B, R, s = B / size, R / size**2, s / size
     factor, info = lapack.dpotrf(A, lower=0, overwrite_a=0, clean=0)
@@ -290,7 +296,7 @@ def bordered_solve(Q: FloatArray, E: FloatArray, R: FloatArray, r: FloatArray, s
 def _schur_solve(
     A: FloatArray, factor: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray, refinements: int
 ) -> FloatArray:
-    """By the Cholesky factor of A (or of A + ridge) and the Schur complement BᵀA⁻¹B + R, refined iteratively."""
+    """Solve with the Cholesky factor of A (or A + ridge) and the Schur complement BᵀA⁻¹B + R, refined iteratively."""
     m = B.shape[1]
 
     def solve(right: FloatArray) -> FloatArray:
@@ -323,7 +329,7 @@ def _pseudo_inverse(S: FloatArray) -> FloatArray:
 
 
 def _least_squares(A: FloatArray, B: FloatArray, R: FloatArray, r: FloatArray, s: FloatArray) -> FloatArray | None:
-    """The minimum-norm least-squares solution of the bordered system; None where LAPACK fails or numbers overflow."""
+    """Return the minimum-norm solution of the bordered system; None if LAPACK fails or numbers overflow."""
     k, m = B.shape
     bordered = np.zeros((k + m, k + m))
     bordered[:k, :k] = A

@@ -1,23 +1,23 @@
-"""Turn any numbers into a feasible α: clip to the box, then project on the equalities of each part.
+"""Repair any numbers to a feasible α: clip to the box, then project on the equalities of each part (`feasible`).
 
-What is nearest in the norm would take a QP of its own; what is cheap and near is enough, because any α is certified.
+The nearest feasible point would take another QP; a cheap point nearby suffices, because any α is certified.
 
-    (REPAIR.1)  the box:  0 ≤ α ≤ U, and exactly U where a few roundings are all that keeps α away
-    (REPAIR.2)  a part with columns of both signs:  the heavier side is scaled down until Σ c α = e; if that is not
-                enough, it is 0, and the other side is the nearest point that makes Σ c α = e
+    (REPAIR.1)  the box:  0 ≤ α ≤ U, and exactly U if only a few roundings separate α from it
+    (REPAIR.2)  a part with columns of both signs:  the heavier side is scaled down until Σ c α = e; if that does not
+                suffice, it is set to 0, and the other side is projected on Σ c α = e
     (REPAIR.3)  a part with one sign:  the nearest point of {0 ≤ α ≤ U, Σα = e}, α = clip(a − τ, 0, U)
-    (REPAIR.4)  a start:  before all this, entries strictly inside their box take the surplus, in proportion to their
-                room, where they can: scaling a whole side would lift all of it off U, and the split would be lost
-    (REPAIR.5)  rounding:  what (REPAIR.3) keeps off 0 or U by rounding alone goes there, and the entries strictly
-                inside make up for it; a point whose sum is right already is not projected
-    (REPAIR.6)  two rows of a sample with opposite signs:  what both α have in common moves nothing but the objective,
-                by ℓ⁺ + ℓ⁻ = −2ε for each unit: the smaller is subtracted from both
-    (REPAIR.9)  at last, what Σ c α still has too much is taken from the finest row strictly inside its box that is far
-                larger than that, and what its digits cannot take from a finer one. So every equality holds without any
-                rounding where a free α has digits as fine as all others and e; what no float can take is less than a
-                digit of a row, and is paid for, (COUNT.2)
-    (REPAIR.7)  the linear constraints keep their prices λ, but for what two opposite rows have in common, and the
-                machine's own rows make up for them, Σ c α = e − Σ c λ; λ shrinks as far as that takes
+    (REPAIR.4)  a starting point:  first, free entries absorb the surplus in proportion to their slack, if they can:
+                scaling a whole side would move all its entries off U, and the split would be lost
+    (REPAIR.5)  rounding:  entries that (REPAIR.3) keeps off 0 or U by rounding only are set to it, and the free entries
+                compensate; a point with the right sum is not projected
+    (REPAIR.6)  two rows of a sample with opposite signs:  the smaller α is subtracted from both, which changes only the
+                objective, by ℓ⁺ + ℓ⁻ = −2ε per unit
+    (REPAIR.9)  finally, the remaining surplus of Σ c α is subtracted from the smallest free α that is far larger than
+                the surplus; if that rounds, the rest goes to another. So every equality holds exactly if some free α
+                has digits as fine as those of all others and e; otherwise the residual is below the last digit of an
+                α, and is counted in the gap, (COUNT.2)
+    (REPAIR.7)  the multipliers λ of linear constraints are kept, without the common part of two opposite rows, and the
+                rows of the machine compensate, Σ c α = e − Σ c λ; λ is scaled down if they cannot
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from qpsvm.bounds.all_in_one_repair import LARGEST
 from qpsvm.program.svm_dual import DualPart, LinearConstraints, SVMDual
 
 EPS = float(np.finfo(float).eps)
-#: What a few operations may cost, in units of EPS.
+#: Rounding error of a few operations, in units of EPS.
 ROUNDINGS = 8
-#: The largest share of an α that may be taken from it for the sake of the last bit, and from how many.
+#: Largest share of an α that (REPAIR.9) may subtract, and from how many α at most.
 SMALL, CARRIERS = 1e-9, 4
 
 
 def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
-    """The nearest cheap feasible α: (m,), a new array."""
+    """Return a feasible α near the given one: (m,), a new array."""
     if dual.classes is not None:
         return dual.classes.flatten_alpha(all_in_one_repair.feasible(dual.classes, dual.classes.unflatten_alpha(alpha)))
     if dual.linear_constraints is not None:
@@ -59,41 +59,45 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     a = clip_to_box(alpha, dual.upper)
     for part in equalities:
         upper, rows = part.restrict(dual.upper), part.row_indices
-        near = capped_simplex(alpha[rows], upper, part.total, a[rows])
-        a[rows] = _exactly(near, upper, part.total)
+        projected = capped_simplex(alpha[rows], upper, part.total, a[rows])
+        a[rows] = _exactly(projected, upper, part.total)
     return a
 
 
-def _beside_users(dual: SVMDual, users: LinearConstraints, alpha: FloatArray) -> FloatArray:
-    """(REPAIR.7): (m,)."""
-    own, share = users.unconstrained_dual, 1.0
-    prices = np.clip(alpha[own.m :], 0.0, LARGEST)
-    for i, j in users.opposite_pairs:
-        prices[[i, j]] -= prices[[i, j]].min()
+def _beside_users(dual: SVMDual, constraints: LinearConstraints, alpha: FloatArray) -> FloatArray:
+    """Repair α (m,) of a machine with linear constraints, (REPAIR.7)."""
+    machine, share = constraints.unconstrained_dual, 1.0
+    multipliers = np.clip(alpha[machine.m :], 0.0, LARGEST)
+    for i, j in constraints.opposite_pairs:
+        multipliers[[i, j]] -= multipliers[[i, j]].min()
     for part in dual.parts:
         if part.ridge:
             continue
-        column, moved = part.column[: own.m], float(part.column[own.m :] @ prices)
-        with np.errstate(invalid="ignore"):  # 0 times ∞ is where the column is 0
-            ends = [np.where(side * column > 0.0, own.upper * column, 0.0).sum() for side in (1.0, -1.0)]
-        most, least = map(float, ends)
-        end = part.total - (most if moved < 0.0 else least)  # total − share·moved stays between least and most
-        if abs(moved) > abs(end):
-            share = min(share, end / moved * (1.0 - SMALL))
-    prices *= max(share, 0.0)
-    return np.concatenate([feasible(fix_constraint_multipliers(dual, users, prices), alpha[: own.m]), prices])
+        column, constraint_sum = part.column[: machine.m], float(part.column[machine.m :] @ multipliers)
+        with np.errstate(invalid="ignore"):  # 0 times ∞ occurs where the column is 0
+            ends = [np.where(side * column > 0.0, machine.upper * column, 0.0).sum() for side in (1.0, -1.0)]
+        max_sum, min_sum = map(float, ends)
+        limit = part.total - (
+            max_sum if constraint_sum < 0.0 else min_sum
+        )  # total − share·moved stays between least and most
+        if abs(constraint_sum) > abs(limit):
+            share = min(share, limit / constraint_sum * (1.0 - SMALL))
+    multipliers *= max(share, 0.0)
+    return np.concatenate(
+        [feasible(fix_constraint_multipliers(dual, constraints, multipliers), alpha[: machine.m]), multipliers]
+    )
 
 
 def fix_constraint_multipliers(dual: SVMDual, users: LinearConstraints, prices: FloatArray) -> SVMDual:
     """Return the machine with totals that balance multipliers (p,) of linear constraints: e − E_Uᵀλ in place of e."""
-    own = users.unconstrained_dual
-    totals = [group.total - float(group.column[own.m :] @ prices) for group in dual.groups]
-    moved = zip(own.groups, totals, strict=True)
-    return replace(own, groups=tuple(replace(group, total=total) for group, total in moved))
+    machine = users.unconstrained_dual
+    totals = [group.total - float(group.column[machine.m :] @ prices) for group in dual.groups]
+    groups = zip(machine.groups, totals, strict=True)
+    return replace(machine, groups=tuple(replace(group, total=total) for group, total in groups))
 
 
 def remove_common_part(dual: SVMDual, alpha: FloatArray) -> FloatArray:
-    """Return α (m,) of two-sided rows without the common part of the two rows of a sample, (REPAIR.6): β stays."""
+    """Subtract the common part of the two rows of each sample from α (m,), (REPAIR.6); β does not change."""
     a, n = clip_to_box(alpha, dual.upper), dual.n
     free = np.where(dual.level[:n] + dual.level[n:] <= 0.0, np.minimum(a[:n], a[n:]), 0.0)
     a[:n] -= free
@@ -102,18 +106,18 @@ def remove_common_part(dual: SVMDual, alpha: FloatArray) -> FloatArray:
 
 
 def feasible_start(dual: SVMDual, alpha: FloatArray) -> FloatArray:
-    """The nearest cheap feasible α that keeps what is at a bound there, where the others can make up for it: (m,)."""
+    """Return a feasible α (m,) near the given one with the same entries at bounds, if the free ones can compensate."""
     equalities = [part for part in dual.parts if not part.ridge]
     if len(equalities) != 1 or equalities[0].rows is not None or dual.linear_constraints is not None:
         return feasible(dual, alpha)
-    column, near = equalities[0].column, clip_to_box(alpha, dual.upper)
-    surplus = float(near @ column) - equalities[0].total
-    fall = column * surplus > 0.0
-    room = np.where((near > 0.0) & (near < dual.upper), np.where(fall, near, dual.upper - near), 0.0)
-    most = float(room @ np.abs(column))
-    if np.isfinite(most) and 0.0 < abs(surplus) < most:  # (REPAIR.4)
-        near += np.where(fall, -room, room) * (abs(surplus) / most)
-    return feasible(dual, near)
+    column, clipped = equalities[0].column, clip_to_box(alpha, dual.upper)
+    surplus = float(clipped @ column) - equalities[0].total
+    decreasing = column * surplus > 0.0
+    slack = np.where((clipped > 0.0) & (clipped < dual.upper), np.where(decreasing, clipped, dual.upper - clipped), 0.0)
+    total_slack = float(slack @ np.abs(column))
+    if np.isfinite(total_slack) and 0.0 < abs(surplus) < total_slack:  # (REPAIR.4)
+        clipped += np.where(decreasing, -slack, slack) * (abs(surplus) / total_slack)
+    return feasible(dual, clipped)
 
 
 def _on_all_rows(dual: SVMDual, part: DualPart, alpha: FloatArray) -> FloatArray:
@@ -133,13 +137,13 @@ def _project_up(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: 
 
 
 def balance_sides(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass: float = 0.0) -> FloatArray:
-    """Return a cheap point near α in {0 ≤ α ≤ U, Σ c α = e}: clip, then scale the heavier side down. All (m,)."""
+    """Return a point near α in {0 ≤ α ≤ U, Σ c α = e}: clip, then scale the heavier side down. All (m,)."""
     clipped = clip_to_box(alpha, upper)
-    products, whole, count = float(clipped @ column), float(np.add.reduce(clipped)), len(clipped)
+    products, total, count = float(clipped @ column), float(np.add.reduce(clipped)), len(clipped)
     surplus = products - mass
-    heavier = 0.5 * (whole + abs(surplus))
+    heavier = 0.5 * (total + abs(surplus))
     if abs(surplus) <= ROUNDINGS * EPS * math.sqrt(count) * heavier:
-        return clipped  # the rounding of the sums
+        return clipped  # the surplus is rounding of the sums
     plus = column > 0
     weighted = clipped * column
     in_plus = float(np.add.reduce(weighted, where=plus))
@@ -157,7 +161,10 @@ def balance_sides(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass
 
 
 def _exactly(alpha: FloatArray, upper: FloatArray, total: float, column: FloatArray | None = None) -> FloatArray:
-    """(REPAIR.9) for one part, in place: α, U and the column c, 1 where it is None, (m,) each."""
+    """Subtract the remaining surplus of one part from α in place, (REPAIR.9).
+
+    Shapes: α, U and the column c, (m,) each; c = 1 if None.
+    """
     products = alpha if column is None else column * alpha
     surplus = sum_with_bound(products, *((-total,) if total else ()))[0]
     if surplus == 0.0:
@@ -165,37 +172,37 @@ def _exactly(alpha: FloatArray, upper: FloatArray, total: float, column: FloatAr
     rows = ((alpha > 0.0) & (alpha < upper)).nonzero()[0]
     if column is not None and find_common_value(column) is None:
         rows = rows[np.abs(column[rows]) == 1.0]
-    a, most = alpha[rows], upper[rows]
+    a, free_upper = alpha[rows], upper[rows]
     for _ in range(CARRIERS):
-        k = _finest(a, most, abs(surplus))
+        k = _finest(a, free_upper, abs(surplus))
         if k < 0:
             break
         sign, value = 1.0 if column is None else float(column[rows[k]]), float(a[k])
-        moved = value - sign * surplus
-        taken = moved - value
-        left = sign * ((value - (moved - taken)) - (sign * surplus + taken))  # (ROUND.2)
-        alpha[rows[k]] = a[k] = moved
-        if left == 0.0:
+        new_value = value - sign * surplus
+        change = new_value - value
+        remainder = sign * ((value - (new_value - change)) - (sign * surplus + change))  # (ROUND.2)
+        alpha[rows[k]] = a[k] = new_value
+        if remainder == 0.0:
             break
-        surplus = -left
+        surplus = -remainder
     return alpha
 
 
-def _finest(a: FloatArray, most: FloatArray, step: float) -> int:
-    """Return the index of the smallest α (r,) far larger than a step, with room for it; −1 without one."""
+def _finest(a: FloatArray, upper: FloatArray, step: float) -> int:
+    """Return the index of the smallest α (r,) that is far larger than a step and can increase by it; −1 without one."""
     if not len(a):
         return -1
     k = int(a.argmin())
-    if a[k] * SMALL >= step and a[k] + step < most[k]:
+    if a[k] * SMALL >= step and a[k] + step < upper[k]:
         return k
-    able = ((a * SMALL >= step) & (a + step < most)).nonzero()[0]
-    return int(able[a[able].argmin()]) if len(able) else -1
+    candidates = ((a * SMALL >= step) & (a + step < upper)).nonzero()[0]
+    return int(candidates[a[candidates].argmin()]) if len(candidates) else -1
 
 
 def clip_to_box(alpha: FloatArray, upper: FloatArray) -> FloatArray:
     """Clip α to [0, U], and set it to U if only a few roundings separate them: (m,) each, a new array.
 
-    The way through a solver's units and back rounds, and a row at its bound should be seen to be there.
+    Conversion to a solver's units and back rounds, and a row at its bound should be recognised as such.
     """
     clipped: FloatArray
     clipped = np.minimum(np.maximum(alpha, 0.0), upper)  # (REPAIR.1), (HARD.6), (CSVM.7), (NUSVM.8), (PHINGE.7)
@@ -203,21 +210,23 @@ def clip_to_box(alpha: FloatArray, upper: FloatArray) -> FloatArray:
     return clipped
 
 
-def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, near: FloatArray | None = None) -> FloatArray:
+def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, clipped: FloatArray | None = None) -> FloatArray:
     """Project a onto {0 ≤ x ≤ caps, Σx = mass}: x = clip(a − τ, 0, caps), τ by sorting its breakpoints.
 
-    Shapes: a, caps (m,) → (m,); `near` is `clip_to_box` a, where that is known: it may come back.
+    Shapes: a, caps (m,) → (m,).
+    clipped: The result of `clip_to_box` for a; computed if None. It may be returned itself.
 
     Notes
     -----
-    Σ clip(a − τ, 0, caps) is piecewise linear and falls in τ, with breakpoints a and a − caps (Brucker 1984). It is
-    summed from the top, where it is 0, and relative to the largest a: a mass far below all entries keeps its digits.
+    Σ clip(a − τ, 0, caps) is piecewise linear and decreasing in τ, with breakpoints a and a − caps (Brucker 1984). It
+    is summed from the largest τ, where it is 0, and relative to the largest a, so that a mass far below all entries
+    keeps its digits.
     """
     if mass >= float(np.add.reduce(caps)):
         return caps.copy()
-    near = clip_to_box(a, caps) if near is None else near
-    if _adds_up(near, mass):
-        return near
+    clipped = clip_to_box(a, caps) if clipped is None else clipped
+    if _adds_up(clipped, mass):
+        return clipped
     a = a - float(a.max(initial=-math.inf))
     tau = _threshold(a, caps, mass)
     x: FloatArray = np.clip(a - tau, 0.0, caps)
@@ -226,7 +235,7 @@ def capped_simplex(a: FloatArray, caps: FloatArray, mass: float, near: FloatArra
 
 
 def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
-    """τ of (REPAIR.3) for a ≤ 0, one of which is 0: (m,) each."""
+    """Return τ of (REPAIR.3), for a ≤ 0 with a largest entry of 0: (m,) each."""
     ends = (a - caps)[caps < np.inf]
     breaks = np.concatenate([a, ends])
     slopes = np.concatenate([np.ones(len(a)), -np.ones(len(ends))])
@@ -239,14 +248,14 @@ def _threshold(a: FloatArray, caps: FloatArray, mass: float) -> float:
 
 
 def _adds_up(x: FloatArray, mass: float) -> bool:
-    """Whether Σx = mass up to the rounding of the sum, x (m,)."""
+    """Return whether Σx = mass up to the rounding of the sum, x (m,)."""
     return bool(abs(float(x.sum()) - mass) <= ROUNDINGS * EPS * math.sqrt(len(x)) * mass)
 
 
 def _snap_to_bounds(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
-    """Set x to 0 or caps if only the rounding of τ, a part of the mass, keeps it away (REPAIR.5): (m,) each.
+    """Set x to 0 or caps if it differs from it only by the rounding of τ, relative to the mass (REPAIR.5): (m,) each.
 
-    Where a cap is so small that both are, x stays.
+    If a cap is so small that both apply, x stays.
     """
     rounding = ROUNDINGS * EPS * mass
     at_zero, full = x <= rounding, x >= caps - rounding
@@ -254,27 +263,27 @@ def _snap_to_bounds(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
 
 
 def _adjust_free_entries(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
-    """Correct the sum of x to the mass by the entries strictly inside: (m,) each, x changed.
+    """Correct the sum of x to the mass by the free entries, in place: (m,) each.
 
-    In proportion to their room, so that a small one keeps its digits.
+    Each entry changes in proportion to its slack, so that small ones keep their digits.
     """
-    inside = (x > 0) & (x < caps)
-    if not inside.any():
+    is_free = (x > 0) & (x < caps)
+    if not is_free.any():
         return x
-    free, most = x[inside], caps[inside]
-    room = np.minimum(free, most - free)
-    added, able = float(x.sum()), float(room.sum())
-    if able > 0.0:
-        x[inside] = np.clip(free + room * ((mass - added) / able), 0.0, most)
+    free, free_caps = x[is_free], caps[is_free]
+    slack = np.minimum(free, free_caps - free)
+    sum_of_x, total_slack = float(x.sum()), float(slack.sum())
+    if total_slack > 0.0:
+        x[is_free] = np.clip(free + slack * ((mass - sum_of_x) / total_slack), 0.0, free_caps)
     return x
 
 
 def _scale_to_sum(x: FloatArray, caps: FloatArray, mass: float) -> FloatArray:
-    """Scale x of [0, caps] to Σx = mass, where τ lost it beside far larger entries: (m,) each."""
-    room = np.minimum(caps, mass) - x
-    sum_of_x, able = float(x.sum()), float(room.sum())
+    """Scale x in [0, caps] to Σx = mass, in case rounding of τ lost the sum: (m,) each."""
+    slack = np.minimum(caps, mass) - x
+    sum_of_x, total_slack = float(x.sum()), float(slack.sum())
     if abs(sum_of_x - mass) <= ROUNDINGS * EPS * len(x) * mass:
         return x
     if sum_of_x > mass:
         return np.asarray(x * (mass / sum_of_x))
-    return np.asarray(np.minimum(x + room * ((mass - sum_of_x) / able), caps))
+    return np.asarray(np.minimum(x + slack * ((mass - sum_of_x) / total_slack), caps))

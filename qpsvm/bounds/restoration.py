@@ -1,19 +1,21 @@
-"""Certify a machine with linear constraints: the primal point is made to satisfy them, rounding included.
+"""Certify a machine with linear constraints: move the primal point until it satisfies them (`Restoration`).
 
-A point that breaks a row is no point of the primal, so it bounds nothing. What a solver returns breaks the rows at
-which it ends by its tolerance, and w(α) by as much. Three steps mend that:
+A point that violates a constraint is not primal feasible, so its objective bounds nothing. Solvers return points that
+violate active constraints by their tolerance, and so does w(α). Four steps restore feasibility, rounding included:
 
-    (HELD.1)  b, and ρ or ε with it, is the best for w among those that the rows allow:  the machine's own best, moved
-              to the nearest end of {b: c_k b ≤ h_k − ⟨g_k, w⟩ for all k}, the others being the best beside that b
-    (HELD.2)  (w, b) moves by the least that brings the broken rows V to their bound, twice the radius r of their
-              evaluation inside:  Δw = Σ_V y_k s_k φ_k, Δb = κ Σ_V y_k E_k  with (Q_VV + κ E_V E_Vᵀ) y = t_V + 2r_V
-    (HELD.3)  where that is not enough, (w, b) goes to the nearest point that keeps all rows:  minimise ‖(Δw, Δb/√κ)‖
-              subject to (HELD.2) as inequalities, as a nonnegative least-squares problem
-    (HELD.4)  what is then still broken is shrunk away:  (1 − θ)(w, b) + θ(w₀, b₀), θ = max t_k/(t_k + room_k), for a
-              point (w₀, b₀) with room in every row: 0 where all h > 0, or else that of `hard_margin`
+    (HELD.1)  b, with ρ or ε, is the best for w that the rows allow:  the optimum of the machine alone, moved to the
+              nearest end of {b: c_k b ≤ h_k − ⟨g_k, w⟩ for all k}; the other multipliers are optimal for that b
+    (HELD.2)  (w, b) makes the smallest step that brings the violated rows V to their bound, and beyond it by twice the
+              radius r of their evaluation:  Δw = Σ_V y_k s_k φ_k, Δb = κ Σ_V y_k E_k  with
+              (Q_VV + κ E_V E_Vᵀ) y = t_V + 2r_V
+    (HELD.3)  if that does not suffice, (w, b) is projected on the set that satisfies all rows:  minimise
+              ‖(Δw, Δb/√κ)‖ subject to (HELD.2) as inequalities, a nonnegative least-squares problem
+    (HELD.4)  remaining violations are removed by a step to the interior:  (1 − θ)(w, b) + θ(w₀, b₀),
+              θ = max t_k/(t_k + slack_k), for a point (w₀, b₀) with slack in every row: 0 if all h > 0, else that of
+              `hard_margin`
 
-The gap grows by what this moves, which is of the size of λ·(what was broken), and no more. Rows that can be kept as
-equalities only are brought to rounding by (HELD.2), (COUNT.5). w and α need not belong together, (GAP.1).
+These steps increase the gap by about λ·(violation). Rows that can only hold as equalities are satisfied up to rounding
+by (HELD.2), (COUNT.5). (GAP.1) holds for any w and α, so α need not change.
 
 Source of (HELD.3): Lawson & Hanson, *Solving Least Squares Problems* (1974), chapter 23.
 """
@@ -41,38 +43,39 @@ from qpsvm.bounds.repair import fix_constraint_multipliers
 from qpsvm.program.svm_dual import SVMDual
 from qpsvm.space.kernels.space import pivoted_cholesky
 
-#: Rounds of (HELD.2): each may find that others are broken now.
+#: Largest number of rounds: each may violate other rows.
 ROUNDS = 8
-#: Most rows that (HELD.2) brings to their bound at once, by a dense system of equations.
+#: Largest number of rows of the dense system of (HELD.2).
 MOST_BROKEN = 1500
-#: How far inside, in radii: rounding of the step itself is as large as that of the evaluation.
+#: Distance beyond the bound, in radii: the step has as much rounding as the evaluation.
 INSIDE = 2.0
-#: Rounds after which (HELD.2) is a projection on all rows, by a nonnegative least-squares problem.
+#: Rounds of (HELD.2) before the projection (HELD.3).
 SIMPLE_ROUNDS = 4
-#: What b counts in a row below which it is not moved for the sake of that.
+#: A coefficient of b below this counts as 0.
 NO_PART = 1e-9
-#: Rounds of (HELD.4); each leaves rounding.
+#: Largest number of rounds of (HELD.4); each leaves rounding.
 SHRINKS = 4
-#: Numbers up to which the rows themselves are the coordinates of (ROOM.1), in place of a factor of their Gram matrix.
+#: With at most this many numbers, the rows themselves are the coordinates of (ROOM.1); else a factor of their Gram
+#: matrix is used.
 MOST_NUMBERS = 20_000_000
-#: Weights below this share of what they were changed by are rounding: rows may say that they are 0.
+#: Weights below this share of the change made to them are rounding and set to 0: a row may require that they are 0.
 NOTHING = 2.0**-46
-#: Singular values below this share of the largest are dropped: rows that repeat others.
+#: Singular values below this share of the largest are dropped: they come from repeated rows.
 RANK_TOLERANCE = 1e-13
-#: Multipliers by name, and all values of each that are as good.
+#: Multipliers by name, and the interval of equally good values of each.
 Known = tuple[dict[str, float], dict[str, tuple[float, float]]]
 
 
 class Restoration:
-    """Brings points of one dual to keep the linear constraints, and certifies them.
+    """Moves primal points of one dual until they satisfy the linear constraints, and certifies them.
 
-    bounds: Of that dual.
+    bounds: Rounding bounds of that dual.
     """
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds, self.svm, self.space = bounds, bounds.svm, bounds.accuracy.space
         assert self.svm.linear_constraints is not None
-        self.own: SVMDual = self.svm.linear_constraints.unconstrained_dual
+        self.machine: SVMDual = self.svm.linear_constraints.unconstrained_dual
         hard = self.svm.hard_rows
         assert hard is not None
         self.rows: IntArray = np.flatnonzero(hard)
@@ -85,44 +88,46 @@ class Restoration:
         """Result of the linear programs over the rows, computed on demand."""
         return find_row_feasibility(self.svm, self.bounds, self.rows)
 
-    def certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
-        """Certify α as `certify.certify` does, at a w that satisfies the rows; an infinite gap if none is found.
+    def certify(self, alpha: FloatArray, w: FloatArray | None = None, target_gap: float = 0.0) -> Certificate:
+        """Certify α (m,) like `certify.certify`, at a w that satisfies the rows; if none is found the gap is infinite.
 
-        Shapes: alpha (m,).
+        target_gap: Candidates after the first that reaches it are not tried.
         """
         explicit = w if self.space.is_linear else None
-        return certify.certify(self.space, self.svm, alpha, explicit, enough, self._measure_restored)
+        return certify.certify(self.space, self.svm, alpha, explicit, target_gap, self._measure_restored)
 
     def _measure_restored(
         self, svm: SVMDual, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], cost: float
     ) -> list[PrimalCandidate]:
-        kept = self._find_feasible_point(a, svm.beta(a), point, slopes)
-        if kept is None:
-            nothing = {group.multiplier: 0.0 for group in svm.groups}
-            return [certify._build_candidate(svm, point, 0.0, nothing, {}, np.inf, np.inf, slopes, cost)]
-        sums = gap_sums(svm, a, kept[0].u, 0.0, svm.margin(kept[1]))
-        return [certify._build_candidate(svm, kept[0], 0.0, *kept[1:], *sums, slopes, cost)]
+        feasible_point = self._find_feasible_point(a, svm.beta(a), point, slopes)
+        if feasible_point is None:
+            zero_levels = {group.multiplier: 0.0 for group in svm.groups}
+            return [certify._build_candidate(svm, point, 0.0, zero_levels, {}, np.inf, np.inf, slopes, cost)]
+        sums = gap_sums(svm, a, feasible_point[0].u, 0.0, svm.margin(feasible_point[1]))
+        return [certify._build_candidate(svm, feasible_point[0], 0.0, *feasible_point[1:], *sums, slopes, cost)]
 
     # --- (HELD.1): multipliers ---
 
     def _levels(self, a: FloatArray, beta: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]) -> Known:
-        """The multipliers that are best for a w, with b where the rows allow it, and all that are as good."""
+        """Return the best multipliers for a w among those that the rows allow, and intervals of equally good ones."""
         best: tuple[float, dict[str, float], dict[str, tuple[float, float]]] | None = None
-        for own in self._own_levels(a, point, slopes):
-            mu, intervals = self._nearest_allowed(a, beta, point, slopes, own)
+        for machine_levels in self._own_levels(a, point, slopes):
+            mu, intervals = self._nearest_allowed(a, beta, point, slopes, machine_levels)
             cost = gap_sums(self.svm, a, point.u, 0.0, self.svm.margin(mu))[0]
-            apart = {g: mu[g.multiplier] - slopes[g.multiplier] for g in self.svm.penalised_groups}
-            cost += sum(0.5 * g.ridge * off * off for g, off in apart.items())  # no power: that may raise
+            differences = {g: mu[g.multiplier] - slopes[g.multiplier] for g in self.svm.penalised_groups}
+            cost += sum(
+                0.5 * g.ridge * difference * difference for g, difference in differences.items()
+            )  # no power: that may raise
             if best is None or cost < best[0]:
                 best = cost, mu, intervals
         assert best is not None
         return best[1:]
 
     def _nearest_allowed(
-        self, a: FloatArray, beta: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], own: Known
+        self, a: FloatArray, beta: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], machine_levels: Known
     ) -> Known:
-        """Multipliers of the machine alone with b moved to the nearest end of what the rows allow."""
-        mu, intervals = own
+        """Return multipliers of the machine alone, with b moved into the interval that the rows allow."""
+        mu, intervals = machine_levels
         if "b" not in mu:
             return mu, intervals
         low, high = self._bound_intercept(a, beta, point, mu)
@@ -132,30 +137,30 @@ class Restoration:
         return (mu, intervals) if b == mu["b"] else self._optimise_given_intercept(a, point, slopes, b)
 
     def _own_levels(self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float]) -> list[Known]:
-        """Return multipliers of the machine alone: by the primal's value, and by the gap beside those of the rows."""
-        own, u = self.own, point.u[: self.own.n]
-        if own.hard_rows is not None:
-            return [({group.multiplier: hard_intercept(own, u) for group in own.groups}, {})]
-        lowest: Levels = lowest_levels(own, a[: own.m], u)
-        found = [(dict(lowest[0]), dict(lowest[1]))]
+        """Return candidates for the machine's multipliers: minimisers of its primal, and of the gap for these λ."""
+        machine, u = self.machine, point.u[: self.machine.n]
+        if machine.hard_rows is not None:
+            return [({group.multiplier: hard_intercept(machine, u) for group in machine.groups}, {})]
+        lowest: Levels = lowest_levels(machine, a[: machine.m], u)
+        candidates = [(dict(lowest[0]), dict(lowest[1]))]
         assert self.svm.linear_constraints is not None
-        if own.groups:
-            priced = fix_constraint_multipliers(self.svm, self.svm.linear_constraints, a[own.m :])
-            levels = best_levels(priced, a[: own.m], replace(point, u=u), slopes, 0.0)
-            found.append((dict(levels[0]), {}))
-        return found
+        if machine.groups:
+            priced = fix_constraint_multipliers(self.svm, self.svm.linear_constraints, a[machine.m :])
+            levels = best_levels(priced, a[: machine.m], replace(point, u=u), slopes, 0.0)
+            candidates.append((dict(levels[0]), {}))
+        return candidates
 
     def _optimise_given_intercept(
         self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], b: float
     ) -> Known:
         """Return the best other multipliers for a given b."""
-        own, u = self.own, point.u[: self.own.n]
-        others = tuple(group for group in own.groups if group.multiplier != "b")
-        if not others or own.hard_rows is not None:
+        machine, u = self.machine, point.u[: self.machine.n]
+        other_groups = tuple(group for group in machine.groups if group.multiplier != "b")
+        if not other_groups or machine.hard_rows is not None:
             return {"b": b}, {"b": (b, b)}
-        without = replace(own, groups=others, level=own.level - b * self.column[: own.m])
-        found = best_levels(without, a[: own.m], replace(point, u=u), slopes, 0.0)
-        return {"b": b, **found[0]}, {"b": (b, b), **found[1]}
+        without = replace(machine, groups=other_groups, level=machine.level - b * self.column[: machine.m])
+        best = best_levels(without, a[: machine.m], replace(point, u=u), slopes, 0.0)
+        return {"b": b, **best[0]}, {"b": (b, b), **best[1]}
 
     def _optimise_others(
         self, a: FloatArray, point: PrimalPoint, slopes: Mapping[str, float], mu: Mapping[str, float]
@@ -192,7 +197,7 @@ class Restoration:
     def _slack(
         self, a: FloatArray, beta: FloatArray, point: PrimalPoint, mu: Mapping[str, float]
     ) -> tuple[FloatArray, FloatArray]:
-        """t of the hard rows, and how far it may be off: (k,) each."""
+        """Return the violations t of the hard rows, and their error bounds: (k,) each."""
         coef = beta if point.coef is None else point.coef
         probe = Certificate(
             svm=self.svm, alpha=a, yf=self.svm.sign * self.svm.at_rows(point.u), margin=self.svm.margin(mu), b=0.0,
@@ -201,7 +206,7 @@ class Restoration:
         return self.bounds.slack(probe, self.rows)
 
     def _broken(self, t: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
-        """The rows that are not kept for certain: (k,)."""
+        """Return a mask of the rows that may be violated: (k,)."""
         equal = self._equal
         off = np.where(equal, np.abs(t) > 0.5 * KEPT * r, t + FEW * r > 0.0)
         return np.asarray(off & ~((t <= 0.0) & (r == 0.0)), dtype=bool)
@@ -211,7 +216,7 @@ class Restoration:
     ) -> tuple[PrimalPoint, Mapping[str, float], dict[str, tuple[float, float]]] | None:
         """Return a point near this one that satisfies the rows, with its multipliers; None if none is found."""
         mu, intervals = self._levels(a, beta, point, slopes)
-        everything = np.zeros(len(self.rows), dtype=bool)
+        ever_broken = np.zeros(len(self.rows), dtype=bool)
         start = point
         for attempt in range(ROUNDS):
             if attempt == SIMPLE_ROUNDS:
@@ -226,10 +231,10 @@ class Restoration:
                 point, mu = self._project_on_rows(beta, point, mu, t, r)
                 mu, intervals = self._optimise_others(a, point, slopes, mu)
                 continue
-            everything |= broken | (self._equal & bool(self._equal[broken].any()))
-            if not np.isfinite(t).all() or everything.sum() > MOST_BROKEN:
+            ever_broken |= broken | (self._equal & bool(self._equal[broken].any()))
+            if not np.isfinite(t).all() or ever_broken.sum() > MOST_BROKEN:
                 break
-            point, mu = self._correct_rows(beta, point, mu, everything & (broken | (t > -INSIDE * r)), t, r)
+            point, mu = self._correct_rows(beta, point, mu, ever_broken & (broken | (t > -INSIDE * r)), t, r)
             mu, intervals = self._optimise_others(a, point, slopes, mu)
         return self._shrunk(a, beta, start, point, mu, slopes)
 
@@ -249,12 +254,12 @@ class Restoration:
         E = np.vstack([G / max(float(np.abs(G).max()), np.finfo(float).tiny), missing / unit])
         try:
             y = nnls(E, np.append(np.zeros(len(G)), 1.0))[0]
-        except RuntimeError:  # it did not end: what it would have found is looked for by (HELD.4)
+        except RuntimeError:  # nnls did not converge: (HELD.4) is tried instead
             return point, dict(mu)
-        left = 1.0 - float(E[-1] @ y)
-        if not left > 0.0:
+        residual = 1.0 - float(E[-1] @ y)
+        if not residual > 0.0:
             return point, dict(mu)
-        y *= unit / left / max(float(np.abs(G).max()), np.finfo(float).tiny) ** 2
+        y *= unit / residual / max(float(np.abs(G).max()), np.finfo(float).tiny) ** 2
         return self._step_along_rows(beta, point, mu, self.rows, y)
 
     @cached
@@ -268,10 +273,10 @@ class Restoration:
         """Return (w, b) + Σ y_k (s_k φ_k, κ E_k) over some rows."""
         step = np.zeros(self.svm.m)
         step[rows] = y
-        moved = dict(mu)
-        if "b" in moved:
-            moved["b"] += self.space.scale * float(self.column[rows] @ y)
-        return self._move_point(beta, point, self.svm.beta(step), 1.0), moved
+        new_mu = dict(mu)
+        if "b" in new_mu:
+            new_mu["b"] += self.space.scale * float(self.column[rows] @ y)
+        return self._move_point(beta, point, self.svm.beta(step), 1.0), new_mu
 
     def _correct_rows(
         self,
@@ -292,69 +297,69 @@ class Restoration:
         y = np.linalg.lstsq(Q / np.outer(size, size), missing / size, rcond=max(RANK_TOLERANCE, 16.0 * noise))[0] / size
         return self._step_along_rows(beta, point, mu, rows, y)
 
-    def _move_point(self, beta: FloatArray, point: PrimalPoint, step: FloatArray, kept: float) -> PrimalPoint:
-        """Return kept·w + Σ step_i φ(x_i), for step (n,), as a primal point beside w(α)."""
+    def _move_point(self, beta: FloatArray, point: PrimalPoint, step: FloatArray, factor: float) -> PrimalPoint:
+        """Return the primal point factor·w + Σ step_i φ(x_i), for step (n,), and its distance from w(α)."""
         space = self.space
         if point.w is not None:
             change = space.weights(step)
-            w = kept * point.w + change
+            w = factor * point.w + change
             noise = np.maximum(np.abs(change), np.abs(change).max(initial=0.0) * (np.abs(w) < np.abs(point.w)))
             w[np.abs(w) <= NOTHING * noise] = 0.0
             return self._explicit(beta, w)
         before = beta if point.coef is None else point.coef
-        coef = kept * before + step
+        coef = factor * before + step
         away = coef - beta
         u = space.centred_gram @ coef
-        apart = math.sqrt(max(float(away @ (space.centred_gram @ away)), 0.0))
+        distance = math.sqrt(max(float(away @ (space.centred_gram @ away)), 0.0))
         accuracy = self.bounds.accuracy
         support = np.flatnonzero(away)
         size = float(np.abs(away[support]) @ accuracy.sizes(support))
         radius = math.sqrt(accuracy.kappa(away, None) * size * FEW * FEW) * FEW  # √(x + e) ≤ √x + √e
-        return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0), coef=coef, apart=apart, apart_radius=radius)
+        return PrimalPoint(u, None, max(0.5 * float(coef @ u), 0.0), coef=coef, apart=distance, apart_radius=radius)
 
     def _explicit(self, beta: FloatArray, w: FloatArray) -> PrimalPoint:
-        own = self.space.weights(beta)
-        return PrimalPoint(self.space.rows.margins(w), w, 0.5 * float(w @ w), w - own)
+        dual_weights = self.space.weights(beta)
+        return PrimalPoint(self.space.rows.margins(w), w, 0.5 * float(w @ w), w - dual_weights)
 
     # --- (HELD.4) ---
 
     @cached
     def _interior_point(self) -> tuple[PrimalPoint, float, FloatArray] | None:
-        """Interior point w₀ (with its own coefficients), b₀ and the slack of every row there, (k,), or None."""
-        svm, nothing = self.svm, np.zeros(self.svm.n)
+        """Interior point w₀ (with its coefficients), b₀ and the slack of every row there, (k,); None if none exists."""
+        svm, zeros = self.svm, np.zeros(self.svm.n)
         level = svm.level[self.rows]
         if (level < 0.0).all():
             w = np.zeros(self.space.rows.d) if self.space.is_linear else None
-            zero = PrimalPoint(np.zeros(svm.n), w, 0.0, coef=None if w is not None else nothing)
+            zero = PrimalPoint(np.zeros(svm.n), w, 0.0, coef=None if w is not None else zeros)
             return zero, 0.0, -level * (1.0 - 1e-15)
-        found = self.row_feasibility
-        if found.farkas is not None:
+        feasibility = self.row_feasibility
+        if feasibility.farkas is not None:
             return None
-        point = self._point_at(found.z)
+        point = self._point_at(feasibility.z)
         mu = dict.fromkeys([group.multiplier for group in svm.groups], 0.0)
         if "b" in mu:
-            mu["b"] = found.b
+            mu["b"] = feasibility.b
         for _ in range(ROUNDS):
-            t, r = self._slack(np.zeros(svm.m), nothing, point, mu)
+            t, r = self._slack(np.zeros(svm.m), zeros, point, mu)
             broken = self._broken(t, r) & self._equal
             if not broken.any():
                 break
-            point, mu = self._correct_rows(nothing, point, mu, self._equal, t, r)
-        t, r = self._slack(np.zeros(svm.m), nothing, point, mu)
+            point, mu = self._correct_rows(zeros, point, mu, self._equal, t, r)
+        t, r = self._slack(np.zeros(svm.m), zeros, point, mu)
         return point, mu.get("b", 0.0), np.where(self._equal, np.inf, -t - INSIDE * r)
 
     def _point_at(self, z: FloatArray) -> PrimalPoint:
         """Return the point of the coordinates z of (ROOM.1)."""
         factor, direct = coordinates(self.svm, self.bounds, self.rows)
-        nothing = np.zeros(self.svm.n)
+        zeros = np.zeros(self.svm.n)
         if direct:
-            return self._explicit(nothing, z)
+            return self._explicit(zeros, z)
         a = np.zeros(self.svm.m)
         a[self.rows] = np.linalg.lstsq(factor.T, z, rcond=RANK_TOLERANCE)[0]
         if self.space.is_linear:
-            return self._explicit(nothing, self.space.weights(self.svm.beta(a)))
-        zero = PrimalPoint(np.zeros(self.svm.n), None, 0.0, coef=nothing)
-        return self._move_point(nothing, zero, self.svm.beta(a), 0.0)
+            return self._explicit(zeros, self.space.weights(self.svm.beta(a)))
+        zero = PrimalPoint(np.zeros(self.svm.n), None, 0.0, coef=zeros)
+        return self._move_point(zeros, zero, self.svm.beta(a), 0.0)
 
     def _shrunk(
         self,
@@ -365,12 +370,12 @@ class Restoration:
         mu: Mapping[str, float],
         slopes: Mapping[str, float],
     ) -> tuple[PrimalPoint, Mapping[str, float], dict[str, tuple[float, float]]] | None:
-        inside = self._interior_point
-        if inside is None:
+        interior = self._interior_point
+        if interior is None:
             return None
-        inner, b0, space_there = inside
-        for again in (False, True):  # from what (HELD.2) ended at, and from what it began with
-            if again:
+        inner, b0, slack = interior
+        for from_start in (False, True):  # from the last point of (HELD.2), then from its first
+            if from_start:
                 point, mu = start, self._levels(a, beta, start, slopes)[0]
             for _ in range(SHRINKS):
                 t, r = self._slack(a, beta, point, mu)
@@ -379,9 +384,9 @@ class Restoration:
                 broken = self._broken(t, r)
                 if not broken.any():
                     return point, *self._optimise_others(a, point, slopes, mu)
-                short = np.where(broken & ~self._equal, t + (INSIDE + 2.0) * r, 0.0)
+                violation = np.where(broken & ~self._equal, t + (INSIDE + 2.0) * r, 0.0)
                 with np.errstate(divide="ignore", invalid="ignore"):
-                    shares = np.where(short > 0.0, short / (short + np.maximum(space_there, 0.0)), 0.0)
+                    shares = np.where(violation > 0.0, violation / (violation + np.maximum(slack, 0.0)), 0.0)
                 theta = float(shares.max(initial=0.0))
                 if not 0.0 < theta <= 1.0:
                     break
@@ -395,13 +400,13 @@ class Restoration:
 
 
 def coordinates(svm: SVMDual, bounds: Bounds, rows: IntArray) -> tuple[FloatArray, bool]:
-    """Rows s_k φ_k of some rows in coordinates, (k, r), and whether those are the coordinates of w itself."""
+    """Return s_k φ_k of some rows in coordinates, (k, r), and whether these are the coordinates of w itself."""
     space = bounds.accuracy.space
     if space.is_linear and len(rows) * space.rows.d <= MOST_NUMBERS:
         if svm.mix is not None:
-            part = svm.mix[rows]
-            used = np.unique(part.indices)
-            Z = as_dense(sp.csr_array(part[:, used]) @ space.rows.take(used))
+            combinations = svm.mix[rows]
+            used = np.unique(combinations.indices)
+            Z = as_dense(sp.csr_array(combinations[:, used]) @ space.rows.take(used))
         else:
             Z = as_dense(space.rows.take(svm.find_samples(rows)))
         return svm.sign[rows][:, None] * Z, True
@@ -425,12 +430,12 @@ def infeasible(
     """Build the error for rows that contradict each other by (ROOM.2). Shapes: rows (k,), scale (p,)."""
     assert found.farkas is not None
     assert svm.linear_constraints is not None
-    own, names = svm.linear_constraints.unconstrained_dual.m, svm.linear_constraints.names
+    n_machine_rows, names = svm.linear_constraints.unconstrained_dual.m, svm.linear_constraints.names
     factor, _ = coordinates(svm, bounds, rows)
-    weights = found.farkas / np.array([scale[k - own] if k >= own else 1.0 for k in rows])
+    weights = found.farkas / np.array([scale[k - n_machine_rows] if k >= n_machine_rows else 1.0 for k in rows])
     share = 1.0 / float(weights.sum())
-    left = np.append(found.farkas @ factor, float(found.farkas @ part_in_b(svm)[rows]))
-    residual = 0.0 if found.exact else float(np.linalg.norm(left)) * share
-    called = [names[k - own] if k >= own else f"margin[{k}]" for k in rows]
-    proof = {name: float(weight * share) for name, weight in zip(called, weights, strict=True) if weight > 0.0}
+    residual_vector = np.append(found.farkas @ factor, float(found.farkas @ part_in_b(svm)[rows]))
+    residual = 0.0 if found.exact else float(np.linalg.norm(residual_vector)) * share
+    row_names = [names[k - n_machine_rows] if k >= n_machine_rows else f"margin[{k}]" for k in rows]
+    proof = {name: float(weight * share) for name, weight in zip(row_names, weights, strict=True) if weight > 0.0}
     return InfeasibleConstraintsError(proof, -float(found.farkas @ svm.level[rows]) * share, residual)

@@ -111,8 +111,8 @@ class AllInOneQuantities:
     def size_of_w(self) -> float:
         """Scale of differences of w."""
         X = self.X
-        largest = float(np.sqrt(abs(X).power(2).sum() if hasattr(X, "power") else np.square(X).sum()))
-        return reference_size(self.result.w.ravel(), largest * self.terms)
+        largest_norm = float(np.sqrt(abs(X).power(2).sum() if hasattr(X, "power") else np.square(X).sum()))
+        return reference_size(self.result.w.ravel(), largest_norm * self.terms)
 
     def name(self, place: str, i: int, count: int) -> str:
         """Name entry i: of a row, of a sample, or of a class; `count` is the number of entries."""

@@ -92,14 +92,14 @@ class ConstraintQuantities(Quantities[P]):
 
     def _compute_lhs(self, products: FloatArray) -> FloatArray:
         """Return ⟨g_j, w⟩ + c_j b from the products of w with the points, (q,)."""
-        found: FloatArray = self.rows.values(products) + self.rows.c * self.b
-        return found
+        lhs: FloatArray = self.rows.values(products) + self.rows.c * self.b
+        return lhs
 
     def kernel_sums(self, Z: Any, coef: FloatArray | None = None) -> FloatArray:
         """Return Σ_i β_i K(x_i, z), over samples and points, or with other coefficients: (k,)."""
         coef = self.all_beta if coef is None else coef
-        found: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ coef
-        return found
+        sums: FloatArray = self.problem.kernel(Z, self.problem.space.X) @ coef
+        return sums
 
     def _pad(self, coef: FloatArray, users: bool) -> FloatArray:
         """Return coefficients of the samples, or of the rows' points, among all of them: (n + q,)."""

@@ -174,8 +174,8 @@ def _derive_problem(
             "with linear constraints an α needs their prices: derive(problem, problem.at(alpha)) measures at both, the "
             "prices behind α"
         )
-    given = as_finite_vector(alpha, "alpha", problem._n_dual_variables)
-    return _build_derivation(problem, problem.at(given), given)
+    start_or_alpha = as_finite_vector(alpha, "alpha", problem._n_dual_variables)
+    return _build_derivation(problem, problem.at(start_or_alpha), start_or_alpha)
 
 
 def _build_derivation(

@@ -85,7 +85,7 @@ class Derivation:
 
     @property
     def title(self) -> str:
-        """The problem with its parameters; of a result of another machine also which."""
+        """The problem with its parameters, and the machine of the result if it is another one."""
         if self.display_name:
             return self.display_name
         return self.problem.title if self.result is None else format_title(self.problem, self.result)
@@ -107,12 +107,12 @@ class Derivation:
 
     @cached_property
     def measurements(self) -> dict[str, Measurement]:
-        """By tag, each step's sides and residual, or the reason why it has none; empty where nothing is measured."""
+        """Sides and residual of each step by tag, or the reason why it has none; empty without a solution."""
         return {step.tag: self._all_measurements[step.tag] for step in self.steps} if self._all_measurements else {}
 
     @cached_property
     def bounds(self) -> dict[str, ProvenBound]:
-        """By tag, what is proven of each step, with a bound or without; empty where no proof was asked for."""
+        """What is proven about each step by tag, with or without a bound; empty if no proof was requested."""
         if self.proof is None or self.result is None:
             return {}
         claimed = float(self.result.primal)
@@ -204,7 +204,7 @@ class Derivation:
 
     @cached_property
     def _quantities(self) -> Quantities[Any] | AllInOneQuantities | None:
-        """The letters at the point that is measured: the α given as it stands, else the result."""
+        """The symbols at the measured point: the given α without repair, or else the result."""
         if self.result is None:
             return None
         if isinstance(self.problem, AllInOneProblem):

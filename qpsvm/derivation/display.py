@@ -83,7 +83,7 @@ class ShownStep:
 
     @property
     def sides_text(self) -> str:
-        """Both sides for people, such as "2.5 = 2.5" or "1e-16 ≈ 0"; empty where they were not measured."""
+        """Both sides as text, such as "2.5 = 2.5" or "1e-16 ≈ 0"; empty if they were not measured."""
         if self.left is None or self.right is None:
             return ""
         holds = self.residual is not None and self.residual <= HOLDS
@@ -97,7 +97,7 @@ class ShownStep:
 
     @property
     def residual_text(self) -> str:
-        """The residual for people; empty where nothing was solved."""
+        """The residual as text; empty without a solution."""
         if not self.solved:
             return ""
         if not self.residual:
@@ -112,7 +112,7 @@ class ShownStep:
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """A symbol of the equations: its name in text and in LaTeX, what it is, and its number or numbers at the point."""
+    """A symbol of the equations: its name in text and in LaTeX, its meaning, and its value or values at the point."""
 
     name: str
     latex: str
@@ -124,7 +124,7 @@ class Symbol:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """The samples as points (k, 2), the side of each (k,), what is said of it, and the names of the symbols it has.
+    """The samples as points (k, 2), the side of each (k,), its description, and the names of its nonzero symbols.
 
     lines: Levels of f with the pieces of the line on which f has it.
     axes: What is drawn to the right, and upwards.

@@ -30,7 +30,7 @@ RELATIONS: dict[str, tuple[str, str, Relation]] = {
 
 @dataclass(frozen=True)
 class Subset:
-    """Entries of which a line is said.
+    """The entries to which a line applies.
 
     code: A mask, as code.
     mask: The same as a function of the point.
@@ -45,7 +45,7 @@ class Subset:
 
 @dataclass(frozen=True, eq=False)
 class EquationLine:
-    """Terms, and how they stand to each other.
+    """Terms, and the relations between them.
 
     scale: What their difference is relative to: an attribute of the point, or a function of it; None for the last term.
     before: LaTeX in front, which says nothing in numbers; `after` behind.
@@ -246,7 +246,7 @@ class Equation:
         return "\n".join(f"{each}  # ({tag})" for each in dict.fromkeys(lines))
 
     def __call__(self, at: Any) -> tuple[BothSides, ...]:
-        """Both sides of all that it says at a point."""
+        """Return both sides of all its lines at a point."""
         reason = self.missing(at)
         if reason:
             raise NotMeasurableError(reason)

@@ -64,16 +64,16 @@ def assess_result(at: Quantities[Any], measured: Mapping[str, Measurement]) -> t
 
 def assess_alpha(at: Quantities[Any], result: SVMResult, measured: Mapping[str, Measurement]) -> tuple[str, bool]:
     """Return the headline at a given α, and whether it is optimal. `result` is the certificate of it."""
-    certified, given, gap = at.problem._restrict_to_dual(result.alpha), at.alpha, result.gap
+    certified, alpha, gap = at.problem._restrict_to_dual(result.alpha), at.alpha, result.gap
     worth = f"a certified relative gap of {gap:.1e}" if np.isfinite(gap) else "no certified gap: it separates nothing"
-    moved = relative_to(float(np.abs(feasible(at.problem.svm, given) - given).max()), at.largest)
-    if max(moved, at.alpha_without_weight) > AGREEMENT_TOL:
+    relative_change = relative_to(float(np.abs(feasible(at.problem.svm, alpha) - alpha).max()), at.largest)
+    if max(relative_change, at.alpha_without_weight) > AGREEMENT_TOL:
         return (
             f"NOT FEASIBLE: at the α given, {describe_violation(at)}. The residuals are those of the α given; the "
             f"feasible α "
             f"that the library makes of it has {worth}"
         ), False
-    if relative_to(float(np.abs(certified - given).max()), at.largest) > AGREEMENT_TOL:
+    if relative_to(float(np.abs(certified - alpha).max()), at.largest) > AGREEMENT_TOL:
         return (
             f"NOT OPTIMAL: the α given is feasible, but a multiple of it is better, which has {worth}. The residuals "
             "are those of the α given"
@@ -99,9 +99,11 @@ def describe_gap(gap: float) -> str:
 
 def measure_decision_difference(at: Quantities[Any]) -> float:
     """Measure the relative difference of f at the samples and the result's `yf`; 0 if it is rounding."""
-    known = at.known_yf
-    size = max(float(np.abs(known).max()), abs(at.result.rho) if at.problem.samples.classes is not None else at.level)
-    difference = float(np.abs(at.y * at.f - known).max())
+    claimed_yf = at.known_yf
+    size = max(
+        float(np.abs(claimed_yf).max()), abs(at.result.rho) if at.problem.samples.classes is not None else at.level
+    )
+    difference = float(np.abs(at.y * at.f - claimed_yf).max())
     rounding = ROUNDINGS * float(np.finfo(float).eps) * (at.terms + abs(at.result.b))
     return difference / (size or 1.0) if difference > AGREEMENT_TOL * size + rounding else 0.0
 

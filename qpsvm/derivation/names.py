@@ -84,17 +84,17 @@ def build_feature_map(
     return lambda Z: np.asarray(kernel(Z, points)) @ back
 
 
-def build_space(at: Any, more: FloatArray) -> tuple[FloatArray, SampleKernel, Callable[[Any], Any], FloatArray]:
+def build_space(at: Any, other_points: FloatArray) -> tuple[FloatArray, SampleKernel, Callable[[Any], Any], FloatArray]:
     """Return X, K, φ, and all points at which φ is evaluated: those of X, and more."""
     X = as_dense(at.X)
     if at.is_linear:
-        return X, SampleKernel.from_matrix(X @ X.T, X, lambda A, B: A @ B.T), np.asarray, np.vstack([X, more])
+        return X, SampleKernel.from_matrix(X @ X.T, X, lambda A, B: A @ B.T), np.asarray, np.vstack([X, other_points])
     gram = at.problem.space.gram
     matrix = np.asarray(gram @ np.eye(gram.shape[0]))[: len(X), : len(X)]
     kernel = SampleKernel.from_matrix(matrix, X, getattr(at, "kernel", at.problem.kernel))
     if has_given_matrix(at):
         return X, kernel, build_feature_map(lambda *_: matrix, X, matrix), X
-    points = np.vstack([X, more])
+    points = np.vstack([X, other_points])
     return X, kernel, build_feature_map(kernel.function, points, np.asarray(kernel.function(points, points))), points
 
 
@@ -108,42 +108,42 @@ def collect_single_names(at: Quantities[Any]) -> dict[str, Any]:
     """Collect the names computed from the samples, for a machine with one f."""
     problem, new = at.problem, at.new_samples
     Z = as_dense(at.rows.Z) if isinstance(at, ConstraintQuantities) else None
-    more = [as_dense(each) for each in (new, Z) if each is not None]
-    X, K, phi, points = build_space(at, np.vstack(more) if more else np.zeros((0, at.X.shape[1])))
+    other_points = [as_dense(points_of_kind) for points_of_kind in (new, Z) if points_of_kind is not None]
+    X, K, phi, points = build_space(at, np.vstack(other_points) if other_points else np.zeros((0, at.X.shape[1])))
     if at.is_linear:
         w, w_of_alpha = at.w, at.w_of_alpha
     else:
         values = at.values if points is X else at.evaluate_decision(points)
         w = np.linalg.lstsq(phi(points), values - at.b, rcond=None)[0]
         w_of_alpha = phi(X).T @ at.all_beta[: at.svm.n]
-    found: dict[str, Any] = {
+    names: dict[str, Any] = {
         "X": X, "x": X if new is None else as_dense(new), "K": K, "phi": phi, "w": w, "b": at.b, "beta": at.beta,
         "u": at.u, "kind": at.kind, "qp": at.dual, "variables": at.dual_point, "f": lambda A: phi(A) @ w + at.b,
     }  # fmt: skip
     if has_given_matrix(at):
-        found["f"] = lambda A: at.values if A is X else at.evaluate_decision(A)
+        names["f"] = lambda A: at.values if A is X else at.evaluate_decision(A)
     if at.svm.is_two_sided:
-        found["kind_above"], found["kind_below"] = np.split(at.kind, 2)
+        names["kind_above"], names["kind_below"] = np.split(at.kind, 2)
     if at.svm.n == at.svm.m:
-        found["Q"] = np.asarray(K) * np.outer(at.y, at.y)
+        names["Q"] = np.asarray(K) * np.outer(at.y, at.y)
     if isinstance(problem, PrimalHinge):
-        found["c_svm"] = problem.equivalent_c_svm().qp("dual")
-        found |= {} if Z is not None or explain_missing_primal(at) else {"gradient": compute_gradient_blocks(at)}
+        names["c_svm"] = problem.equivalent_c_svm().qp("dual")
+        names |= {} if Z is not None or explain_missing_primal(at) else {"gradient": compute_gradient_blocks(at)}
     if isinstance(problem, Ranking):
         i, j = np.searchsorted(problem.active_rows, problem.pairs[problem._active_variables].T)
-        found |= {"i": i, "j": j, "A": at.svm.mix, "z": phi(X)[i] - phi(X)[j]}
+        names |= {"i": i, "j": j, "A": at.svm.mix, "z": phi(X)[i] - phi(X)[j]}
     if isinstance(at, ConstraintQuantities):
         rows = at.rows
         G = phi(Z) if rows.mix is None else rows.mix @ phi(Z)
         if not at.is_linear:
             w_of_alpha = w_of_alpha - G.T @ at.prices
-        found |= {"G": G, "Z": Z, "A": rows.mix}
-    found["w_of_alpha"] = w_of_alpha
+        names |= {"G": G, "Z": Z, "A": rows.mix}
+    names["w_of_alpha"] = w_of_alpha
     if isinstance(problem, SVDD):
-        own = (lambda A: np.square(A).sum(axis=1)) if at.is_linear else at.kernel.diagonal
-        found |= {"c": w, "c_of_alpha": w_of_alpha, "f": lambda A: 2 * (phi(A) @ w + at.b) - own(A)}
-        found |= {} if problem.space.origin is None else {"moved_by": problem.space.origin}
-    return found
+        squared_norms = (lambda A: np.square(A).sum(axis=1)) if at.is_linear else at.kernel.diagonal
+        names |= {"c": w, "c_of_alpha": w_of_alpha, "f": lambda A: 2 * (phi(A) @ w + at.b) - squared_norms(A)}
+        names |= {} if problem.space.origin is None else {"moved_by": problem.space.origin}
+    return names
 
 
 def collect_all_in_one_names(at: AllInOneQuantities) -> dict[str, Any]:

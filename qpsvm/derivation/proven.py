@@ -48,8 +48,8 @@ def find_proven_bound(title: str, proof: Proof, claimed: float) -> ProvenBound:
     bounds = proof.record.get("bounds")
     if not isinstance(bounds, GapBounds) or math.isinf(proof.gap):
         return NO_BOUND
-    found = _match_title(title, proof, bounds, claimed)
-    return found if found.bound is not None and math.isfinite(found.bound) else NO_BOUND
+    proven = _match_title(title, proof, bounds, claimed)
+    return proven if proven.bound is not None and math.isfinite(proven.bound) else NO_BOUND
 
 
 def _match_title(title: str, proof: Proof, bounds: GapBounds, claimed: float) -> ProvenBound:

@@ -1,10 +1,10 @@
-"""Evaluate the symbols of the equations at a solution, from which residuals are computed (`At`).
+"""Evaluate the symbols of the equations at a solution, from which residuals are computed (`Quantities`).
 
-Everything is measured again from α, ξ, ρ and the decision function of the result, so a result that was tampered with
-does not pass. Only the split into kinds, C − α and the claimed objective values are read as the result has them.
+Everything is computed again from α, ξ, ρ and the decision function of the result, so a result that was changed does
+not pass. Only the kinds of samples, C − α and the claimed objective values are read from the result.
 
-Every machine has the letters of its dual, (DUAL.1): some are vectors over the n samples that take part, others over the
-m rows of the dual. Where f is a multiple of that of the dual, as in an SVDD, it is brought back to the dual's units.
+Every machine has the symbols of its dual, (DUAL.1): some are vectors over the n samples of positive weight, others over
+the m rows of the dual. If f is a multiple of that of the dual, as in an SVDD, it is converted to the dual's units.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Linear, Precomputed
 
-#: Targets whose spread is less than this share of their size are one number, but for rounding.
+#: Targets whose spread is less than this share of their size count as constant.
 SPREAD = 1e-6
 #: New samples on which decision functions are compared.
 NEW_SAMPLES = 200
@@ -42,15 +42,15 @@ P = TypeVar("P", bound=Problem)
 class Quantities(Generic[P]):
     """α, w, b, ξ, … of a result. The problem has n samples of positive weight, of d features, and m rows in its dual.
 
-    Where the kernel is a feature map, the samples are the features that it makes, and the kernel of these is linear.
+    If the kernel is a feature map, the samples are its features, and their kernel is linear.
 
-    y, alpha, C: Signs of the rows, −1/+1, dual variables and their upper bounds, (m,): C_i, a_i, s_i, infinite for a
-        hard margin.
+    y, alpha, C: Signs of the rows, −1/+1, dual variables and their upper bounds (C_i, a_i or s_i; infinite for a hard
+        margin): (m,) each.
     beta: Coefficients of the samples in f, the sums of α_k s_k over their rows: (n,).
-    eta: Multipliers of ξ ≥ 0 as the result has them: C − α, (m,), in the units of α.
-    hard: Which rows may have no slack: (m,).
-    total, largest: Σ |α_i| and max |α_i|; `reach` is how far an α_i may be expected to go, and never 0.
-    box: Sizes of the bounds of α, (m,): C, and `reach` where that is infinite.
+    eta: Multipliers of ξ ≥ 0 from the result: C − α, (m,), in the units of α.
+    hard: Mask of the hard rows: (m,).
+    total, largest: Σ |α_i| and max |α_i|; `reach` is an estimate of the largest possible α_i, and never 0.
+    box: Scale of the bounds of α, (m,): C, or `reach` if that is infinite.
     rho, unit: Margin level ρ, 1 except in the ν-SVM; the objective's factor in front of ½‖w‖².
     is_linear, w: Whether w is a vector in the space of the samples, and that vector: (d,).
     """
@@ -189,11 +189,11 @@ class Quantities(Generic[P]):
 
     def evaluate_decision(self, X: Matrix) -> FloatArray:
         """Return f(x) of the result for each row of X (k, d), in the units of the dual: ⟨w, φ(x)⟩ + b."""
-        own, diagonal = self.problem._diagonal_weight, None
-        if own and isinstance(self.problem.kernel, Precomputed):
-            own, diagonal = 0.0, np.zeros(X.shape[0])
+        sums, diagonal = self.problem._diagonal_weight, None
+        if sums and isinstance(self.problem.kernel, Precomputed):
+            sums, diagonal = 0.0, np.zeros(X.shape[0])
         f = self.result.decision_function(X if self.translation is None else X + self.translation, diagonal=diagonal)
-        f = f - own * self.kernel.diagonal(X) if own else f
+        f = f - sums * self.kernel.diagonal(X) if sums else f
         return f / self.problem._f_scale
 
     @cached_property

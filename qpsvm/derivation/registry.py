@@ -1,4 +1,4 @@
-"""Find the steps of every machine, in the file of `steps` that has its name."""
+"""Find the steps of every machine, in the module of `steps` with its name (`build_steps`)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def collect_meanings(problem: Problem | AllInOneProblem) -> dict[str, Meaning]:
 
 
 def _make_picklable(step: Step, problem: Problem | AllInOneProblem) -> Step:
-    """Return the step with an equation that a pickle makes again."""
+    """Return the step with an equation that can be pickled."""
     if not isinstance(step.measure, Equation):
         return step
     rooted = replace(step.measure, origin=partial(find_equation, problem, step.tag))

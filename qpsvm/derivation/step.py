@@ -19,22 +19,21 @@ from qpsvm.machines import Problem
 from qpsvm.machines.problem.problem import check_result_matches
 from qpsvm.result.svm_result import SVMResult
 
-#: From the letters at a point to the sides of the equation: one comparison, or several, of which the first says most.
-#: A measure may return a residual alone, where there are no sides to show. It is given `Quantities`, or those of
-#: constraints.
+#: Returns the sides of an equation from the symbols at a point (`Quantities`): one comparison, or several, the most
+#: informative first; or only a residual, if there are no sides to show.
 Measure = Callable[[Any], BothSides | tuple[BothSides, ...] | float]
 NAN = float("nan")
 
 
 class Measurement(NamedTuple):
-    """An equation at a point: how far it is from holding, and its two sides.
+    """An equation evaluated at a point: its violation, and its two sides.
 
-    residual: By how much the equation does not hold, relative to the size of its terms.
-    reason: Where the residual is NaN, why there is none.
-    left, right or None: Both sides: of a vector equation in the row where they differ most. Where a step
-        compares several things, those that differ most, or while all of them agree, the first.
-    relation: How they stand to each other where the equation holds.
-    of: What the two numbers are.
+    residual: Violation of the equation, relative to the size of its terms.
+    reason: Reason why the residual is NaN; empty otherwise.
+    left, right: Both sides; for a vector equation, in the entry where they differ most. If a step makes several
+        comparisons, those of the largest violation, or of the first one if all hold. None if there are none to show.
+    relation: Relation of the sides if the equation holds: "=", "≤", ….
+    of: Description of the two numbers.
     """
 
     residual: float
@@ -70,25 +69,25 @@ class Step:
     Attributes
     ----------
     tag : str
-        Of the equation, such as "CSVM.4".
+        Tag of the equation, such as "CSVM.4".
     title : str
-        What the step is called.
+        Title of the step.
     text : str
-        A few sentences: what happens here, and why.
+        A few sentences that explain the step.
     latex : str
-        The equation.
+        The equation in LaTeX.
     function : callable
-        The function of the library that does the same, or the equation itself.
+        The function of the library that implements the equation, or the equation itself.
     measure : callable
-        The equation itself, in NumPy: from the letters at a point to its two sides.
+        The equation in NumPy: returns its two sides from the symbols at a point.
     absent : str
-        Why this step does not exist for this problem, or "".
+        Reason why this step does not exist for this problem, or "".
     statement : str
-        The equation as the docstring of the variant defines it, in plain text.
+        The equation in plain text, from the docstring of the machine's module.
     construction : str
-        Why the equation holds for whatever α there is, because the library makes its letters that way; or "".
+        Reason why the equation holds for any α by construction, or "".
     general : str
-        The tag of the equation of all machines that this is a case of, which the code carries instead; or "".
+        Tag of the general equation of which this is a special case, and which marks the code instead; or "".
 
     Examples
     --------
@@ -110,19 +109,19 @@ class Step:
     general: str = ""
 
     def residual(self, problem: Problem, result: SVMResult) -> float:
-        """Return the equation's violation at a solution, relative; NaN where `measured` has a reason.
+        """Return the equation's relative violation at a solution; NaN if `measured` gives a reason.
 
         Parameters
         ----------
         problem : Problem
-            That the step was made for.
+            The problem of this step.
         result : SVMResult
-            Of that problem, optimal or not.
+            A result of that problem, optimal or not.
 
         Returns
         -------
         float
-            0 where the equation holds.
+            0 if the equation holds.
 
         Raises
         ------
@@ -147,27 +146,29 @@ class Step:
         Parameters
         ----------
         at : Quantities
-            The letters α, w, b, … of a solution.
+            The symbols α, w, b, … of a solution.
 
         Returns
         -------
         Measurement
-            With a reason where there is no residual.
+            With a reason if there is no residual.
         """
         if self.absent:
             return Measurement(NAN, self.absence)
         try:
-            with np.errstate(all="ignore"):  # where there is no solution, an objective may be infinite: NaN says so
-                found = Measurement.from_sides(self.measure(at))
+            with np.errstate(
+                all="ignore"
+            ):  # without a solution, an objective may be infinite: then the residual is NaN
+                measurement = Measurement.from_sides(self.measure(at))
         except NotMeasurableError as reason:
             return Measurement(NAN, f"not measurable: {reason}")
-        if np.isnan(found.residual):
-            return found._replace(reason="not measurable: the point has infinite values")
-        return found
+        if np.isnan(measurement.residual):
+            return measurement._replace(reason="not measurable: the point has infinite values")
+        return measurement
 
     @property
     def absence(self) -> str:
-        """`absent` as the reason why there is no residual, or ""."""
+        """Reason why there is no residual if the step is `absent`, or ""."""
         return f"does not exist here: {self.absent}" if self.absent else ""
 
     def shown(self, measurement: Measurement | None = None, proven: ProvenBound | None = None) -> ShownStep:
@@ -176,16 +177,19 @@ class Step:
         Parameters
         ----------
         measurement : Measurement, optional
-            What is measured of it, where there is a solution.
-        proven : Proven, optional
-            What is proven of it.
+            The measurement, if there is a solution.
+        proven : ProvenBound, optional
+            The proven bound.
 
         Returns
         -------
         ShownStep
-            What articles, pages and frames are made of.
+            The input of articles, pages and frames.
         """
-        found, library = measurement or Measurement(NAN, self.absence), find_code(self.function, self.tag, self.general)
+        displayed, library = (
+            measurement or Measurement(NAN, self.absence),
+            find_code(self.function, self.tag, self.general),
+        )
         return ShownStep(
             self.tag,
             self.title,
@@ -197,24 +201,24 @@ class Step:
             absent=bool(self.absent),
             library=library if library.lines and self.measure is not self.function else None,
             solved=measurement is not None,
-            residual=None if np.isnan(found.residual) else found.residual,
-            reason=found.reason,
-            left=found.left,
-            relation=found.relation,
-            right=found.right,
-            of=found.of,
+            residual=None if np.isnan(displayed.residual) else displayed.residual,
+            reason=displayed.reason,
+            left=displayed.left,
+            relation=displayed.relation,
+            right=displayed.right,
+            of=displayed.of,
             proven_text="" if proven is None else proven.text,
             proven_of="" if proven is None else proven.of,
         )
 
     @property
     def code(self) -> str:
-        """The equation as code: what is evaluated, line by line."""
+        """The evaluated code of the equation."""
         return find_code(self.measure, self.tag, self.general).text
 
     @property
     def lines(self) -> tuple[int, ...]:
-        """The numbers of the lines of `code`, from 0, that are the equation."""
+        """Numbers of the lines of `code`, from 0, that state the equation."""
         return find_code(self.measure, self.tag, self.general).lines
 
     @property

@@ -19,7 +19,7 @@ NUMERALS = {"½", "2", "4", "¼"}
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A letter, a number, or what an operation makes of its parts.
+    """A symbol, a number, or an operation on other terms.
 
     written: LaTeX, text and Python, with %s for each part.
     function: From the point and the values of the parts to the value.
@@ -82,12 +82,12 @@ class Term:
 
     @property
     def negative_form(self) -> Term:
-        """Its negative, which of a difference is that the other way round."""
+        """Return the negative; that of a difference is the difference in the opposite order."""
         return self.parts[1] - self.parts[0] if self.written[LATEX] == "%s-%s" else -self
 
     @property
     def negative(self) -> bool:
-        """Whether it is the negative of another one."""
+        """Whether this is the negative of another term."""
         return self.written[LATEX] == "-%s"
 
     def add_term(self, other: Term | float | None, broken: str = "") -> Term:

@@ -163,11 +163,11 @@ class HardMargin(Problem):
         return shared or find_nearest_hulls(self.space, self._active_target, hint, stopped)
 
     def _decide_outcome(
-        self, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None
+        self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
     ) -> CertifiedOutcome:
         if self.constraints:
             return self._find_infeasibility(certificate) or super()._decide_outcome(
-                certificate, said, tol, polished, clock
+                certificate, reported, tol, polished, clock
             )
         stopped = (clock or Clock()).find_stop_reason
         hulls: HullDistance | None = None
@@ -178,7 +178,7 @@ class HardMargin(Problem):
                 if np.isinf(certificate.gap) or isinstance(error, NotSeparableError):
                     return replace(certificate, gap=np.inf), _status_of_error(error), str(error), error
             certificate = self._improve_by_hulls(certificate, hulls, tol, polished)
-        result, status, message, own = super()._decide_outcome(certificate, said, tol, polished, clock)
+        result, status, message, own = super()._decide_outcome(certificate, reported, tol, polished, clock)
         if np.isinf(result.gap) and hulls is not None:
             if not hulls.undecided:  # near or not: doubles found no margin at the nearest points
                 error = build_margin_error(self, hulls.u, hulls.v, hulls.distance)
@@ -202,14 +202,14 @@ class HardMargin(Problem):
         return certificate, _status_of_error(error), str(error), error
 
     def _polish(
-        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
         """Polish the certificate, except at a point that separates nothing, if that is slow or useless."""
         if np.isinf(certificate.gap) and not self.constraints:
             many = len(self._active_target) > TEACHING_ROWS
             if many or self.hulls(certificate.alpha, (clock or Clock()).find_stop_reason).meet:
                 return certificate
-        return super()._polish(certificate, tol, clock, each)
+        return super()._polish(certificate, tol, clock, certify_seconds)
 
     def _improve_by_hulls(
         self, certificate: Certificate, hulls: HullDistance, tol: float, polished: bool

@@ -1,12 +1,12 @@
 """Decide whether two classes can be separated, with a proof either way (`find_nearest_hulls`).
 
     (SEP.1)  u, v ≥ 0, 1ᵀu = 1, 1ᵀv = 1 with Σ u_i z_i = Σ v_j z_j:  no hyperplane separates the classes (theorem of the
-             alternative, Bennett & Mangasarian 1992). Else the difference of the nearest points is a direction that
-             does, `find_nearest_points`
-    (SEP.2)  on rows S: the hulls of S meet, and with them those of all rows; or w separates S. Then S grows by the rows
-             that w puts on the wrong side of its margin, until there are none
+             alternative, Bennett & Mangasarian 1992). Otherwise the difference of the nearest points is a direction
+             that separates them, `find_nearest_points`
+    (SEP.2)  for a subset S of the rows, either the hulls of S meet, and so do those of all rows; or w separates S. Then
+             the rows on the wrong side of its margin are added to S, until there are none
 
-Of very many rows only those that matter are read, by (SEP.2).
+With very many rows, (SEP.2) reads only a subset.
 """
 
 from __future__ import annotations
@@ -27,16 +27,20 @@ from qpsvm.space.kernels.space import FeatureSpace, pivoted_cholesky
 
 #: Hulls closer than this share of the largest centred norm meet at working precision.
 MEETING = 1e-8
-#: Hulls whose least distance is known to be this share of what it is at most are apart, however near.
+#: If the lower bound of the distance is at least this share of the upper bound, the hulls are separated.
 APART = 0.1
-#: Up to so many times as far apart they are looked at again: what coordinates leave out of K is as large.
+#: Hulls closer than this many times `MEETING` are computed again: the truncation of K may be as large.
 NEARLY = 100.0
-#: Squared norms that centring brings down to this share of what they were are rounding.
+#: Squared norms that centring reduces to this share are rounding.
 ROUNDING = 8.0 * float(np.finfo(float).eps)
-#: Rows that are taken all at once; of more, S begins with so many, and grows by at least so many.
-WHOLE_ROWS, FEWEST_ADDED = 1500, 200
-#: A margin over all rows that is this share of the margin over S is as good; and how often S may grow.
-AS_GOOD, ROUNDS = 1.0 - 1e-6, 100
+#: Up to this many rows S is all rows; with more, it is the initial size of S.
+WHOLE_ROWS = 1500
+#: S grows by up to this many rows or half its size, whichever is more.
+FEWEST_ADDED = 200
+#: A margin over all rows of at least this share of the margin over S is good enough.
+AS_GOOD = 1.0 - 1e-6
+#: Largest number of times that S grows.
+ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +49,11 @@ class HullDistance:
 
     u, v (n,): Convex weights over the positive and the negative rows, zero elsewhere.
     distance: ‖Σ u_i z_i − Σ v_j z_j‖ / max_i ‖z_i − z̄‖.
-    direction (r,): A direction that separates where the hulls do not meet, in the coordinates given; empty
-        where it is only known as Σ u_i z_i − Σ v_j z_j.
-    undecided or None: Why the search ended before it knew ("time_limit", "interrupted", "iteration_limit");
-        then the weights and the distance are the best that it had.
-    is_separated: Whether the direction separates, however near they are.
+    direction (r,): A separating direction in the given coordinates if the hulls do not meet; empty if it is only
+        known as Σ u_i z_i − Σ v_j z_j.
+    undecided: Reason why the search ended undecided ("time_limit", "interrupted", "iteration_limit"), with the best
+        weights and distance so far; None if it was decided.
+    is_separated: Whether the direction separates the hulls, however close they are.
     """
 
     u: FloatArray
@@ -64,7 +68,7 @@ class HullDistance:
 
     @property
     def meet(self) -> bool:
-        """Whether the hulls meet as far as doubles tell: no proof that they do."""
+        """Whether the hulls meet up to rounding, which is not a proof."""
         return self.distance < MEETING and not self.is_separated
 
 
@@ -90,11 +94,11 @@ def _iter_row_keys(X: Matrix) -> Iterator[bytes]:
         if not sp.issparse(X):
             yield from (row.tobytes() for row in X[start : start + step] + 0.0)
             continue
-        part = sp.csr_array(X[start : start + step])
-        part.eliminate_zeros()
-        part.sort_indices()
-        for first, last in pairwise(part.indptr.tolist()):
-            yield part.indices[first:last].tobytes() + part.data[first:last].tobytes()
+        block = sp.csr_array(X[start : start + step])
+        block.eliminate_zeros()
+        block.sort_indices()
+        for first, last in pairwise(block.indptr.tolist()):
+            yield block.indices[first:last].tobytes() + block.data[first:last].tobytes()
 
 
 def find_nearest_hulls(
@@ -106,21 +110,21 @@ def find_nearest_hulls(
     """
     rows = _select_first_rows(y, hint)
     for _ in range(ROUNDS):
-        why = stopped()
-        if why:
-            return _build_undecided(y, why)
+        reason = stopped()
+        if reason:
+            return _build_undecided(y, reason)
         Z = _compute_coordinates(space, rows)
         points = find_nearest_points(Z, y[rows], stopped)
         beta = np.zeros(len(y))
         beta[rows] = points.x * y[rows]
         if points.stopped or points.upper < MEETING * _compute_longest_row(Z) or len(rows) == len(y):
-            found = _measure_distance(space, y, beta, points.upper, points.stopped)
-            apart = space.is_linear and len(rows) == len(y) and points.lower > APART * points.upper
-            if apart:  # by what is not Σβ_i x_i with its rounding
+            hulls = _measure_distance(space, y, beta, points.upper, points.stopped)
+            is_separated = space.is_linear and len(rows) == len(y) and points.lower > APART * points.upper
+            if is_separated:  # by what is not Σβ_i x_i with its rounding
                 return replace(
-                    found, is_separated=True, direction=points.w if len(points.w) == space.rows.d else np.zeros(0)
+                    hulls, is_separated=True, direction=points.w if len(points.w) == space.rows.d else np.zeros(0)
                 )
-            return _refine_hulls(space, y, rows, found, stopped)
+            return _refine_hulls(space, y, rows, hulls, stopped)
         added = _find_misplaced_rows(space.centred_gram @ beta, y, rows)
         if not len(added):
             return _measure_distance(space, y, beta, points.upper, None)
@@ -129,16 +133,16 @@ def find_nearest_hulls(
 
 
 def _refine_hulls(
-    space: FeatureSpace, y: FloatArray, rows: IntArray, found: HullDistance, stopped: Callable[[], str | None]
+    space: FeatureSpace, y: FloatArray, rows: IntArray, hulls: HullDistance, stopped: Callable[[], str | None]
 ) -> HullDistance:
     """Refine hulls near the limit of rounding with coordinates that truncate less of K, and return the closer."""
-    if found.meet or found.undecided or space.is_linear or found.distance >= NEARLY * MEETING:
-        return found
+    if hulls.meet or hulls.undecided or space.is_linear or hulls.distance >= NEARLY * MEETING:
+        return hulls
     points = find_nearest_points(_compute_coordinates(space, rows, finest=True), y[rows], stopped)
     beta = np.zeros(len(y))
     beta[rows] = points.x * y[rows]
     finer = _measure_distance(space, y, beta, points.upper, points.stopped)
-    return finer if finer.distance < found.distance else found
+    return finer if finer.distance < hulls.distance else hulls
 
 
 def _select_first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
@@ -146,26 +150,30 @@ def _select_first_rows(y: FloatArray, hint: FloatArray) -> IntArray:
     if len(y) <= WHOLE_ROWS:
         return np.arange(len(y))
     order = np.argsort(-hint, kind="stable")[: min(WHOLE_ROWS, int(np.count_nonzero(hint > 0)))]
-    rest = max(WHOLE_ROWS - len(order), FEWEST_ADDED)
-    parts = [np.flatnonzero(y == sign) for sign in (1.0, -1.0)]
-    return np.unique(np.concatenate([order, *(part[:: max(2 * len(part) // rest, 1)] for part in parts)]))
+    n_others = max(WHOLE_ROWS - len(order), FEWEST_ADDED)
+    rows_by_class = [np.flatnonzero(y == sign) for sign in (1.0, -1.0)]
+    return np.unique(
+        np.concatenate(
+            [order, *(class_rows[:: max(2 * len(class_rows) // n_others, 1)] for class_rows in rows_by_class)]
+        )
+    )
 
 
 def _find_misplaced_rows(values: FloatArray, y: FloatArray, rows: IntArray) -> IntArray:
-    """The rows that a direction puts furthest on the wrong side of its margin over S, at most half as many as S has.
+    """Return the rows furthest on the wrong side of the margin over S.
 
-    None where the margin over all rows is as good as that over S.
+    There are at most `FEWEST_ADDED`, or half as many as in S; none if the margin over all rows is good enough.
     """
     signed = y * values
     levels = np.where(y > 0, signed[rows][y[rows] > 0].min(), signed[rows][y[rows] < 0].min())
     margin = float(levels[y > 0][0] + levels[y < 0][0])
-    everywhere = float(signed[y > 0].min() + signed[y < 0].min())
-    if everywhere >= AS_GOOD * margin > 0:
+    full_margin = float(signed[y > 0].min() + signed[y < 0].min())
+    if full_margin >= AS_GOOD * margin > 0:
         return np.zeros(0, dtype=np.intp)
     excess = levels - signed
-    outside = np.flatnonzero(excess > 0)
-    most = max(len(rows) // 2, FEWEST_ADDED)
-    return outside[np.argsort(-excess[outside], kind="stable")[:most]]
+    misplaced = np.flatnonzero(excess > 0)
+    max_rows = max(len(rows) // 2, FEWEST_ADDED)
+    return misplaced[np.argsort(-excess[misplaced], kind="stable")[:max_rows]]
 
 
 def _compute_coordinates(space: FeatureSpace, rows: IntArray, finest: bool = False) -> FloatArray:
@@ -173,9 +181,9 @@ def _compute_coordinates(space: FeatureSpace, rows: IntArray, finest: bool = Fal
     if space.is_linear and space.rows.d <= len(rows):
         Z = as_dense(space.rows.take(rows))
     elif space.is_linear and space.samples.is_sparse and space.rows.d * len(rows) <= BLOCK_NUMBERS:
-        part = as_dense(space.rows.take(rows))
-        part -= part.mean(axis=0)
-        Z = pivoted_cholesky(part @ part.T, finest)
+        samples = as_dense(space.rows.take(rows))
+        samples -= samples.mean(axis=0)
+        Z = pivoted_cholesky(samples @ samples.T, finest)
     else:
         Z = pivoted_cholesky(space.centred_gram.block(rows, rows), finest)
     centred: FloatArray = Z - Z.mean(axis=0)
@@ -186,16 +194,16 @@ def _compute_longest_row(Z: FloatArray) -> float:
     return float(np.sqrt(np.einsum("ij,ij->i", Z, Z).max()))
 
 
-def _build_undecided(y: FloatArray, why: str) -> HullDistance:
-    """Build an undecided answer: the means of the classes replace their nearest points."""
+def _build_undecided(y: FloatArray, reason: str) -> HullDistance:
+    """Build an undecided result, with the means of the classes as their nearest points."""
     u, v = (y > 0) / (y > 0).sum(), (y < 0) / (y < 0).sum()
-    return HullDistance(u, v, float("inf"), np.zeros(0), why)
+    return HullDistance(u, v, float("inf"), np.zeros(0), reason)
 
 
 def _measure_distance(
-    space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: float, why: str | None
+    space: FeatureSpace, y: FloatArray, beta: FloatArray, distance: float, reason: str | None
 ) -> HullDistance:
-    """The weights with their distance, measured over all rows: in the coordinates of w, else by the Gram matrix."""
+    """Measure the distance for weights β over all rows: in coordinates if the machine is linear, else by K."""
     n = len(y)
     u, v = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
     if space.is_linear and space.samples.is_sparse:
@@ -212,24 +220,24 @@ def _measure_distance(
         squares = space.centred_gram.diagonal() - 2.0 * central + central.mean()
         distance = max(distance, math.sqrt(max(float(beta @ (space.centred_gram @ beta)), 0.0)))
     size = 0.0 if space.is_linear else float(space.centred_gram.diagonal().max())
-    return HullDistance(u, v, _compute_relative_distance(distance, float(np.max(squares)), size), w, why)
+    return HullDistance(u, v, _compute_relative_distance(distance, float(np.max(squares)), size), w, reason)
 
 
 def _centre_by_blocks(space: FeatureSpace, beta: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Σβ_i (x_i − x̄), (d,), and ‖x_i − x̄‖², (n,), of sparse rows that are centred some at a time."""
+    """Return Σβ_i (x_i − x̄), (d,), and ‖x_i − x̄‖², (n,), of sparse rows, centred in blocks."""
     mean, squares = space.samples.means(), np.zeros(space.n)
     w, step = np.zeros(len(mean)), max(BLOCK_NUMBERS // (10 * len(mean)), 1)
     for i in range(0, space.n, step):
-        part = as_dense(space.samples.take(slice(i, i + step))) - mean
-        squares[i : i + step] = np.einsum("ij,ij->i", part, part)
-        w += beta[i : i + step] @ part
+        block = as_dense(space.samples.take(slice(i, i + step))) - mean
+        squares[i : i + step] = np.einsum("ij,ij->i", block, block)
+        w += beta[i : i + step] @ block
     return w, squares
 
 
 def _compute_relative_distance(distance: float, reach: float, size: float) -> float:
-    """Return a distance in units of the data: of the largest squared norm after centring, `reach`, and before, `size`.
+    """Return a distance relative to the data: to the largest norm after centring, √reach.
 
-    What centring leaves of samples that are all one point is rounding: they are nowhere near or far from each other.
+    size: The largest squared norm before centring. If `reach` is only rounding of it, all samples are the same point.
     """
     if reach <= ROUNDING * size:
         return ROUNDING if reach > 0 else 0.0

@@ -1,14 +1,14 @@
 """Find the nearest points of two convex hulls by an interior-point method (`find_nearest_points`).
 
-Exact to rounding, and linear in the rows.
+The result is exact up to rounding, and an iteration takes time linear in the number of rows.
 
     (NEAR.1)  minimise ½‖w‖²  over u, v ≥ 0  subject to  1ᵀu = 1, 1ᵀv = 1,  w = Σ u_i z_i − Σ v_j z_j
     (NEAR.2)  for every w and all such u, v:  (min₊ wᵀz − max₋ wᵀz) / ‖w‖  ≤  distance  ≤  ‖Σ u_i z_i − Σ v_j z_j‖
     (NEAR.3)  x = (u, v), D the rows y_i z_i, E the classes (n, 2):  Dw − Eλ = s ≥ 0,  Dᵀx = w,  Eᵀx = 1,  x_i s_i = 0
     (NEAR.4)  a step, with θ = x/s and B = (D, −E):  (diag(1, …, 1, 0, 0) + BᵀΘB) (dw, dλ) = …,  r + 2 unknowns
 
-Both bounds of (NEAR.2) hold for any w, u, v: whatever the iteration does, the distance that it states is proven up to
-the rounding of these sums. Where the hulls meet, w and s go to 0 together and x to the middle of the solutions.
+Both bounds of (NEAR.2) hold for any w, u, v, so the reported distance is proven up to the rounding of these sums. If
+the hulls meet, w and s converge to 0 together, and x to the centre of the solution set.
 Source: Mehrotra, *On the implementation of a primal-dual interior point method*, SIAM J. Optimization 2 (1992).
 """
 
@@ -22,28 +22,30 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray
 
-#: Iterations at most; about 15 decide where the hulls are apart or overlap, 40 where they touch to rounding.
+#: Largest number of iterations; about 15 suffice for separated or overlapping hulls, 40 if they touch up to rounding.
 ITERATIONS = 100
-#: Iterations without better bounds, after which rounding is all that moves the point.
+#: Stop after this many iterations without better bounds: the rest is rounding.
 STALLED = 6
-#: Bounds that agree to this are the distance; a distance below this share of the largest norm is none.
-AGREED, NOTHING = 1e-9, 1e-14
-#: Share of the way to the boundary that a step may go.
+#: Stop if the bounds agree up to this share,
+AGREED = 1e-9
+#: or if the distance is below this share of the largest norm.
+NOTHING = 1e-14
+#: Share of the distance to the boundary that a step may take.
 STEP = 0.995
-#: Solves with the residual of a step, which takes the rounding of the factorisation away.
+#: Number of iterative refinements of a step, which remove the rounding of the factorisation.
 REFINEMENTS = 2
-#: Added to the unit diagonal of (NEAR.4), where rounding made it singular.
+#: Added to the unit diagonal of (NEAR.4) if it is numerically singular.
 RIDGE = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
 class NearestPoints:
-    """What is known of the distance of the hulls.
+    """Bounds of the distance of two hulls.
 
     x (n,): Convex weights within each class.
-    upper, lower: (NEAR.2) in units of the coordinates; a positive `lower` means that the hulls are apart.
-    w (r,): That of the lower bound.
-    stopped or None: Why the run was stopped before it ended.
+    upper, lower: Bounds (NEAR.2) in units of the coordinates; if `lower` is positive, the hulls are separated.
+    w (r,): The direction of the lower bound.
+    stopped: Reason why the run was stopped early; None if it ended by itself.
     """
 
     x: FloatArray
@@ -62,42 +64,42 @@ def find_nearest_points(Z: FloatArray, y: FloatArray, stopped: Callable[[], str 
         return NearestPoints(uniform, 0.0, 0.0, np.zeros(Z.shape[1]))
     iterate = _Iterate(y[:, None] * Z / size, E, uniform)
     best = NearestPoints(uniform, *iterate.bounds(uniform), iterate.w)
-    idle = 0
+    stalled = 0
     for _ in range(ITERATIONS):
-        why = stopped()
-        if why or not iterate.step():
-            best = replace(best, stopped=why)
+        reason = stopped()
+        if reason or not iterate.step():
+            best = replace(best, stopped=reason)
             break
         x = iterate.normalise()
         upper, lower = iterate.bounds(x)
-        idle += 1
+        stalled += 1
         if upper < best.upper:
-            best, idle = replace(best, x=x, upper=upper), 0
+            best, stalled = replace(best, x=x, upper=upper), 0
         if lower > best.lower:
-            best, idle = replace(best, lower=lower, w=iterate.w), 0
-        if best.upper <= NOTHING or best.upper - best.lower <= AGREED * best.upper or idle >= STALLED:
+            best, stalled = replace(best, lower=lower, w=iterate.w), 0
+        if best.upper <= NOTHING or best.upper - best.lower <= AGREED * best.upper or stalled >= STALLED:
             break
     return replace(best, upper=size * best.upper, lower=size * best.lower)
 
 
 class _Iterate:
-    """x, s (n,), w (r,) and λ (2,) of (NEAR.3), with s = Dw − Eλ from the start."""
+    """Iterate x, s (n,), w (r,) and λ (2,) of (NEAR.3); s = Dw − Eλ holds from the start."""
 
     def __init__(self, D: FloatArray, E: FloatArray, x: FloatArray) -> None:
         self.D, self.E, self.B = D, E, np.hstack([D, -E])
         self.x, self.w = x, D.T @ x
         values = D @ self.w
-        inside = 0.1  # of the size of the coordinates, squared: neither near the boundary nor far from it
-        self.lam: FloatArray = np.array([values[column > 0].min() for column in E.T]) - inside
+        slack = 0.1  # of the size of the coordinates, squared: neither near the boundary nor far from it
+        self.lam: FloatArray = np.array([values[column > 0].min() for column in E.T]) - slack
         self.s: FloatArray = values - E @ self.lam
 
     def normalise(self) -> FloatArray:
-        """x with weights that sum to 1 in each class."""
+        """Return x with weights scaled to sum to 1 in each class."""
         out: FloatArray = self.x / (self.E @ (self.E.T @ self.x))
         return out
 
     def bounds(self, x: FloatArray) -> tuple[float, float]:
-        """(NEAR.2): the upper bound at x, the lower one at w."""
+        """Return the bounds (NEAR.2): the upper one at x, the lower one at w."""
         values, length = self.D @ self.w, float(np.linalg.norm(self.w))
         lower = sum(float(values[column > 0].min()) for column in self.E.T)
         return float(np.linalg.norm(self.D.T @ x)), lower / length if length > 0 else -np.inf
@@ -114,7 +116,7 @@ class _Iterate:
         mean = float(x @ s) / len(x)
         centring = (float((x + length * dx) @ (s + length * ds)) / len(x) / mean) ** 3
         dx, ds, dw, dlam = self._direction(factor, scale, centring * mean - x * s - dx * ds)
-        if not all(np.isfinite(part).all() for part in (dx, ds, dw, dlam)):
+        if not all(np.isfinite(vector).all() for vector in (dx, ds, dw, dlam)):
             return False
         length = min(1.0, STEP * min(_compute_step_length(x, dx), _compute_step_length(s, ds)))
         self.x, self.s = x + length * dx, s + length * ds
@@ -122,7 +124,10 @@ class _Iterate:
         return bool((self.x > 0).all() and (self.s > 0).all())
 
     def _factorise(self, theta: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-        """The Cholesky factor of (NEAR.4), scaled to a unit diagonal, and the scale: (r + 2, r + 2) and (r + 2,)."""
+        """Return the Cholesky factor of (NEAR.4), scaled to a unit diagonal, and the scale; None if it fails.
+
+        Shapes: (r + 2, r + 2) and (r + 2,).
+        """
         half = np.sqrt(theta)[:, None] * self.B
         M = half.T @ half
         r = len(self.w)
@@ -140,7 +145,7 @@ class _Iterate:
     def _direction(
         self, factor: FloatArray, scale: FloatArray, target: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """dx, ds, dw, dλ with s dx + x ds = target, and the residuals of (NEAR.3) taken away."""
+        """Return dx, ds, dw, dλ with s dx + x ds = target, which also remove the residuals of (NEAR.3)."""
         D, E, B, x, s, r = self.D, self.E, self.B, self.x, self.s, len(self.w)
         theta = x / s
         residual = np.concatenate([D.T @ x - self.w, 1.0 - E.T @ x])

@@ -150,9 +150,9 @@ def as_pairs(pairs: ArrayLike, n: int) -> IntArray:
     if (values != np.round(values)).any() or values.min() < 0 or values.max() >= n:
         raise DataError(f"pairs must be numbers of rows of X, whole ones from 0 to {n - 1}")
     found = values.astype(np.intp).reshape(-1, 2)
-    same = found[:, 0] == found[:, 1]
-    if same.any():
-        k = int(np.argmax(same))
+    is_self = found[:, 0] == found[:, 1]
+    if is_self.any():
+        k = int(np.argmax(is_self))
         raise DataError(f"pairs[{k}] is a sample with itself: {found[k].tolist()}")
     return found
 

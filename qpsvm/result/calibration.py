@@ -91,8 +91,8 @@ def couple_probabilities(P: FloatArray) -> FloatArray:
     r[:, second, first], r[:, first, second] = later, 1.0 - later
     system = np.zeros((m, k + 1, k + 1))
     system[:, :k, :k] = -r * r.transpose(0, 2, 1)
-    own = np.arange(k)
-    system[:, own, own] = np.square(r).sum(axis=1)
+    own_probability = np.arange(k)
+    system[:, own_probability, own_probability] = np.square(r).sum(axis=1)
     system[:, :k, k] = system[:, k, :k] = 1.0
     right = np.zeros((m, k + 1, 1))
     right[:, k] = 1.0

@@ -1,9 +1,9 @@
 """Find hints on a result: features out of scale, a constant kernel, a class that is never predicted (`find_hints`).
 
-Each is a fact about the numbers and what to try, in the words of the command line and, in brackets, of Python. A result
-says them in `notes` and `summary`, an estimator in `notes_`, the command line at its end. Nothing is changed by them.
+Each is a fact about the data or the result, and advice, as an option of the command line and, in brackets, of Python.
+Results show hints in `notes` and `summary`, estimators in `notes_`, the command line at its end. They change nothing.
 
-Samples are scanned as far as that is cheap: at most `ROWS` of them, evenly spaced, and 64 for kernel values.
+To be cheap, at most `ROWS` samples, evenly spaced, are scanned, and `FEW_ROWS` for kernel values.
 """
 
 from __future__ import annotations
@@ -21,23 +21,27 @@ from qpsvm.base.arrays.types import FloatArray, as_dense
 from qpsvm.result.solved_problem import SolvedProblem
 from qpsvm.space.kernels.functions import Precomputed
 
-#: Rows whose features are scanned, and rows between which kernel values are computed.
-ROWS, FEW_ROWS = 10_000, 64
-#: How many times as much one feature varies as another before it is said.
+#: Largest number of rows whose features are scanned.
+ROWS = 10_000
+#: Largest number of rows between which kernel values are computed.
+FEW_ROWS = 64
+#: Ratio of the ranges of two features from which on a hint is given.
 MAX_SCALE_RATIO = 1e6
-#: A kernel whose values differ by a smaller share of the largest is as good as constant.
+#: A kernel whose values differ by a smaller share of the largest counts as constant.
 CONSTANT = 1e-3
-#: A balanced accuracy that is no more than so much above that of a guess is that of a guess.
+#: A balanced accuracy that exceeds that of a random guess by at most this counts as a guess.
 ABOVE_A_GUESS = 0.02
-#: Classes that are named, and rows of each (of all, for what is said of a result) below which chance may have it so.
-NAMED, ENOUGH = 3, 10
+#: Largest number of classes named in a hint.
+NAMED = 3
+#: With fewer rows (per class, or in all) the fact may be due to chance, and no hint is given.
+ENOUGH = 10
 
 
 @dataclass(frozen=True)
 class Hint:
     """A fact about a result, and advice.
 
-    kind: "scale", "constant kernel", "labels", "bound" or "worse": of each kind one is said.
+    kind: "scale", "constant kernel", "labels", "bound" or "worse"; at most one hint of each kind is given.
     """
 
     kind: str
@@ -49,41 +53,42 @@ class Hint:
 
 
 def find_hints(result: Any, names: Sequence[str] | None = None) -> list[Hint]:
-    """Return the hints of a result with its problem; none for one from a file, or of one of many machines."""
+    """Return the hints for a result with its problem; an empty list if it is from a file, or one of many machines."""
     problem = result.problem
     if problem is None or callable(problem) or not result.gap < np.inf:
         return []
     names = result.model.feature_names if names is None else names
-    found = find_sample_hints(problem.X, problem.kernel, names)
-    if any(hint.kind == "constant kernel" for hint in found):
-        return found  # what else there is to say follows from that
+    hints = find_sample_hints(problem.X, problem.kernel, names)
+    if any(hint.kind == "constant kernel" for hint in hints):
+        return hints  # other hints would be consequences of this one
     if len(problem.active_rows) < ENOUGH:
-        return found
+        return hints
     if problem._target_kind == "labels":
         weight = problem.samples.weight
-        found += find_confusion_hints(
+        hints += find_confusion_hints(
             _count_training_confusion(problem, result), problem.classes, find_common_value(weight) is None
         )
-    return [*found, *_find_bound_hints(problem, result)]
+    return [*hints, *_find_bound_hints(problem, result)]
 
 
 def find_sample_hints(X: Any, kernel: Any, names: Sequence[str] | None = None) -> list[Hint]:
-    """Return hints on features out of scale, and on a nearly constant kernel; stored X (n, d) is left alone."""
+    """Return hints on features out of scale, and on a nearly constant kernel; none if X (n, d) is not in memory."""
     if isinstance(kernel, Precomputed) or not (isinstance(X, np.ndarray) or sp.issparse(X)) or X.shape[0] < 2:
         return []
-    found = [] if X.shape[1] < 2 else _find_scale_hints(X[:: -(-X.shape[0] // ROWS)], names)
+    hints = [] if X.shape[1] < 2 else _find_scale_hints(X[:: -(-X.shape[0] // ROWS)], names)
     gamma = getattr(kernel, "gamma", None)
     if isinstance(gamma, (int, float)):
-        few = X[np.unique(np.linspace(0, X.shape[0] - 1, FEW_ROWS).astype(int))]
-        K = np.asarray(kernel(few, few))
-        spread, largest = float(np.ptp(K)), float(np.abs(K).max())
-        varies = np.ptp(as_dense(few), axis=0).any()
-        if varies and spread < CONSTANT * largest:
-            fact = f"gamma = {gamma:.2g} makes the kernel nearly constant: its values differ by {spread / largest:.0e}"
-            found.append(
+        subset = X[np.unique(np.linspace(0, X.shape[0] - 1, FEW_ROWS).astype(int))]
+        K = np.asarray(kernel(subset, subset))
+        spread, largest_value = float(np.ptp(K)), float(np.abs(K).max())
+        varies = np.ptp(as_dense(subset), axis=0).any()
+        if varies and spread < CONSTANT * largest_value:
+            share = f"{spread / largest_value:.0e}"
+            fact = f"gamma = {gamma:.2g} makes the kernel nearly constant: its values differ by {share}"
+            hints.append(
                 Hint("constant kernel", f"{fact} of their size", "a larger one, or --gamma scale (gamma='scale')")
             )
-    return found
+    return hints
 
 
 def _find_scale_hints(X: Any, names: Sequence[str] | None) -> list[Hint]:
@@ -95,11 +100,11 @@ def _find_scale_hints(X: Any, names: Sequence[str] | None) -> list[Hint]:
     varies = np.flatnonzero(width > 0.0)
     if len(varies) < 2:
         return []
-    least, most = (int(varies[pick(width[varies])]) for pick in (np.argmin, np.argmax))
-    ratio = float(width[most]) / float(width[least])
+    narrowest, widest = (int(varies[pick(width[varies])]) for pick in (np.argmin, np.argmax))
+    ratio = float(width[widest]) / float(width[narrowest])
     if not ratio >= MAX_SCALE_RATIO:
         return []
-    wide, narrow = (repr(names[j]) if names is not None else f"feature {j}" for j in (most, least))
+    wide, narrow = (repr(names[j]) if names is not None else f"feature {j}" for j in (widest, narrowest))
     fact = f"{wide} varies {ratio:.0e} times as much as {narrow}, which has almost no influence next to it"
     return [Hint("scale", fact, "--standardise (StandardScaler)")]
 
@@ -113,16 +118,16 @@ def find_label_hints(true: NDArray[Any], predicted: NDArray[Any], is_weighted: b
 
 
 def _count_confusion(true: NDArray[Any], predicted: NDArray[Any], k: int) -> NDArray[np.intp]:
-    """Return the confusion matrix: (k, k), a row for each true class."""
+    """Return the confusion matrix (k, k), with one row per true class."""
     return np.bincount(true * k + predicted, minlength=k * k).reshape(k, k)
 
 
 def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_weighted: bool = False) -> list[Hint]:
     """Return hints on a class that is never predicted, and on predictions no better than a guess.
 
-    Where classes are `weighed`, weights for them are no advice.
+    is_weighted: Whether classes already have weights, which are then not advised.
 
-    Shapes: counts (k, k), a row for each true class; classes (k,).
+    Shapes: counts (k, k), with one row per true class; classes (k,).
     """
     n, rows, answers = int(counts.sum()), counts.sum(axis=1), counts.sum(axis=0)
     if n < 2:
@@ -135,12 +140,16 @@ def find_confusion_hints(counts: NDArray[np.intp], classes: NDArray[Any], is_wei
         return [Hint("labels", f"every row is predicted {classes[only]}: {share}", advice)]
     absent = (rows > 0) & (answers == 0)
     if absent.any():
-        gone = [str(label) for label in classes[absent]]
-        named = " or ".join(gone) if len(gone) <= NAMED else f"{len(gone)} of the {len(classes)} classes"
+        absent_labels = [str(label) for label in classes[absent]]
+        named = (
+            " or ".join(absent_labels)
+            if len(absent_labels) <= NAMED
+            else f"{len(absent_labels)} of the {len(classes)} classes"
+        )
         return [Hint("labels", f"no row is predicted {named}, and {int(rows[absent].sum())} rows are", advice)]
-    there = np.flatnonzero(rows)
-    mean = float(np.mean(counts[there, there] / rows[there]))
-    if len(there) > 1 and rows[there].min() >= ENOUGH and mean <= 1.0 / len(there) + ABOVE_A_GUESS:
+    present = np.flatnonzero(rows)
+    mean = float(np.mean(counts[present, present] / rows[present]))
+    if len(present) > 1 and rows[present].min() >= ENOUGH and mean <= 1.0 / len(present) + ABOVE_A_GUESS:
         fact = f"nothing is learnt: the balanced accuracy of {mean:.4f} is that of a random guess"
         return [Hint("labels", fact, "another kernel or C, or other features")]
     return []
@@ -150,10 +159,10 @@ def _count_training_confusion(problem: SolvedProblem, result: Any) -> NDArray[np
     """Return the confusion matrix of the active training samples: (k, k)."""
     rows, k = problem.active_rows, len(problem.classes)
     if result.coef.ndim > 1:
-        own = result.label[rows]
+        labels = result.label[rows]
         ahead: FloatArray = result.missing[rows] - float(getattr(problem, "_margin_level", 1.0))  # f_c − f_y
-        ahead[np.arange(len(rows)), own] = 0.0
-        return _count_confusion(own, ahead.argmax(axis=1), k)
+        ahead[np.arange(len(rows)), labels] = 0.0
+        return _count_confusion(labels, ahead.argmax(axis=1), k)
     positive, right = problem.samples.target[rows] > 0.0, result.yf[rows] > 0.0
     positive_f = np.where(positive, right, result.yf[rows] < 0.0)  # f = 0 is on the side of the smaller label
     return _count_confusion(positive.astype(np.intp), positive_f.astype(np.intp), k)
@@ -174,5 +183,7 @@ def _find_bound_hints(problem: SolvedProblem, result: Any) -> list[Hint]:
         groups = [problem.samples.target[rows] > 0.0, problem.samples.target[rows] < 0.0]
     if curved or not any(full[group].all() for group in groups):
         return []
-    which = "a larger --C (C)" if price == "C" else "a smaller --lam (lam)"
-    return [Hint("bound", "every support vector is at its bound and none on the margin: slack costs too little", which)]
+    advice = "a larger --C (C)" if price == "C" else "a smaller --lam (lam)"
+    return [
+        Hint("bound", "every support vector is at its bound and none on the margin: slack costs too little", advice)
+    ]

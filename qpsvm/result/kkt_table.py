@@ -1,6 +1,6 @@
 """Show the optimality conditions of each sample as a table (`KKTTable`).
 
-Which columns there are, and the words for the kinds, is for the array to say: machines differ in both.
+The array determines the columns and the names of the kinds, which depend on the machine.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 from qpsvm.base.arrays.types import IntArray
 from qpsvm.base.html import Cell, render_table
 
-#: Rows up to which all are printed; of more, the number printed from each end.
+#: Largest number of rows that are all printed; and the number of rows printed from each end of a longer table.
 MAX_ROWS, ROWS_AT_EACH_END = 20, 5
 #: Significant digits of a printed number.
 DIGITS = 4
 
 
 class KKTTable:
-    """One row a sample, with columns by name: `table["gap"]` (n,), `table[3]`, `table[:5]`, `np.asarray(table)`.
+    """One row per sample, with columns by name: `table["gap"]` (n,), `table[3]`, `table[:5]`, `np.asarray(table)`.
 
-    rows (n,): Structured. A column "residual" is what the worst row is named by.
-    numbers (n,): What the rows are called; 0 to n − 1 where absent.
+    rows (n,): Structured array. If it has a column "residual", the row with the largest one is named.
+    numbers (n,): Names of the rows; 0 to n − 1 if None.
     """
 
     def __init__(self, rows: NDArray[np.void], numbers: IntArray | None = None) -> None:

@@ -38,7 +38,7 @@ def check_kernel_diagonal(kernel: Kernel, diagonal: Any, rows: int, needed: bool
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecisionFunctions(ProbabilityMixin):
-    """One decision function, or several over the same rows: of m rows kept, coef is (m,) or (m, k)."""
+    """One decision function, or several over the same m support vectors: coef is (m,) or (m, k)."""
 
     kernel: Kernel
     classes: NDArray[Any] | None

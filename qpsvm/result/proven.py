@@ -33,24 +33,24 @@ class ProvenPredictions:
     def decision_bounds(
         self, X: Any, *, problem: SolvedProblem | None = None, diagonal: Any = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return rigorous bounds on f(x) of every exact optimum, by (OPTIMA.3), all rounding counted.
+        """Return rigorous bounds on f(x) of every exact optimum, by (OPTIMA.3), including all rounding.
 
-        A problem may have several optima, where b is not unique: the bounds are for each of them.
+        If b is not unique, there are several optima, and the bounds hold for each of them.
 
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (q, d)
-            As `decision_function` takes it.
+            Samples, as for `decision_function`.
         problem : Problem or AllInOneProblem, optional
-            What was solved: of a result that comes out of a file, which has no samples with it.
+            The problem that was solved; needed for a result from a file, which has no samples.
         diagonal : array_like, shape (q,), optional
-            K(x, x) of each row: of a precomputed kernel, whose rows in X say nothing of it.
+            K(x, x) of each row; needed for a precomputed kernel, because X does not contain it.
 
         Returns
         -------
-        low, high : ndarray, shape (q,), or (q, k) of several classes in one program
-            Infinite where nothing is proven: of a result that is not near any optimum, or of intercepts that share
-            samples with each other.
+        low, high : ndarray, shape (q,), or (q, k) for an all-in-one machine
+            Infinite if nothing is proven: for a result that is not near an optimum, or if several free intercepts share
+            samples.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class ProvenPredictions:
 
         Notes
         -----
-        A kernel is taken to be positive semidefinite, and one that is a function of a user's to be what it returns.
+        The kernel is assumed to be positive semidefinite, and values of a user-defined kernel to be exact.
 
         Examples
         --------
@@ -73,7 +73,7 @@ class ProvenPredictions:
         >>> print(low.round(6), high.round(6))
         [-2.   0.5] [-2.   0.5]
 
-        Far from the optimum, less is known, and all of it is true:
+        Far from the optimum, the bounds are wider, but still valid:
 
         >>> low, high = problem.at([0.5, 0.4, 0.4, 0.5]).decision_bounds([[0.0], [2.5]])
         >>> bool((low <= [-2.0, 0.5]).all() and (high >= [-2.0, 0.5]).all())
@@ -90,16 +90,16 @@ class ProvenPredictions:
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (q, d)
-            As `predict` takes it.
+            Samples, as for `predict`.
         within : float, optional
-            Of a machine that predicts numbers: by how much they may differ. Of others, labels have to be the same.
+            For a machine that predicts numbers: the largest difference that counts as equal. Labels must be equal.
         problem, diagonal : optional
             As for `decision_bounds`.
 
         Returns
         -------
         ndarray of bool, shape (q,)
-            False where that is not proven, which does not say that it is otherwise.
+            False if that is not proven, which does not imply that predictions differ.
 
         Raises
         ------
@@ -116,8 +116,8 @@ class ProvenPredictions:
         owner = self._require_problem(problem)
         numbers = owner._target_kind in ("numbers", "ranks")
         if numbers != (within is not None):
-            what = "predicts numbers: say within what they count as equal, as in within=0.01"
-            raise ParameterError(f"{owner.title} {what if numbers else 'predicts labels: leave `within` out'}")
+            advice = "predicts numbers: say within what they count as equal, as in within=0.01"
+            raise ParameterError(f"{owner.title} {advice if numbers else 'predicts labels: leave `within` out'}")
         low, high, f = self._compute_bounds(X, problem, diagonal)
         if within is not None:
             within = as_real(within, "within")
@@ -126,16 +126,16 @@ class ProvenPredictions:
             return np.asarray((high - f <= within / FEW) & (f - low <= within / FEW))[:, 0]
         if f.shape[1] == 1:
             return np.asarray((low > 0.0) & (f > 0.0) | (high < 0.0) & (f <= 0.0))[:, 0]
-        each, best = np.arange(len(f)), f.argmax(axis=1)
-        others = high.copy()
-        others[each, best] = -np.inf
-        return np.asarray(low[each, best] > others.max(axis=1))
+        row_index, best = np.arange(len(f)), f.argmax(axis=1)
+        others_high = high.copy()
+        others_high[row_index, best] = -np.inf
+        return np.asarray(low[row_index, best] > others_high.max(axis=1))
 
     @property
     def nearness(self) -> float:
-        """‖w − w*‖ is at most this: how far w is from that of every exact optimum, in the norm of the feature space.
+        """Upper bound of ‖w − w*‖ for every exact optimum w*, in the norm of the feature space.
 
-        √(2 (P − D)/unit), by (OPTIMA.1), with P − D as the certified gap has it. `decision_bounds` makes it narrower.
+        It is √(2 (P − D)/unit), by (OPTIMA.1), with P − D from the certified gap. `decision_bounds` uses a tighter one.
 
         Examples
         --------
@@ -146,8 +146,8 @@ class ProvenPredictions:
         """
         size = max(abs(self.primal), abs(self.dual))
         unit = float(getattr(self, "unit", 1.0))
-        found = float(np.sqrt(2.0 * self.gap * size / unit))
-        return found * (1.0 + 1e-9) if np.isfinite(found) else float("inf")
+        distance = float(np.sqrt(2.0 * self.gap * size / unit))
+        return distance * (1.0 + 1e-9) if np.isfinite(distance) else float("inf")
 
     def build_near_function(self, problem: SolvedProblem | None = None) -> NearFunction:
         """Return the data of `decision_bounds`, without the samples: its `to_record()` is saved with a model.
@@ -164,7 +164,7 @@ class ProvenPredictions:
         return self._enclose_optima(problem).function(float(self._require_problem(problem)._f_scale))
 
     def _require_problem(self, problem: SolvedProblem | None) -> SolvedProblem:
-        """Return the problem that was solved. Raises UnsupportedError, ParameterTypeError."""
+        """Return the given problem, or that of the result. Raises UnsupportedError, ParameterTypeError."""
         if problem is not None:
             if isinstance(problem, Solvable) and hasattr(problem, "prove"):
                 return problem
@@ -182,12 +182,12 @@ class ProvenPredictions:
         """Return the set that contains every optimum; cached for the result's own problem."""
         if problem is not None:
             return self._require_problem(problem)._enclose_optima(self)
-        known: NearOptimum | None = self.__dict__.get("_near_optimum")
-        if known is None:
-            known = self._require_problem(None)._enclose_optima(self)
-            self.__dict__["_near_optimum"] = known
-        assert known is not None
-        return known
+        cached_optimum: NearOptimum | None = self.__dict__.get("_near_optimum")
+        if cached_optimum is None:
+            cached_optimum = self._require_problem(None)._enclose_optima(self)
+            self.__dict__["_near_optimum"] = cached_optimum
+        assert cached_optimum is not None
+        return cached_optimum
 
     def _compute_bounds(
         self, X: Any, problem: SolvedProblem | None, diagonal: Any
@@ -195,5 +195,5 @@ class ProvenPredictions:
         """Return (OPTIMA.3) and f itself: (q, k) each."""
         model = self.model
         samples: Matrix = model._check_samples(X)
-        own = check_kernel_diagonal(model.kernel, diagonal, samples.shape[0], needed=True)
-        return self.build_near_function(problem)(model, samples, own)
+        kernel_diagonal = check_kernel_diagonal(model.kernel, diagonal, samples.shape[0], needed=True)
+        return self.build_near_function(problem)(model, samples, kernel_diagonal)

@@ -1,4 +1,4 @@
-"""Define what a result asks of the problem that it solves (`SolvedProblem`)."""
+"""Define the interface of problems that results use (`SolvedProblem`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SolvedProblem(Protocol):
-    """A problem, which a result knows by these attributes only: `Problem` and `AllInOneProblem` have them."""
+    """The attributes of a problem that results use; `Problem` and `AllInOneProblem` have them."""
 
     @property
     def samples(self) -> TrainingSamples:
@@ -37,30 +37,30 @@ class SolvedProblem(Protocol):
 
     @property
     def _hyperparameters(self) -> tuple[str, ...]:
-        """The names of the machine's own parameters."""
+        """Names of the parameters specific to the machine."""
 
     @property
     def _target_kind(self) -> str:
-        """What is learnt of a sample: "labels", "numbers", "ranks" or "none"."""
+        """Kind of the target: "labels", "numbers", "ranks" or "none"."""
 
     @property
     def _f_scale(self) -> float:
-        """f in units of that of the dual."""
+        """Factor from f of the dual to f."""
 
     @property
     def active_rows(self) -> IntArray:
-        """The samples that take part."""
+        """Indices of the samples of positive weight."""
 
     @property
     def classes(self) -> NDArray[Any]:
         """The labels in sort order."""
 
     def prove(self, result: Any, *, tol: float | None = None) -> Proof:
-        """Prove a theorem about the numbers of a result."""
+        """Prove bounds for a result."""
 
     def _enclose_optima(self, result: Any) -> NearOptimum:
         """Return a set that contains every exact optimum."""
 
 
-#: What a result stores of its problem: the problem, a function that builds it when it is needed, or nothing.
+#: The reference of a result to its problem: the problem, a function that builds it on demand, or None.
 ProblemReference: TypeAlias = SolvedProblem | Callable[[], SolvedProblem] | None

@@ -22,26 +22,26 @@ from qpsvm.result.kkt_table import KKTTable
 from qpsvm.result.model import Model
 from qpsvm.result.solved_problem import ProblemReference, SolvedProblem
 
-#: What the numbers of `SVMResult.kind` mean.
+#: Names of the values 0, 1 and 2 of `SVMResult.kind`.
 KINDS = ("peripheral", "margin", "violator")
-#: The same for people who look at a picture or a page.
+#: Descriptions of these values, for pictures and pages.
 KINDS_IN_WORDS = ("peripheral", "on the margin", "at the bound")
-#: What the variables of the primal beside w and b are called at the beginning of a line.
+#: Labels of lines of a summary, for primal variables other than w and b.
 EXTRA_LINES = {
     "rho": "margin", "epsilon": "tube", "radius": "ball",
     "exact_primal": "exact", "exact_dual": "exact", "exact_gap": "exact",
 }  # fmt: skip
-#: Rows of a user's that a notebook shows: all of them are in `SVMResult.constraints`.
+#: Largest number of linear constraints shown in a notebook; `SVMResult.constraints` has all of them.
 MAX_DISPLAYED_ROWS = 10
 
 
 @dataclass(frozen=True)
 class KindLabels:
-    """Names of the numbers 0, 1 and 2 of `SVMResult.kind` for a machine.
+    """Names of the values 0, 1 and 2 of `SVMResult.kind` for a machine.
 
-    names: One word each, in tables.
-    descriptions: For people who look at a picture or a page.
-    curved_description: For people: the third, where a loss that is curved has no bound.
+    names: One word each, for tables.
+    descriptions: Descriptions for pictures and pages.
+    curved_description: The third description for a curved loss, where α has no upper bound.
     """
 
     names: tuple[str, str, str] = KINDS
@@ -58,71 +58,73 @@ class SVMResult(Certified):
     Attributes
     ----------
     status : Status
-        `optimal` exactly when the certified gap is within the tolerance. It equals its name as text.
+        `optimal` if and only if the certified gap is within the tolerance. It equals its name as text.
     alpha : ndarray, shape (m,)
-        Dual variables, feasible: one a sample, or in a regression α⁺ of all samples and then α⁻, m = 2n.
+        Feasible dual variables: one per sample, or for regression α⁺ of all samples followed by α⁻, m = 2n.
     coef : ndarray, shape (n,)
-        Of each sample in f(x) = Σ coef_i K(x_i, x) + b: α_i y_i of two classes, α⁺_i − α⁻_i of a regression.
+        Coefficients of f(x) = Σ coef_i K(x_i, x) + b: α_i y_i for two classes, α⁺_i − α⁻_i for regression.
     b, b_interval : float, (float, float)
-        Intercept, and the interval of all intercepts that are as good.
+        Intercept, and the interval of equally good intercepts.
     rho : float
-        Level of the margin, which is where y f = rho. It is 1 except in the ν-SVM.
+        Level of the margin: y f = rho on the margin. It is 1 except in the ν-SVM.
     primal, dual : float
-        Certified values: primal ≥ optimum ≥ dual, up to their last digits, and to ½ε(Σ|coef|)²K of a rounded kernel
-        value K, which moves both alike and is seen where C is 1e8: `verify` bounds them, too.
+        Certified values: primal ≥ optimum ≥ dual, up to rounding: their last digits, and ½ε(Σ|coef|)²K for rounded
+        kernel values of size K, which changes both alike and is visible for C = 1e8. `verify` bounds rounding, too.
     gap : float
-        (primal − dual)/max(|primal|, |dual|) of exactly these α, w, b and ρ: measured in doubles, with the rounding
-        of the measurement counted, (COUNT.4). `verify` proves it. A smaller `tol` reaches less, where doubles allow it.
+        (primal − dual)/max(|primal|, |dual|) for exactly these α, w, b and ρ: measured in doubles, plus a bound of the
+        rounding of the measurement, (COUNT.4). `verify` proves it. A smaller `tol` gives a smaller gap, as far as
+        doubles permit.
     rounding : float
-        How much of `gap` is there for rounding alone.
+        The part of `gap` that only bounds rounding.
     solver_gap : float
-        The relative gap (CERT.3) of the point that the solver returned, as measured before polishing.
+        The relative gap (CERT.3) of the solver's point, as measured before polishing.
     kind : ndarray of int8, shape (n,)
-        0 peripheral, 1 on the margin, 2 at the bound: `kinds` has the words of this machine.
+        0 peripheral (α = 0), 1 on the margin (free), 2 at bound; `kinds` has the names for this machine.
     yf, margin : ndarray, shape (m,)
-        y_i f(x_i), for every α, and what it is to reach: `rho` in every row of a two-class machine with one level.
+        y_i f(x_i), for every α, and the margin it should reach: `rho` in every row of a two-class machine with one
+        level.
     upper, curvature : ndarray, shape (m,)
-        C_i, which may be infinite, and how the price of slack grows: 0 for the hinge loss.
+        C_i, which may be infinite, and the curvature δ_i of the loss: 0 for the hinge loss.
     unit : float
-        The objective's factor in front of ½‖w‖²: λ of the primal hinge problem, else 1.
+        Factor of ½‖w‖² in the objective: λ of the primal hinge problem, else 1.
     backend, form : str
-        Which backend solved, and which form of the problem: "dual" or "primal".
+        The backend, and the form of the problem that it solved: "dual" or "primal".
     iterations : int or None
-        Of the solver; None where it does not count them.
+        Iterations of the solver; None if it does not count them.
     build_time, solve_time : float
-        Seconds that building and compiling the QP took, and seconds inside the solver.
+        Seconds to build and compile the QP, and seconds in the solver.
     solver : Solver
         Name, version and the raw status that the solver reported.
     model : Model
-        The decision function on its own.
+        The decision function.
     title, message : str
-        What was solved; and what else a user should know, or "".
+        The machine; and a warning or explanation, or "".
     extras, intervals : mapping of str to float, and to (float, float)
-        What else the primal has a variable for, by name ("rho", "epsilon", "radius"), and all values that are as good.
-        With a `PivotedCholesky` kernel also what is certified of the machine with the kernel that it stands in for:
-        "exact_primal", "exact_dual" and their relative gap, "exact_gap".
+        Other primal variables by name ("rho", "epsilon", "radius"), and intervals of equally good values. With a
+        `PivotedCholesky` kernel also the certified values for the exact kernel, "exact_primal" and "exact_dual", and
+        their relative gap, "exact_gap".
     target : ndarray, shape (n,), or None
-        t of a regression.
-    kinds : Kinds
-        What the numbers in `kind` mean.
+        t of a regression; None otherwise.
+    kinds : KindLabels
+        The meaning of the numbers in `kind`.
     pairs : ndarray of int, shape (m, 2), or None
-        Of a ranking, the pairs (better, worse). What has an entry for each sample elsewhere has one for each pair:
-        `kind`, `kkt`, `support`, `on_margin`, `at_bound`. The samples that support are those with `coef` ≠ 0.
+        For a ranking, the pairs (better, worse); None otherwise. `kind`, `kkt`, `support`, `on_margin` and `at_bound`
+        then have one entry per pair instead of one per sample. Support vectors are the samples with `coef` ≠ 0.
     constraints : structured ndarray, shape (p,), or None
-        The rows of `constraints=`, one each: name, value and bound of G w + c b ≤ h, violation, the price λ, and `gap`,
-        λ·|slack|, which complementary slackness says is 0. A violation is 0 but for rows that can be kept as equalities
-        only: that is no more than the rounding of their evaluation, and the gap counts what it is worth.
+        One row per linear constraint: name, value and bound of G w + c b ≤ h, violation, multiplier λ (`price`), and
+        `gap`, λ·|slack|, which is 0 by complementary slackness. Violations are 0, except for rows that can only hold
+        as equalities: these may be violated by the rounding of their evaluation, which the gap includes.
     problem : Problem or None
-        What was solved, without what was computed of it; of one of many machines a function that makes it, and None of
-        a result out of a file.
+        The problem, without cached values; for one of many machines a function that builds it; None for a result from
+        a file.
     caveats : tuple of Caveat
-        What makes the answer another than it looks like: a kernel matrix that `psd` changed, or w = 0.
+        Properties that limit the meaning of the result: a kernel matrix that `psd` changed, or w = 0.
     error : QPSVMError or None
-        What `solve(check=True)` raises. Where classes have no hard margin, it holds the proof.
+        The error that `solve(check=True)` raises; None otherwise. If classes have no hard margin, it has the proof.
 
     See Also
     --------
-    solve : What makes one.
+    solve : Solves a problem and returns its result.
     derive : Every equation of the dual, measured at a result.
 
     Examples
@@ -175,18 +177,18 @@ class SVMResult(Certified):
 
     @property
     def constraint_multipliers(self) -> Mapping[str, float]:
-        """The price of each row of `constraints=`, by name: what the optimum falls by for each unit of its bound."""
+        """Multipliers of the linear constraints by name: the rate at which the optimum decreases with each bound."""
         table = self.constraints
         return {} if table is None else dict(zip(table["name"].tolist(), table["price"].tolist(), strict=True))
 
     @cached
     def xi(self) -> FloatArray:
-        """Slacks ξ_i = max(ρ − y_i f(x_i), 0), one for every α: (m,)."""
+        """Slacks ξ_i = max(ρ − y_i f(x_i), 0), one per α: (m,)."""
         return np.maximum(self.margin - self.yf, 0.0)
 
     @cached
     def terms(self) -> FloatArray:
-        """The share of every α in P − D, (CERT.1) in the units of the objective: (m,)."""
+        """Terms of P − D, one per α, (CERT.1), in the units of the objective: (m,)."""
         return self.unit * objective_terms(self.alpha, self.upper, self.yf, self.margin, self.curvature, self.primal)
 
     @cached

@@ -91,7 +91,7 @@ MUTANTS = [
     Mutant("bounds/gap_bounds.py", "distance += apart * FEW", "pass", ROUNDING),
     Mutant("bounds/gap_bounds.py", "moved += grown * FEW", "pass", ROUNDING),
     Mutant("bounds/gap_bounds.py", "if 2.0 * bound <= gamma(n + 4) * top * n else", "if True else", ROUNDING),
-    Mutant("bounds/repair.py", "surplus = -left", "surplus = left", ROUNDING),
+    Mutant("bounds/repair.py", "surplus = -remainder", "surplus = remainder", ROUNDING),
     Mutant("base/arrays/double_double.py", "values = values - heads", "values = 0.0 * heads", ROUNDING),
     Mutant("bounds/gap_bounds.py", "off = np.abs(t[held]) + r[held]", "off = 0.0 * r[held]", ROUNDING),
     Mutant("bounds/gap_bounds.py", "= self._value_radius(point, rows) + self", "= self", COUNTED),
@@ -118,7 +118,10 @@ MUTANTS = [
     ),
     Mutant("bounds/proof/terms.py", "math.nextafter(end[1] + lost", "math.nextafter(end[1]", HOSTILE),
     Mutant(
-        "bounds/proof/rational.py", "fixed -= group.entry(k) * held.multipliers[group.multiplier]", "pass", MACHINES
+        "bounds/proof/rational.py",
+        "fixed -= group.entry(k) * primal_point.multipliers[group.multiplier]",
+        "pass",
+        MACHINES,
     ),
     Mutant("bounds/proof/rational.py", "low - dual[1], high - dual[0]", "low - dual[1], dual[0] - dual[0]", MACHINES),
     Mutant("bounds/proof/terms.py", "self.high - slack, self.high + slack", "self.high, self.high", HOSTILE),
@@ -136,15 +139,15 @@ MUTANTS = [
         HOSTILE,
     ),
     # --- the checker
-    Mutant("bounds/proof/checker.py", "difference[1] / least if", "difference[1] / least / 2 if", CHECKER),
-    Mutant("bounds/proof/checker.py", "H(a) <= price for own", "True for own", JOINT),
+    Mutant("bounds/proof/checker.py", "difference[1] / min_size if", "difference[1] / min_size / 2 if", CHECKER),
+    Mutant("bounds/proof/checker.py", "H(a) <= price for label", "True for label", JOINT),
     Mutant("bounds/proof/checker.py", "any(miss[g] and not R[g] for g in R)", "False", CHECKER),
     Mutant("bounds/proof/checker.py", "a < 0 or (row.U is not None and a > row.U)", "a < 0", CHECKER),
     Mutant("bounds/proof/checker.py", "+ looked.apart[1] / 2", "", HOSTILE),
     Mutant("bounds/proof/checker.py", "min(P[1] - D[0], program.unit * terms)]", "D[0] - D[0]]", CHECKER),
     Mutant("bounds/proof/checker.py", "{*range(len(rows))} - {*gone})", "{*range(len(rows))})", OUT),
     # --- bounds of every exact optimum
-    Mutant("bounds/near_optimum.py", "0.0)) + 0.5 * math.sqrt(far)", "0.0)) * 0.1", NEAR),
+    Mutant("bounds/near_optimum.py", "0.0)) + 0.5 * math.sqrt(square)", "0.0)) * 0.1", NEAR),
     Mutant("bounds/near_points.py", "far = self.radius * np.sqrt(", "far = 0.0 * self.radius * np.sqrt(", NEAR),
     Mutant("bounds/near_points.py", "ends = f - far + self.size * low,", "ends = f - far,", NEAR),
     Mutant("bounds/near_points.py", "[:, None] * self.size + lost", "[:, None] * self.size", NEAR),
@@ -158,9 +161,11 @@ MUTANTS = [
     Mutant("bounds/program/convexity.py", "less = 4.0 * _cholesky_loss(M, off)", "less = 0.0", CONVEX),
     Mutant("bounds/program/convexity.py", "return float(shift - loss)", "return float(9.0 * shift)", CONVEX),
     Mutant("bounds/program/convexity.py", "shift - (residual_norm(", "shift + (residual_norm(", CONVEX),
-    Mutant("bounds/program/near.py", "if rest > 0.0 or (equal", "if False or (equal", PROGRAM),
+    Mutant("bounds/program/near.py", "if residual > 0.0 or (equal", "if False or (equal", PROGRAM),
     Mutant("bounds/program/reduction.py", "if side == 0 or (not equal", "if True or (not equal", VERDICTS),
-    Mutant("bounds/program/reduction.py", "if side < 0 and moved > ROUNDING", "if moved > ROUNDING", VERDICTS),
+    Mutant(
+        "bounds/program/reduction.py", "if side < 0 and side_change > ROUNDING", "if side_change > ROUNDING", VERDICTS
+    ),
     Mutant("bounds/program/rays.py", "if not sum(cost, Fraction(0)) <", "if sum(cost, Fraction(0)) >", VERDICTS),
     Mutant("bounds/program/feasibility.py", "<= Fraction(ROUNDING) *", "<= -9 *", VERDICTS),
 ]

@@ -1,17 +1,17 @@
-"""Prove a lower bound of the convexity of a quadratic form, or find a direction of negative curvature.
+"""Prove a lower bound of the curvature of a quadratic form, or find a direction of negative curvature (`Convexity`).
 
     (CONVEX.1)  P − diag(κ) is positive semidefinite:  f(x) ≥ f(u) + ∇f(u)ᵀ(x − u) + ½Σ_j κ_j (x_j − u_j)²
-    (CONVEX.2)  of a factor, P = ZZᵀ + diag(d):  κ = d
-    (CONVEX.3)  M = SPS with s_j a power of 2 next to P_jj^−½ has no rounding; κ = λ/s² where λ ≤ λ_min(M)
-    (CONVEX.4)  M is positive definite where a Cholesky factor of M − cI exists in floats, for
+    (CONVEX.2)  for a factor, P = ZZᵀ + diag(d):  κ = d
+    (CONVEX.3)  M = SPS with s_j a power of 2 near P_jj^−½ has no rounding; κ = λ/s² where λ ≤ λ_min(M)
+    (CONVEX.4)  M is positive definite if floating-point Cholesky succeeds for M − cI, with
                 c = γ_{n+2} trace(M)/(1 − γ_{n+2})
-    (CONVEX.5)  λ_min(M) ≥ t − ‖M − tI − LLᵀ‖ for any L and t: a Cholesky factor in floats leaves next to nothing
-    (CONVEX.6)  P is positive semidefinite where its LDLᵀ in fractions has no negative pivot, and where each diagonal
-                entry is at least the sum of its row's others (Gershgorin)
-    (CONVEX.7)  it is not where dᵀPd < 0 for some d
+    (CONVEX.5)  λ_min(M) ≥ t − ‖M − tI − LLᵀ‖ for any L and t; the norm is small for a floating-point Cholesky factor L
+    (CONVEX.6)  P is positive semidefinite if its LDLᵀ in fractions has no negative pivot, or if each diagonal entry
+                is at least the sum of the absolute values of the others in its row (Gershgorin)
+    (CONVEX.7)  P is not positive semidefinite if dᵀPd < 0 for some d
 
 Sources: Rump, *Verification of positive definiteness*, BIT 46 (2006), for (CONVEX.4); Higham, *Accuracy and Stability
-of Numerical Algorithms* (2002), section 10.1, for what (CONVEX.5) leaves.
+of Numerical Algorithms* (2002), section 10.1, for the norm in (CONVEX.5).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from qpsvm.base.arrays.rounding import FEW, ROUNDED, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.program.near import as_exact, product
 
-#: Up to this many variables fractions are quick.
+#: Largest number of variables for which fractions are fast enough.
 FRACTION_LIMIT = 24
-#: Shifts t of (CONVEX.5) that are tried, from the largest: sums of them and a diagonal in [½, 2] have no rounding.
+#: Shifts t of (CONVEX.5), tried in decreasing order: their sums with a diagonal in [½, 2] are exact.
 SHIFTS = (
     *(2.0**-k for k in (*range(3, 43, 4), *range(43, 52))), 0.0, *(-(2.0**-k) for k in range(51, 30, -2)),
 )  # fmt: skip
-#: An entry of M that is larger shows that P is not semidefinite: each 2 × 2 minor has a diagonal below 2.
+#: A larger entry of M shows that P is not semidefinite: each 2 × 2 minor has a diagonal below 2.
 LARGEST_ENTRY = 2.0
 
 
@@ -59,40 +59,40 @@ class Convexity:
 
     @cached
     def curvature(self) -> FloatArray | None:
-        """κ of (CONVEX.1), (n,): 0, or below 0 where P is semidefinite but for rounding; None where it is not."""
-        found = np.zeros(len(self.P))
+        """κ of (CONVEX.1), (n,): 0, or below 0 if P is semidefinite up to rounding only; None if P is indefinite."""
+        kappa = np.zeros(len(self.P))
         if not self.regular:
             return None
         M, off = self.scaled, self.scaled_error
         if is_positive_definite(M, off) or (not off and (is_dominant(M) or is_semidefinite(M))):
-            return found
+            return kappa
         less = 4.0 * _cholesky_loss(M, off)
         if _factor(M, -less) is None:
             return None
-        found[self.support] = -less * FEW / self.scale**2
-        return found
+        kappa[self.support] = -less * FEW / self.scale**2
+        return kappa
 
     @cached
     def sharp_curvature(self) -> FloatArray | None:
-        """`curvature`, as near to 0 as can be shown."""
-        found = self.curvature
-        if found is None or not found.any():
-            return found
-        sharper = np.zeros(len(self.P))
-        sharper[self.support] = min(self.least_eigenvalue, 0.0) / self.scale**2
-        return np.maximum(found, sharper)
+        """`curvature`, as close to 0 as can be proven."""
+        kappa = self.curvature
+        if kappa is None or not kappa.any():
+            return kappa
+        sharper_kappa = np.zeros(len(self.P))
+        sharper_kappa[self.support] = min(self.least_eigenvalue, 0.0) / self.scale**2
+        return np.maximum(kappa, sharper_kappa)
 
     @cached
     def strict_curvature(self) -> FloatArray:
-        """κ of (CONVEX.1) above 0 wherever that can be shown, (n,)."""
-        found = np.zeros(len(self.P))
+        """κ of (CONVEX.1), (n,), positive wherever that can be proven."""
+        kappa = np.zeros(len(self.P))
         if self.regular:
-            found[self.support] = max(self.least_eigenvalue, 0.0) / self.scale**2
-        return found
+            kappa[self.support] = max(self.least_eigenvalue, 0.0) / self.scale**2
+        return kappa
 
     @cached
     def least_eigenvalue(self) -> float:
-        """λ of (CONVEX.3), from below; −∞ where none was found."""
+        """Lower bound of λ_min(M), (CONVEX.3); −∞ if none was found."""
         M, off = self.scaled, self.scaled_error
         if not len(M):
             return 0.0
@@ -116,7 +116,7 @@ class Convexity:
         return best
 
     def negative_direction(self) -> tuple[FloatArray, float] | None:
-        """A direction (n,) with (CONVEX.7), and dᵀPd in floats; None where no such direction is certain."""
+        """Return a direction (n,) with (CONVEX.7), and dᵀPd in floats; None if no such direction is certain."""
         for d in self._candidates():
             curved = product(self.P, as_exact(d))
             value, rounding = dot_with_bound(d, curved.value)
@@ -126,7 +126,7 @@ class Convexity:
         return None
 
     def _candidates(self) -> list[FloatArray]:
-        """Directions that may have (CONVEX.7), (n,) each."""
+        """Return directions (n,) that may satisfy (CONVEX.7)."""
         diagonal, n = np.diagonal(self.P), len(self.P)
         unit = np.zeros(n)
         j = int(np.argmin(diagonal))
@@ -151,13 +151,13 @@ class Convexity:
 
 
 def _cholesky_loss(M: FloatArray, off: float) -> float:
-    """c of (CONVEX.4), with what the entries are off."""
+    """Return c of (CONVEX.4), plus the effect of errors of at most `off` of the entries."""
     share = gamma(len(M) + 2)
     return share / (1.0 - share) * float(np.abs(np.diagonal(M)).sum()) * FEW + 2.0 * len(M) * (off + UNDERFLOW)
 
 
 def _factor(M: FloatArray, shift: float) -> FloatArray | None:
-    """The Cholesky factor of M − shift·I in floats, where there is one."""
+    """Return the floating-point Cholesky factor of M − shift·I; None if Cholesky fails."""
     shifted = M.copy()
     shifted[np.diag_indices(len(M))] -= shift
     try:
@@ -167,32 +167,32 @@ def _factor(M: FloatArray, shift: float) -> FloatArray | None:
 
 
 def is_positive_definite(P: FloatArray, off: float = 0.0) -> bool:
-    """(CONVEX.4) of a symmetric matrix (n, n); `off` is what its entries are off."""
+    """Return whether (CONVEX.4) proves a symmetric matrix (n, n), with errors of at most `off`, positive definite."""
     if not len(P):
         return True
-    rounding = 2.0**-52 * float(np.abs(np.diagonal(P)).max())  # of the subtraction
+    rounding = 2.0**-52 * float(np.abs(np.diagonal(P)).max())  # rounding of the subtraction
     return _factor(P, (_cholesky_loss(P, off) + rounding) * FEW) is not None
 
 
 def is_semidefinite(P: FloatArray) -> bool:
-    """(CONVEX.6) in fractions, for few variables."""
+    """Return whether P is semidefinite by LDLᵀ in fractions, (CONVEX.6); False for too many variables."""
     if len(P) > FRACTION_LIMIT:
         return False
     rows = [[Fraction(value) for value in row] for row in P.tolist()]
     while rows:
-        place = max(range(len(rows)), key=lambda i: rows[i][i])
-        pivot = rows[place][place]
+        pivot_row = max(range(len(rows)), key=lambda i: rows[i][i])
+        pivot = rows[pivot_row][pivot_row]
         if pivot <= 0:
             return pivot == 0 and not any(value for row in rows for value in row)
-        head = rows.pop(place)
+        head = rows.pop(pivot_row)
         for row in rows:
-            factor = row[place] / pivot
-            row[:] = [a - factor * b for k, (a, b) in enumerate(zip(row, head, strict=True)) if k != place]
+            factor = row[pivot_row] / pivot
+            row[:] = [a - factor * b for k, (a, b) in enumerate(zip(row, head, strict=True)) if k != pivot_row]
     return True
 
 
 def is_dominant(P: FloatArray) -> bool:
-    """(CONVEX.6) by sums of rows. `math.fsum` rounds once, so that its sign is exact."""
+    """Return whether P is diagonally dominant, (CONVEX.6); `math.fsum` rounds only once, so its sign is exact."""
     signed = np.abs(P)
     signed[np.diag_indices(len(P))] = -np.diagonal(P)
     if (signed.sum(axis=1) > ROUNDED * np.abs(np.diagonal(P))).any():
@@ -201,19 +201,22 @@ def is_dominant(P: FloatArray) -> bool:
 
 
 def residual_norm(M: FloatArray, L: FloatArray) -> float:
-    """‖M − LLᵀ‖₂ of symmetric M (n, n) from above: L is split, so that the product of its larger parts is exact."""
+    """Bound ‖M − LLᵀ‖₂ of symmetric M (n, n) from above.
+
+    L is split into a high and a low part, such that the product of the high parts is exact.
+    """
     n = len(M)
-    largest = float(np.abs(L).max())
+    largest_entry = float(np.abs(L).max())
     bits = (51 - n.bit_length()) // 2
-    unit = math.ldexp(1.0, math.frexp(largest)[1] - bits)
+    unit = math.ldexp(1.0, math.frexp(largest_entry)[1] - bits)
     high = np.round(L / unit) * unit
     low = L - high
     first = M - high @ high.T
     mixed = high @ low.T
-    rest = first - (mixed + mixed.T + low @ low.T)
+    residual = first - (mixed + mixed.T + low @ low.T)
     sizes, small = np.sqrt((high * high).sum(axis=1)), np.sqrt((low * low).sum(axis=1))
     rounding = gamma(n + 8) * (2.0 * np.outer(sizes, small) + np.outer(small, small)) + 2.0**-52 * np.abs(first)
     off = (float(np.linalg.norm(rounding)) + n * UNDERFLOW) * FEW
-    square = rest @ rest  # ‖R‖₂² = ‖R²‖₂ ≤ ‖R²‖_F
-    size = float(np.linalg.norm(square)) + gamma(n + 4) * float(np.linalg.norm(rest)) ** 2
+    square = residual @ residual  # ‖R‖₂² = ‖R²‖₂ ≤ ‖R²‖_F
+    size = float(np.linalg.norm(square)) + gamma(n + 4) * float(np.linalg.norm(residual)) ** 2
     return (math.sqrt(size * FEW) + off) * FEW

@@ -1,15 +1,15 @@
-"""Find the face of a feasible set that has no interior point.
+"""Find the face of a feasible set without interior points (`face_of`), and multipliers inside theirs (`dual_inside`).
 
     (FACE.1)  some rows and bounds are active at every feasible point: those without slack where Σ min(slack, 1) is the
               largest over the cone of (x, τ), τ ≥ 1 (Freund, Roundy and Todd 1985)
-    (FACE.2)  the variables of these bounds are fixed; these rows are equalities of the others; the rest has room
-    (FACE.3)  of dependent equalities only as many are solved as are independent. Another is a combination of them with
-              rational coefficients, solved or guessed, and checked in fractions: then it holds where they do
+    (FACE.2)  these bounds fix their variables, these rows are equalities in the others, and the remaining rows have
+              slack
+    (FACE.3)  among dependent equalities only a maximal independent subset is solved. Each other one is a combination of
+              these with rational coefficients, solved or guessed, and checked in fractions: then it holds with them
     (FACE.4)  z and y are moved towards multipliers with c_j > 0 where x_j has no upper bound, and c_j < 0 where it has
-              no lower one: then a little rounding costs a little of (PROGRAM.1), and not all of it
+              no lower one: then rounding lowers (PROGRAM.1) a little, instead of making it −∞
 
-What is guessed by a linear program is never trusted: a wrong face only makes `QPBounds.bound_above` find no feasible
-point.
+Results of a linear program are never trusted: with a wrong face, `QPBounds.bound_above` finds no feasible point.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from qpsvm.bounds.program.linear_program import propose
 from qpsvm.bounds.program.near import independent_rows
 from qpsvm.bounds.program.rational import combinations_of, combine_rows
 
-#: Slack of (FACE.1) from which there is some: it is 0 or 1 but for rounding.
+#: A slack of (FACE.1) below this counts as 0: it is 0 or 1 up to rounding.
 SOME = 0.5
 
 
 class Face(NamedTuple):
-    """Where the feasible points are.
+    """Face of the box and rows that contains all feasible points.
 
-    inside (n,): A point with room in all that is not fixed or tight.
+    inside (n,): A point with slack in every bound and row that is not fixed or tight.
     fixed: Variables that are at a bound.
     rows (k, n), sides (k,): Equalities, independent over the other variables.
-    roomy: The rows of G that have room.
+    roomy: Rows of G with slack.
     """
 
     inside: FloatArray
@@ -48,10 +48,10 @@ class Face(NamedTuple):
 
 def face_of(program: Any) -> Face | None:
     """Return the face of (FACE.1) to (FACE.3) of a QP; None if none exists, or none was found."""
-    found = _find_supported_point(program)
-    if found is None:
+    proposal = _find_supported_point(program)
+    if proposal is None:
         return None
-    x, slack = found
+    x, slack = proposal
     n, m, p = program.qp.n, len(program.h), len(program.b)
     x = np.clip(x, program.lb, program.ub)
     low, high = _sides(program)
@@ -71,20 +71,20 @@ def face_of(program: Any) -> Face | None:
 
 
 def _sides(program: Any) -> tuple[IntArray, IntArray]:
-    """The variables with a lower bound, and those with an upper one, that are not fixed by both."""
+    """Return the variables with a finite lower bound, and those with a finite upper one, without fixed variables."""
     between = program.lb < program.ub
     return np.flatnonzero(np.isfinite(program.lb) & between), np.flatnonzero(np.isfinite(program.ub) & between)
 
 
 def _find_supported_point(program: Any) -> tuple[FloatArray, FloatArray] | None:
-    """The point of (FACE.1), (n,), and the slacks, between 0 and 1, of the rows of G and of the bounds, (k,)."""
+    """Return the point of (FACE.1), (n,), and the slacks in [0, 1] of the rows of G and of the bounds, (k,)."""
     n, m = program.qp.n, len(program.h)
     low, high = _sides(program)
     fixed = np.flatnonzero(program.lb == program.ub)
     G, eye = sp.csr_array(program.G), sp.eye_array(n, format="csr")
     norms = np.sqrt(G.multiply(G).sum(axis=1))
     norms = np.where(norms > 0.0, norms, 1.0)
-    over = sp.vstack(
+    inequalities = sp.vstack(
         [
             sp.hstack([sp.diags_array(1.0 / norms) @ G, sp.csr_array(-(program.h / norms)[:, None])]),
             sp.hstack([-eye[low], sp.csr_array(program.lb[low][:, None])]),
@@ -93,42 +93,44 @@ def _find_supported_point(program: Any) -> tuple[FloatArray, FloatArray] | None:
         format="csr",
     )
     k = m + len(low) + len(high)
-    even = sp.vstack(
+    equalities = sp.vstack(
         [
             sp.hstack([sp.csr_array(program.A), sp.csr_array(-program.b[:, None])]),
             sp.hstack([eye[fixed], sp.csr_array(-program.lb[fixed][:, None])]),
         ],
         format="csr",
     )
-    found = propose(
+    proposal = propose(
         np.concatenate([np.zeros(n + 1), -np.ones(k)]),
         [(None, None)] * n + [(1.0, None)] + [(0.0, 1.0)] * k,
-        (sp.hstack([even, sp.csr_array((even.shape[0], k))], format="csr"), np.zeros(even.shape[0])),
-        (sp.hstack([over, sp.eye_array(k)], format="csr"), np.zeros(k)),
+        (sp.hstack([equalities, sp.csr_array((equalities.shape[0], k))], format="csr"), np.zeros(equalities.shape[0])),
+        (sp.hstack([inequalities, sp.eye_array(k)], format="csr"), np.zeros(k)),
         program.seconds,
     )
-    if found is None:
+    if proposal is None:
         return None
-    return found.x[:n] / found.x[n], found.x[n + 1 :]
+    return proposal.x[:n] / proposal.x[n], proposal.x[n + 1 :]
 
 
 def follows(
     rows: FloatArray, sides: FloatArray, k: int, chosen: IntArray, x: FloatArray, fixed: IntArray, equal: bool
 ) -> bool:
-    """(FACE.3): whether row k holds wherever the chosen ones do and the fixed variables are those of x (n,)."""
+    """Return whether row k follows from the chosen rows if the fixed variables have the values in x (n,), (FACE.3)."""
     free = np.setdiff1d(np.arange(rows.shape[1]), fixed)
     basis, row = rows[np.ix_(chosen, free)], rows[k, free]
-    near = np.linalg.lstsq(basis.T, row, rcond=None)[0] if len(chosen) else np.zeros(0)
-    at = dict(zip(fixed.tolist(), x[fixed].tolist(), strict=True))
-    for c in combinations_of(row, basis, near):
-        rests, side = combine_rows(sp.csr_array(rows), sides, [*chosen.tolist(), k], [*c, Fraction(-1)], at)
-        if not rests:
+    coefficients = np.linalg.lstsq(basis.T, row, rcond=None)[0] if len(chosen) else np.zeros(0)
+    fixed_values = dict(zip(fixed.tolist(), x[fixed].tolist(), strict=True))
+    for c in combinations_of(row, basis, coefficients):
+        nonzeros, side = combine_rows(
+            sp.csr_array(rows), sides, [*chosen.tolist(), k], [*c, Fraction(-1)], fixed_values
+        )
+        if not nonzeros:
             return side == 0 if equal else side <= 0
     return False
 
 
 def dual_inside(program: Any, u: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Multipliers (p,), (m,) of (FACE.4) for a point u (n,): with room everywhere, and in as many places as may be."""
+    """Yield multipliers (p,), (m,) of (FACE.4) for u (n,): with the largest common slack, then most slacks nonzero."""
     m, p = len(program.h), len(program.b)
     slope = program.apply_hessian(u).value + program.qp.q
     low, high = np.isfinite(program.lb), np.isfinite(program.ub)
@@ -137,15 +139,15 @@ def dual_inside(program: Any, u: FloatArray) -> Iterator[tuple[FloatArray, Float
     count = len(up) + len(down)
     if not count or not p + m:
         return
-    for room in (sp.csr_array(np.ones((count, 1))), sp.eye_array(count, format="csr")):
-        k = room.shape[1]
-        inequalities = sp.hstack([sp.vstack([-columns[:, up].T, columns[:, down].T]), room], format="csr")
-        found = propose(
+    for slack_columns in (sp.csr_array(np.ones((count, 1))), sp.eye_array(count, format="csr")):
+        k = slack_columns.shape[1]
+        inequalities = sp.hstack([sp.vstack([-columns[:, up].T, columns[:, down].T]), slack_columns], format="csr")
+        proposal = propose(
             np.concatenate([np.zeros(p + m), -np.ones(k)]),
             [(None, None)] * p + [(0.0, None)] * m + [(0.0, 1.0)] * k,
             (sp.hstack([columns[:, free].T, sp.csr_array((len(free), k))], format="csr"), -slope[free]),
             (inequalities, np.concatenate([slope[up], -slope[down]])),
             program.seconds,
         )
-        if found is not None:
-            yield found.x[:p], found.x[p : p + m]
+        if proposal is not None:
+            yield proposal.x[:p], proposal.x[p : p + m]

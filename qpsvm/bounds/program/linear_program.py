@@ -1,4 +1,4 @@
-"""Solve linear programs by HiGHS; every use of the answer is checked."""
+"""Solve linear programs by HiGHS (`propose`); callers check every result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qpsvm.base.arrays.types import FloatArray
 
 
 class Proposal(NamedTuple):
-    """A point (n,), and the multipliers (p,), (m,) of the equalities and inequalities, in the signs of (QP.1)."""
+    """A point (n,), and the multipliers (p,), (m,) of equalities and inequalities, with the signs of (QP.1)."""
 
     x: FloatArray
     y: FloatArray
@@ -24,7 +24,7 @@ def propose(
     inequalities: tuple[Any, FloatArray],
     seconds: float,
 ) -> Proposal | None:
-    """Minimise costᵀx with Ax = b, Gx ≤ h and the bounds; None if HiGHS finds no point within the time limit."""
+    """Minimise costᵀx subject to Ax = b, Gx ≤ h and bounds; None if HiGHS does not solve it within the time limit."""
     from scipy.optimize import linprog
 
     rows: dict[str, Any] = {}
@@ -32,11 +32,11 @@ def propose(
         if len(sides):
             rows |= dict(zip(names, (matrix, sides), strict=True))
     options = {"time_limit": seconds} if np.isfinite(seconds) else {}
-    found = linprog(cost, **rows, bounds=bounds, method="highs", options=options)
-    if found.status != 0:
+    solution = linprog(cost, **rows, bounds=bounds, method="highs", options=options)
+    if solution.status != 0:
         return None
     y, z = (
-        -np.asarray(part.marginals) if len(sides) else np.zeros(0)
-        for part, (_, sides) in ((found.eqlin, equalities), (found.ineqlin, inequalities))
+        -np.asarray(result.marginals) if len(sides) else np.zeros(0)
+        for result, (_, sides) in ((solution.eqlin, equalities), (solution.ineqlin, inequalities))
     )
-    return Proposal(np.asarray(found.x), y, z)
+    return Proposal(np.asarray(solution.x), y, z)

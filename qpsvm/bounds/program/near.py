@@ -1,4 +1,4 @@
-"""Compute with numbers that carry a bound on their rounding error."""
+"""Compute with arrays that carry a bound on their rounding error (`Enclosure`, `product`, `holds`, `Inverse`)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from qpsvm.base.arrays.rationals import have_exact_products
 from qpsvm.base.arrays.rounding import FEW, UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray, Matrix
 
-#: Up to this many entries fractions are quick.
+#: Largest number of entries for which fractions are fast enough.
 MOST_IN_FRACTIONS = 20_000
-#: The smallest pivot of independent rows, and of columns that are to be a regular matrix, as shares of the largest.
-PIVOT, SQUARE_PIVOT = 1e-10, 1e-12
+#: Smallest pivot of independent rows, relative to the largest.
+PIVOT = 1e-10
+#: The same for columns that form a nonsingular matrix.
+SQUARE_PIVOT = 1e-12
 
 
 class Enclosure(NamedTuple):
-    """Numbers as computed, and how far the exact ones may be: arrays of one shape."""
+    """Computed values, and bounds of their distance from the exact ones: two arrays of the same shape."""
 
     value: FloatArray
     radius: FloatArray
@@ -34,19 +36,19 @@ class Enclosure(NamedTuple):
 
     @property
     def size(self) -> FloatArray:
-        """The largest absolute values that they may have."""
+        """Upper bounds of the absolute values."""
         return (np.abs(self.value) + self.radius) * FEW
 
 
 def as_exact(value: FloatArray) -> Enclosure:
-    """Numbers that are what they are."""
+    """Return an enclosure of radius 0."""
     return Enclosure(value, np.zeros(value.shape))
 
 
 def product(M: Matrix, x: Enclosure) -> Enclosure:
-    """Mx of an exact matrix (m, k), by (ROUND.1): (m,)."""
+    """Return Mx (m,) of an exact matrix (m, k), with the rounding bound (ROUND.1)."""
     k, sizes = M.shape[1], abs(M)
-    if sp.issparse(M) and k > 16:  # of a row with few entries few terms are added
+    if sp.issparse(M) and k > 16:  # the bound depends on the number of entries of a row
         m = M.shape[0]
         counts = np.diff(M.indptr) if M.format == "csr" else np.bincount(sp.coo_array(M).coords[0], minlength=m)
         share = (counts + 4.0) * UNIT / (1.0 - (counts + 4.0) * UNIT)
@@ -55,27 +57,30 @@ def product(M: Matrix, x: Enclosure) -> Enclosure:
     else:
         reach = sizes @ (np.abs(x.value) * gamma(k + 4) + x.radius * (1.0 + gamma(k + 4)))
         reach = reach * (1.0 + gamma(k + 4)) + k * UNDERFLOW
-    touched = sizes @ ((x.value != 0.0) | (x.radius > 0.0)).astype(np.float64) > 0.0  # what is not is 0 exactly
+    touched = sizes @ ((x.value != 0.0) | (x.radius > 0.0)).astype(np.float64) > 0.0  # other rows are exactly 0
     return Enclosure(M @ x.value, np.where(touched, reach, 0.0))
 
 
 def holds(M: Matrix, x: FloatArray, sides: FloatArray, equal: bool) -> bool:
-    """Whether Mx = sides, or Mx ≤ sides, exactly: `math.fsum` rounds the sum of exact products once."""
+    """Return whether Mx = sides, or Mx ≤ sides, holds exactly; False if that is too expensive to decide.
+
+    `math.fsum` rounds the sum of exact products only once, so its sign is exact.
+    """
     rows = sp.csr_array(M)
     a, b = rows.data, x[rows.indices]
     if all(have_exact_products(values) for values in (a, b)):
         product, error = (values.tolist() for values in two_product(a, b))
         for start, end, side in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), sides.tolist(), strict=True):
-            rest = math.fsum([*product[start:end], *error[start:end], -side])
-            if rest > 0.0 or (equal and rest < 0.0):
+            residual = math.fsum([*product[start:end], *error[start:end], -side])
+            if residual > 0.0 or (equal and residual < 0.0):
                 return False
         return True
     if rows.nnz > MOST_IN_FRACTIONS:
         return False
     for k, side in enumerate(sides.tolist()):
-        part = slice(rows.indptr[k], rows.indptr[k + 1])
+        entries = slice(rows.indptr[k], rows.indptr[k + 1])
         exact = sum(
-            (Fraction(u) * Fraction(v) for u, v in zip(a[part].tolist(), b[part].tolist(), strict=True)),
+            (Fraction(u) * Fraction(v) for u, v in zip(a[entries].tolist(), b[entries].tolist(), strict=True)),
             -Fraction(side),
         )
         if exact > 0 or (equal and exact < 0):
@@ -102,7 +107,7 @@ def select_independent_columns(M: FloatArray) -> IntArray | None:
 
 
 class Inverse:
-    """(PROGRAM.4): an approximate inverse R of a square matrix B (k, k). Raises LinAlgError where B may be singular."""
+    """Approximate inverse R of a square matrix B (k, k), (PROGRAM.4). Raises LinAlgError if B may be singular."""
 
     def __init__(self, B: FloatArray) -> None:
         k = len(B)
@@ -113,7 +118,7 @@ class Inverse:
             raise np.linalg.LinAlgError("the matrix may be singular")
 
     def solve(self, right: Enclosure) -> tuple[FloatArray, float]:
-        """An approximate solution of Be = ρ, (k,), and ‖e‖∞ from above."""
+        """Return an approximate solution of Be = ρ, (k,), and an upper bound of ‖e‖∞."""
         k = len(self.R)
         size = float((np.abs(self.R) @ right.size).max(initial=0.0)) * (1.0 + gamma(k + 4)) + k * UNDERFLOW
         return self.R @ right.value, size / (1.0 - self.kappa) * FEW

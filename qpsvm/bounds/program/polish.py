@@ -1,7 +1,7 @@
-"""Refine a solution of (QP.1) by solving for its active set.
+"""Refine a solution of (QP.1) by solving for its active set (`polish`).
 
-As OSQP's polishing (Stellato et al., *OSQP*, Math. Prog. Comp. 12 (2020), section 4), in the least-squares sense where
-rows depend on each other.
+This is OSQP's polishing (Stellato et al., *OSQP*, Math. Prog. Comp. 12 (2020), section 4), with least squares in case
+the active rows are dependent.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from scipy.linalg import lstsq
 from qpsvm.base.arrays.types import as_dense
 from qpsvm.bounds.program.sides import DualArguments, QPBounds
 
-#: The most unknowns of a dense system.
+#: Largest number of unknowns of a dense system.
 MOST_UNKNOWNS = 2000
 
 
-def polish(program: QPBounds, at: DualArguments) -> DualArguments | None:
-    """The solution with the rows and bounds that the point says are active; None where that is too large, or fails."""
-    qp, (x, y, z) = program.qp, at
+def polish(program: QPBounds, start: DualArguments) -> DualArguments | None:
+    """Solve for the rows and bounds that are active at the start; None if the system is too large, or fails."""
+    qp, (x, y, z) = program.qp, start
     n = qp.n
     if n + len(program.b) + len(program.h) > MOST_UNKNOWNS:
         return None
@@ -37,12 +37,12 @@ def polish(program: QPBounds, at: DualArguments) -> DualArguments | None:
     K = np.block([[dense[np.ix_(free, free)], active[:, free].T], [active[:, free], np.zeros((k, k))]])
     right = np.concatenate([-(qp.q + dense @ fixed)[free], sides - active @ fixed])
     try:
-        found = lstsq(K, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0]
-        found += lstsq(K, right - K @ found, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0]
+        solution = lstsq(K, right, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0]
+        solution += lstsq(K, right - K @ solution, cond=1e-13, lapack_driver="gelsy", check_finite=False)[0]
     except np.linalg.LinAlgError:
         return None
     finer = np.zeros(len(z))
-    finer[rows] = found[f + len(y) :]
+    finer[rows] = solution[f + len(y) :]
     point = fixed
-    point[free] = found[:f]
-    return DualArguments(point, found[f : f + len(y)], finer)
+    point[free] = solution[:f]
+    return DualArguments(point, solution[f : f + len(y)], finer)

@@ -1,9 +1,9 @@
-"""Find directions along which a program is unbounded below.
+"""Find a direction along which a QP is unbounded below (`find_ray`).
 
     (RAY.1)  Pd = 0, qᵀd < 0, Gd ≤ 0, Ad = 0, and d_j ≥ 0, or ≤ 0, where x_j has a lower, or an upper bound: from any
              feasible x, x + td is feasible for all t ≥ 0, and f(x + td) = f(x) + t qᵀd
-    (RAY.2)  of a program within rounding of this one: P + E stands for P, with Ed = −Pd and
-             E_ij = P_ij² (λ_i d_j + λ_j d_i), which of all symmetric E has the least Σ (E_ij/P_ij)²
+    (RAY.2)  for a program within rounding of this one: P + E replaces P, with Ed = −Pd and
+             E_ij = P_ij² (λ_i d_j + λ_j d_i), which minimises Σ (E_ij/P_ij)² over all symmetric E
 
 HiGHS proposes d. The support of d, and the rows of G that are tight (Gd = 0), are read off its proposal; d is then a
 rational null vector, on that support, of P, A and the tight rows of G, or, in a second attempt, of A and these rows.
@@ -23,12 +23,14 @@ from qpsvm.bounds.program.linear_program import propose
 from qpsvm.bounds.program.rational import MOST_STEPS, as_multiple, null_vector
 from qpsvm.bounds.program.sides import QPBounds
 
-#: Eigenvalues, as shares of the largest, and entries of d that are 0 but for what HiGHS leaves.
-FLAT, NOTHING = 1e-10, 1e-8
+#: Eigenvalues below this share of the largest count as 0.
+FLAT = 1e-10
+#: Entries of d below this count as 0: HiGHS returns them up to its tolerance.
+NOTHING = 1e-8
 
 
 class Ray(NamedTuple):
-    """A direction d (n,) with (RAY.1), and the largest relative change of an entry for which it has it."""
+    """A direction d (n,) that satisfies (RAY.1) after relative changes of entries of at most `change`."""
 
     direction: FloatArray
     change: float
@@ -52,14 +54,14 @@ def find_ray(program: QPBounds, allowed: float) -> Ray | None:
     curved = _curved_rows(program)[:, used]
     for system in (np.vstack([curved[np.abs(curved).max(axis=1, initial=0.0) > 0.0], rows]), rows):
         d = null_vector(system, guess[used])
-        found = None if d is None else _check(program, G, used.tolist(), d, allowed)
-        if found is not None:
-            return found
+        ray = None if d is None else _check(program, G, used.tolist(), d, allowed)
+        if ray is not None:
+            return ray
     return None
 
 
 def _curved_rows(program: QPBounds) -> FloatArray:
-    """Rows that take the directions d with Pd = 0 to 0, (k, n)."""
+    """Return a matrix (k, n) with the null space of P."""
     if program.factor is None:
         assert program.P is not None
         return program.P
@@ -68,7 +70,7 @@ def _curved_rows(program: QPBounds) -> FloatArray:
 
 
 def _curve(program: QPBounds, d: list[Fraction], used: list[int]) -> list[Fraction]:
-    """2Pd (n,) of a direction with these entries, exactly."""
+    """Return 2Pd (n,) exactly, for the direction with entries d at `used` and 0 elsewhere."""
     if program.factor is None:
         rows = program.qp.P.dense()
         pairs = zip(rows[:, used].tolist(), rows.T[:, used].tolist(), strict=True)
@@ -80,14 +82,14 @@ def _curve(program: QPBounds, d: list[Fraction], used: list[int]) -> list[Fracti
     within = [
         sum((v * Fraction(a) for v, a in zip(d, column, strict=True)), Fraction(0)) for column in Z[used].T.tolist()
     ]
-    found = [2 * sum((v * Fraction(a) for v, a in zip(within, row, strict=True)), Fraction(0)) for row in Z.tolist()]
+    products = [2 * sum((v * Fraction(a) for v, a in zip(within, row, strict=True)), Fraction(0)) for row in Z.tolist()]
     for j, value in zip(used, d, strict=True):
-        found[j] += 2 * value * Fraction(float(diagonal[j]))
-    return found
+        products[j] += 2 * value * Fraction(float(diagonal[j]))
+    return products
 
 
 def _guess(program: QPBounds) -> FloatArray | None:
-    """A direction (n,) with a largest entry of 1, by HiGHS over the directions that P takes next to nothing."""
+    """Propose a direction (n,) with a largest entry of 1, by HiGHS over the numerical null space of P."""
     dense = program.qp.P.dense()
     values, vectors = np.linalg.eigh(0.5 * (dense + dense.T))
     curved = np.abs(values) > FLAT * max(float(np.abs(values).max()), np.finfo(float).tiny)
@@ -98,14 +100,14 @@ def _guess(program: QPBounds) -> FloatArray | None:
     ]
     q = program.qp.q / (float(np.abs(program.qp.q).max()) or 1.0)
     equalities, inequalities = (equal, np.zeros(equal.shape[0])), (program.G, np.zeros(len(program.h)))
-    found = propose(q, bounds, equalities, inequalities, program.seconds)
-    if found is None or not q @ found.x < -NOTHING:
+    proposal = propose(q, bounds, equalities, inequalities, program.seconds)
+    if proposal is None or not q @ proposal.x < -NOTHING:
         return None
-    return np.asarray(found.x / np.abs(found.x).max())
+    return np.asarray(proposal.x / np.abs(proposal.x).max())
 
 
 def _check(program: QPBounds, G: FloatArray, used: list[int], d: list[Fraction], allowed: float) -> Ray | None:
-    """The ray, where the direction with these entries is one."""
+    """Return the ray with entries d at `used`; None if (RAY.1) and (RAY.2) fail."""
     n = program.qp.n
     entries = dict(zip(used, d, strict=True))
     for j, value in entries.items():
@@ -125,26 +127,28 @@ def _check(program: QPBounds, G: FloatArray, used: list[int], d: list[Fraction],
     curved = _curve(program, d, used)
     if not any(curved):
         return Ray(direction, 0.0)
-    largest = max(map(abs, d))
-    slope = np.array([float(value / (2 * largest)) for value in curved])
+    largest_entry = max(map(abs, d))
+    slope = np.array([float(value / (2 * largest_entry)) for value in curved])
     change = _least_change(
-        program.qp.P.dense(), np.array([float(entries.get(j, 0) / largest) for j in range(n)]), slope
+        program.qp.P.dense(), np.array([float(entries.get(j, 0) / largest_entry) for j in range(n)]), slope
     )
     return Ray(direction, change) if change <= allowed else None
 
 
 def _least_change(P: FloatArray, d: FloatArray, slope: FloatArray) -> float:
-    """(RAY.2): the largest |E_ij/P_ij|, from above. What E leaves of the slope Pd goes to one more entry."""
+    """Bound the largest |E_ij/P_ij| of (RAY.2) from above; what E leaves of the slope Pd is put into one more entry."""
     squares = P * P
     weights = squares * np.outer(d, d)
     weights[np.diag_indices(len(P))] += squares @ (d * d)
     factors = np.linalg.lstsq(weights, -slope, rcond=None)[0]
     E = squares * (np.outer(factors, d) + np.outer(d, factors))
-    rest = np.abs(slope + E @ d) + gamma(len(P) + 8) * (np.abs(E) @ np.abs(d) + np.abs(slope))
+    residual = np.abs(slope + E @ d) + gamma(len(P) + 8) * (np.abs(E) @ np.abs(d) + np.abs(slope))
     sizes = np.abs(P)
     with np.errstate(divide="ignore", invalid="ignore"):
-        moved = np.where(sizes > 0.0, np.abs(E) / sizes, 0.0)
-        own = np.diagonal(sizes) * np.abs(d)  # an entry beside the diagonal changes another row, but where d_i = 0
-        room = np.where(d == 0.0, (sizes * np.abs(d)).max(axis=1), own)
-        added = np.where(rest > 0.0, rest / room, 0.0)
-    return float(moved.max() + added.max()) * (1.0 + 1e-9)
+        changes = np.where(sizes > 0.0, np.abs(E) / sizes, 0.0)
+        diagonal_room = np.diagonal(sizes) * np.abs(
+            d
+        )  # an off-diagonal entry would also change another row, unless d_i = 0
+        capacity = np.where(d == 0.0, (sizes * np.abs(d)).max(axis=1), diagonal_room)
+        added = np.where(residual > 0.0, residual / capacity, 0.0)
+    return float(changes.max() + added.max()) * (1.0 + 1e-9)

@@ -1,15 +1,15 @@
 """Remove the redundant rows of a QP, and turn rows with one entry into bounds (`reduce`).
 
-    (REDUCE.1)  a row of zeros says 0 ≤ h or 0 = b: nothing, or that no point is feasible
+    (REDUCE.1)  a row of zeros says 0 ≤ h or 0 = b: it is redundant, or no point is feasible
     (REDUCE.2)  a row a x_j ≤ h is the bound h/a, where that is a float
     (REDUCE.3)  two rows gᵀx ≤ h and −c gᵀx ≤ −c h, c > 0, are the equality gᵀx = h
-    (REDUCE.4)  an equality, and an inequality, whose row is a combination Σ c_i a_i of equalities says
-                Σ c_i b_i = b, or ≤ h: nothing, or that no point is feasible. Fixed variables belong to that side
+    (REDUCE.4)  an equality or inequality whose row is a combination Σ c_i a_i of equalities says Σ c_i b_i = b, or
+                ≤ h: it is redundant, or no point is feasible. Fixed variables count as constants
 
-All of it is decided in rational numbers, of the floats as they are. In the data of most programs with such rows that
-is not what is meant: 3 × 0.1 is not 0.3 in floats, and two rows that should be one are two planes that meet at some odd
-point, or nowhere. `allowed` is the relative change of an entry up to which a row counts as such a combination; what is
-changed is in `Reduction.change`.
+All decisions are exact, in rational numbers, for the floats as given. In practice data are rounded: 3 × 0.1 is not 0.3
+in floats, and two rows that should be equal may be two planes that intersect far away, or nowhere. So a row also counts
+as a combination if that takes relative changes of its entries of at most `allowed`; `Reduction.change` is the largest
+change made.
 
 Source: Andersen and Andersen, *Presolving in linear programming*, Math. Programming 71 (1995).
 """
@@ -30,28 +30,32 @@ from qpsvm.bounds.program.near import PIVOT, independent_rows
 from qpsvm.bounds.program.rational import as_multiple, combinations_of, combine_rows, largest_change
 from qpsvm.program.qp import QP
 
-#: The largest relative change of an entry that is put down to rounding.
+#: Largest relative change of an entry that is attributed to rounding.
 ROUNDING = 1e-14
-#: The most entries of rows among which combinations are looked for: of equalities, and of one with another.
-MOST_ENTRIES, MOST_CHECKED = 1_000_000, 300_000
-#: How far a row may be from a combination of others, as a share of it, for that to be tried exactly.
+#: Larger matrices (in entries) are not searched for redundant rows.
+MOST_ENTRIES = 1_000_000
+#: Larger bases (in entries) are not used in an exact check of one row.
+MOST_CHECKED = 300_000
+#: A row is checked exactly if its relative distance from the span of the equalities is at most this.
 NEARLY = 1e-9
 
 
 @dataclass
 class Reduction:
-    """A QP in fewer rows, and the way back.
+    """A QP with fewer rows, and the map of its multipliers back to the original QP.
 
-    A, b, G, h, lb, ub: What is left.
-    equalities (p',): Of each row of A, the row of the given A, or −1 − i for row i of the given G.
-    inequalities (m',): Of each row of G, the row of the given G.
-    opposite: Of an equality made of two rows of G, the second of them, and c of (REDUCE.3).
-    low_rows, high_rows (n,): The row of the given G that a bound comes from; −1 for the bound given.
-    low_entries, high_entries (n,): Sizes of the entries of these rows.
-    change: The largest relative change of an entry, 0 where the floats are meant.
-    contradiction: Multipliers (p,), (m,), (n,) of given rows and bounds by which no point is feasible, (PROGRAM.6).
-    allowed: The relative change of an entry that is allowed.
-    contradicts_by_rounding: Whether rows that are one but for rounding would have to be made one first.
+    given: The original QP.
+    A, b, G, h, lb, ub: The reduced QP.
+    equalities (p',): For each row of A, its row in the original A, or −1 − i for row i of the original G.
+    inequalities (m',): For each row of G, its row in the original G.
+    opposite: For an equality made of two rows of G: first row → second row and c of (REDUCE.3).
+    low_rows, high_rows (n,): Row of the original G that a bound comes from; −1 for an original bound.
+    low_entries, high_entries (n,): Absolute values of the entries in these rows.
+    change: Largest relative change of an entry; 0 if the reduction is exact.
+    contradiction: Multipliers (p,), (m,), (n,) of original rows and bounds that prove infeasibility, (PROGRAM.6);
+        None otherwise.
+    allowed: Largest relative change of an entry that is allowed.
+    contradicts_by_rounding: Whether rows that agree up to rounding contradict each other, because no change is allowed.
     """
 
     given: QP
@@ -76,35 +80,35 @@ class Reduction:
     @property
     def qp(self) -> QP:
         """Reduced QP; the given one if nothing was removed."""
-        given = self.given
-        whole = len(self.equalities) == _count(given.b) and len(self.inequalities) == _count(given.h)
-        if whole and not self.opposite:
-            return given
-        return given.replace(
+        original = self.given
+        is_complete = len(self.equalities) == _count(original.b) and len(self.inequalities) == _count(original.h)
+        if is_complete and not self.opposite:
+            return original
+        return original.replace(
             G=self.G if len(self.h) else None, h=self.h if len(self.h) else None,
             A=self.A if len(self.b) else None, b=self.b if len(self.b) else None,
             lb=self.lb, ub=self.ub, variables={},
         )  # fmt: skip
 
     def expand(self, y: FloatArray, z: FloatArray, box: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Multipliers (p,), (m,) of the given rows and (n,) of the given bounds, from those of what is left."""
-        given = self.given
-        whole_y, whole_z, box = np.zeros(_count(given.b)), np.zeros(_count(given.h)), box.copy()
-        own = self.equalities >= 0
-        whole_y[self.equalities[own]] = y[own]
-        whole_z[self.inequalities] = z
-        for place in np.flatnonzero(~own).tolist():
-            first = -1 - int(self.equalities[place])
+        """Map multipliers of the reduced QP to those of the original rows, (p,), (m,), and bounds, (n,)."""
+        original = self.given
+        all_y, all_z, box = np.zeros(_count(original.b)), np.zeros(_count(original.h)), box.copy()
+        from_equality = self.equalities >= 0
+        all_y[self.equalities[from_equality]] = y[from_equality]
+        all_z[self.inequalities] = z
+        for k in np.flatnonzero(~from_equality).tolist():
+            first = -1 - int(self.equalities[k])
             second, c = self.opposite[first]
-            whole_z[first], whole_z[second] = max(y[place], 0.0), max(-y[place], 0.0) / float(c)
+            all_z[first], all_z[second] = max(y[k], 0.0), max(-y[k], 0.0) / float(c)
         for rows, entries, sign in (
             (self.low_rows, self.low_entries, -1.0),
             (self.high_rows, self.high_entries, 1.0),
         ):
             from_row = np.flatnonzero((rows >= 0) & (sign * box > 0.0))
-            whole_z[rows[from_row]] = np.abs(box[from_row]) / entries[from_row]
+            all_z[rows[from_row]] = np.abs(box[from_row]) / entries[from_row]
             box[from_row] = 0.0
-        return whole_y, whole_z, box
+        return all_y, all_z, box
 
 
 def _count(side: FloatArray | None) -> int:
@@ -112,9 +116,9 @@ def _count(side: FloatArray | None) -> int:
 
 
 def _rows(M: Matrix | None, n: int) -> sp.csr_array:
-    found = sp.csr_array((0, n)) if M is None else sp.csr_array(M, copy=True)
-    found.eliminate_zeros()
-    return found
+    rows = sp.csr_array((0, n)) if M is None else sp.csr_array(M, copy=True)
+    rows.eliminate_zeros()
+    return rows
 
 
 def keep_all_rows(qp: QP) -> Reduction:
@@ -122,27 +126,27 @@ def keep_all_rows(qp: QP) -> Reduction:
     n, (lb, ub) = qp.n, qp.bounds
     A, G = _rows(qp.A, n), _rows(qp.G, n)
     b, h = (np.zeros(0) if side is None else np.array(side) for side in (qp.b, qp.h))
-    none, ones = np.full(n, -1), np.ones(n)
+    no_row, ones = np.full(n, -1), np.ones(n)
     return Reduction(
         qp, A, b, G, h, np.array(lb), np.array(ub), np.arange(len(b)), np.arange(len(h)),
-        none, none.copy(), ones, ones.copy(),
+        no_row, no_row.copy(), ones, ones.copy(),
     )  # fmt: skip
 
 
 def reduce(qp: QP, allowed: float = 0.0) -> Reduction:
-    """(REDUCE.1) to (REDUCE.4) of a QP; `allowed` is the relative change of an entry."""
-    found = keep_all_rows(qp)
-    found.allowed = allowed
+    """Reduce a QP by (REDUCE.1) to (REDUCE.4), with relative changes of entries of at most `allowed`."""
+    reduction = keep_all_rows(qp)
+    reduction.allowed = allowed
     for step in (_bounds, _zero_rows, _opposite_rows, _dependent_equalities, _dependent_inequalities):
-        step(found)
-        if found.contradiction is not None:
+        step(reduction)
+        if reduction.contradiction is not None:
             break
-    return found
+    return reduction
 
 
-def _bounds(found: Reduction) -> None:
-    """(REDUCE.2)."""
-    G, h = found.G, found.h
+def _bounds(reduction: Reduction) -> None:
+    """Turn rows with one entry into bounds, (REDUCE.2)."""
+    G, h = reduction.G, reduction.h
     single = np.flatnonzero(np.diff(G.indptr) == 1)
     if not len(single):
         return
@@ -154,74 +158,92 @@ def _bounds(found: Reduction) -> None:
         safe = np.all([(np.abs(v) > SMALLEST) & (np.abs(v) < LARGEST) for v in (bound, a)], axis=0)
         exact = ((product == h[single]) & (error == 0.0) & safe) | (h[single] == 0.0)
     bound = bound + 0.0  # no −0
-    highs, lows = (found.ub, found.high_rows, found.high_entries), (found.lb, found.low_rows, found.low_entries)
+    highs, lows = (
+        (reduction.ub, reduction.high_rows, reduction.high_entries),
+        (reduction.lb, reduction.low_rows, reduction.low_entries),
+    )
     for k, j, entry, value in zip(*(v[exact].tolist() for v in (single, columns, a, bound)), strict=True):
         side, rows, entries = highs if entry > 0.0 else lows
         if value < side[j] if entry > 0.0 else value > side[j]:
             side[j], rows[j], entries[j] = value, k, abs(entry)
-    _keep_inequalities(found, np.setdiff1d(np.arange(len(h)), single[exact]))
-    for j in np.flatnonzero(found.lb > found.ub).tolist():
-        low, high = Fraction(found.lb[j]), Fraction(found.ub[j])
+    _keep_inequalities(reduction, np.setdiff1d(np.arange(len(h)), single[exact]))
+    for j in np.flatnonzero(reduction.lb > reduction.ub).tolist():
+        low, high = Fraction(reduction.lb[j]), Fraction(reduction.ub[j])
         if low - high <= Fraction(ROUNDING) * abs(low):
-            found.contradicts_by_rounding = not found.allowed
-            found.change = max(found.change, round_up((low - high) / abs(low))) if found.allowed else found.change
-            found.ub[j] = found.lb[j] if found.allowed else found.ub[j]
+            reduction.contradicts_by_rounding = not reduction.allowed
+            reduction.change = (
+                max(reduction.change, round_up((low - high) / abs(low))) if reduction.allowed else reduction.change
+            )
+            reduction.ub[j] = reduction.lb[j] if reduction.allowed else reduction.ub[j]
             continue
-        left = np.zeros(found.given.n)
-        left[j] = 1.0
-        none = np.zeros(len(found.b)), np.zeros(len(found.h))
-        lower, upper = (found.expand(*none, sign * left) for sign in (-1.0, 1.0))
-        found.contradiction = lower[0], lower[1] + upper[1], lower[2] + upper[2]
+        unit = np.zeros(reduction.given.n)
+        unit[j] = 1.0
+        no_multipliers = np.zeros(len(reduction.b)), np.zeros(len(reduction.h))
+        lower, upper = (reduction.expand(*no_multipliers, sign * unit) for sign in (-1.0, 1.0))
+        reduction.contradiction = lower[0], lower[1] + upper[1], lower[2] + upper[2]
         return
 
 
-def _zero_rows(found: Reduction) -> None:
-    """(REDUCE.1)."""
-    zero = np.diff(found.G.indptr) == 0
-    wrong = np.flatnonzero(zero & (found.h < 0.0))
+def _zero_rows(reduction: Reduction) -> None:
+    """Remove rows of zeros, (REDUCE.1)."""
+    zero = np.diff(reduction.G.indptr) == 0
+    wrong = np.flatnonzero(zero & (reduction.h < 0.0))
     if len(wrong):
-        _contradict(found, z={int(wrong[0]): 1.0})
+        _contradict(reduction, z={int(wrong[0]): 1.0})
         return
-    _keep_inequalities(found, np.flatnonzero(~zero))
-    zero = np.diff(found.A.indptr) == 0
-    wrong = np.flatnonzero(zero & (found.b != 0.0))
+    _keep_inequalities(reduction, np.flatnonzero(~zero))
+    zero = np.diff(reduction.A.indptr) == 0
+    wrong = np.flatnonzero(zero & (reduction.b != 0.0))
     if len(wrong):
-        _contradict(found, y={int(wrong[0]): -math.copysign(1.0, found.b[wrong[0]])})
+        _contradict(reduction, y={int(wrong[0]): -math.copysign(1.0, reduction.b[wrong[0]])})
         return
-    _keep_equalities(found, np.flatnonzero(~zero))
+    _keep_equalities(reduction, np.flatnonzero(~zero))
 
 
-def _contradict(found: Reduction, y: dict[int, float] | None = None, z: dict[int, float] | None = None) -> None:
-    """Note multipliers of some rows of what is left, and what they leave for the bounds, as a contradiction."""
-    equal, over = np.zeros(len(found.b)), np.zeros(len(found.h))
-    for vector, given in ((equal, y), (over, z)):
-        for k, value in (given or {}).items():
+def _contradict(reduction: Reduction, y: dict[int, float] | None = None, z: dict[int, float] | None = None) -> None:
+    """Set `contradiction` from multipliers y, z of some rows of the reduced QP; fixed variables absorb the residual."""
+    equality_values, inequality_values = np.zeros(len(reduction.b)), np.zeros(len(reduction.h))
+    for vector, entries in ((equality_values, y), (inequality_values, z)):
+        for k, value in (entries or {}).items():
             vector[k] = value
-    fixed = np.where(found.lb == found.ub, found.A.T @ equal + found.G.T @ over, 0.0)
-    found.contradiction = found.expand(equal, over, -fixed)
+    fixed = np.where(
+        reduction.lb == reduction.ub, reduction.A.T @ equality_values + reduction.G.T @ inequality_values, 0.0
+    )
+    reduction.contradiction = reduction.expand(equality_values, inequality_values, -fixed)
 
 
-def _keep_inequalities(found: Reduction, kept: IntArray) -> None:
-    if len(kept) < len(found.h):
-        found.G, found.h, found.inequalities = found.G[kept], found.h[kept], found.inequalities[kept]
+def _keep_inequalities(reduction: Reduction, indices: IntArray) -> None:
+    if len(indices) < len(reduction.h):
+        reduction.G, reduction.h, reduction.inequalities = (
+            reduction.G[indices],
+            reduction.h[indices],
+            reduction.inequalities[indices],
+        )
 
 
-def _keep_equalities(found: Reduction, kept: IntArray) -> None:
-    if len(kept) < len(found.b):
-        found.A, found.b, found.equalities = found.A[kept], found.b[kept], found.equalities[kept]
+def _keep_equalities(reduction: Reduction, indices: IntArray) -> None:
+    if len(indices) < len(reduction.b):
+        reduction.A, reduction.b, reduction.equalities = (
+            reduction.A[indices],
+            reduction.b[indices],
+            reduction.equalities[indices],
+        )
 
 
-def _opposite_rows(found: Reduction) -> None:
-    """(REDUCE.3): proportional rows have the same entries once these are divided by the first one."""
-    G, m = found.G, len(found.h)
+def _opposite_rows(reduction: Reduction) -> None:
+    """Replace pairs of opposite rows by equalities, (REDUCE.3).
+
+    Proportional rows are found by their entries divided by the first one.
+    """
+    G, m = reduction.G, len(reduction.h)
     if m < 2 or G.nnz > MOST_ENTRIES:
         return
     groups: dict[tuple[bytes, bytes], list[int]] = {}
     for k in range(m):
-        part = slice(G.indptr[k], G.indptr[k + 1])
-        shape = np.round(G.data[part] / G.data[part][0], 9) + 0.0
-        groups.setdefault((G.indices[part].tobytes(), shape.tobytes()), []).append(k)
-    gone: set[int] = set()
+        entries = slice(G.indptr[k], G.indptr[k + 1])
+        shape = np.round(G.data[entries] / G.data[entries][0], 9) + 0.0
+        groups.setdefault((G.indices[entries].tobytes(), shape.tobytes()), []).append(k)
+    removed: set[int] = set()
     for group in groups.values():
         firsts = [G.data[G.indptr[k]] for k in group]
         if len(group) == 1 or min(firsts) > 0.0 or max(firsts) < 0.0:
@@ -229,137 +251,142 @@ def _opposite_rows(found: Reduction) -> None:
         i, k = (
             min(
                 (r for r, a in zip(group, firsts, strict=True) if a * sign > 0.0),
-                key=lambda r: found.h[r] / abs(G.data[G.indptr[r]]),
+                key=lambda r: reduction.h[r] / abs(G.data[G.indptr[r]]),
             )
             for sign in (1.0, -1.0)
         )
         c = -Fraction(G.data[G.indptr[k]]) / Fraction(G.data[G.indptr[i]])
         for factor in dict.fromkeys((c.limit_denominator(10_000), c)):
-            rests, side = combine_rows(found.G, found.h, [i, k], [factor, Fraction(1)], {})
-            change = min(largest_change(found.G, row, by, rests) for row, by in ((i, factor), (k, Fraction(1))))
-            if change > found.allowed:
+            nonzeros, side = combine_rows(reduction.G, reduction.h, [i, k], [factor, Fraction(1)], {})
+            change = min(largest_change(reduction.G, row, by, nonzeros) for row, by in ((i, factor), (k, Fraction(1))))
+            if change > reduction.allowed:
                 continue
-            moved = _share(side, min(abs(factor) * abs(Fraction(found.h[i])), abs(Fraction(found.h[k]))))
-            if side < 0 and moved > ROUNDING:  # 0 ≤ side is what is left of both
-                found.change = max(found.change, change)
+            side_change = _share(side, min(abs(factor) * abs(Fraction(reduction.h[i])), abs(Fraction(reduction.h[k]))))
+            if side < 0 and side_change > ROUNDING:  # the sum of both rows is 0 ≤ side
+                reduction.change = max(reduction.change, change)
                 first, second = as_multiple([factor, Fraction(1)]).tolist()
-                _contradict(found, z={i: first, k: second})
+                _contradict(reduction, z={i: first, k: second})
                 return
-            if side and moved <= ROUNDING and not found.allowed:
-                found.contradicts_by_rounding = True
-            elif moved <= ROUNDING:
-                found.change = max(found.change, change, moved)
-                found.opposite[int(found.inequalities[i])] = int(found.inequalities[k]), factor
-                gone.update((i, k))
+            if side and side_change <= ROUNDING and not reduction.allowed:
+                reduction.contradicts_by_rounding = True
+            elif side_change <= ROUNDING:
+                reduction.change = max(reduction.change, change, side_change)
+                reduction.opposite[int(reduction.inequalities[i])] = int(reduction.inequalities[k]), factor
+                removed.update((i, k))
             break
-    if gone:
-        pairs = [k for k in range(m) if int(found.inequalities[k]) in found.opposite]
-        found.A = sp.csr_array(sp.vstack([found.A, G[pairs]], format="csr"))
-        found.b = np.concatenate([found.b, found.h[pairs]])
-        found.equalities = np.concatenate([found.equalities, -1 - found.inequalities[pairs]])
-        _keep_inequalities(found, np.setdiff1d(np.arange(m), np.array(sorted(gone))))
+    if removed:
+        pairs = [k for k in range(m) if int(reduction.inequalities[k]) in reduction.opposite]
+        reduction.A = sp.csr_array(sp.vstack([reduction.A, G[pairs]], format="csr"))
+        reduction.b = np.concatenate([reduction.b, reduction.h[pairs]])
+        reduction.equalities = np.concatenate([reduction.equalities, -1 - reduction.inequalities[pairs]])
+        _keep_inequalities(reduction, np.setdiff1d(np.arange(m), np.array(sorted(removed))))
 
 
-def _fixed(found: Reduction) -> dict[int, float]:
-    """The variables whose bounds are one number."""
-    return {int(j): float(found.lb[j]) for j in np.flatnonzero(found.lb == found.ub)}
+def _fixed(reduction: Reduction) -> dict[int, float]:
+    """Return the values of the variables with equal lower and upper bounds."""
+    return {int(j): float(reduction.lb[j]) for j in np.flatnonzero(reduction.lb == reduction.ub)}
 
 
-def _share(rest: Fraction, size: Fraction) -> float:
-    """A number as a share of another, from above; ∞ where that is 0."""
-    return 0.0 if not rest else round_up(abs(rest) / size) if size else math.inf
+def _share(value: Fraction, size: Fraction) -> float:
+    """Return |value|/size rounded up; ∞ if only size is 0."""
+    if not value:
+        return 0.0
+    return round_up(abs(value) / size) if size else math.inf
 
 
-def _dependent_equalities(found: Reduction) -> None:
-    """(REDUCE.4) of equalities."""
-    p, n = found.A.shape
+def _dependent_equalities(reduction: Reduction) -> None:
+    """Remove equalities that are combinations of others, (REDUCE.4)."""
+    p, n = reduction.A.shape
     if p < 2 or p * n > MOST_ENTRIES:
         return
-    free = found.lb < found.ub
-    dense = found.A.toarray()[:, free]
+    free = reduction.lb < reduction.ub
+    dense = reduction.A.toarray()[:, free]
     lengths = np.sqrt((dense * dense).sum(axis=1))
     dense /= np.where(lengths > 0.0, lengths, 1.0)[:, None]
     if len(independent_rows(dense)) == p:
         return
     chosen = _independent_in_order(dense).tolist()
     for k in np.setdiff1d(np.arange(p), chosen).tolist():
-        gone = _find_redundant(found, found.A, found.b, k, chosen, equal=True)
-        if found.contradiction is not None:
+        redundant = _find_redundant(reduction, reduction.A, reduction.b, k, chosen, equal=True)
+        if reduction.contradiction is not None:
             return
-        if gone is None:
-            chosen.append(k)  # it stays
-        elif gone != k:
-            chosen[chosen.index(gone)] = k
-    _keep_equalities(found, np.array(sorted(chosen), dtype=np.intp))
+        if redundant is None:
+            chosen.append(k)  # independent after all
+        elif redundant != k:
+            chosen[chosen.index(redundant)] = k
+    _keep_equalities(reduction, np.array(sorted(chosen), dtype=np.intp))
 
 
 def _independent_in_order(rows: FloatArray) -> IntArray:
-    """The rows (p, n) of length 1 that are no combination of earlier ones, but for rounding."""
+    """Return the indices of the unit rows (p, n) that are not combinations of earlier ones, up to rounding."""
     basis: FloatArray = np.zeros((0, rows.shape[1]))
     chosen: list[int] = []
     for k, row in enumerate(rows):
-        left = row - (row @ basis.T) @ basis
-        left -= (left @ basis.T) @ basis
-        length = float(np.linalg.norm(left))
+        remainder = row - (row @ basis.T) @ basis
+        remainder -= (remainder @ basis.T) @ basis
+        length = float(np.linalg.norm(remainder))
         if length > PIVOT:
-            basis, chosen = np.vstack([basis, left / length]), [*chosen, k]
+            basis, chosen = np.vstack([basis, remainder / length]), [*chosen, k]
     return np.array(chosen, dtype=np.intp)
 
 
-def _dependent_inequalities(found: Reduction) -> None:
-    """(REDUCE.4) of inequalities: those whose row has next to nothing outside of the space that the equalities span."""
-    (p, n), m = found.A.shape, len(found.h)
+def _dependent_inequalities(reduction: Reduction) -> None:
+    """Remove inequalities whose row lies in the span of the equalities, up to rounding, (REDUCE.4)."""
+    (p, n), m = reduction.A.shape, len(reduction.h)
     if not p or not m or (p + m) * n > MOST_ENTRIES:
         return
-    M = sp.csr_array(sp.vstack([found.A, found.G], format="csr"))
-    sides, dense = np.concatenate([found.b, found.h]), M.toarray()[:, found.lb < found.ub]
+    M = sp.csr_array(sp.vstack([reduction.A, reduction.G], format="csr"))
+    sides, dense = np.concatenate([reduction.b, reduction.h]), M.toarray()[:, reduction.lb < reduction.ub]
     basis = np.linalg.qr(dense[:p].T)[0]
     rows = dense[p:]
-    outside = np.linalg.norm(rows - rows @ basis @ basis.T, axis=1)
-    near = np.flatnonzero(outside <= NEARLY * np.linalg.norm(rows, axis=1))
-    kept = set(range(m))
-    for k in near.tolist():
-        if _find_redundant(found, M, sides, p + k, list(range(p)), equal=False) is not None:
-            kept.discard(k)
-        if found.contradiction is not None:
+    distances = np.linalg.norm(rows - rows @ basis @ basis.T, axis=1)
+    candidates = np.flatnonzero(distances <= NEARLY * np.linalg.norm(rows, axis=1))
+    needed = set(range(m))
+    for k in candidates.tolist():
+        if _find_redundant(reduction, M, sides, p + k, list(range(p)), equal=False) is not None:
+            needed.discard(k)
+        if reduction.contradiction is not None:
             return
-    _keep_inequalities(found, np.array(sorted(kept), dtype=np.intp))
+    _keep_inequalities(reduction, np.array(sorted(needed), dtype=np.intp))
 
 
 def _find_redundant(
-    found: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: list[int], equal: bool
+    reduction: Reduction, M: sp.csr_array, sides: FloatArray, k: int, chosen: list[int], equal: bool
 ) -> int | None:
-    """The row that (REDUCE.4) leaves out where row k is a combination of the chosen ones: k, or one of an equality.
+    """Return the row that (REDUCE.4) removes if row k is a combination of the chosen rows; None otherwise.
 
-    Of equalities by rounding it is the one whose entries change least. What contradicts the chosen ones is noted.
+    It is k; or, among equalities dependent up to rounding, the row whose entries have to change least. A row that
+    contradicts the chosen ones is recorded by `_contradict`.
     """
-    fixed = _fixed(found)
-    free = np.setdiff1d(np.arange(found.given.n), list(fixed))
+    fixed = _fixed(reduction)
+    free = np.setdiff1d(np.arange(reduction.given.n), list(fixed))
     dense, row = M[chosen].toarray()[:, free], M[[k]].toarray()[0][free]
     if dense.size > MOST_CHECKED:
         return None
-    near = np.zeros(len(chosen))
+    coefficients = np.zeros(len(chosen))
     for _ in range(2 if len(chosen) else 0):
-        near += np.linalg.lstsq(dense.T, row - near @ dense, rcond=None)[0]
-    for c in combinations_of(row, dense, near):
+        coefficients += np.linalg.lstsq(dense.T, row - coefficients @ dense, rcond=None)[0]
+    for c in combinations_of(row, dense, coefficients):
         members, factors = [*chosen, k], [*c, Fraction(-1)]
-        rests, side = combine_rows(M, sides, members, factors, fixed)
-        options = list(zip(members, factors, strict=True)) if equal and rests else [(k, Fraction(-1))]
-        change, gone = min((largest_change(M, i, by, rests), i) for i, by in options)
-        if change > found.allowed:
+        nonzeros, side = combine_rows(M, sides, members, factors, fixed)
+        options = list(zip(members, factors, strict=True)) if equal and nonzeros else [(k, Fraction(-1))]
+        change, redundant = min((largest_change(M, i, by, nonzeros), i) for i, by in options)
+        if change > reduction.allowed:
             continue
         if side == 0 or (not equal and side < 0):
-            found.change = max(found.change, change)
-            return gone
-        moved = min(_share(side, abs(by * Fraction(float(sides[i])))) for i, by in options)
-        if moved <= ROUNDING:
-            found.contradicts_by_rounding = not found.allowed
-            found.change = max(found.change, change, moved) if found.allowed else found.change
-            return gone if found.allowed else None
+            reduction.change = max(reduction.change, change)
+            return redundant
+        side_change = min(_share(side, abs(by * Fraction(float(sides[i])))) for i, by in options)
+        if side_change <= ROUNDING:
+            reduction.contradicts_by_rounding = not reduction.allowed
+            reduction.change = max(reduction.change, change, side_change) if reduction.allowed else reduction.change
+            return redundant if reduction.allowed else None
         sign = -1.0 if side > 0 else 1.0
-        *multipliers, own = (sign * as_multiple(factors)).tolist()
+        *multipliers, multiplier = (sign * as_multiple(factors)).tolist()
         y = dict(zip(chosen, multipliers, strict=True))
-        _contradict(found, y | ({k: own} if equal else {}), {} if equal else {k - len(found.b): own})
-        found.change = max(found.change, change)
+        _contradict(
+            reduction, y | ({k: multiplier} if equal else {}), {} if equal else {k - len(reduction.b): multiplier}
+        )
+        reduction.change = max(reduction.change, change)
         return None
     return None

@@ -1,24 +1,23 @@
-"""Confirms or refutes a proof file, for those who doubt: python checker.py proof.json --data data.csv
+"""Confirm or refute a proof file independently of the library: python checker.py proof.json --data data.csv
 
-This file needs Python alone, and nothing of the library that wrote the proof. It computes with whole numbers and
-fractions: P and D below have no rounding at all, or are between two fractions where a kernel has irrational values.
-Floats are only what the files hold, what text is read as, and (x - m)/s of columns that were standardised: the proof is
-about those floats. Of samples x_i, in a feature space where there is a kernel, a machine is a pair of functions
+This file needs only Python, and nothing of the library that wrote the proof. It computes with integers and fractions:
+P and D below are exact, or enclosed between two fractions if the kernel has irrational values. Floats are only read
+from the files or from text, or computed as (x - m)/s for standardised columns: the proof is about these floats. For
+samples x_i, in a feature space if there is a kernel, a machine is a pair of functions
 
     P(w, mu) = |w|^2/2 + sum_k psi_k(l_k - s_k <w, z_k> - sum_g E_kg mu_g) + sum_g (e_g mu_g + R_g mu_g^2/2)
     D(a)     = sum_k l_k a_k - |sum_k a_k s_k z_k|^2/2 - sum_k d_k a_k^2/2 - sum_(R_g > 0) (E_g'a - e_g)^2/(2 R_g)
     psi_k(t) = the largest of a t - d_k a^2/2 over 0 <= a <= U_k
 
 with points z_k = sum of a few x_i, and numbers s, l, U, d, E, e, R that `build_dual` has for each machine. D(a) <= P(w,
-mu) wherever 0 <= a <= U and, for R_g = 0, E_g'a = e_g. So if P and D are near to each other, both are near to the
-optimum.
+mu) if 0 <= a <= U and, for R_g = 0, E_g'a = e_g. So if P and D are close to each other, both are close to the optimum.
 
-A file is read by the forms of `form_of`: what is missing, unknown or not used makes it unusable, and so does a number
-of more digits than are needed. What is printed is what was computed with.
+The entries of a file are checked against `form_of`: a missing, unknown or unused entry makes the file unusable, and so
+does a number with too many digits. The printed sentences state the values used in the computation.
 
-Exit code: 0 every claim is confirmed, among them are that alpha is feasible and how large the gap is, and the gap is at
-most --tol, which is not for the file to say; or that no hyperplane separates the classes. 1 something of that is
-refuted or not confirmed. 2 a file cannot be used.
+Exit code: 0 if every claim is confirmed, alpha is claimed to be feasible, and the gap is claimed and at most --tol,
+which the file cannot set; or if it is confirmed that no hyperplane separates the classes. 1 if any of this is refuted
+or not confirmed. 2 if a file cannot be used.
 """
 
 from __future__ import annotations
@@ -43,32 +42,34 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-Sparse = dict[int, Any]  # a row of numbers without its zeros
-Ends = list[Fraction]  # what a number is between
+Sparse = dict[int, Any]  # the nonzero entries of a row
+Ends = list[Fraction]  # lower and upper bound of a number
 Table = tuple[list[str], list[list[Any]]]  # names of columns, and rows of cells
-Kernel = Callable[[int, int], tuple[int, int]]  # whole numbers below and above a multiple of K(x_i, x_j)
+Kernel = Callable[[int, int], tuple[int, int]]  # integers below and above a multiple of K(x_i, x_j)
 HEAD, SEAL = b'{\n"format": "qpsvm proof",\n"version": 1,\n', b'"seal": "'
 MISSING = {"", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "None", "?"}
-SCALED = ("PrimalHinge", "SVDD", "CrammerSinger", "WestonWatkins")  # nothing is claimed of how far their planes are
-SEVERAL: Any = {"CrammerSinger": (max, sum), "WestonWatkins": (sum, max)}  # several classes at once: J and H
-BITS = 192  # of a kernel value that is irrational
-INFINITE = Fraction(1 << 5000)  # beyond every bound that a file can hold
-DIGITS, FINEST, MOST = 4300, 1 << 15, 1 << 30  # of a number; bits of a common denominator; bytes of an unpacked file
-FEW = 1 << 16  # bits of a value of a kernel
-NOTHING = 2.0**-900  # of an optimal value that is less, no gap is relative
-TOLERANCE = 1e-6  # what a relative gap is to be at most, unless who checks says otherwise
-NEAR = Fraction(1, 1 << 20)  # what floats may be off their own b or their own margins, relative to their size
+SCALED = ("PrimalHinge", "SVDD", "CrammerSinger", "WestonWatkins")  # machines without distance claims
+SEVERAL: Any = {"CrammerSinger": (max, sum), "WestonWatkins": (sum, max)}  # all-in-one machines: J and H
+BITS = 192  # precision of an irrational kernel value
+INFINITE = Fraction(1 << 5000)  # larger than every bound that a file can hold
+DIGITS = 4300  # largest number of digits of a number
+FINEST = 1 << 15  # largest number of bits of a common denominator
+MOST = 1 << 30  # largest number of bytes of an unpacked file
+FEW = 1 << 16  # largest number of bits of a kernel value
+NOTHING = 2.0**-900  # a smaller optimal value counts as 0, for which a relative gap is undefined
+TOLERANCE = 1e-6  # default of --tol
+NEAR = Fraction(1, 1 << 20)  # largest relative change of b or of the levels by rounding
 
 
 class UnusableError(Exception):
-    """A file is missing, or is not what it should be: nothing is confirmed or refuted."""
+    """A file is missing or invalid: nothing is confirmed or refuted."""
 
     def __str__(self) -> str:
         return clean(super().__str__())
 
 
 def clean(text: str) -> str:
-    """A line of its own, whatever a file has put into it: controls, ends of lines and changes of direction spelt."""
+    """Escape control characters, line ends and changes of direction, so that the text is one printable line."""
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
@@ -79,7 +80,7 @@ def quote(value: Any) -> str:
 
 
 class DualRow(NamedTuple):
-    """A row k: z as places of samples with factors; s, l, U (None where it is infinite), d; E by the names of mu."""
+    """A row k: z as pairs of a sample index and a factor; s, l, U (None if infinite), d; E by the names of mu."""
 
     z: list[tuple[int, Fraction]]
     s: Fraction
@@ -90,7 +91,7 @@ class DualRow(NamedTuple):
 
 
 class DualProgram(NamedTuple):
-    """The rows; e and R by the names of mu; what P and D are multiplied by, and what w and b are."""
+    """The rows; e and R by the names of mu; the factors `unit` of P and D, and `half` of w and b."""
 
     rows: list[DualRow]
     e: dict[str, Fraction]
@@ -109,7 +110,7 @@ class PlaneValues(NamedTuple):
 
 
 def need(condition: object, why: str) -> None:
-    """Stop where something is not as it has to be."""
+    """Raise UnusableError unless the condition holds."""
     if not condition:
         raise UnusableError(why)
 
@@ -118,7 +119,7 @@ def need(condition: object, why: str) -> None:
 
 
 class Plain(NamedTuple):
-    """A number or a text: what it has to be."""
+    """The form of a number or text: its description, and a test."""
 
     words: str
     ok: Callable[[Any], bool]
@@ -187,38 +188,42 @@ KINDS: Any = {"libsvm": {**READING, "first_index?": PLACE}, "csv": TABLE, "npy":
 
 
 def check_form(value: Any, form: Any, where: str) -> None:
-    """Stop where a value is not of a form: {names, with a ? where optional}, [each], (first, ...), or one of a set."""
+    """Raise UnusableError unless a value has a form.
+
+    Forms are `Plain`, {name: form}, with a ? after optional names, [form of each item], (form of the first item, ...),
+    or a set of allowed values.
+    """
     if isinstance(form, Plain):
         need(form.ok(value), f"{where} is not {form.words}")
     elif isinstance(form, dict):
         need(isinstance(value, dict), f"{where} is no object with names")
         odd = {*value} - {name.rstrip("?") for name in form}
         need(not odd, f"{where} has {quote(min(odd, default=''))}, which is not known here")
-        for name, part in form.items():
+        for name, subform in form.items():
             need(name.endswith("?") or name in value, f"{where} lacks {name!r}")
             if name.rstrip("?") in value:
-                check_form(value[name.rstrip("?")], part, f"{where} {name.rstrip('?')}".strip())
+                check_form(value[name.rstrip("?")], subform, f"{where} {name.rstrip('?')}".strip())
     elif isinstance(form, (list, tuple)):
         form = form[: len(value)] if form == (TEXT, CATEGORIES, MORE) and len(value) == 2 else form
-        whole = isinstance(value, list) and (isinstance(form, list) or len(value) == len(form))
-        need(whole, f"{where} is no list, or one of another length")
-        for part, item in zip(form * len(value) if isinstance(form, list) else form, value, strict=True):
-            check_form(item, part, where)
+        has_length = isinstance(value, list) and (isinstance(form, list) or len(value) == len(form))
+        need(has_length, f"{where} is no list, or one of another length")
+        for subform, item in zip(form * len(value) if isinstance(form, list) else form, value, strict=True):
+            check_form(item, subform, where)
     else:
-        known = (isinstance(value, str) or value is None) and value in form
-        need(known, f"{where} is none of {sorted(map(repr, form))}")
+        is_allowed = (isinstance(value, str) or value is None) and value in form
+        need(is_allowed, f"{where} is none of {sorted(map(repr, form))}")
 
 
-def read_name(value: Any, where: str, known: Any) -> str:
+def read_name(value: Any, where: str, names: Any) -> str:
     """Return the name of a machine, a kernel or a claim."""
     name = value.get(where) if isinstance(value, dict) else None
-    need(isinstance(name, str) and name in known, f"this checker knows no {where} {quote(name)}")
+    need(isinstance(name, str) and name in names, f"this checker knows no {where} {quote(name)}")
     return str(name)
 
 
 def form_of(proof: Any) -> dict[str, Any]:
-    """The form of a proof about such a machine with such a kernel."""
-    machine, how = proof["machine"], proof["file"]
+    """Return the form of a proof about this machine with this kernel."""
+    machine, reading = proof["machine"], proof["file"]
     name, kernel = read_name(machine, "name", MACHINES), read_name(machine["kernel"], "name", KERNELS)
     learnt, parameters = MACHINES[name]
     classes = {"one of two": (LABEL, LABEL), "one of several": [LABEL]}.get(learnt)
@@ -237,30 +242,30 @@ def form_of(proof: Any) -> dict[str, Any]:
         plane = {"centre": [REAL], "radius": REAL}
     elif name == "SVDD" and "radius" in proof.get("plane", ()):
         plane = {"coef": [REAL], "radius": REAL}
-    others = [(PLACE, WHOLE, NATURAL)]
-    alpha: dict[str, Any] = {"exponent": EXPONENT, "integers": [ON_GRID], "others": others}
-    shown: dict[str, Any] = {"alpha": alpha, "plane": plane}
+    fractions = [(PLACE, WHOLE, NATURAL)]
+    alpha: dict[str, Any] = {"exponent": EXPONENT, "integers": [ON_GRID], "others": fractions}
+    evidence: dict[str, Any] = {"alpha": alpha, "plane": plane}
     if name == "HardMargin" and "hulls" in proof:
-        shown = {"hulls": {"u": others, "v": others}}
+        evidence = {"hulls": {"u": fractions, "v": fractions}}
     file: dict[str, Any] = {}
-    if how != {}:
-        kind = how.get("kind")
-        seen = {"name": TEXT, "sha256": TEXT} if {"name", "sha256"} & {*how} else {}
+    if reading != {}:
+        kind = reading.get("kind")
+        seen = {"name": TEXT, "sha256": TEXT} if {"name", "sha256"} & {*reading} else {}
         file = {**seen, "kind?": {"csv", "npy", "libsvm"}, **KINDS[kind]}
-        file = {key: part for key, part in file.items() if key != "target?" or learnt != "nothing"}
-        file = {key: part for key, part in file.items() if key != "labels?" or learnt == "one of two"}
+        file = {key: subform for key, subform in file.items() if key != "target?" or learnt != "nothing"}
+        file = {key: subform for key, subform in file.items() if key != "labels?" or learnt == "one of two"}
     return {
         "format": {"qpsvm proof"}, "version": NATURAL, "about": TEXT, "machine": about,
-        "data": {"rows": NATURAL, "values": TEXT}, "file": file, **shown,
+        "data": {"rows": NATURAL, "values": TEXT}, "file": file, **evidence,
         "claims": tuple({"claim": TEXT, **CLAIMS[read_name(claim, "claim", CLAIMS)]} for claim in proof["claims"]),
         "assumptions": [TEXT], "seal": TEXT,
     }  # fmt: skip
 
 
 def multipliers(machine: Any) -> set[str]:
-    """The names of the numbers mu of a machine of one function."""
-    own = {"NuSVM": {"rho"}, "NuSVR": {"epsilon"}, "OneClass": {"b"}, "SVDD": {"b"}}.get(machine["name"], set())
-    return own | ({"b"} if machine["parameters"].get("intercept") else set())
+    """Return the names of the multipliers mu of a machine with one decision function."""
+    names = {"NuSVM": {"rho"}, "NuSVR": {"epsilon"}, "OneClass": {"b"}, "SVDD": {"b"}}.get(machine["name"], set())
+    return names | ({"b"} if machine["parameters"].get("intercept") else set())
 
 
 def parse_proof(content: bytes) -> Any:
@@ -268,17 +273,24 @@ def parse_proof(content: bytes) -> Any:
     numbers: Any = {"parse_int": integer, "parse_float": number, "parse_constant": number}
     proof = json.loads(content.decode(), object_pairs_hook=reject_duplicate_keys, **numbers)
     check_form(proof, form_of(proof), "")
-    machine, how, claims, n = proof["machine"], proof["file"], proof["claims"], proof["data"]["rows"]
+    machine, reading, claims, n = proof["machine"], proof["file"], proof["claims"], proof["data"]["rows"]
     kinds = [claim["claim"] for claim in claims]
     need(len({*kinds}) == len(kinds), "a claim is there twice")
     need(("hulls" in proof) == ("the hulls meet" in kinds), "a claim is about what the proof does not hold")
     need(len(kinds) == 1 or "hulls" not in proof, "hulls show nothing else")
-    own = {"weights": machine.get("weights"), "C": machine["parameters"].get("C")}
-    for name, each in own.items():
-        need(not isinstance(each, list) or len(each) == n, f"{name} are not those of {n} rows")
-    need(("mean" in how) == ("scale" in how) and 0 not in how.get("scale", ()), "columns have no mean, or no scale")
-    columns = [name for name, *_ in how.get("columns", ())]
-    dates = [("date" in more, "origin" in more) for _, _, *rest in how.get("columns", ()) for more in rest]
+    per_row = {"weights": machine.get("weights"), "C": machine["parameters"].get("C")}
+    for name, value in per_row.items():
+        need(not isinstance(value, list) or len(value) == n, f"{name} are not those of {n} rows")
+    need(
+        ("mean" in reading) == ("scale" in reading) and 0 not in reading.get("scale", ()),
+        "columns have no mean, or no scale",
+    )
+    columns = [name for name, *_ in reading.get("columns", ())]
+    dates = [
+        ("date" in options, "origin" in options)
+        for _, _, *more_options in reading.get("columns", ())
+        for options in more_options
+    ]
     need({*dates} <= {(True, True), (False, False)}, "a date has no first day, or no order")
     need(len({*columns}) == len(columns), "a column is there twice")
     for i, j in machine.get("pairs", ()):
@@ -301,7 +313,7 @@ def parse_proof(content: bytes) -> Any:
 
 
 def content_of(path: str) -> bytes:
-    """The bytes of a file."""
+    """Read the bytes of a file."""
     try:
         need(stat.S_ISREG(os.stat(path).st_mode), f"{path} cannot be read: it is no file")
         with open(path, "rb") as file:
@@ -310,22 +322,24 @@ def content_of(path: str) -> bytes:
         raise UnusableError(f"{path} cannot be read: {error}") from error
 
 
-def number(given: Any) -> float:
-    """Text as the nearest float, and a number as itself."""
-    known = not isinstance(given, str) or (len(given) <= DIGITS and re.fullmatch(r"[-+.\deE]+", given, re.ASCII))
-    need(known and math.isfinite(value := float(given)), f"{quote(given)} is no finite number")
-    need(isinstance(given, str) or value == given, f"{quote(given)} is no float")
+def number(value_or_text: Any) -> float:
+    """Convert text to the nearest float; check that a number is a finite float."""
+    is_number = not isinstance(value_or_text, str) or (
+        len(value_or_text) <= DIGITS and re.fullmatch(r"[-+.\deE]+", value_or_text, re.ASCII)
+    )
+    need(is_number and math.isfinite(value := float(value_or_text)), f"{quote(value_or_text)} is no finite number")
+    need(isinstance(value_or_text, str) or value == value_or_text, f"{quote(value_or_text)} is no float")
     return value
 
 
-def integer(given: str) -> int:
-    """Text as a whole number that is not too long."""
-    need(len(given) <= DIGITS and re.fullmatch(r"[-+]?\d+", given, re.ASCII), f"{quote(given)} is no whole number here")
-    return int(given)
+def integer(text: str) -> int:
+    """Convert text to an integer; it must not be too long."""
+    need(len(text) <= DIGITS and re.fullmatch(r"[-+]?\d+", text, re.ASCII), f"{quote(text)} is no whole number here")
+    return int(text)
 
 
 def places(given: str) -> list[int]:
-    """Parse whole numbers from 0, separated by commas."""
+    """Parse nonnegative integers separated by commas."""
     found = [integer(text.strip()) for text in given.split(",")]
     need(all(map(PLACE.ok, found)), f"{quote(given)} are no rows")
     return found
@@ -348,7 +362,7 @@ def open_proof(path: str) -> Any:
 
 
 def table_of_csv(content: str) -> Table:
-    """The names of the columns, and the cells of each row."""
+    """Return the names of the columns, and the cells of each row."""
     head = re.sub('"[^"]*"', "", next((line for line in content.split("\n") if line.strip()), ""))
     lines = csv.reader(io.StringIO(content), delimiter=max(",;\t|", key=head.count), skipinitialspace=True, strict=True)
     header, *rows = [line for line in lines if len(line) > 1 or any(cell.strip() for cell in line)]
@@ -356,13 +370,13 @@ def table_of_csv(content: str) -> Table:
 
 
 def table_of_npy(content: bytes) -> Table:
-    """Return the table of an array, whose columns are named by their places."""
+    """Return an array as a table whose columns are named 0, 1, ...."""
     first = 10 if content[6] == 1 else 12
     start = first + int.from_bytes(content[8:first], "little")
     form = r"\{'descr': '([<>|])(\w\d)', 'fortran_order': (True|False), 'shape': \((\d+),(?: (\d+))?\), \}\s*"
-    found = re.findall(rf"\A{form}\Z", content[first:start].decode("ascii"))
-    need(found, "the array is none of numbers in one or two dimensions")
-    order, kind, fortran, high, wide = found[0]
+    matches = re.findall(rf"\A{form}\Z", content[first:start].decode("ascii"))
+    need(matches, "the array is none of numbers in one or two dimensions")
+    order, kind, fortran, high, wide = matches[0]
     n, d = int(high), int(wide or 1)
     need(n * d > 0, "the array is empty")
     code = "dfeqihbQIHB?"[("f8", "f4", "f2", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "b1").index(kind)]
@@ -371,89 +385,99 @@ def table_of_npy(content: bytes) -> Table:
     return [str(j) for j in range(d)], [list(row) for row in rows]
 
 
-def of_table(table: Table, how: Any, target: str | None) -> tuple[list[Sparse], list[Any]]:
-    """The numbers of each row, and its target as it stands there."""
+def of_table(table: Table, reading: Any, target: str | None) -> tuple[list[Sparse], list[Any]]:
+    """Return the features of each row, and its target as in the table."""
     header, lines = table
     need(len({*header} - {""}) == len([name for name in header if name]), "two columns of the data have one name")
-    columns = how.get("columns", [[name, None] for name in header if name not in ("", target)])
+    columns = reading.get("columns", [[name, None] for name in header if name not in ("", target)])
     columns = [(*column, {})[:3] for column in columns]
     names = [name for name, _, _ in columns] + [target] * (target is not None)
-    wanted = [name for name, _, more in columns if "fill" not in more] + [target] * (target is not None)
+    wanted = [name for name, _, options in columns if "fill" not in options] + [target] * (target is not None)
     need({*names} <= {*header}, f"the data have no column {next((n for n in names if n not in header), None)!r}")
     rows, targets = [], []
     for line in lines:
-        cells = {name: plain_cell(cell, how) for name, cell in zip(header, line, strict=True)}
-        if "drop_missing" in how and any(cells[name] in MISSING for name in (*wanted, *how["drop_missing"])):
+        cells = {name: plain_cell(cell, reading) for name, cell in zip(header, line, strict=True)}
+        if "drop_missing" in reading and any(cells[name] in MISSING for name in (*wanted, *reading["drop_missing"])):
             continue
         x: list[float] = []
-        for name, categories, more in columns:
-            x += features(name, cells[name], categories, more)
+        for name, categories, options in columns:
+            x += features(name, cells[name], categories, options)
         rows.append({j: value for j, value in enumerate(x) if value})
         targets.append(None if target is None else cells[target])
     return rows, targets
 
 
-def plain_cell(cell: Any, how: Any) -> Any:
+def plain_cell(cell: Any, reading: Any) -> Any:
     """Return a cell of text with "" for a missing value, and a number with a point and without thousands marks."""
-    if isinstance(cell, str) and cell in how.get("na", ()):
+    if isinstance(cell, str) and cell in reading.get("na", ()):
         return ""
-    decimal, thousands = how.get("decimal"), "." if how.get("decimal") == "," else ","
+    decimal = reading.get("decimal")
     if not isinstance(cell, str) or decimal is None:
         return cell
+    thousands = "." if decimal == "," else ","
     blank, unit = " \u00a0\u202f", "%$€£¥"
     digits = rf"(\d{{1,3}}(?:[{thousands}{blank}'’]\d{{3}})+|\d+)(?:\{decimal}(\d*))?"
     form = rf"([+-]?[{unit}]?[{blank}]?[+-]?){digits}((?:[eE][+-]?\d+)?[{blank}]?[{unit}]?)"
-    found = re.fullmatch(form, cell, re.ASCII)
-    if not found:
+    parts = re.fullmatch(form, cell, re.ASCII)
+    if not parts:
         return cell
-    fraction = "" if found[3] is None else "." + found[3]
-    return found[1] + re.sub("[^0-9]", "", found[2]) + fraction + found[4]
+    fraction = "" if parts[3] is None else "." + parts[3]
+    return parts[1] + re.sub("[^0-9]", "", parts[2]) + fraction + parts[4]
 
 
-def features(name: str, cell: Any, categories: Any, more: Any) -> list[float]:
-    """Return the features of a cell: a number; 0 or 1 for each category and for the rare ones; or parts of a date."""
-    missing = cell in MISSING and "fill" in more
-    value, rare = more["fill"] if missing else cell, more.get("rare", ())
-    if "date" in more:
-        day = value if missing else day_of(value, more["date"])
+def features(name: str, cell: Any, categories: Any, options: Any) -> list[float]:
+    """Return the features of a cell: a number; 0 or 1 for each category and for rare ones; or the parts of a date."""
+    missing = cell in MISSING and "fill" in options
+    value, rare = options["fill"] if missing else cell, options.get("rare", ())
+    if "date" in options:
+        day = value if missing else day_of(value, options["date"])
         need(REAL.ok(day) and 0 < day < 3652060, f"column {name!r} has a date that is none")
-        at = datetime.date.fromordinal(int(day))
-        found = [float(at.year), float(at.month), float(at.weekday()), float(at.toordinal() - more["origin"])]
+        date = datetime.date.fromordinal(int(day))
+        values = [
+            float(date.year),
+            float(date.month),
+            float(date.weekday()),
+            float(date.toordinal() - options["origin"]),
+        ]
     elif categories is None:
-        without_unit = re.sub(rf"\s|[{more['unit']}]", "", value) if "unit" in more and not missing else value
-        found = [number(without_unit)]
+        bare = re.sub(rf"\s|[{options['unit']}]", "", value) if "unit" in options and not missing else value
+        values = [number(bare)]
     else:
         need(value in categories or value in rare, f"column {name!r} has another category")
-        found = [float(value == one) for one in categories] + [float(value in rare)] * bool(rare)
-    return found + [float(cell in MISSING)] * ("missing" in more)
+        values = [float(value == category) for category in categories] + [float(value in rare)] * bool(rare)
+    return values + [float(cell in MISSING)] * ("missing" in options)
 
 
 def day_of(text: str, order: str) -> Any:
-    """The number of a day, 1 being 1 January of year 1; None where a text is no date in this order."""
+    """Return the number of a day, 1 for 1 January of year 1; None if the text is not a date in this order."""
     time = r"(?:[T ]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\s*(?:Z|UTC|[-+]\d{2}:?\d{2}|[AaPp][Mm])?)?"
     first, last = (4, 2) if order == "ymd" else (2, 4)
     form = rf"(\d{{{first if first == 4 else '1,2'}}})([-/.])(\d{{1,2}})\2(\d{{{last if last == 4 else '1,2'}}}){time}"
-    found = re.fullmatch(form, text, re.ASCII)
-    if not found or (found[2] == "." and order == "mdy"):
+    match = re.fullmatch(form, text, re.ASCII)
+    if not match or (match[2] == "." and order == "mdy"):
         return None
-    named = dict(zip(order, [int(found[k]) for k in (1, 3, 4)], strict=True))
+    named = dict(zip(order, [int(match[k]) for k in (1, 3, 4)], strict=True))
     try:
         return datetime.date(named["y"], named["m"], named["d"]).toordinal()
     except ValueError:
         return None
 
 
-def of_libsvm(content: str, how: Any) -> tuple[list[Sparse], list[Any]]:
+def of_libsvm(content: str, reading: Any) -> tuple[list[Sparse], list[Any]]:
     """Return the samples and targets of lines `label index:value ...`."""
     lines = [line.split("#")[0].split() for line in content.split("\n")]
-    read = [(line[0], [p.split(":") for p in line[1:] if not p.startswith("qid:")]) for line in lines if line]
-    first = how.get("first_index", min([1, *(integer(j) for _, pairs in read for j, _ in pairs)]))
-    kept = [(y, pairs) for y, pairs in read if "drop_missing" not in how or not {v for _, v in pairs} & MISSING]
-    for _, pairs in kept:
+    parsed = [(line[0], [p.split(":") for p in line[1:] if not p.startswith("qid:")]) for line in lines if line]
+    first = reading.get("first_index", min([1, *(integer(j) for _, pairs in parsed for j, _ in pairs)]))
+    complete = [
+        (y, pairs) for y, pairs in parsed if "drop_missing" not in reading or not {v for _, v in pairs} & MISSING
+    ]
+    for _, pairs in complete:
         places = {integer(j) for j, _ in pairs}
         need(len(places) == len(pairs), "a feature is there twice in one line")
         need(all(0 <= j - first < 1 << 31 for j in places), "a feature has a number that is out of range")
-    return [{int(j) - first: number(v) for j, v in pairs if number(v)} for _, pairs in kept], [y for y, _ in kept]
+    return [{int(j) - first: number(v) for j, v in pairs if number(v)} for _, pairs in complete], [
+        y for y, _ in complete
+    ]
 
 
 def unpack(content: bytes) -> bytes:
@@ -474,56 +498,56 @@ def decode_data(content: bytes, encoding: str) -> str:
         raise UnusableError(f"the data are not text in {encoding}") from None
 
 
-def samples(content: bytes, how: Any, target: str | None, machine: Any) -> tuple[list[Sparse], list[float], str]:
-    """The rows of a data file and their targets, read as the proof says, and whether as CSV, LIBSVM or .npy."""
-    content, target, learnt_of = unpack(content), target or how.get("target"), MACHINES[machine["name"]][0]
-    learns, kind = learnt_of != "nothing", "npy" if content.startswith(b"\x93NUMPY") else how.get("kind")
+def samples(content: bytes, reading: Any, target: str | None, machine: Any) -> tuple[list[Sparse], list[float], str]:
+    """Return the rows of a data file and their targets, read as the proof says, and its kind: csv, libsvm or npy."""
+    content, target, learnt_of = unpack(content), target or reading.get("target"), MACHINES[machine["name"]][0]
+    learns, kind = learnt_of != "nothing", "npy" if content.startswith(b"\x93NUMPY") else reading.get("kind")
     if kind == "npy":
         table = table_of_npy(content)
         if learns and str(target).endswith(".npy"):
             y = table_of_npy(content_of(str(target)))[1]
-            table = [*table[0], str(target)], [row + one for row, one in zip(table[1], y, strict=True)]
+            table = [*table[0], str(target)], [row + extra_cells for row, extra_cells in zip(table[1], y, strict=True)]
     else:
-        lines = decode_data(content, how.get("encoding", "utf-8-sig")).replace("\r\n", "\n").replace("\r", "\n")
-        telling = next((line for line in lines.split("\n") if re.search(r"[^\s\d.eE+-]", line.split("#")[0])), "")
-        kind = kind or ("libsvm" if re.match(r"\s*(\S+\s+)?(qid|[+-]?\d+):", telling) else "csv")
+        lines = decode_data(content, reading.get("encoding", "utf-8-sig")).replace("\r\n", "\n").replace("\r", "\n")
+        first_line = next((line for line in lines.split("\n") if re.search(r"[^\s\d.eE+-]", line.split("#")[0])), "")
+        kind = kind or ("libsvm" if re.match(r"\s*(\S+\s+)?(qid|[+-]?\d+):", first_line) else "csv")
         table = ([], []) if kind == "libsvm" else table_of_csv(lines)
-    need(how.get("kind") in (kind, None), f"the data are {kind}, and not as the proof says")
+    need(reading.get("kind") in (kind, None), f"the data are {kind}, and not as the proof says")
     if kind == "libsvm":
-        rows, targets = of_libsvm(lines, how)
+        rows, targets = of_libsvm(lines, reading)
     else:
-        rows, targets = of_table(table, how, (target or table[0][-1]) if learns else None)
+        rows, targets = of_table(table, reading, (target or table[0][-1]) if learns else None)
     need(rows, "the data are empty")
-    if "scale" in how:
-        need(all(j < len(how["scale"]) for row in rows for j in row), "a column has no scale")
-        moments = list(enumerate(zip(how["mean"], how["scale"], strict=True)))
+    if "scale" in reading:
+        need(all(j < len(reading["scale"]) for row in rows for j in row), "a column has no scale")
+        moments = list(enumerate(zip(reading["mean"], reading["scale"], strict=True)))
         rows = [{j: v for j, (m, s) in moments if (v := (row.get(j, 0.0) - m) / s)} for row in rows]
-    labels = how.get("labels") or machine.get("classes")
+    labels = reading.get("labels") or machine.get("classes")
     return rows, encode_targets(targets, labels, learnt_of) if learns else [0.0] * len(rows), kind
 
 
 def leave_out(rows: list[Sparse], y: list[float], gone: list[int], machine: Any) -> tuple[list[Sparse], list[float]]:
-    """Return the samples without some rows, in order; of a kernel matrix, without their columns too."""
+    """Return the samples without some rows, in order; for a kernel matrix, also without their columns."""
     need(
         not gone or 0 <= gone[0] <= gone[-1] < len(rows), f"the data have rows 0 to {len(rows) - 1}, and no {gone[-1:]}"
     )
-    left = sorted({*range(len(rows))} - {*gone})
+    kept_rows = sorted({*range(len(rows))} - {*gone})
     if machine["kernel"]["name"] == "precomputed" and gone:
-        place = {i: k for k, i in enumerate(left)}
-        rows = [{place[j]: x for j, x in row.items() if j in place} for row in rows]
-    return [rows[i] for i in left], [y[i] for i in left]
+        new_index = {i: k for k, i in enumerate(kept_rows)}
+        rows = [{new_index[j]: x for j, x in row.items() if j in new_index} for row in rows]
+    return [rows[i] for i in kept_rows], [y[i] for i in kept_rows]
 
 
 def row_names(gone: Sequence[int]) -> str:
-    """Rows by their places, of many the first."""
-    words = [f"row {gone[0]}"] if len(gone) == 1 else ["rows " + ", ".join(map(str, gone[:20]))]
-    return " ".join(words + [f"and {len(gone) - 20} more"] * (len(gone) > 20))
+    """Name rows by their indices; of many, only the first."""
+    parts = [f"row {gone[0]}"] if len(gone) == 1 else ["rows " + ", ".join(map(str, gone[:20]))]
+    return " ".join(parts + [f"and {len(gone) - 20} more"] * (len(gone) > 20))
 
 
 def encode_targets(targets: list[Any], labels: Any, of: str) -> list[float]:
-    """The targets as numbers: -1 and +1 for two labels, the first of which may be None: whatever is not the other.
+    """Return the targets as numbers: -1 and +1 for two labels, the first of which may be None for all others.
 
-    Of a machine of several classes at once, the place of each label.
+    For all-in-one machines, return the index of each label.
     """
 
     def is_label(cell: Any, label: Any) -> Any:
@@ -533,35 +557,35 @@ def encode_targets(targets: list[Any], labels: Any, of: str) -> list[float]:
 
     if of == "number":
         return [number(target) for target in targets]
-    found = []
+    codes = []
     for target in targets:
         places = [c for c, label in enumerate(labels) if label is not None and is_label(target, label)]
         places = places or [0] * (labels[0] is None)
         need(len(places) == 1, f"{quote(target)} is none of the labels, or two of them")
-        found.append(float(places[0]))
-    return found if of == "one of several" else [2 * c - 1 for c in found]
+        codes.append(float(places[0]))
+    return codes if of == "one of several" else [2 * c - 1 for c in codes]
 
 
 def digest(rows: list[Sparse], y: list[float]) -> str:
-    """SHA-256 of doubles: of each row how many numbers are not 0, place and value of each of these, and the target."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of doubles: for each row the number of nonzeros, index and value of each, and the target."""
+    sha256 = hashlib.sha256()
     for row, t in zip(rows, y, strict=True):
         values = [len(row), *(number for j in sorted(row) for number in (j, row[j])), t]
-        found.update(struct.pack(f"<{len(values)}d", *values))
-    return found.hexdigest()
+        sha256.update(struct.pack(f"<{len(values)}d", *values))
+    return sha256.hexdigest()
 
 
 # --- the machines and their kernels -----------------------------------------------------------------------------------
 
 
-def prices(given: Any, s: list[Fraction], part: list[int]) -> list[Fraction]:
-    """C_i, with the weights s, of the samples at the places `part` of the data."""
-    C = given.get("C", 1)
-    return [w * Fraction(C[i] if isinstance(C, list) else C) for i, w in zip(part, s, strict=True)]
+def prices(parameters: Any, s: list[Fraction], indices: list[int]) -> list[Fraction]:
+    """Return C_i, times the weights s, of the samples with some indices in the data."""
+    C = parameters.get("C", 1)
+    return [w * Fraction(C[i] if isinstance(C, list) else C) for i, w in zip(indices, s, strict=True)]
 
 
 class Targets(NamedTuple):
-    """The samples that take part: targets, weights, C_i, K(x_i, x_i), and their places in the data."""
+    """The samples of positive weight: targets, weights, C_i, K(x_i, x_i), and their indices in the data."""
 
     y: list[Fraction]
     s: list[Fraction]
@@ -571,20 +595,20 @@ class Targets(NamedTuple):
 
 
 def list_sides(machine: Any, of: Targets) -> list[tuple[Any, Any, Any, Any]]:
-    """Return s, l, U and d of the rows of a machine, once or twice n: of a regression both sides of f."""
-    given, n, zero, one = machine["parameters"], len(of.y), Fraction(0), Fraction(1)
-    nu, lam, width, tau = (Fraction(given.get(key, 1)) for key in ("nu", "lam", "width", "quantile"))
-    epsilon, total = Fraction(given.get("epsilon", 0)), sum(of.s)
+    """Return s, l, U and d of the n rows of a machine; for regression, of both rows of each sample."""
+    parameters, n, zero, one = machine["parameters"], len(of.y), Fraction(0), Fraction(1)
+    nu, lam, width, tau = (Fraction(parameters.get(key, 1)) for key in ("nu", "lam", "width", "quantile"))
+    epsilon, total = Fraction(parameters.get("epsilon", 0)), sum(of.s)
     squares, shares = [1 / (2 * c) for c in of.C], [w / total for w in of.s]
-    ones, minus, zeros, none = [one] * n, [-one] * n, [zero] * n, [None] * n
+    ones, minus, zeros, unbounded = [one] * n, [-one] * n, [zero] * n, [None] * n
     up, down = [t - epsilon for t in of.y], [-t - epsilon for t in of.y]
-    tube: Any = (none, squares) if given.get("loss") == "squared" else (of.C, zeros)
+    tube: Any = (unbounded, squares) if parameters.get("loss") == "squared" else (of.C, zeros)
     sides: Any = {
         "CSVM": [(of.y, ones, of.C, zeros)],
-        "HardMargin": [(of.y, ones, none, zeros)],
+        "HardMargin": [(of.y, ones, unbounded, zeros)],
         "NuSVM": [(of.y, zeros, shares, zeros)],
         "PrimalHinge": [(of.y, ones, [w / lam for w in shares], zeros)],
-        "SquaredHinge": [(of.y, ones, none, squares)],
+        "SquaredHinge": [(of.y, ones, unbounded, squares)],
         "HuberHinge": [(of.y, ones, of.C, [width / c for c in of.C])],
         "EpsilonSVR": [(ones, up, *tube), (minus, down, *tube)],
         "NuSVR": [(ones, up, of.C, zeros), (minus, down, of.C, zeros)],
@@ -596,19 +620,22 @@ def list_sides(machine: Any, of: Targets) -> list[tuple[Any, Any, Any, Any]]:
         "SVDD": [(ones, [k / 2 for k in of.diagonal], [w / nu for w in shares], zeros)],
         "Ranking": [],
     }
-    found: list[tuple[Any, Any, Any, Any]] = sides[machine["name"]]
-    return found
+    rows_of_machine: list[tuple[Any, Any, Any, Any]] = sides[machine["name"]]
+    return rows_of_machine
 
 
 def find_mass(machine: Any, of: Targets) -> tuple[str | None, Fraction, Fraction]:
-    """Return the multiplier of an equality whose column is 1 or -1, that number, and its right-hand side."""
+    """Return the multiplier of the equality with a constant column 1 or -1, this constant, and the right-hand side.
+
+    The multiplier is None if the machine has no such equality.
+    """
     name, nu = machine["name"], Fraction(machine["parameters"].get("nu", 1))
     zero, one, total = Fraction(0), Fraction(1), sum(of.s, Fraction(0))
     above = sum((weight for t, weight in zip(of.y, of.s, strict=True) if t > 0), zero)
-    largest = 2 * min(above, total - above) / total  # of which a float may be above by its rounding
-    need(name != "NuSVM" or nu <= largest * (1 + Fraction(1, 1 << 40)), "nu is above its largest value")
+    largest_nu = 2 * min(above, total - above) / total  # a float may exceed this by rounding
+    need(name != "NuSVM" or nu <= largest_nu * (1 + Fraction(1, 1 << 40)), "nu is above its largest value")
     masses: dict[str, tuple[str, Fraction, Fraction]] = {
-        "NuSVM": ("rho", -one, -min(nu, largest)),
+        "NuSVM": ("rho", -one, -min(nu, largest_nu)),
         "NuSVR": ("epsilon", one, nu * sum(of.C)),
         "OneClass": ("b", one, nu * total),
         "SVDD": ("b", one, one),
@@ -617,31 +644,33 @@ def find_mass(machine: Any, of: Targets) -> tuple[str | None, Fraction, Fraction
 
 
 def list_pair_rows(machine: Any, of: Targets) -> list[DualRow]:
-    """Return the rows of a ranking: f of one sample is to be above f of another."""
-    at, one = {i: k for k, i in enumerate(of.part)}, Fraction(1)
-    pairs = [(at[i], at[j]) for i, j in machine.get("pairs", ()) if i in at and j in at]
+    """Return the rows of a ranking: f of one sample should exceed f of another."""
+    index_of, one = {i: k for k, i in enumerate(of.part)}, Fraction(1)
+    pairs = [(index_of[i], index_of[j]) for i, j in machine.get("pairs", ()) if i in index_of and j in index_of]
     C = Fraction(machine["parameters"].get("C", 1)) if pairs else one
     return [DualRow([(i, one), (j, -one)], one, one, C * of.s[i] * of.s[j], Fraction(0), {}) for i, j in pairs]
 
 
 def list_user_rows(machine: Any, n: int, e: dict[str, Fraction]) -> list[DualRow]:
-    """Return the rows that a user adds, <w, sum_j z_j x_j> + c b <= h, over the points behind the n samples."""
+    """Return the rows of linear constraints, <w, sum_j z_j x_j> + c b <= h, over the points after the n samples."""
     rows, zero, one = [], Fraction(0), Fraction(1)
     for z, c, h in machine.get("rows", {}).get("each", ()):
         factors = [(n + j, Fraction(factor)) for j, factor in z]
-        own = sum((factor for _, factor in factors), zero) if c is None else Fraction(c)  # f(x_j) is <w, x_j> + b
-        rows.append(DualRow(factors, -one, -Fraction(h), None, zero, {mu: -own * (mu == "b") for mu in e}))
+        coefficient_of_b = (
+            sum((factor for _, factor in factors), zero) if c is None else Fraction(c)
+        )  # f(x_j) is <w, x_j> + b
+        rows.append(DualRow(factors, -one, -Fraction(h), None, zero, {mu: -coefficient_of_b * (mu == "b") for mu in e}))
     return rows
 
 
 def build_dual(
-    machine: Any, y: list[Fraction], s: list[Fraction], part: list[int], diagonal: list[Fraction]
+    machine: Any, y: list[Fraction], s: list[Fraction], indices: list[int], diagonal: list[Fraction]
 ) -> DualProgram:
-    """Build the program over samples with targets y, weights s and K(x, x), at the places `part` of the data."""
-    name, given, n, zero, one = machine["name"], machine["parameters"], len(y), Fraction(0), Fraction(1)
-    of = Targets(y, s, prices(given, s, part), diagonal, part)
+    """Build the program over samples with targets y, weights s, indices in the data, and K(x, x)."""
+    name, parameters, n, zero, one = machine["name"], machine["parameters"], len(y), Fraction(0), Fraction(1)
+    of = Targets(y, s, prices(parameters, s, indices), diagonal, indices)
     mass, E, e_mass = find_mass(machine, of)
-    intercept = given.get("intercept")  # of which E is s, and e is 0
+    intercept = parameters.get("intercept")  # of which E is s, and e is 0
     e = {"b": zero} if intercept else {}
     R = {"b": {"free": zero, "penalised": one}[intercept]} if intercept else {}
     if mass:
@@ -652,29 +681,29 @@ def build_dual(
         for i in range(n)
     ]
     rows += [*list_pair_rows(machine, of), *list_user_rows(machine, n, e)]
-    unit = {"PrimalHinge": Fraction(given.get("lam", 1)), "SVDD": Fraction(2)}.get(name, one)
+    unit = {"PrimalHinge": Fraction(parameters.get("lam", 1)), "SVDD": Fraction(2)}.get(name, one)
     return DualProgram(rows, e, R, unit, Fraction(1, 2) if name == "SVDD" else one)
 
 
 def as_integers(numbers: Iterable[Any]) -> tuple[list[int], int]:
-    """Return numbers as whole ones over one denominator."""
+    """Return numbers as integers over a common denominator."""
     ratios = [x.as_integer_ratio() for x in numbers]
     common = math.lcm(*{q for _, q in ratios})
     return [p * (common // q) for p, q in ratios], common
 
 
 def whole_rows(rows: list[Sparse]) -> tuple[list[dict[int, int]], int]:
-    """Return rows with whole numbers over one denominator."""
-    found, common = as_integers(x for row in rows for x in row.values())
-    each = iter(found)
-    return [{j: next(each) for j in row} for row in rows], common
+    """Return rows as integers over a common denominator."""
+    integers, common = as_integers(x for row in rows for x in row.values())
+    values = iter(integers)
+    return [{j: next(values) for j in row} for row in rows], common
 
 
 def exponential(x: Fraction) -> tuple[int, int]:
-    """Return whole numbers below and above 2^BITS exp(-x), for x >= 0: exp(-x/2^r) to the power 2^r, x/2^r < 1/256.
+    """Return integers below and above 2^BITS exp(-x), for x >= 0: exp(-x/2^r) to the power 2^r, x/2^r < 1/256.
 
-    In units of 2^-BITS, rounding down makes each of the k terms of the series wrong by less than 2, because it makes x
-    wrong by less than 1 and each is x/k times the last one; and what follows the last one is less than 1.
+    In units of 2^-BITS, the error of each of the k terms of the series is less than 2, because the error of x is less
+    than 1 and each term is x/k times the one before, rounded down; the remaining terms add up to less than 1.
     """
     if x == 0 or x >= BITS:
         return (1 << BITS, 1 << BITS) if x == 0 else (0, 1)
@@ -692,28 +721,30 @@ def exponential(x: Fraction) -> tuple[int, int]:
 
 
 def tangent(x: Fraction) -> tuple[int, int]:
-    """Return whole numbers below and above 2^BITS tanh(x)."""
+    """Return integers below and above 2^BITS tanh(x)."""
     one, (low, high) = 1 << BITS, exponential(2 * abs(x))
     below, above = (one - high << BITS) // (one + high), (one - low << BITS) // (one + low) + 1
     return (below, above) if x >= 0 else (-above, -below)
 
 
 def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
-    """The kernel over some points, and which multiple of it that is."""
+    """Return a multiple of the kernel over some points, and the factor."""
     (rows, common), gamma = whole_rows(points), Fraction(kernel.get("gamma", 1))
     square = common * common
 
     def dot(i: int, j: int) -> int:
         a, b = rows[i], rows[j]
-        return sum(x * b[place] for place, x in a.items() if place in b)
+        return sum(x * b[j_both] for j_both, x in a.items() if j_both in b)
 
     match kernel["name"]:
         case "linear":
             return lambda i, j: (dot(i, j),) * 2, square
         case "polynomial":
             power, ((factor, constant), unit) = int(kernel["degree"]), as_integers([gamma / square, kernel["coef0"]])
-            largest = max((dot(i, i) for i in range(len(rows))), default=0)  # Cauchy and Schwarz: of all of them
-            bits = max((factor * largest + abs(constant)).bit_length(), unit.bit_length())
+            largest_product = max(
+                (dot(i, i) for i in range(len(rows))), default=0
+            )  # the largest product, by Cauchy and Schwarz
+            bits = max((factor * largest_product + abs(constant)).bit_length(), unit.bit_length())
             need(power * bits <= FEW, "the values of the kernel have too many digits to be checked")
             return lambda i, j: ((factor * dot(i, j) + constant) ** power,) * 2, unit**power
         case "rbf":
@@ -731,25 +762,28 @@ def kernel_of(kernel: Any, points: list[Sparse]) -> tuple[Kernel, int]:
 
 
 def by_kernel(kernel: Kernel, unit: int, coef: list[Fraction], beta: list[Fraction]) -> PlaneValues:
-    """Return each value between two fractions, for w = sum coef_j x_j and v = sum beta_j x_j."""
-    apart = [c - b for c, b in zip(coef, beta, strict=True)]
-    vectors = [(*as_integers(x), [j for j, factor in enumerate(x) if factor]) for x in (coef, beta, apart)]
+    """Enclose each value between two fractions, for w = sum coef_j x_j and v = sum beta_j x_j."""
+    differences = [c - b for c, b in zip(coef, beta, strict=True)]
+    vectors = [(*as_integers(x), [j for j, factor in enumerate(x) if factor]) for x in (coef, beta, differences)]
     used = sorted({j for _, _, places in vectors for j in places})
     values: list[Ends] = []
     squares = [[0, 0], [0, 0], [0, 0]]
     for i in range(len(coef)):
         ends = {j: kernel(i, j) for j in used}
-        for (x, over, places), square in zip(vectors, squares, strict=True):
+        for (x, denominator, places), square in zip(vectors, squares, strict=True):
             f = [sum(x[j] * ends[j][k ^ (x[j] < 0)] for j in places) for k in (0, 1)]
             square[:] = [square[k] + x[i] * f[k ^ (x[i] < 0)] for k in (0, 1)]
-            if len(values) == i:  # of coef, the first
-                values.append([Fraction(end, unit * over) for end in f])
-    found = [[Fraction(x, unit * over**2) for x in ends] for (_, over, _), ends in zip(vectors, squares, strict=True)]
-    return PlaneValues(values, *found)
+            if len(values) == i:  # for the first vector, coef
+                values.append([Fraction(end, unit * denominator) for end in f])
+    squared_norms = [
+        [Fraction(x, unit * denominator**2) for x in ends]
+        for (_, denominator, _), ends in zip(vectors, squares, strict=True)
+    ]
+    return PlaneValues(values, *squared_norms)
 
 
 def by_coordinates(points: list[Sparse], plane: list[Fraction], beta: list[Fraction]) -> PlaneValues:
-    """Return the exact values for a w with coordinates."""
+    """Return the exact values for a w given by coordinates."""
     (rows, unit), (b, b_unit), (w, w_unit) = whole_rows(points), as_integers(beta), as_integers(plane)
     values = [Fraction(sum(w[j] * x for j, x in row.items()), unit * w_unit) for row in rows]
     sums = [0] * len(w)
@@ -763,7 +797,7 @@ def by_coordinates(points: list[Sparse], plane: list[Fraction], beta: list[Fract
 
 
 def loss(row: DualRow, t: Fraction) -> Fraction:
-    """psi(t)."""
+    """Return psi(t)."""
     if t <= 0:
         return Fraction(0)
     if row.d and (row.U is None or t <= row.d * row.U):
@@ -772,7 +806,7 @@ def loss(row: DualRow, t: Fraction) -> Fraction:
 
 
 def bound_slacks(program: DualProgram, looked: PlaneValues, mu: dict[str, Fraction]) -> list[Ends]:
-    """Enclose t_k, by how much each row is short of its level."""
+    """Enclose t_k, the violation of each row."""
     return [
         [
             row.l - sum(E * mu[g] for g, E in row.E.items())
@@ -784,7 +818,7 @@ def bound_slacks(program: DualProgram, looked: PlaneValues, mu: dict[str, Fracti
 
 
 def is_feasible(program: DualProgram, alpha: list[Fraction], miss: dict[str, Fraction]) -> bool:
-    """Whether alpha is in its box, and misses no equality."""
+    """Return whether alpha is in its box and satisfies every equality, given the residuals `miss`."""
     pairs, R = zip(program.rows, alpha, strict=True), program.R
     return not (
         any(a < 0 or (row.U is not None and a > row.U) for row, a in pairs) or any(miss[g] and not R[g] for g in R)
@@ -796,8 +830,8 @@ def bound_objectives(
 ) -> tuple[Ends, Ends, Ends]:
     """Enclose P, D and P - D; D is -infinity if alpha is outside its box or misses an equality.
 
-    By Fenchel and Young, P - D is the sum of |w - v|^2/2, of psi_k(t_k) + d_k a_k^2/2 - a_k t_k for t_k of P and of
-    R_g (mu_g - (E_g'a - e_g)/R_g)^2/2: of nothing negative, so that nothing has to cancel that is not known exactly.
+    By Fenchel and Young, P - D is the sum of |w - v|^2/2, of psi_k(t_k) + d_k a_k^2/2 - a_k t_k for t_k of P, and of
+    R_g (mu_g - (E_g'a - e_g)/R_g)^2/2. These terms are nonnegative, so enclosures do not cancel.
     """
     pairs, R = list(zip(program.rows, alpha, strict=True)), program.R
     miss = {g: sum((row.E[g] * a for row, a in pairs if a), -e) for g, e in program.e.items()}
@@ -830,51 +864,54 @@ def bound_class_objectives(
     b: list[Fraction],
     look: Callable[..., PlaneValues],
 ) -> tuple[Ends, Ends, Ends]:
-    """Enclose P, D and P - D of an all-in-one machine: f_c(x) = <w_c, x> + b_c is to be 1 below f_y of the class y.
+    """Enclose P, D and P - D of an all-in-one machine: f_c(x) = <w_c, x> + b_c should be 1 below f_y of the class y.
 
     P = sum_c |w_c|^2/2 + sum_i C_i J_c(max(0, 1 - f_y(x_i) + f_c(x_i))), D = sum a_ic - sum_c |sum_i B_ic x_i|^2/2 with
-    a_iy = 0, B_ic = -a_ic and B_iy = sum_c a_ic. J over the classes c that are not y is the largest, or the sum. D <= P
-    for a >= 0 with H_c(a_ic) <= C_i, H the sum, or the largest; with sum_i B_ic = 0 where b is free. A penalised b adds
-    sum_c b_c^2/2 to P, and takes sum_c (sum_i B_ic)^2/2 from D.
+    a_iy = 0, B_ic = -a_ic and B_iy = sum_c a_ic. J is the maximum, or the sum, over the classes c other than y. D <= P
+    for a >= 0 with H_c(a_ic) <= C_i, H the sum, or the maximum; and sum_i B_ic = 0 if b is free. A penalised b adds
+    sum_c b_c^2/2 to P, and subtracts sum_c (sum_i B_ic)^2/2 from D.
     """
     (J, H), intercept, k, half = SEVERAL[machine["name"]], machine["parameters"]["intercept"], len(b), Fraction(1, 2)
     need(intercept or not any(b), "b is none of this machine")
     need(len(alpha) == len(y) * k, f"alpha has {len(alpha)} numbers, for {len(y)} samples and {k} classes")
-    each = [(own, price, alpha[i * k : (i + 1) * k]) for i, (own, price) in enumerate(zip(y, C, strict=True))]
-    B = [[sum(a, -a[c]) if own == c else -a[c] for own, _, a in each] for c in range(k)]
+    samples = [(label, price, alpha[i * k : (i + 1) * k]) for i, (label, price) in enumerate(zip(y, C, strict=True))]
+    B = [[sum(a, -a[c]) if label == c else -a[c] for label, _, a in samples] for c in range(k)]
     looked = [look(c, B[c]) for c in range(k)]
     ridges = [half * sum(x * x for x in v) * (intercept == "penalised") for v in (b, [sum(column) for column in B])]
     P, D = [], []
     for e in (0, 1):
         losses = Fraction(0)
-        for i, (own, price, _) in enumerate(each):
-            f = [looked[c].values[i][1 - e if c == own else e] + b[c] for c in range(k)]
-            losses += price * J(max(1 - f[own] + f[c], Fraction(0)) for c in range(k) if c != own)
+        for i, (label, price, _) in enumerate(samples):
+            f = [looked[c].values[i][1 - e if c == label else e] + b[c] for c in range(k)]
+            losses += price * J(max(1 - f[label] + f[c], Fraction(0)) for c in range(k) if c != label)
         P.append(half * sum(v.w[e] for v in looked) + losses + ridges[0])
         D.append(sum(alpha) - half * sum(v.v[1 - e] for v in looked) - ridges[1])
-    kept = all(min(a) >= 0 and a[own] == 0 and H(a) <= price for own, price, a in each)
-    if not kept or (intercept == "free" and any(map(sum, B))):
+    within_bounds = all(min(a) >= 0 and a[label] == 0 and H(a) <= price for label, price, a in samples)
+    if not within_bounds or (intercept == "free" and any(map(sum, B))):
         return P, [-INFINITE] * 2, [INFINITE] * 2
     return P, D, [max(P[0] - D[1], Fraction(0)), P[1] - D[0]]
 
 
 def relative(P: Ends, D: Ends, difference: Ends) -> Ends:
-    """(P - D)/max(|P|, |D|); 0 where P = D."""
+    """Enclose (P - D)/max(|P|, |D|); 0 if P = D."""
     if difference[1] == 0 or difference[0] == INFINITE:
         return difference
-    least, most = max(P[0], -P[1], D[0], -D[1]), max(map(abs, P + D))
-    return [difference[0] / most, difference[1] / least if least > 0 and difference[1] != INFINITE else INFINITE]
+    min_size, max_size = max(P[0], -P[1], D[0], -D[1]), max(map(abs, P + D))
+    return [
+        difference[0] / max_size,
+        difference[1] / min_size if min_size > 0 and difference[1] != INFINITE else INFINITE,
+    ]
 
 
 # --- the claims -------------------------------------------------------------------------------------------------------
 
 
-def select_points(machine: Any, rows: list[Sparse], part: list[int]) -> list[Sparse]:
-    """Some of the rows; of a kernel matrix, their columns too."""
-    points = [rows[i] for i in part]
+def select_points(machine: Any, rows: list[Sparse], indices: list[int]) -> list[Sparse]:
+    """Return some of the rows; for a kernel matrix, restricted to their columns."""
+    points = [rows[i] for i in indices]
     if machine["kernel"]["name"] == "precomputed":
         need(all(j < len(rows) for row in rows for j in row), "the kernel matrix is not square")
-        points = [{k: row[i] for k, i in enumerate(part) if i in row} for row in points]
+        points = [{k: row[i] for k, i in enumerate(indices) if i in row} for row in points]
         symmetric = all(points[j].get(i) == x for i, row in enumerate(points) for j, x in row.items())
         need(symmetric, "the kernel matrix is not symmetric")
     return points
@@ -884,22 +921,22 @@ def iter_hull_verdicts(proof: Any, rows: list[Sparse], y: list[float]) -> Iterat
     """Check whether convex weights u of one class and v of the other give one point, sum u_i x_i = sum v_j x_j."""
     weights = [(i, 1 if side == "u" else -1, Fraction(p, q)) for side in "uv" for i, p, q in proof["hulls"][side]]
     takes_part = proof["machine"].get("weights", [1] * len(rows))
-    own = all(w > 0 and y[i] == sign and takes_part[i] > 0 for i, sign, w in weights)
+    have_right_signs = all(w > 0 and y[i] == sign and takes_part[i] > 0 for i, sign, w in weights)
     ones = all(sum((w for _, sign, w in weights if sign == side), Fraction(0)) == 1 for side in (1, -1))
     yield (
         "the weights of rows of either class are positive and add up to 1, exactly",
-        "confirmed" if own and ones else "REFUTED",
+        "confirmed" if have_right_signs and ones else "REFUTED",
     )
     kernel, unit = kernel_of(
         proof["machine"]["kernel"], select_points(proof["machine"], rows, [i for i, _, _ in weights])
     )
-    apart = by_kernel(kernel, unit, [sign * w for _, sign, w in weights], [Fraction(0)] * len(weights)).w
-    text = "confirmed" if own and ones and apart == [0, 0] else "REFUTED"
+    squared_distance = by_kernel(kernel, unit, [sign * w for _, sign, w in weights], [Fraction(0)] * len(weights)).w
+    text = "confirmed" if have_right_signs and ones and squared_distance == [0, 0] else "REFUTED"
     yield "both make the same point, so that no hyperplane separates the classes", text
 
 
 def read_alpha(proof: Any) -> list[Fraction]:
-    """Return alpha: whole numbers times a power of 2, but for some that are fractions."""
+    """Return alpha: integers times a power of 2, except for some fractions."""
     unit = Fraction(2) ** proof["alpha"]["exponent"]
     alpha = [j * unit for j in proof["alpha"]["integers"]]
     for k, p, q in proof["alpha"]["others"]:
@@ -909,7 +946,7 @@ def read_alpha(proof: Any) -> list[Fraction]:
 
 
 class Points(NamedTuple):
-    """The samples that take part and the points of the rows that a user adds, in feature space."""
+    """The samples of positive weight and the points of linear constraints, in feature space."""
 
     rows: list[Sparse]
     kernel: Kernel
@@ -917,30 +954,33 @@ class Points(NamedTuple):
     by_kernel: bool
 
     def look(self, plane: Any, half: Fraction, beta: list[Fraction]) -> PlaneValues:
-        """Evaluate w, which is `half` the numbers of the plane, and v = sum beta_j x_j."""
+        """Evaluate w, which is `half` times the numbers of the plane, and v = sum beta_j x_j."""
         w = [Fraction(x) * half for x in plane]
         return by_kernel(self.kernel, self.unit, w, beta) if self.by_kernel else by_coordinates(self.rows, w, beta)
 
 
 def iter_claim_verdicts(proof: Any, rows: list[Sparse], y: list[float], tol: float) -> Iterator[tuple[str, str]]:
-    """Yield each claim in words, and its verdict."""
+    """Yield each claim as a sentence, and its verdict."""
     machine = proof["machine"]
     s = [Fraction(weight) for weight in machine.get("weights", [1] * len(rows))]
-    part = [i for i, weight in enumerate(s) if weight]
-    need(part, "no row has a weight")
-    own = select_points(machine, rows, part)
-    own += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
-    points = Points(own, *kernel_of(machine["kernel"], own), "coef" in proof["plane"])
-    weights = [s[i] for i in part]
+    indices = [i for i, weight in enumerate(s) if weight]
+    need(indices, "no row has a weight")
+    rows_of_points = select_points(machine, rows, indices)
+    rows_of_points += [{j: x for j, x in enumerate(z) if x} for z in machine.get("rows", {}).get("points", ())]
+    points = Points(rows_of_points, *kernel_of(machine["kernel"], rows_of_points), "coef" in proof["plane"])
+    weights = [s[i] for i in indices]
     if machine["name"] in SEVERAL:
         yield from iter_class_verdicts(
-            proof, points, [int(y[i]) for i in part], prices(machine["parameters"], weights, part), tol
+            proof, points, [int(y[i]) for i in indices], prices(machine["parameters"], weights, indices), tol
         )
         return
-    squares = [points.kernel(i, i) for i in range(len(part))] if machine["name"] == "SVDD" else []
+    squares = [points.kernel(i, i) for i in range(len(indices))] if machine["name"] == "SVDD" else []
     need(all(low == high for low, high in squares), "no SVDD is known where K(x, x) is irrational")
     diagonal = [Fraction(low, points.unit) for low, _ in squares]
-    program, alpha = build_dual(machine, [Fraction(y[i]) for i in part], weights, part, diagonal), read_alpha(proof)
+    program, alpha = (
+        build_dual(machine, [Fraction(y[i]) for i in indices], weights, indices, diagonal),
+        read_alpha(proof),
+    )
     need(len(alpha) == len(program.rows) > 0, f"alpha has {len(alpha)} numbers, and the dual {len(program.rows)} rows")
     yield from iter_readings(machine, program, y)
     claims = ProgramClaims.of_plane(proof["plane"], program, alpha, points)
@@ -951,16 +991,18 @@ def iter_class_verdicts(
     proof: Any, points: Points, y: list[int], C: list[Fraction], tol: float
 ) -> Iterator[tuple[str, str]]:
     """Yield each claim about an all-in-one machine over samples of the classes y, and its verdict."""
-    machine, held, alpha = proof["machine"], proof["plane"], read_alpha(proof)
-    b = [Fraction(x) for x in held["b"]]
-    planes = held["coef" if "coef" in held else "w"]
+    machine, plane, alpha = proof["machine"], proof["plane"], read_alpha(proof)
+    b = [Fraction(x) for x in plane["b"]]
+    planes = plane["coef" if "coef" in plane else "w"]
     need(len(planes) == len(b) == len(machine["classes"]) > 1, "there are other classes")
-    found = bound_class_objectives(machine, C, y, alpha, b, lambda c, beta: points.look(planes[c], Fraction(1), beta))
-    yield from verdicts(proof, lambda _: found, lambda _: False, tol)
+    objectives = bound_class_objectives(
+        machine, C, y, alpha, b, lambda c, beta: points.look(planes[c], Fraction(1), beta)
+    )
+    yield from verdicts(proof, lambda _: objectives, lambda _: False, tol)
 
 
 def iter_readings(machine: Any, program: DualProgram, y: list[float]) -> Iterator[tuple[str, str]]:
-    """Yield in words how nu and the pairs of a ranking were read."""
+    """Yield sentences that explain how nu and the pairs of a ranking were read."""
     if machine["name"] == "NuSVM" and -program.e["rho"] != machine["parameters"]["nu"]:
         yield f"nu is its largest value, which is nearest to {float(-program.e['rho'])!r}", "read as"
     if "pairs" in machine:
@@ -969,7 +1011,7 @@ def iter_readings(machine: Any, program: DualProgram, y: list[float]) -> Iterato
 
 
 class ProgramClaims(NamedTuple):
-    """What claims about a machine of one function are about: alpha, the plane as evaluated, and its numbers mu."""
+    """Data of the claims about a machine with one function: alpha, the evaluated plane, and its multipliers mu."""
 
     program: DualProgram
     looked: PlaneValues
@@ -977,22 +1019,22 @@ class ProgramClaims(NamedTuple):
     mu: dict[str, Fraction]
 
     @classmethod
-    def of_plane(cls, held: Any, program: DualProgram, alpha: list[Fraction], points: Points) -> ProgramClaims:
+    def of_plane(cls, stored_plane: Any, program: DualProgram, alpha: list[Fraction], points: Points) -> ProgramClaims:
         """Evaluate the plane of a proof, and v = sum beta_j x_j."""
         beta = [Fraction(0)] * len(points.rows)
         for row, a in zip(program.rows, alpha, strict=True):
             for i, factor in row.z if a else ():
                 beta[i] += a * row.s * factor
-        if "centre" in held:  # of a ball, where f(x) = R^2 - |x - c|^2
-            plane, half = held["centre"], Fraction(1)
-            mu = {"b": (Fraction(held["radius"]) ** 2 - sum(Fraction(x) ** 2 for x in plane)) / 2}
+        if "centre" in stored_plane:  # of a ball, where f(x) = R^2 - |x - c|^2
+            plane, half = stored_plane["centre"], Fraction(1)
+            mu = {"b": (Fraction(stored_plane["radius"]) ** 2 - sum(Fraction(x) ** 2 for x in plane)) / 2}
         else:
-            plane, half = held["coef" if "coef" in held else "w"], program.half
-            mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in held.get("multipliers", {}).items()}
+            plane, half = stored_plane["coef" if "coef" in stored_plane else "w"], program.half
+            mu = {g: Fraction(x) * (half if g == "b" else 1) for g, x in stored_plane.get("multipliers", {}).items()}
         looked = points.look(plane, half, beta)
-        if "radius" in held and "coef" in held:
+        if "radius" in stored_plane and "coef" in stored_plane:
             need(looked.w[0] == looked.w[1], "no radius is known where |w| is irrational")
-            mu = {"b": (Fraction(held["radius"]) ** 2 - looked.w[0]) / 2}
+            mu = {"b": (Fraction(stored_plane["radius"]) ** 2 - looked.w[0]) / 2}
         return cls(program, looked, alpha, mu)
 
     def bound(self, claim: Any) -> tuple[Ends, Ends, Ends]:
@@ -1001,17 +1043,17 @@ class ProgramClaims(NamedTuple):
         places = {*range(len(self.alpha))}
         need(len(lower) == len(claim.get("lower", ())) and {*lower} <= places, "levels are of other rows")
         rows = [row._replace(l=row.l - lower.get(k, 0)) for k, row in enumerate(self.program.rows)]
-        other = {"b": Fraction(*claim["b"])} if "b" in claim else {}
-        need({*other} <= {*self.mu}, "there is no b")
-        return bound_objectives(self.program._replace(rows=rows), self.looked, self.alpha, self.mu | other)
+        other_b = {"b": Fraction(*claim["b"])} if "b" in claim else {}
+        need({*other_b} <= {*self.mu}, "there is no b")
+        return bound_objectives(self.program._replace(rows=rows), self.looked, self.alpha, self.mu | other_b)
 
     def is_near(self, claim: Any) -> bool:
-        """Whether the b, or the lower levels, of a claim are those of the proof but for rounding."""
-        largest = max(abs(end) for ends in self.looked.values for end in ends)
+        """Return whether the b, or the lower levels, of a claim equal those of the proof up to rounding."""
+        largest_value = max(abs(end) for ends in self.looked.values for end in ends)
         if "b" in claim:
-            return abs(Fraction(*claim["b"]) - self.mu["b"]) <= NEAR * (abs(self.mu["b"]) + largest)
+            return abs(Fraction(*claim["b"]) - self.mu["b"]) <= NEAR * (abs(self.mu["b"]) + largest_value)
         sizes = [
-            abs(row.l) + abs(row.s) * sum(abs(factor) for _, factor in row.z) * largest
+            abs(row.l) + abs(row.s) * sum(abs(factor) for _, factor in row.z) * largest_value
             + sum(abs(E * self.mu[g]) for g, E in row.E.items())
             for row in self.program.rows
         ]  # fmt: skip
@@ -1019,13 +1061,13 @@ class ProgramClaims(NamedTuple):
 
 
 def verdicts(
-    proof: Any, sides: Callable[[Any], tuple[Ends, Ends, Ends]], near: Callable[[Any], bool], tol: float
+    proof: Any, sides: Callable[[Any], tuple[Ends, Ends, Ends]], is_near: Callable[[Any], bool], tol: float
 ) -> Iterator[tuple[str, str]]:
     """Yield the verdict of each claim, and whether they suffice: alpha is feasible, and the gap at most `tol`.
 
-    The gap may be of other numbers b or levels where these are `near`, because floats hardly ever keep rows exactly.
+    The gap with another b or other levels also counts if these are near, because few floats satisfy rows exactly.
     """
-    enough, usual = {"feasible": False, "gap": False}, sides({})
+    is_claimed, usual = {"feasible": False, "gap": False}, sides({})
     P, D, _ = usual
     shares = [relative(*usual)]
     for claim in proof["claims"]:
@@ -1033,31 +1075,31 @@ def verdicts(
         need(proof["machine"]["name"] not in SEVERAL or not {"b", "lower"} & {*claim}, f"{kind!r} is no claim about it")
         need(proof["machine"]["name"] not in SCALED or kind != "distance at most", f"{kind!r} is no claim about it")
         is_of_others = bool({"b", "lower"} & {*claim})
-        those = sides(claim) if is_of_others else usual
-        yield judge(claim, *those)
-        enough["feasible"] |= kind == "feasible"
-        enough["gap"] |= kind == "gap at most"
-        if is_of_others and near(claim):
-            enough["gap"] = True
-            shares.append(relative(*those))
+        bounds = sides(claim) if is_of_others else usual
+        yield judge(claim, *bounds)
+        is_claimed["feasible"] |= kind == "feasible"
+        is_claimed["gap"] |= kind == "gap at most"
+        if is_of_others and is_near(claim):
+            is_claimed["gap"] = True
+            shares.append(relative(*bounds))
     ends = [claim["bound"] for claim in proof["claims"] if claim["claim"] in ("primal at most", "dual at least")]
     if len(ends) == 2 and max(map(abs, ends)) <= NOTHING:
-        enough["gap"] = True
+        is_claimed["gap"] = True
         shares.append([Fraction(0)] * 2)
-    if not enough["feasible"]:
+    if not is_claimed["feasible"]:
         yield "nothing is claimed of whether alpha is feasible", "open"
-    if not enough["gap"]:
+    if not is_claimed["gap"]:
         yield "nothing is claimed of how large the gap of these numbers is", "open"
     low, high = (min(share[k] for share in shares) for k in (0, 1))
-    other = ", or with those b or levels," if len(shares) > 1 else ""
-    text = f"the relative gap of these numbers{other} is at most the tolerance, {tol!r}"
+    addition = ", or with those b or levels," if len(shares) > 1 else ""
+    text = f"the relative gap of these numbers{addition} is at most the tolerance, {tol!r}"
     yield text, "confirmed" if high <= tol else "REFUTED" if low > tol else "open"
     if D[0] > P[1] + NEAR * max(abs(D[0]), abs(P[1])):
         yield "the kernel matrix is positive semidefinite: D is above P", "REFUTED"
 
 
 def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
-    """A claim in words, and its verdict."""
+    """Return a claim as a sentence, and its verdict."""
     kind, bound = claim["claim"], Fraction(claim.get("bound", 0))
     message = f"{kind[-8:].strip()} {claim.get('bound')!r}"
     gap, share = "the relative gap (P - D)/max(|P|, |D|) is", relative(P, D, difference)
@@ -1066,14 +1108,14 @@ def judge(claim: Any, P: Ends, D: Ends, difference: Ends) -> tuple[str, str]:
         gap = with_other["b"].format(float(Fraction(*claim["b"]))) + gap
     if "lower" in claim:
         gap = with_other["lower"].format(max((v for _, v in claim["lower"]), default=0)) + gap
-    text, known = {
+    text, interval = {
         "feasible": ("alpha is within its box and keeps every equality", [Fraction(D[0] == -INFINITE)] * 2),
         "primal at most": (f"P, the objective of the plane, is {message}", P),
         "dual at least": (f"D, the objective of alpha, is {message}", D),
-        # P is strongly convex: |w - w*|^2/2 <= P - D; to be above it is no refutation
+        # P is strongly convex, so |w - w*|^2/2 <= P - D; a larger value does not refute the claim
         "distance at most": (f"|w - w*|, w* that of any optimum, is {message}", [Fraction(0), 2 * difference[1]]),
     }.get(kind, (f"{gap} {message}", share))
-    low, high = (-known[1], -known[0]) if kind.endswith("at least") else known
+    low, high = (-interval[1], -interval[0]) if kind.endswith("at least") else interval
     bound = -bound if kind.endswith("at least") else bound * abs(bound) if kind == "distance at most" else bound
     return text, "confirmed" if high <= bound else "REFUTED" if low > bound else "open"
 
@@ -1083,59 +1125,59 @@ def describe_machine(proof: Any, n: int) -> str:
     machine = proof["machine"]
     about = {**machine["parameters"], "kernel": machine["kernel"]["name"]}
     about |= {key: value for key, value in machine["kernel"].items() if key != "name"}
-    words = [f"{key} of each row in the file" if isinstance(value, list) else f"{key} {value}"
+    parts = [f"{key} of each row in the file" if isinstance(value, list) else f"{key} {value}"
              for key, value in about.items()]  # fmt: skip
     if "weights" in machine:
-        words += [f"weights in the file, which {n - machine['weights'].count(0)} of {n} rows have"]
-    for key, many in (("pairs", machine.get("pairs")), ("rows", machine.get("rows", {}).get("each"))):
-        words += [] if many is None else [f"{len(many)} {key} in the file"]
-    return f"{machine['name']}, {', '.join(words)}"
+        parts += [f"weights in the file, which {n - machine['weights'].count(0)} of {n} rows have"]
+    for key, entries in (("pairs", machine.get("pairs")), ("rows", machine.get("rows", {}).get("each"))):
+        parts += [] if entries is None else [f"{len(entries)} {key} in the file"]
+    return f"{machine['name']}, {', '.join(parts)}"
 
 
 def describe_reading(proof: Any, target: str | None, kind: str) -> str:
     """Describe how the data were read."""
-    machine, how, of = proof["machine"], proof["file"], MACHINES[proof["machine"]["name"]][0]
-    words = [kind]
-    for name, kinds, *rest in how.get("columns", ()):
-        more = rest[0] if rest else {}
-        way = " by its categories" if kinds else " by the parts of its dates" if "date" in more else ""
-        way += ", rare ones as one" if "rare" in more else ""
-        fill: Any = more.get("fill")
-        fill = str(datetime.date.fromordinal(int(fill))) if "date" in more and REAL.ok(fill) else fill
-        way += f", {quote(fill)} where it is missing" if "fill" in more else ""
-        words.append(quote(name) + way)
-    words += ["standardised"] if "scale" in how else []
-    words += ["without rows where something is missing"] if "drop_missing" in how else []
-    target = None if of == "nothing" or kind == "libsvm" else target or how.get("target")
-    words += [f"target {quote(target)}"] if target else []
-    labels = how.get("labels") or machine.get("classes") or ()
-    places = ("-1", "+1") if of == "one of two" else map(str, range(len(labels)))
-    words += [f"{'all others' if x is None else quote(x)} as {c}" for x, c in zip(labels, places, strict=True)]
-    return ", ".join(words)
+    machine, reading, target_kind = proof["machine"], proof["file"], MACHINES[proof["machine"]["name"]][0]
+    parts = [kind]
+    for name, kinds, *more_options in reading.get("columns", ()):
+        options = more_options[0] if more_options else {}
+        encoding = " by its categories" if kinds else " by the parts of its dates" if "date" in options else ""
+        encoding += ", rare ones as one" if "rare" in options else ""
+        fill: Any = options.get("fill")
+        fill = str(datetime.date.fromordinal(int(fill))) if "date" in options and REAL.ok(fill) else fill
+        encoding += f", {quote(fill)} where it is missing" if "fill" in options else ""
+        parts.append(quote(name) + encoding)
+    parts += ["standardised"] if "scale" in reading else []
+    parts += ["without rows where something is missing"] if "drop_missing" in reading else []
+    target = None if target_kind == "nothing" or kind == "libsvm" else target or reading.get("target")
+    parts += [f"target {quote(target)}"] if target else []
+    labels = reading.get("labels") or machine.get("classes") or ()
+    places = ("-1", "+1") if target_kind == "one of two" else map(str, range(len(labels)))
+    parts += [f"{'all others' if x is None else quote(x)} as {c}" for x, c in zip(labels, places, strict=True)]
+    return ", ".join(parts)
 
 
 def claims_of(
     proof_file: str, data: str, target: str | None, tol: float, without: Sequence[int]
 ) -> Iterator[tuple[str, str]]:
-    """The seal, the data and then each claim, and its verdict: of what follows a refutation here, nothing."""
+    """Yield the verdicts on the seal, the data and each claim; stop after a refutation of the seal or the data."""
     need(AT_LEAST_0.ok(tol), "that is no tolerance")
     proof = open_proof(proof_file)
     yield "the proof file is as it was written, to the last byte", "REFUTED" if proof is None else "confirmed"
     if proof is None:
         return
-    machine, how, content = proof["machine"], proof["file"], content_of(data)
-    if "sha256" in how:
-        true = hashlib.sha256(content).hexdigest() == how["sha256"]
+    machine, reading, content = proof["machine"], proof["file"], content_of(data)
+    if "sha256" in reading:
+        true = hashlib.sha256(content).hexdigest() == reading["sha256"]
         yield f"the data are {os.path.basename(data)}, to the last byte", "confirmed" if true else "REFUTED"
         if not true:
             return
-    rows, y, kind = samples(content, how, target, machine)
+    rows, y, kind = samples(content, reading, target, machine)
     yield describe_reading(proof, target, kind), "read as"
     gone = sorted({*without})
     rows, y = leave_out(rows, y, gone, machine)
-    which = f"its other {len(rows)} rows, without {row_names(gone)}," if gone else f"its {len(rows)} rows"
+    subject = f"its other {len(rows)} rows, without {row_names(gone)}," if gone else f"its {len(rows)} rows"
     true = (len(rows), digest(rows, y)) == (proof["data"]["rows"], proof["data"]["values"])
-    yield f"the values of {which} are those that the proof is about", "confirmed" if true else "REFUTED"
+    yield f"the values of {subject} are those that the proof is about", "confirmed" if true else "REFUTED"
     if not true:
         return
     if gone:
@@ -1152,22 +1194,22 @@ def check(
     proof: str, data: str, target: str | None = None, say: Callable[[str], object] = print, tol: float = TOLERANCE,
     without: Sequence[int] = (),
 ) -> int:  # fmt: skip
-    """Say of every claim of a proof file what becomes of it: 0 where all are confirmed, and are enough; else 1.
+    """Print the verdict on every claim of a proof file; return 0 if all are confirmed and suffice, else 1.
 
-    `without`: rows of the data, from 0, that the proof is to be without: it is held against the others.
+    without: Rows of the data, from 0, that the proof leaves out: it is checked against the others.
 
     Raises UnusableError.
     """
-    found = set()
+    verdicts_seen = set()
     try:
         for text, verdict in claims_of(proof, data, target, tol, without):
-            found.add(verdict)
+            verdicts_seen.add(verdict)
             say(clean(f"{verdict:10}  {text}"))
     except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError) as error:
         raise UnusableError(f"what the proof or the data hold cannot be understood: {error!r}") from error
     except (OSError, EOFError, MemoryError, struct.error, csv.Error, lzma.LZMAError, zlib.error) as error:
         raise UnusableError(f"{data} cannot be read: {error}") from error
-    return int(bool(found & {"REFUTED", "open"}))
+    return int(bool(verdicts_seen & {"REFUTED", "open"}))
 
 
 def main() -> int:

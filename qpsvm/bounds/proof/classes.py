@@ -1,14 +1,13 @@
-"""State all-in-one machines as (DUAL.1), over pairs (x_i, c) of a sample and a class.
+"""State all-in-one machines as (DUAL.1), over pairs (x_i, c) of a sample and a class (`of_classes`, `ClassesSpace`).
 
-    (CLASSES.1)  φ(x, c) has φ(x) in the block of c:  w = (w_1, …, w_k), ⟨w, φ(x_i, c)⟩ = ⟨w_c, φ(x_i)⟩, and squares of
-                 lengths are sums over the classes
-    (CLASSES.2)  row (i, c) is of φ(x_i, y_i) − φ(x_i, c), ℓ = 1; row (i, y_i) of nothing, ℓ = 0, and its α is 0. So t
-                 is that of (JOINT.1), β that of (JOINT.3), and D that of (JOINT.4)
+    (CLASSES.1)  φ(x, c) is φ(x) in the block of class c:  w = (w_1, …, w_k), ⟨w, φ(x_i, c)⟩ = ⟨w_c, φ(x_i)⟩, and
+                 squared norms are sums over the classes
+    (CLASSES.2)  row (i, c) has the point φ(x_i, y_i) − φ(x_i, c), and ℓ = 1; row (i, y_i) is empty, with ℓ = 0 and
+                 α = 0. So t is that of (JOINT.1), β that of (JOINT.3), and D that of (JOINT.4)
     (CLASSES.3)  E_c = Aᵀ over the points of class c:  each b_c is an intercept, free (E_cᵀα = 0) or penalised (R = 1)
-    (CLASSES.4)  U = C_i: of each row, or where the slack is shared of the sum over the rows of a sample, (BOUND.5)
+    (CLASSES.4)  U = C_i bounds the α of each row, or with a shared slack their sum over the rows of a sample, (BOUND.5)
 
-`bounds.all_in_one_repair` finds a feasible α. Here it is checked again, so that no proof depends on how it is
-found.
+`bounds.all_in_one_repair` finds a feasible α. It is checked again here, so that proofs do not depend on the repair.
 """
 
 from __future__ import annotations
@@ -36,18 +35,21 @@ from qpsvm.space.intercept import Intercept
 def of_classes(
     label: IntArray, k: int, C: FloatArray, weight: FloatArray, shared: bool, intercept: Intercept
 ) -> ExactDual:
-    """(CLASSES.2) to (CLASSES.4): label, C and weight (n,)."""
+    """Build the program (CLASSES.2) to (CLASSES.4). Shapes: label, C, weight (n,)."""
     n = len(label)
-    sample, c = np.repeat(np.arange(n), k), np.tile(np.arange(k), n)
-    rival = c != label[sample]
-    rows, own = np.flatnonzero(rival), sample * k + label[sample]
+    sample, class_index = np.repeat(np.arange(n), k), np.tile(np.arange(k), n)
+    rival = class_index != label[sample]
+    rows, own_points = np.flatnonzero(rival), sample * k + label[sample]
     mix = sp.csr_array(
-        (np.tile([1.0, -1.0], len(rows)), (np.repeat(rows, 2), np.column_stack([own, np.arange(n * k)])[rows].ravel())),
+        (
+            np.tile([1.0, -1.0], len(rows)),
+            (np.repeat(rows, 2), np.column_stack([own_points, np.arange(n * k)])[rows].ravel()),
+        ),
         shape=(n * k, n * k),
     )
     ridge, formula = Fraction(intercept == "penalised"), "Σ_i β_ic = 0 of every class"
     groups = tuple(
-        ExactGroup(f"b_{j}", mix @ (c == j).astype(np.float64), ridge=ridge, formula=formula)
+        ExactGroup(f"b_{j}", mix @ (class_index == j).astype(np.float64), ridge=ridge, formula=formula)
         for j in range(k if intercept else 0)
     )
     penalty = multiply_exactly(_repeat(C, k), _repeat(weight, k))
@@ -66,12 +68,12 @@ def of_classes(
 
 def _repeat(values: FloatArray, k: int) -> FloatArray:
     """Repeat each number k times: (n k,)."""
-    one = find_common_value(values)
-    return np.repeat(values, k) if one is None else repeat_value(one, k * len(values))
+    common = find_common_value(values)
+    return np.repeat(values, k) if common is None else repeat_value(common, k * len(values))
 
 
 def feasible_of_classes(program: ExactDual, alpha: FloatArray) -> Feasible | None:
-    """Return `feasible` of (CLASSES.4): α, (n k,), or a feasible one near it; None if none was found."""
+    """Return α (n k,) or a repaired α as an exactly feasible point, (CLASSES.4); None if both fail."""
     point = _check_feasible(program, alpha)
     return _check_feasible(program, _repair(program, alpha)) if point is None else point
 
@@ -91,12 +93,12 @@ def _round_upper_down(program: ExactDual) -> FloatArray:
 
 def _check_feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
     """Return α as a feasible point, or None if it violates (CLASSES.2) to (CLASSES.4)."""
-    largest = float(alpha.max(initial=0.0))
-    if not (largest < LARGEST_ALPHA and (alpha >= 0.0).all() and not alpha[program.level.high == 0.0].any()):
+    largest_alpha = float(alpha.max(initial=0.0))
+    if not (largest_alpha < LARGEST_ALPHA and (alpha >= 0.0).all() and not alpha[program.level.high == 0.0].any()):
         return None
     point, width = Feasible(program, alpha, {}), program.width
     sums = alpha.reshape(-1, width).sum(axis=1) * (1.0 + gamma(width + 1))
-    for block in np.flatnonzero(sums > _round_upper_down(program)[::width]).tolist():  # in floats these may be too much
+    for block in np.flatnonzero(sums > _round_upper_down(program)[::width]).tolist():  # may exceed U: decide exactly
         first = block * width
         U = program.upper.get_finite(first)
         if U is not None and sum(point[row] for row in range(first, first + width)) > U:
@@ -105,64 +107,69 @@ def _check_feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
 
 
 class ClassesSpace(Space):
-    """(CLASSES.1): the points of one space once for each of k classes, in the order of (n, k)."""
+    """The points of a base space once per class, (CLASSES.1), in the order of (n, k)."""
 
     def __init__(self, space: Space, k: int) -> None:
         self.space, self.k = space, k
         self.n, self.assumptions = space.n * k, space.assumptions
 
-    def _split_by_class(self, held: Primal) -> list[Primal]:
-        """Return the numbers of each class."""
-        if held.w is not None:
-            return [Primal(w, None) for w in held.w]
-        assert held.coef is not None
-        return [Primal(None, np.ascontiguousarray(column)) for column in held.coef.T]
+    def _split_by_class(self, primal_point: Primal) -> list[Primal]:
+        """Return the primal point of each class."""
+        if primal_point.w is not None:
+            return [Primal(w, None) for w in primal_point.w]
+        assert primal_point.coef is not None
+        return [Primal(None, np.ascontiguousarray(column)) for column in primal_point.coef.T]
 
-    def measure(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
+    def measure(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         """Evaluate all samples once for each class."""
-        found = [self.space.measure(*each) for each in self._betas(held, beta, beta_radius)]
+        measurements = [self.space.measure(*arguments) for arguments in self._betas(primal_point, beta, beta_radius)]
+        values = [measurement.values for measurement in measurements]
         high, low, radius = (
-            np.column_stack([getattr(part.values, name) for part in found]).ravel()
-            for name in ("high", "low", "radius")
+            np.column_stack([getattr(part, name) for part in values]).ravel() for name in ("high", "low", "radius")
         )
-        own = [part.own_half for part in found if part.own_half is not None]
+        own_halves = [measurement.own_half for measurement in measurements if measurement.own_half is not None]
         return SpaceMeasurement(
-            PointValues(high, low, radius), _length([part.apart for part in found]),
-            _sum([part.half_square for part in found]), _sum(own) if len(own) == self.k else None,
-            sum_rounded_down(*(part.half_apart_low for part in found)),
+            PointValues(high, low, radius), _length([measurement.apart for measurement in measurements]),
+            _sum([measurement.half_square for measurement in measurements]),
+            _sum(own_halves) if len(own_halves) == self.k else None,
+            sum_rounded_down(*(measurement.half_apart_low for measurement in measurements)),
         )  # fmt: skip
 
-    def _betas(self, held: Primal, *betas: FloatArray) -> list[tuple[Primal, FloatArray, FloatArray]]:
+    def _betas(self, primal_point: Primal, *betas: FloatArray) -> list[tuple[Primal, FloatArray, FloatArray]]:
         columns = [np.ascontiguousarray(beta.reshape(-1, self.k).T) for beta in betas]
-        return list(zip(self._split_by_class(held), *columns, strict=True))
+        return list(zip(self._split_by_class(primal_point), *columns, strict=True))
 
-    def refine_values(self, held: Primal, points: IntArray) -> PointValues | None:
+    def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
         """Evaluate the points of each class in double-double."""
-        found = np.empty((3, len(points)))
-        for c, part in enumerate(self._split_by_class(held)):
-            at = np.flatnonzero(points % self.k == c)
-            values = self.space.refine_values(part, points[at] // self.k)
+        columns = np.empty((3, len(points)))
+        for c, class_point in enumerate(self._split_by_class(primal_point)):
+            positions = np.flatnonzero(points % self.k == c)
+            values = self.space.refine_values(class_point, points[positions] // self.k)
             if values is None:
                 return None
-            found[:, at] = values.high, values.low, values.radius
-        return PointValues(*found)
+            columns[:, positions] = values.high, values.low, values.radius
+        return PointValues(*columns)
 
-    def refine_distance(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+    def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """Combine the distances of all classes; None if one is missing."""
-        found = [self.space.refine_distance(*each) for each in self._betas(held, beta, beta_radius)]
-        return None if None in found else _length([part for part in found if part is not None])
+        distances = [
+            self.space.refine_distance(*arguments) for arguments in self._betas(primal_point, beta, beta_radius)
+        ]
+        return None if None in distances else _length([distance for distance in distances if distance is not None])
 
-    def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
-        """Return the exact values of every class, if they take about `most` multiplications in all."""
-        found = []
-        for c, part in enumerate(self._split_by_class(held)):
-            one = self.space.exact(part, beta[c :: self.k], most / self.k)
-            if one is None:
+    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
+        """Return the exact values of all classes; None if they take more than `max_products` multiplications in all."""
+        classes = []
+        for c, class_point in enumerate(self._split_by_class(primal_point)):
+            class_values = self.space.exact(class_point, beta[c :: self.k], max_products / self.k)
+            if class_values is None:
                 return None
-            found.append(one)
-        values = [value for row in zip(*(part.values for part in found), strict=True) for value in row]
+            classes.append(class_values)
+        values = [value for row in zip(*(class_point.values for class_point in classes), strict=True) for value in row]
         return ExactValues(
-            values, _add_intervals([part.square for part in found]), _add_intervals([part.own_square for part in found])
+            values,
+            _add_intervals([class_point.square for class_point in classes]),
+            _add_intervals([class_point.own_square for class_point in classes]),
         )
 
     def definiteness(self, plane: bool) -> Definiteness:
@@ -175,10 +182,10 @@ def _add_intervals(parts: Sequence[Between]) -> Between:
 
 
 def _sum(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The sum of numbers that are each between two."""
+    """Return the sum of intervals, rounded outwards."""
     return sum_rounded_down(*(low for low, _ in parts)), -sum_rounded_down(*(-high for _, high in parts))
 
 
 def _length(parts: Sequence[float]) -> float:
-    """√Σ of squares, from above."""
+    """Return an upper bound of √Σ of squares."""
     return math.nextafter(math.hypot(*parts) * (1.0 + 2.0**-50), math.inf) if any(parts) else 0.0

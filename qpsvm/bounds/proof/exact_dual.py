@@ -1,7 +1,7 @@
 """State the program of a proof, (DUAL.1), in rational numbers (`ExactDual`).
 
-`program.svm_dual` has the same in floats, in which a level t − ε, a penalty C·s and 1/Σs are rounded already. Names and
-equations are those of that module.
+`program.svm_dual` states the same program in floats, where a level t − ε, a penalty C·s and 1/Σs are already rounded.
+Names and equations are those of that module.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 
 @dataclass(frozen=True, eq=False)
 class ExactGroup:
-    """A column of E: an equality E_gᵀα = e_g, or with R > 0 a multiplier that is penalised.
+    """A column of E: an equality E_gᵀα = e_g, or with R > 0 a penalised multiplier.
 
-    multiplier: "b", "rho", "epsilon", …
-    column (m,): E_g: these floats exactly, but for `entries`.
+    multiplier: Its name: "b", "rho", "epsilon", …
+    column (m,): E_g, exact except for `entries`.
     total, ridge: e_g and R_g.
-    formula: The equality as a person writes it.
-    entries: The entries of E_g that are no floats: Σ_l A_kl of linear constraints on values.
+    formula: The equality in mathematical notation.
+    entries: Entries of E_g that are not floats: Σ_l A_kl of linear constraints on values.
     """
 
     multiplier: str
@@ -40,24 +40,24 @@ class ExactGroup:
         return build_repr("ExactGroup", **vars(self))
 
     def entry(self, k: int) -> Fraction:
-        """E_kg itself."""
-        found = self.entries.get(k)
-        return Fraction(float(self.column[k])) if found is None else found
+        """Return E_kg exactly."""
+        entry = self.entries.get(k)
+        return Fraction(float(self.column[k])) if entry is None else entry
 
 
 @dataclass(frozen=True, eq=False)
 class ExactDual:
-    """(DUAL.1) of one machine over its points: the active samples, and behind them those of linear constraints.
+    """(DUAL.1) of one machine over its points: the active samples, followed by those of linear constraints.
 
     sign (m,): s, −1 or +1.
-    level, upper, curvature: ℓ, U (∞ where nothing bounds α) and δ: (m,) each.
-    rows (m,): The point of each row; None where row k is point k.
-    mix (m, n) or None: A of (DUAL.6), these floats exactly, instead of `rows`.
-    n: Points.
-    unit: What the objective is in units of (DUAL.1).
-    classes: k where points are pairs of a sample and one of k classes, and rows are so, too; else 1.
-    shared: Whether the rows of a sample are one block: ψ is of their largest t, and U bounds the sum of their α.
-    users: How many of the rows are linear constraints: the last ones. Their α, the multipliers, have own units.
+    level, upper, curvature: ℓ, U (∞ if α is unbounded) and δ: (m,) each.
+    rows (m,): The point of each row; None if row k is point k.
+    mix (m, n): A of (DUAL.6), exact floats, in place of `rows`; else None.
+    n: Number of points.
+    unit: Factor from (DUAL.1) to the objective.
+    classes: k if points and rows are pairs of a sample and one of k classes; else 1.
+    shared: Whether the rows of a sample are one block: ψ applies to their largest t, and U bounds the sum of their α.
+    users: Number of rows that are linear constraints, the last ones. Their α are multipliers, with their own units.
     """
 
     sign: FloatArray
@@ -78,12 +78,12 @@ class ExactDual:
 
     @property
     def m(self) -> int:
-        """Rows."""
+        """Number of rows."""
         return len(self.sign)
 
     @property
     def width(self) -> int:
-        """Rows of a block."""
+        """Number of rows of a block."""
         return self.classes if self.shared else 1
 
     @property
@@ -94,12 +94,12 @@ class ExactDual:
         return " and ".join(dict.fromkeys([box, *equalities]))
 
     def row(self, k: int) -> list[tuple[int, Fraction]]:
-        """The points of a row, and s_k times their factors."""
+        """Return the points of a row, and s_k times their factors."""
         sign = Fraction(int(self.sign[k]))
         if self.mix is None:
             return [(k if self.rows is None else int(self.rows[k]), sign)]
-        some = slice(*self.mix.indptr[k : k + 2])
-        parts = zip(self.mix.indices[some].tolist(), self.mix.data[some].tolist(), strict=True)
+        stored = slice(*self.mix.indptr[k : k + 2])
+        parts = zip(self.mix.indices[stored].tolist(), self.mix.data[stored].tolist(), strict=True)
         return [(i, sign * Fraction(a)) for i, a in parts]
 
     def find_hard_rows(self) -> Any:
@@ -109,11 +109,11 @@ class ExactDual:
 
 @dataclass(frozen=True, eq=False)
 class Primal:
-    """A primal point, w and μ, as the numbers in a user's hands: exact, as they are what they are.
+    """A primal point, w and μ, given exactly by the floats of a result.
 
-    w (d,) or None: Of a linear machine; of k classes (k, d).
-    coef (n,) or None: Else: w = Σ_i coef_i φ(x_i) over the points; of k classes (n, k), over the samples.
-    multipliers: μ by name: those of all groups.
+    w: Weights (d,) of a linear machine, (k, d) with k classes; else None.
+    coef: Else coefficients (n,) of w = Σ_i coef_i φ(x_i) over the points, (n, k) with k classes.
+    multipliers: μ of all groups, by name.
     """
 
     w: FloatArray | None

@@ -1,16 +1,15 @@
-"""Find an α that is feasible in rational numbers, near a given one.
+"""Find an exactly feasible α near a given one, in rational numbers (`feasible`).
 
-    (FEAS.1)  α is the floats that it is, and these are rational numbers: a certificate's are feasible, but for the last
-              digits of what no sum of floats can make up for
-    (FEAS.2)  0 ≤ α_k ≤ U_k: where a float is above a U_k that is none, α_k is U_k; of many rows, a float below it
-    (FEAS.3)  what then misses in Eᵀα = e is taken from one row that is far from both its bounds, or else from those
-              that have most room, until nothing does
+    (FEAS.1)  floats are rational numbers; those of a certificate are feasible up to their last digits
+    (FEAS.2)  0 ≤ α_k ≤ U_k: if a float exceeds a U_k that is not a float, α_k = U_k; with many such rows, a float below
+    (FEAS.3)  the residual of Eᵀα = e is subtracted from one row far from both its bounds, or else from the rows with
+              the largest slack in turn
+    (FEAS.4)  multipliers of linear constraints have their own units, and are changed last
 
-Rows whose α is no float are called carriers.
-    (FEAS.4)  multipliers of linear constraints have own units, and are asked last
+Rows whose α is not a float are called carriers.
 
 Source: Neumaier & Shcherbina, *Safe bounds in linear and mixed-integer linear programming*, Math. Programming 99
-(2004), for the idea that a bound is made safe by what is done to the point.
+(2004), for the idea of making a bound safe by changing the point.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.bounds.proof.exact_dual import ExactDual, ExactGroup
 
-#: An α beyond this is no point that a proof would be about: sums and products with it overflow.
+#: Nothing is proven about a larger α: sums and products with it overflow.
 LARGEST_ALPHA = HUGE
-#: The most rows of (FEAS.2), and those of (FEAS.3) that are asked for room before nothing is repaired.
+#: Largest number of carriers of (FEAS.2), and of rows tried in (FEAS.3).
 CARRIERS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
 class Feasible:
-    """α that keeps (DUAL.1) exactly.
+    """An α that is exactly feasible for (DUAL.1).
 
-    alpha (m,): Floats; a carrier's is the nearest.
-    carriers: The rows whose α is another number, and which.
+    alpha (m,): α as floats, rounded to nearest for carriers.
+    carriers: The exact α of the rows where it is not a float.
     """
 
     program: ExactDual
@@ -49,117 +48,117 @@ class Feasible:
     carriers: Mapping[int, Fraction]
 
     def __getitem__(self, k: int) -> Fraction:
-        """α_k itself."""
+        """Return α_k exactly."""
         return self.carriers[k] if k in self.carriers else Fraction(float(self.alpha[k]))
 
     @cached
     def exponent(self) -> int:
         """The largest e such that all α but the carriers are multiples of 2^e."""
-        kept = self.alpha.copy()
-        kept[list(self.carriers)] = 0.0
-        mantissas, exponents = np.frexp(kept[kept > 0.0])
-        whole = np.ldexp(mantissas, 53).astype(np.int64)
-        zeros = np.frexp((whole & -whole).astype(np.float64))[1] - 1
-        return int((exponents + zeros).min()) - 53 if len(whole) else 0
+        integral = self.alpha.copy()
+        integral[list(self.carriers)] = 0.0
+        mantissas, exponents = np.frexp(integral[integral > 0.0])
+        integers = np.ldexp(mantissas, 53).astype(np.int64)
+        zeros = np.frexp((integers & -integers).astype(np.float64))[1] - 1
+        return int((exponents + zeros).min()) - 53 if len(integers) else 0
 
     @property
     def ends(self) -> tuple[FloatArray, FloatArray]:
-        """Floats below and above: (m,) each, the same but for the carriers."""
+        """Lower and upper bounds of α, (m,) each, equal except for carriers."""
         if not self.carriers:
             return self.alpha, self.alpha
         low, high = self.alpha.copy(), self.alpha.copy()
         for k, value in self.carriers.items():
-            near = Fraction(float(self.alpha[k]))
-            low[k] = self.alpha[k] if near <= value else math.nextafter(self.alpha[k], -math.inf)
-            high[k] = self.alpha[k] if near >= value else math.nextafter(self.alpha[k], math.inf)
+            rounded = Fraction(float(self.alpha[k]))
+            low[k] = self.alpha[k] if rounded <= value else math.nextafter(self.alpha[k], -math.inf)
+            high[k] = self.alpha[k] if rounded >= value else math.nextafter(self.alpha[k], math.inf)
         return low, high
 
     @property
     def total(self) -> Fraction:
-        """Σα itself."""
+        """Σα, exactly."""
         return compute_residual(ExactGroup("", repeat_value(1.0, self.program.m)), self)
 
     def beta(self) -> tuple[FloatArray, FloatArray]:
-        """β of (DUAL.5) at the points, and its radii: (n,) each."""
+        """Return β of (DUAL.5) at the points, and its error bounds: (n,) each."""
         program, signed, off = self.program, self.alpha * self.program.sign, np.zeros(self.program.m)
         carriers = list(self.carriers)
         off[carriers] = UNIT * self.alpha[carriers] + UNDERFLOW
         if program.mix is not None:
             A, sizes = program.mix.T, abs(program.mix).T
-            found, sums, lost = A @ signed, sizes @ self.alpha, sizes @ off
-            terms, whole = np.diff(program.mix.tocsc().indptr), bool((A.data == np.rint(A.data)).all())
+            beta, sums, lost = A @ signed, sizes @ self.alpha, sizes @ off
+            terms, has_integer_factors = np.diff(program.mix.tocsc().indptr), bool((A.data == np.rint(A.data)).all())
         elif program.rows is not None:
-            found, sums, lost, terms = (
-                np.bincount(program.rows, part, minlength=program.n).astype(np.float64, copy=False)
-                for part in (signed, self.alpha, off, self.alpha > 0.0)
+            beta, sums, lost, terms = (
+                np.bincount(program.rows, weights, minlength=program.n).astype(np.float64, copy=False)
+                for weights in (signed, self.alpha, off, self.alpha > 0.0)
             )
-            whole = True
+            has_integer_factors = True
         else:
             return signed, off
-        if whole and not carriers and np.ldexp(sums.max(initial=0.0), -self.exponent) < 2.0**53:
-            return found, np.zeros(program.n)  # sums of whole numbers of 2^e are not rounded
-        few = gamma(int(terms.max(initial=0)) + 4)
-        alone = (terms <= 1) & (program.mix is None)  # nothing was added to it
-        radius = np.where(alone, lost, (few * sums + lost) * (1.0 + few) + terms * UNDERFLOW)
-        return found, radius
+        if has_integer_factors and not carriers and np.ldexp(sums.max(initial=0.0), -self.exponent) < 2.0**53:
+            return beta, np.zeros(program.n)  # sums of integer multiples of 2^e are exact
+        rounding = gamma(int(terms.max(initial=0)) + 4)
+        alone = (terms <= 1) & (program.mix is None)  # sums of one term
+        radius = np.where(alone, lost, (rounding * sums + lost) * (1.0 + rounding) + terms * UNDERFLOW)
+        return beta, radius
 
     def exact_beta(self) -> list[Fraction]:
-        """β of (DUAL.5) itself: (n,)."""
-        found = [Fraction(0)] * self.program.n
+        """Return β of (DUAL.5), exactly: (n,)."""
+        beta = [Fraction(0)] * self.program.n
         for k in {*np.flatnonzero(self.alpha).tolist(), *self.carriers}:
             value = self[k]
             for i, factor in self.program.row(k):
-                found[i] += value * factor
-        return found
+                beta[i] += value * factor
+        return beta
 
 
 def feasible(program: ExactDual, alpha: FloatArray) -> Feasible | None:
-    """The nearest such α that is easily found; None where the rows have no room for an equality. Shapes: alpha (m,)."""
-    sure, most = program.upper.bounds
-    a = np.clip(alpha, 0.0, most)
+    """Return an exactly feasible point near alpha (m,); None if the rows have no slack for an equality."""
+    upper_low, upper_high = program.upper.bounds
+    a = np.clip(alpha, 0.0, upper_high)
     if not a.max(initial=0.0) < LARGEST_ALPHA:  # true for NaN too
         return None
-    carriers, over = dict[int, Fraction](), np.flatnonzero(a > sure)
-    for k in over.tolist() if len(over) <= CARRIERS else ():  # (FEAS.2)
+    carriers, may_exceed = dict[int, Fraction](), np.flatnonzero(a > upper_low)
+    for k in may_exceed.tolist() if len(may_exceed) <= CARRIERS else ():  # (FEAS.2)
         if Fraction(float(a[k])) > (U := program.upper[k]):
             carriers[k], a[k] = U, float(U)
-    if len(over) > CARRIERS:
-        a[over] = sure[over]
+    if len(may_exceed) > CARRIERS:
+        a[may_exceed] = upper_low[may_exceed]
     point = Feasible(program, a, carriers)
     equalities = [group for group in program.groups if group.ridge == 0]
     surplus = [compute_residual(group, point) for group in equalities]
     if not any(surplus):
         return point
     parts, a, carriers = _parts(equalities, surplus), a.copy(), {**carriers}
-    kept = parts is not None and all(_take_surplus(program, a, carriers, *part) for part in parts)
-    return Feasible(program, a, carriers) if kept else None
+    is_repaired = parts is not None and all(_take_surplus(program, a, carriers, *subset) for subset in parts)
+    return Feasible(program, a, carriers) if is_repaired else None
 
 
-def compute_residual(group: ExactGroup, found: Feasible) -> Fraction:
+def compute_residual(group: ExactGroup, point: Feasible) -> Fraction:
     """Return E_gᵀα − e_g, exactly."""
-    beside = {*found.carriers, *group.entries}
-    alpha = found.alpha.copy()
-    alpha[list(beside)] = 0.0
-    return _dot(group.column, alpha) + sum((group.entry(k) * found[k] for k in beside), Fraction(0)) - group.total
+    special = {*point.carriers, *group.entries}
+    alpha = point.alpha.copy()
+    alpha[list(special)] = 0.0
+    return _dot(group.column, alpha) + sum((group.entry(k) * point[k] for k in special), Fraction(0)) - group.total
 
 
 def _dot(column: FloatArray, alpha: FloatArray) -> Fraction:
-    """Σ c_k α_k without rounding: (m,) each."""
+    """Return Σ c_k α_k exactly: (m,) each."""
     sizes = np.abs(column)
     if ((sizes == 1.0) | (sizes == 0.0)).all():
         return sum_floats(column * alpha)
     with np.errstate(over="ignore", invalid="ignore"):
         high, low = two_product(np.ascontiguousarray(column), alpha)
         safe = (np.abs(high) > TINY) & (sizes < HUGE) & np.isfinite(high)  # (ROUND.3)
-    rest = np.flatnonzero(~safe & (column != 0.0) & (alpha != 0.0)).tolist()
-    own = sum((Fraction(float(column[k])) * Fraction(float(alpha[k])) for k in rest), Fraction(0))
-    return own + sum_floats(np.where(safe, high, 0.0)) + sum_floats(np.where(safe, low, 0.0))
+    unsafe = np.flatnonzero(~safe & (column != 0.0) & (alpha != 0.0)).tolist()
+    exact_sum = sum((Fraction(float(column[k])) * Fraction(float(alpha[k])) for k in unsafe), Fraction(0))
+    return exact_sum + sum_floats(np.where(safe, high, 0.0)) + sum_floats(np.where(safe, low, 0.0))
 
 
 def _parts(
     equalities: list[ExactGroup], surplus: list[Fraction]
 ) -> list[tuple[FloatArray, NDArray[np.bool_], Fraction]] | None:
-    """For each of some disjoint sets of rows a column and what its sum over them has too much; None where unknown."""
+    """Split the equalities over disjoint sets of rows: column, mask and surplus of each; None if that fails."""
     if len(equalities) == 1:
         column = equalities[0].column
         mask = np.abs(column) > 0.0
@@ -169,11 +168,11 @@ def _parts(
         return None
     E = np.column_stack([group.column for group in equalities])
     first = E[0]
-    same = (first == E).all(axis=1)
-    others = np.flatnonzero(~same)
-    if not len(others):
+    is_first = (first == E).all(axis=1)
+    other_rows = np.flatnonzero(~is_first)
+    if not len(other_rows):
         return None
-    second = E[others[0]]
+    second = E[other_rows[0]]
     a, b, c, d = (Fraction(float(v)) for v in (first[0], first[1], second[0], second[1]))
     determinant = a * d - b * c
     if determinant == 0:
@@ -181,7 +180,7 @@ def _parts(
     x = (surplus[0] * d - surplus[1] * c) / determinant  # of Σα over the first set: first·x + second·z = surplus
     z = (surplus[1] * a - surplus[0] * b) / determinant
     ones = np.ones(len(E))
-    return [(ones, same, x), (ones, (second == E).all(axis=1), z)]
+    return [(ones, is_first, x), (ones, (second == E).all(axis=1), z)]
 
 
 def _take_surplus(
@@ -192,20 +191,20 @@ def _take_surplus(
     mask: NDArray[np.bool_],
     surplus: Fraction,
 ) -> bool:
-    """Reduce Σ column·α over the rows of a mask by the surplus, (FEAS.3) in place; return whether there was room."""
+    """Subtract the surplus from Σ column·α over the rows of a mask, in place, (FEAS.3); return whether that worked."""
     if surplus == 0:
         return True
     for k in _askable(program, a, column, mask, surplus):
         value, factor = carriers.get(k, Fraction(float(a[k]))), Fraction(float(column[k]))
-        wanted = value - surplus / factor
+        target = value - surplus / factor
         U = program.upper.get_finite(k)
-        moved = max(wanted if U is None else min(wanted, U), Fraction(0))
-        if moved > LARGEST_ALPHA:
+        new_value = max(target if U is None else min(target, U), Fraction(0))
+        if new_value > LARGEST_ALPHA:
             return False
-        surplus -= (value - moved) * factor
-        a[k] = float(moved)
-        if Fraction(float(moved)) != moved:
-            carriers[k] = moved
+        surplus -= (value - new_value) * factor
+        a[k] = float(new_value)
+        if Fraction(float(new_value)) != new_value:
+            carriers[k] = new_value
         else:
             carriers.pop(k, None)
         if surplus == 0:
@@ -216,16 +215,19 @@ def _take_surplus(
 def _askable(
     program: ExactDual, a: FloatArray, column: FloatArray, mask: NDArray[np.bool_], surplus: Fraction
 ) -> list[int]:
-    """The rows in the order of (FEAS.3) and (FEAS.4): first one far from both its bounds, if that is enough."""
+    """Return the rows in the order of (FEAS.3) and (FEAS.4): first one far from both its bounds, if that suffices."""
     rows = np.flatnonzero(mask)
-    a, sizes, behind = a[rows], np.abs(column[rows]), rows >= program.m - program.users
-    most, down = program.upper.bounds[1][rows], (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
+    a, sizes, is_constraint = a[rows], np.abs(column[rows]), rows >= program.m - program.users
+    upper, down = program.upper.bounds[1][rows], (column[rows] > 0.0) == (surplus > 0)  # α falls where c has that sign
     with np.errstate(over="ignore"):
-        room, inside = (np.where(down, a, most - a) * sizes), np.where(behind, 0.0, np.minimum(a, most - a) * sizes)
-    order = np.lexsort((-room, behind))
-    order = order[room[order] > 0.0][:CARRIERS]
-    first = np.argmax(inside) if len(rows) else 0
-    if len(rows) and inside[first] > 2.0 * abs(float(surplus)):
+        slack, distance_to_bounds = (
+            (np.where(down, a, upper - a) * sizes),
+            np.where(is_constraint, 0.0, np.minimum(a, upper - a) * sizes),
+        )
+    order = np.lexsort((-slack, is_constraint))
+    order = order[slack[order] > 0.0][:CARRIERS]
+    first = np.argmax(distance_to_bounds) if len(rows) else 0
+    if len(rows) and distance_to_bounds[first] > 2.0 * abs(float(surplus)):
         order = np.append(first, order)
-    found: list[int] = rows[order].tolist()
-    return found
+    indices: list[int] = rows[order].tolist()
+    return indices

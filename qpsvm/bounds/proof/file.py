@@ -1,30 +1,29 @@
-"""Write a proof as a file that anyone can check: claims, numbers, and a seal.
+"""Write a proof as a file for the checker (`save`): claims, numbers, and a checksum.
 
     {
     "format": "qpsvm proof",
     "version": 1,
     "about": …,                      how to check it
-    "machine": {"name", "parameters", "kernel", and where there are any: "classes", "weights", "pairs", "rows"},
+    "machine": {"name", "parameters", "kernel", and if there are any: "classes", "weights", "pairs", "rows"},
     "data": {"rows", "values"},
     "file": {}, or how it is read: {"kind", "target", "columns": [[name, categories or null, {"rare", "date", "origin",
-            "fill", "missing", "unit"}], …], "na", "decimal", "encoding", …}, and where it is known "name" and "sha256",
+            "fill", "missing", "unit"}], …], "na", "decimal", "encoding", …}, with its "name" and "sha256" if known,
     "alpha": {"exponent": e, "integers": [j, …], "others": [[k, p, q], …]},      α_k = j_k 2^e, but p/q for the others
-    "hulls": {"u": [[i, p, q], …], "v": …},                                      or these, where nothing separates
-    "plane": {"w" or "coef", and "multipliers"; or "centre", or "coef", and "radius"},  as the user holds
-                                     them; of several classes at once w or coef of each, and "b"
+    "hulls": {"u": [[i, p, q], …], "v": …},                                      instead, if no plane separates
+    "plane": {"w" or "coef", and "multipliers"; or "centre", or "coef", and "radius"},  as in the result;
+                                     for all-in-one machines w or coef of each class, and "b"
     "claims": [{"claim", "bound"}, …],
     "assumptions": […],
     "seal": …
     }
 
-It is JSON, a fact a line, and nothing else is in it: the tables of `bounds/proof/checker.py` say what each machine,
-kernel and claim has. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all
-bytes before the word "seal" with its quotation mark. The checker reads all this, alone, and computes it again.
+It is JSON, one item per line, without other keys: the tables of `bounds/proof/checker.py` define the entries of each
+machine, kernel and claim. Floats are written so that they are read as the same floats. The seal is the SHA-256 of all
+bytes before `"seal"`. The checker reads the file by itself, and computes everything again.
 
-The data are known by their *values*: the SHA-256 of IEEE doubles, the least significant byte first, of each row in turn
-how many of its numbers are not 0, then the place (from 0) and the value of each of these, and at last the target (−1 or
-+1 of two classes, 0 where nothing is learnt). So dense and sparse samples with the same numbers have the same digest,
-whatever they were read from.
+The data are identified by their *values*: the SHA-256 of little-endian IEEE doubles, for each row the number of its
+nonzero entries, the index (from 0) and the value of each of these, and the target (−1 or +1 for two classes, 0 without
+a target). So dense and sparse samples with the same numbers have the same digest, whatever file they were read from.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from qpsvm.bounds.proof import checker
 from qpsvm.bounds.proof.feasible import Feasible
 from qpsvm.data.rows import RowSource
 
-#: What a file says of itself.
+#: The "about" entry of a file.
 ABOUT = (
     "What is claimed of alpha and of the plane is a theorem about these very numbers and the data. To check it: "
     "python -m qpsvm verify THIS --data DATA; or, with nothing but Python, qpsvm/bounds/proof/checker.py"
@@ -62,12 +61,11 @@ ABOUT = (
 class Recorded:
     """A machine and its samples, for a file.
 
-    machine: Name, parameters, kernel and what else the checker needs, as JSON has it.
-    X: All samples, (n, d); of a precomputed kernel its matrix.
-    target (n,)
-    plane: w, its coefficients, or centre and radius of a ball; and the multipliers: floats as the user has
-        them.
-    why_not: Why there can be no file; mostly empty.
+    machine: Name, parameters, kernel and whatever else the checker needs, as JSON values.
+    X: All samples, (n, d); for a precomputed kernel its matrix.
+    target (n,): Targets.
+    plane: w, its coefficients, or centre and radius of a ball; and the multipliers: the floats of the result.
+    why_not: Reason why no file can be written; usually empty.
     """
 
     machine: Mapping[str, Any]
@@ -84,25 +82,27 @@ def save(
     proof: Any, path: str | os.PathLike[str], data: str | os.PathLike[str] | None, target: str | None,
     reading: Mapping[str, Any] | None = None,
 ) -> None:  # fmt: skip
-    """`Proof.save`; `reading` says how a file became samples, in the words of the checker.
+    """Write a proof to a file, see `Proof.save`.
+
+    reading: Describes how the data file was converted to samples, in the format of the checker.
 
     Raises UnsupportedError, FileFormatError, DataError, FileAccessError, ParameterTypeError.
     """
     numbers = _numbers(proof)
-    found: Recorded = proof.record["stated"]()
-    if found.why_not:
-        raise UnsupportedError(f"no proof file: {found.why_not}")
-    values = digest(found.X, found.target)
-    about: dict[str, Any] = {"rows": found.X.n, "values": values}
-    how: dict[str, Any] = dict(reading or {})
+    recorded: Recorded = proof.record["stated"]()
+    if recorded.why_not:
+        raise UnsupportedError(f"no proof file: {recorded.why_not}")
+    values = digest(recorded.X, recorded.target)
+    about: dict[str, Any] = {"rows": recorded.X.n, "values": values}
+    file_info: dict[str, Any] = dict(reading or {})
     if data is not None:
         name = as_path_text(data)
-        how = {**_bytes_of(name), **(reading or ({} if target is None else {"target": target}))}
+        file_info = {**_bytes_of(name), **(reading or ({} if target is None else {"target": target}))}
         if reading is None:
-            _check_samples(name, how, found, values)
-    parts: dict[str, Any] = {"about": ABOUT, "machine": found.machine, "data": about, "file": how}
-    parts |= {**numbers, "plane": found.plane} if found.plane else numbers
-    parts |= {"claims": _claims(proof, found.machine["name"]), "assumptions": proof.assumptions}
+            _check_samples(name, file_info, recorded, values)
+    parts: dict[str, Any] = {"about": ABOUT, "machine": recorded.machine, "data": about, "file": file_info}
+    parts |= {**numbers, "plane": recorded.plane} if recorded.plane else numbers
+    parts |= {"claims": _claims(proof, recorded.machine["name"]), "assumptions": proof.assumptions}
     body = checker.HEAD.decode() + "".join(f"{json.dumps(key)}: {_lines(part)},\n" for key, part in parts.items())
     content = body.encode()
     content += checker.SEAL + hashlib.sha256(content).hexdigest().encode() + b'"\n}\n'
@@ -115,7 +115,7 @@ def save(
 
 
 def _lines(part: Any) -> str:
-    """A part as JSON, with a line for each of its facts."""
+    """Return a part as JSON, with one line per item."""
     if isinstance(part, Mapping) and part:
         return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_text(value)}" for key, value in part.items()) + "\n}"
     if isinstance(part, (list, tuple)) and part:
@@ -128,64 +128,64 @@ def _text(value: Any) -> str:
 
 
 def _numbers(proof: Any) -> dict[str, Any]:
-    """α, or the convex weights that show why there is none. Raises UnsupportedError."""
-    known, proven = proof.record, {claim.kind for claim in proof.claims if claim.verdict == "proven"}
-    if "stated" in known and "point" in known:
-        return {"alpha": _alpha(known["point"])}
-    if known.get("enclosed"):
+    """Return α, or the convex weights that prove that the hulls meet. Raises UnsupportedError."""
+    record, proven = proof.record, {claim.kind for claim in proof.claims if claim.verdict == "proven"}
+    if "stated" in record and "point" in record:
+        return {"alpha": _alpha(record["point"])}
+    if record.get("enclosed"):
         raise UnsupportedError(
             "no proof file: the weights of the proof are enclosed, and a file has exact ones: print it"
         )
-    if "stated" in known and {"convex", "hulls", "separable"} <= proven:
-        return {"hulls": {side: [[i, w.numerator, w.denominator] for i, w in known[side].items()] for side in "uv"}}
-    if "stated" in known or not proven:
+    if "stated" in record and {"convex", "hulls", "separable"} <= proven:
+        return {"hulls": {side: [[i, w.numerator, w.denominator] for i, w in record[side].items()] for side in "uv"}}
+    if "stated" in record or not proven:
         raise UnsupportedError("there is nothing proven that a file could hold: print the proof to see why")
     raise UnsupportedError("a proof of this kind goes into no file yet: print it, or look at its record")
 
 
 def _alpha(point: Feasible) -> dict[str, Any]:
-    """Integers, and what is no multiple of their power of 2; of several classes one sample after the other."""
-    kept = point.alpha.copy()
-    kept[list(point.carriers)] = 0.0
-    j, exponent = as_integers(kept)
-    others = [[int(k), value.numerator, value.denominator] for k, value in point.carriers.items()]
-    return {"exponent": point.exponent, "integers": [v >> point.exponent - exponent for v in j], "others": others}
+    """Return α as integers times a power of 2, and the remaining entries as fractions; classes of a sample in a row."""
+    integral = point.alpha.copy()
+    integral[list(point.carriers)] = 0.0
+    j, exponent = as_integers(integral)
+    fractions = [[int(k), value.numerator, value.denominator] for k, value in point.carriers.items()]
+    return {"exponent": point.exponent, "integers": [v >> point.exponent - exponent for v in j], "others": fractions}
 
 
 def _claims(proof: Any, machine: str) -> list[dict[str, Any]]:
-    """Return what is proven, as numbers: a checker has its own wording."""
+    """Return the proven claims as numbers, without sentences."""
     if "point" not in proof.record:
         return [{"claim": "the hulls meet"}]
-    found: list[dict[str, Any]] = []
+    claims: list[dict[str, Any]] = []
     proven = {claim.kind: claim for claim in proof.claims if claim.verdict == "proven"}
     if "feasible" in proven:
-        found.append({"claim": "feasible"})
+        claims.append({"claim": "feasible"})
     bounds = {"primal at most": proof.primal, "dual at least": proof.dual, "gap at most": proof.gap}
     if any(claim.verdict == "refuted" for claim in proof.claims):
         bounds["gap at least"] = proof.least_gap
     if machine not in checker.SCALED:
         bounds["distance at most"] = math.sqrt(2.0 * proof.difference) * (1.0 + 4.0 * UNIT) + UNDERFLOW  # (OPTIMA.1)
-    found += [{"claim": name, "bound": bound} for name, bound in bounds.items() if math.isfinite(bound)]
+    claims += [{"claim": name, "bound": bound} for name, bound in bounds.items() if math.isfinite(bound)]
     b, lowered = proof.record.get("b"), proof.record.get("lowered")
-    known = math.isfinite(proof.remains)
-    if known and "intercept" in proven and b is not None:
+    has_remaining_gap = math.isfinite(proof.remains)
+    if has_remaining_gap and "intercept" in proven and b is not None:
         best = [b.numerator, b.denominator]
-        found.append({"claim": "gap with the best b at most", "bound": proof.remains, "b": best})
-    if known and "rows" in proven and lowered is not None:
+        claims.append({"claim": "gap with the best b at most", "bound": proof.remains, "b": best})
+    if has_remaining_gap and "rows" in proven and lowered is not None:
         pairs = [[k, float(lowered[k])] for k in np.flatnonzero(lowered).tolist()]
-        found.append({"claim": "gap with lower levels at most", "bound": proof.remains, "lower": pairs})
-    return found
+        claims.append({"claim": "gap with lower levels at most", "bound": proof.remains, "lower": pairs})
+    return claims
 
 
 # --- the data ---------------------------------------------------------------------------------------------------------
 
 
 def digest(X: RowSource, target: FloatArray) -> str:
-    """SHA-256 of the values, in one pass over the rows: X (n, d) and target (n,)."""
-    found = hashlib.sha256()
-    for rows, part in _tiles(X):
-        found.update(_doubles(part, target[rows]))
-    return found.hexdigest()
+    """Return the SHA-256 of the values, in one pass over the rows: X (n, d) and target (n,)."""
+    sha256 = hashlib.sha256()
+    for rows, rows_of_tile in _tiles(X):
+        sha256.update(_doubles(rows_of_tile, target[rows]))
+    return sha256.hexdigest()
 
 
 def _tiles(X: RowSource) -> Iterator[tuple[slice, sp.csr_array]]:
@@ -193,29 +193,29 @@ def _tiles(X: RowSource) -> Iterator[tuple[slice, sp.csr_array]]:
     for block in X.blocks():
         step = max(IN_CACHE // max(block.d, 1), 1) if not X.is_sparse else IN_CACHE
         for start in range(0, block.n, step):
-            at = slice(start, min(start + step, block.n))
-            part: Matrix = block.take(at)
-            rows = sp.csr_array(part)
+            tile = slice(start, min(start + step, block.n))
+            matrix: Matrix = block.take(tile)
+            rows = sp.csr_array(matrix)
             rows.eliminate_zeros()
             rows.sort_indices()
-            yield slice(block.rows.start + at.start, block.rows.start + at.stop), rows
+            yield slice(block.rows.start + tile.start, block.rows.start + tile.stop), rows
 
 
 def _doubles(rows: sp.csr_array, target: FloatArray) -> bytes:
-    """The doubles of some rows (k, d) and their targets (k,)."""
+    """Return the bytes to hash of some rows (k, d) and their targets (k,)."""
     counts = np.diff(rows.indptr).astype(np.int64)
     ends = np.cumsum(2 * counts + 2)
     starts = ends - (2 * counts + 2)
-    found = np.empty(int(ends[-1]) if len(ends) else 0, dtype="<f8")
-    found[starts], found[ends - 1] = counts, target
+    doubles = np.empty(int(ends[-1]) if len(ends) else 0, dtype="<f8")
+    doubles[starts], doubles[ends - 1] = counts, target
     within = np.arange(rows.nnz) - np.repeat(rows.indptr[:-1], counts)
     places = np.repeat(starts, counts) + 1 + 2 * within
-    found[places], found[places + 1] = rows.indices, rows.data
-    return found.tobytes()
+    doubles[places], doubles[places + 1] = rows.indices, rows.data
+    return doubles.tobytes()
 
 
 def _bytes_of(name: str) -> dict[str, Any]:
-    """The name of a file and the SHA-256 of its bytes. Raises FileFormatError."""
+    """Return the name of a file and the SHA-256 of its bytes. Raises FileFormatError."""
     try:
         with open(name, "rb") as file:
             return {"name": os.path.basename(name), "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
@@ -223,10 +223,10 @@ def _bytes_of(name: str) -> dict[str, Any]:
         raise FileFormatError(f"{name} cannot be read: {error.strerror or error}") from error
 
 
-def _check_samples(name: str, how: Mapping[str, Any], found: Recorded, values: str) -> None:
-    """Check that a file has exactly the samples. Raises FileFormatError, DataError."""
+def _check_samples(name: str, file_info: Mapping[str, Any], recorded: Recorded, values: str) -> None:
+    """Check that a data file has exactly these samples. Raises FileFormatError, DataError."""
     try:
-        rows, target, _ = checker.samples(checker.content_of(name), how, None, found.machine)
+        rows, target, _ = checker.samples(checker.content_of(name), file_info, None, recorded.machine)
     except (checker.UnusableError, LookupError, TypeError, ValueError) as error:
         raise FileFormatError(f"{name} cannot be read as samples: {error}") from error
     if checker.digest(rows, target) != values:

@@ -1,7 +1,4 @@
-"""State what is proven of the numbers of a result, as numbers and as sentences (`Proof`).
-
-A result that is asked for a proof: it keeps its problem for that, and leaves it behind where it goes into a file.
-"""
+"""State what is proven about the floats of a result, as numbers and as sentences (`Proof`, `Proofs`, `Claim`)."""
 
 from __future__ import annotations
 
@@ -15,31 +12,31 @@ from qpsvm.base.arrays.formatting import build_repr, format_upper_bound
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.html import Cell, render_table
 
-#: What became of a claim.
+#: Outcome of a claim.
 Verdict = Literal["proven", "refuted", "open"]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement about the numbers, and what is known of it.
+    """One statement about the floats of a result, and its verdict.
 
     Attributes
     ----------
     kind : str
-        "feasible", "primal", "dual", "gap", "optimal", "kernel", …: what it is about.
+        Subject of the claim: "feasible", "primal", "dual", "gap", "optimal", "kernel", ….
     verdict : "proven", "refuted" or "open"
     text : str
         A sentence.
     value : float or None
-        The number in it.
+        The number in the sentence; None without one.
 
     See Also
     --------
-    Proof : What has claims.
+    Proof : A list of claims.
 
     Examples
     --------
-    The α of this result is far from optimal, and that it is not is refuted, not only left open:
+    The α of this result is far from optimal, so the claim that it is optimal is refuted, not only left open:
 
     >>> import qpsvm
     >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
@@ -59,40 +56,40 @@ class Claim:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """A theorem about the floats of a result: α as integers, and w, b and the rest as the floats that they are.
+    """A theorem about the floats of a result: proven bounds of P, D and the gap.
 
-    Every bound is true for IEEE 754 arithmetic whatever was rounded, and in whatever order a BLAS adds.
+    Every bound includes all rounding errors of IEEE 754 arithmetic, in any order of summation.
 
     Attributes
     ----------
     title : str
-        The machine.
+        Name of the machine.
     gap : float
-        (P − D)/max(|P|, |D|) is at most this; infinite where nothing is proven.
+        Upper bound of (P − D)/max(|P|, |D|); infinite if nothing is proven.
     least_gap : float
-        And at least this: a claim of less is refuted.
+        Lower bound of it.
     primal, dual : float
-        P of (w, b, …) is at most the one, D of α at least the other: the optimal value is between them. In the units of
-        the objective.
+        Upper bound of P at (w, b, …), and lower bound of D at α, in the units of the objective: the optimal value is
+        between them.
     difference : float
-        P − D is at most this, in the units of the objective.
+        Upper bound of P − D, in the units of the objective.
     remains : float
-        What of the gap remains with the best b for this w, which is a rational number and in general no float; `gap`
-        itself where that is not known.
+        Upper bound of the gap with the best b for this w, a rational number that in general is not a float; equal to
+        `gap` if it is not known.
     alpha : ndarray, shape (m,)
-        The α that it is a proof of, up to its last digits: what keeps the box and every equality exactly.
+        α, changed in its last digits so that the box and every equality hold exactly.
     exactly : bool
-        Whether the gap was computed in rational numbers, so that it is no bound, but the number, rounded up.
+        Whether the gap was computed in rational numbers: then it is the exact gap, rounded up.
     claims : tuple of Claim
     assumptions : tuple of str
-        What is taken for granted beside the arithmetic.
+        Unproven assumptions.
     record : mapping
-        What a proof file holds of the machine: see `save`.
+        Data of the machine for a proof file: see `save`.
 
     See Also
     --------
-    SVMResult.verify : What makes one.
-    Problem.prove : The same, of a result of this problem.
+    SVMResult.verify : Proves bounds for a result.
+    Problem.prove : The same, for a result of this problem.
     Claim : One of its statements.
 
     Examples
@@ -125,8 +122,8 @@ class Proof:
     record: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        shown = {name: part for name, part in vars(self).items() if name != "record"}
-        return build_repr("Proof", **shown)
+        displayed = {name: value for name, value in vars(self).items() if name != "record"}
+        return build_repr("Proof", **displayed)
 
     def __str__(self) -> str:
         lines = [self.title, *(f"  {claim.verdict:8}  {claim.text}" for claim in self.claims)]
@@ -139,35 +136,34 @@ class Proof:
         return render_table(rows, title=self.title)
 
     def __bool__(self) -> bool:
-        """Whether no claim is refuted, and none open."""
+        """Return whether every claim is proven."""
         return all(claim.verdict == "proven" for claim in self.claims)
 
     def save(
         self, path: str | os.PathLike[str], data: str | os.PathLike[str] | None = None, target: str | None = None
     ) -> None:
-        """Write the proof to a file that anyone can check, without this library if they like.
+        """Write the proof to a file that can be checked without this library.
 
-        `python -m qpsvm verify proof.json --data FILE` checks it, and so does
-        `qpsvm/bounds/proof/checker.py` alone. The file
-        has the machine, α as integers, w and b, every bound, a digest of the values of the samples, and a seal over its
-        bytes. Whoever checks it needs the samples: as a CSV file with a header, with the features in order and the
-        target in the last column or in one that they name, as LIBSVM text, or as a .npy file. Numbers in text have to
-        be written so that they are read as the same floats: Python, pandas and `numpy.savetxt` do so unless told
-        otherwise.
+        `python -m qpsvm verify proof.json --data FILE` checks it, and so does `qpsvm/bounds/proof/checker.py` alone.
+        The file contains the machine, α as integers, w and b, every bound, a digest of the values of the samples, and a
+        checksum of its bytes. The check needs the samples: as a CSV file with a header, with the features in order and
+        the target in the last column or a named one, as LIBSVM text, or as a .npy file. Numbers in text have to be
+        written so that they are read as the same floats, as Python, pandas and `numpy.savetxt` do by default.
 
         Parameters
         ----------
         path : str or path-like
-            The file, replaced whole or not at all.
+            The file; it is replaced atomically.
         data : str or path-like, optional
-            A file with these samples. It is read again and compared; a proof that names it is refuted by any other.
+            A file with these samples. It is read and compared with them. Checking a proof that names a data file fails
+            with any other file.
         target : str, optional
-            Its column of the target; by default the last.
+            Name of the target column in that file; by default the last column.
 
         Raises
         ------
         UnsupportedError
-            Nothing is proven, or a kernel has values that no checker could compute.
+            Nothing is proven, or a checker cannot compute the values of the kernel.
         DataError, FileFormatError
             The data file has other values, or cannot be read.
         FileAccessError, ParameterTypeError
@@ -191,7 +187,7 @@ class Proof:
 
 @dataclass(frozen=True, eq=False)
 class Proofs:
-    """What is proven of many machines: one `Proof` each, in their order.
+    """Proofs of several machines, one `Proof` each, in their order.
 
     Attributes
     ----------
@@ -199,7 +195,7 @@ class Proofs:
 
     See Also
     --------
-    Proof : Of one machine.
+    Proof : The proof of one machine.
 
     Examples
     --------
@@ -231,7 +227,7 @@ class Proofs:
         return iter(self.parts)
 
     def __bool__(self) -> bool:
-        """Whether no claim of any machine is refuted, and none open."""
+        """Return whether every claim of every machine is proven."""
         return self.proven == len(self)
 
     def __str__(self) -> str:
@@ -247,5 +243,5 @@ class Proofs:
 
 
 def without_problem(result: Any) -> dict[str, Any]:
-    """The state of a result that goes into a file: all but the problem, whose samples do not belong there."""
+    """Return the attributes of a result to pickle: all but the problem, which holds the samples."""
     return {name: value for name, value in vars(result).items() if name not in ("problem", "_near_optimum")}

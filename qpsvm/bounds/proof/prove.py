@@ -1,11 +1,10 @@
 """Prove bounds on the duality gap of a result (`prove`).
 
-    (PROVE.1)  α̂ of `feasible`, exactly feasible: α itself but for its last digits; w and every μ as they are
-    (PROVE.2)  of few samples, P and D are computed in rational numbers, (RATIO.1)
-    (PROVE.3)  of many, the terms of (GAP.1) are bounded, (BOUND.1) to (BOUND.4); where that is loose, first the rows
-               that matter are evaluated in double-double, and then all of it in rational numbers, if that is
-               affordable
-    (PROVE.4)  the relative gap is at most what (CERT.3) is for P − D from above and max(|P|, |D|) from below
+    (PROVE.1)  `feasible` changes α in its last digits to an exactly feasible α̂; w and every μ stay as they are
+    (PROVE.2)  with few samples, P and D are computed in rational numbers, (RATIO.1)
+    (PROVE.3)  with many, the terms of (GAP.1) are bounded, (BOUND.1) to (BOUND.4); if that is loose, the rows with the
+               largest terms are evaluated in double-double, and then everything in rational numbers, if affordable
+    (PROVE.4)  the relative gap is at most (CERT.3) for an upper bound of P − D and a lower bound of max(|P|, |D|)
 
 Source of (CERT.3) and (GAP.1): `bounds.certificate`.
 """
@@ -32,112 +31,117 @@ from qpsvm.bounds.proof.remaining import better_intercepts, costs_of_rounding, f
 from qpsvm.bounds.proof.spaces import ExactValues, PointValues, Space, SpaceMeasurement
 from qpsvm.bounds.proof.terms import GapBounds, Interval
 
-#: Multiplications of integers up to which rational numbers are what is tried first, and at all: some 50 ms and 2 s.
-AT_ONCE, AT_MOST = 50_000.0, 2_000_000.0
-#: What a row costs beside the multiplications that it needs, in multiplications.
+#: Rational numbers are tried first if they take at most this many multiplications, some 50 ms.
+AT_ONCE = 50_000.0
+#: They are tried at all up to this many, some 2 s.
+AT_MOST = 2_000_000.0
+#: Overhead of a row, in multiplications.
 EACH_ROW = 200.0
-#: Share of the sum of the terms that the rows left as they are may have, where others are evaluated again.
+#: Rows that are not evaluated again have at most this share of the sum of the terms.
 LEFT = 0.01
-#: A proven gap is as good as the measured one up to this factor and this much.
+#: A proven gap is good enough if it is at most the measured one times AS_GOOD, or at most NOTHING.
 AS_GOOD, NOTHING = 3.0, 1e-12
 
 
-def prove(asked: ProofRequest) -> Proof:
-    """The theorem."""
-    program, held = asked.program, asked.held
-    given = (asked.alpha, held.w, held.coef)
-    if not all(part is None or np.isfinite(part).all() for part in given):
-        return build_empty_proof(asked, "α or w has entries that are no numbers")
-    multipliers = [held.multipliers.get(group.multiplier) for group in program.groups]
+def prove(request: ProofRequest) -> Proof:
+    """Prove bounds of P, D and the gap of the floats in a result; failures give a `Proof` with open claims."""
+    program, primal_point = request.program, request.primal_point
+    vectors = (request.alpha, primal_point.w, primal_point.coef)
+    if not all(vector is None or np.isfinite(vector).all() for vector in vectors):
+        return build_empty_proof(request, "α or w has entries that are no numbers")
+    multipliers = [primal_point.multipliers.get(group.multiplier) for group in program.groups]
     if any(mu is None or abs(mu) > FINITE for mu in multipliers):
-        return build_empty_proof(asked, "b, ρ or another multiplier is no number, or beyond all floats")
-    point = asked.repair(program, asked.alpha)
+        return build_empty_proof(request, "b, ρ or another multiplier is no number, or beyond all floats")
+    point = request.repair(program, request.alpha)
     if point is None:
-        if asked.alpha.max(initial=0.0) >= LARGEST_ALPHA:
+        if request.alpha.max(initial=0.0) >= LARGEST_ALPHA:
             return build_empty_proof(
-                asked, f"α has entries beyond {LARGEST_ALPHA:.1e}, whose sums and products overflow"
+                request, f"α has entries beyond {LARGEST_ALPHA:.1e}, whose sums and products overflow"
             )
         return build_empty_proof(
-            asked, "no α near the given one keeps every equality: the rows have no room for what is missing"
+            request, "no α near the given one keeps every equality: the rows have no room for what is missing"
         )
-    found, values = _bounded(asked, point)
-    remains, text, best = found.gap, "", held
-    if found.gap > NOTHING and costs_of_rounding(program, held) > LEFT * found.difference[1]:
-        remains, text, best = _remains(asked, point, values, found.gap)
-    more = [] if not text else [Claim("intercept", "proven", text, remains)]
-    wider = relax_levels(program, held, values) if found.primal[1] == math.inf else None
-    if wider is not None:
-        remains = _gap_of(wider[0], held, point, values)
-        more += (
-            [Claim("rows", "proven", f"{wider[2]} {format_upper_bound(remains)}", remains)]
-            if math.isfinite(remains)
-            else []
-        )
-    kernel = weak_duality(program, asked.space, held, values)
+    bounds, values = _bounded(request, point)
+    remains, text, best_point = bounds.gap, "", primal_point
+    if bounds.gap > NOTHING and costs_of_rounding(program, primal_point) > LEFT * bounds.difference[1]:
+        remains, text, best_point = _remains(request, point, values, bounds.gap)
+    extra_claims = [] if not text else [Claim("intercept", "proven", text, remains)]
+    relaxed = relax_levels(program, primal_point, values) if bounds.primal[1] == math.inf else None
+    if relaxed is not None:
+        remains = _gap_of(relaxed[0], primal_point, point, values)
+        if math.isfinite(remains):
+            extra_claims.append(Claim("rows", "proven", f"{relaxed[2]} {format_upper_bound(remains)}", remains))
+    kernel = weak_duality(program, request.space, primal_point, values)
     if kernel.lost > 0.0:
-        found, gap = found.wider(kernel.lost), found.gap
-        known = math.isfinite(found.gap) and math.isfinite(remains)
-        remains = round_up(Fraction(remains) + Fraction(found.gap) - Fraction(gap)) if known else math.inf
-    proof = build_proof(asked, point, found, remains, more, kernel)
-    best_b = best.multipliers.get("b") if text else None
-    record = {**proof.record, "b": best_b, "lowered": None if wider is None else wider[1]}
+        bounds, gap = bounds.wider(kernel.lost), bounds.gap
+        is_finite = math.isfinite(bounds.gap) and math.isfinite(remains)
+        remains = round_up(Fraction(remains) + Fraction(bounds.gap) - Fraction(gap)) if is_finite else math.inf
+    proof = build_proof(request, point, bounds, remains, extra_claims, kernel)
+    best_b = best_point.multipliers.get("b") if text else None
+    record = {**proof.record, "b": best_b, "lowered": None if relaxed is None else relaxed[1]}
     return replace(proof, record=record)
 
 
-def _bounded(asked: ProofRequest, point: Feasible) -> tuple[GapBounds, ExactValues | SpaceMeasurement]:
-    """(PROVE.2) or (PROVE.3), and what was measured for it."""
-    program, held = asked.program, asked.held
-    exact = _exactly(asked, point, AT_ONCE)
+def _bounded(request: ProofRequest, point: Feasible) -> tuple[GapBounds, ExactValues | SpaceMeasurement]:
+    """Return bounds by (PROVE.2) or (PROVE.3), and the values that they are computed from."""
+    program, primal_point = request.program, request.primal_point
+    exact = _exactly(request, point, AT_ONCE)
     if exact is not None:
-        return rational.rational_gap(program, held, point, exact), exact
-    enough = _compute_target_gap(asked)
-    found, measured = in_floats(program, asked.space, held, point, enough)
-    exact = None if found.gap <= enough else _exactly(asked, point, AT_MOST)
+        return rational.rational_gap(program, primal_point, point, exact), exact
+    target_gap = _compute_target_gap(request)
+    bounds, measured = in_floats(program, request.space, primal_point, point, target_gap)
+    exact = None if bounds.gap <= target_gap else _exactly(request, point, AT_MOST)
     if exact is None:
-        return found, measured
-    better = rational.rational_gap(program, held, point, exact)
-    return (better if better.gap <= found.gap else found), exact
+        return bounds, measured
+    exact_bounds = rational.rational_gap(program, primal_point, point, exact)
+    return (exact_bounds if exact_bounds.gap <= bounds.gap else bounds), exact
 
 
-def _compute_target_gap(asked: ProofRequest) -> float:
+def _compute_target_gap(request: ProofRequest) -> float:
     """Return a gap that is as good as the measured one."""
-    return max(AS_GOOD * asked.measured, NOTHING) if math.isfinite(asked.measured) else NOTHING
+    return max(AS_GOOD * request.measured, NOTHING) if math.isfinite(request.measured) else NOTHING
 
 
-def _exactly(asked: ProofRequest, point: Feasible, most: float) -> ExactValues | None:
-    """Return rational numbers, if they take at most `most` multiplications."""
-    left = most - EACH_ROW * asked.program.m
-    return asked.space.exact(asked.held, point.exact_beta(), left) if left > 0.0 else None
+def _exactly(request: ProofRequest, point: Feasible, max_products: float) -> ExactValues | None:
+    """Return the values as rational numbers; None if they take more than `max_products` multiplications."""
+    remaining_products = max_products - EACH_ROW * request.program.m
+    return (
+        request.space.exact(request.primal_point, point.exact_beta(), remaining_products)
+        if remaining_products > 0.0
+        else None
+    )
 
 
 def in_floats(
-    program: ExactDual, space: Space, held: Primal, point: Feasible, enough: float
+    program: ExactDual, space: Space, primal_point: Primal, point: Feasible, target_gap: float
 ) -> tuple[GapBounds, SpaceMeasurement]:
-    """(PROVE.3): bounds in floats, sharper until the gap is at most `enough`; and what they were made of."""
-    measured = space.measure(held, *point.beta())
-    found, upper = _by_terms(program, held, point, measured)
-    if found.gap <= enough:
-        return found, measured
-    better = _sharper(program, space, held, measured, upper)
-    if better is not None:
-        sharper, _ = _by_terms(program, held, point, better)
-        found, measured = (sharper, better) if sharper.gap <= found.gap else (found, measured)
-    if found.gap <= enough or not measured.apart * measured.apart > LEFT * found.difference[1]:
-        return found, measured
-    apart = space.refine_distance(held, *point.beta())
-    if apart is None or not apart < measured.apart:
-        return found, measured
-    measured = replace(measured, apart=apart)
-    return _by_terms(program, held, point, measured)[0], measured
+    """Return bounds in floats, refined until the gap is at most `target_gap`, (PROVE.3); and the measurement used."""
+    measured = space.measure(primal_point, *point.beta())
+    bounds, upper = _by_terms(program, primal_point, point, measured)
+    if bounds.gap <= target_gap:
+        return bounds, measured
+    sharper_measured = _sharper(program, space, primal_point, measured, upper)
+    if sharper_measured is not None:
+        sharper_bounds, _ = _by_terms(program, primal_point, point, sharper_measured)
+        bounds, measured = (
+            (sharper_bounds, sharper_measured) if sharper_bounds.gap <= bounds.gap else (bounds, measured)
+        )
+    if bounds.gap <= target_gap or not measured.apart * measured.apart > LEFT * bounds.difference[1]:
+        return bounds, measured
+    distance = space.refine_distance(primal_point, *point.beta())
+    if distance is None or not distance < measured.apart:
+        return bounds, measured
+    measured = replace(measured, apart=distance)
+    return _by_terms(program, primal_point, point, measured)[0], measured
 
 
 def _by_terms(
-    program: ExactDual, held: Primal, point: Feasible, measured: SpaceMeasurement
+    program: ExactDual, primal_point: Primal, point: Feasible, measured: SpaceMeasurement
 ) -> tuple[GapBounds, FloatArray]:
-    """(BOUND.4), P and D; and the terms from above, (m,)."""
-    upper, g, psi = terms.sum_terms(program, held, point, measured.values)
-    apart = 0.5 * measured.apart * measured.apart * FEW + UNDERFLOW if measured.apart != 0.0 else 0.0
-    cost, penalty, ridge = map(enclose_fraction, terms.group_parts(program, held, point))
+    """Return bounds of P, D and P − D by (BOUND.4), and upper bounds of the terms, (m,)."""
+    upper, g, psi = terms.sum_terms(program, primal_point, point, measured.values)
+    half_square = 0.5 * measured.apart * measured.apart * FEW + UNDERFLOW if measured.apart != 0.0 else 0.0
+    cost, penalty, ridge = map(enclose_fraction, terms.group_parts(program, primal_point, point))
     curved, gain = terms.bound_curvature_term(program, point), terms.linear_part(program, point)
     half_low, half_high = measured.own_half or _own_half_square(measured)
     dual = (
@@ -149,13 +153,13 @@ def _by_terms(
         -sum_rounded_down(-measured.half_square[1], -psi[1], -cost[1]),
     )
     low = sum_rounded_down(terms.IN * g[0], ridge[0], measured.half_apart_low)
-    difference = low, apart + g[1] + ridge[1]
+    difference = low, half_square + g[1] + ridge[1]
     length = math.nextafter(math.sqrt(2.0 * max(measured.half_square[0], 0.0)), 0.0)
     return replace(_intersect_bounds(primal, dual, difference), apart=measured.apart, length=length), upper
 
 
 def _own_half_square(measured: SpaceMeasurement) -> Interval:
-    """½‖w(α)‖² from below and from above."""
+    """Return a lower and an upper bound of ½‖w(α)‖²."""
     low = max(terms.IN * math.sqrt(2.0 * max(measured.half_square[0], 0.0)) - measured.apart, 0.0)
     high = math.sqrt(2.0 * measured.half_square[1]) + measured.apart
     return 0.5 * low * low * terms.IN, 0.5 * high * high * FEW + UNDERFLOW  # no power: that raises
@@ -171,51 +175,56 @@ def _intersect_bounds(primal: Interval, dual: Interval, difference: Interval) ->
 
 
 def _sharper(
-    program: ExactDual, space: Space, held: Primal, measured: SpaceMeasurement, upper: FloatArray
+    program: ExactDual, space: Space, primal_point: Primal, measured: SpaceMeasurement, upper: FloatArray
 ) -> SpaceMeasurement | None:
-    """With the values of the points that matter in double-double."""
+    """Return the measurement with the values of the rows with the largest terms in double-double; None if too slow."""
     rows = _rows_that_matter(upper)
     if program.mix is not None:
         points = np.unique(program.mix[np.sort(rows)].indices)
     else:
         points = np.unique(rows if program.rows is None else program.rows[rows])
     points = points.astype(np.intp)
-    found = space.refine_values(held, points)
-    return None if found is None else replace(measured, values=replace_values(measured.values, points, found))
+    refined = space.refine_values(primal_point, points)
+    return None if refined is None else replace(measured, values=replace_values(measured.values, points, refined))
 
 
 def _rows_that_matter(upper: FloatArray) -> IntArray:
-    """The rows with the largest terms, so that the others have next to nothing of the sum."""
-    beyond = ~np.isfinite(upper)  # hard rows that are not seen to be kept
+    """Return the rows with the largest terms: the others have at most the share `LEFT` of the sum."""
+    beyond = ~np.isfinite(upper)  # hard rows that may be violated
     order = np.argsort(-np.where(beyond, np.inf, upper), kind="stable")
-    left = np.cumsum(np.where(beyond, 0.0, upper)[order][::-1])[::-1]
-    return order[(left > LEFT * left[0]) | beyond[order]] if len(left) and left[0] > 0.0 else order
+    remaining = np.cumsum(np.where(beyond, 0.0, upper)[order][::-1])[::-1]
+    return order[(remaining > LEFT * remaining[0]) | beyond[order]] if len(remaining) and remaining[0] > 0.0 else order
 
 
-def replace_values(values: PointValues, points: IntArray, found: PointValues) -> PointValues:
+def replace_values(values: PointValues, points: IntArray, refined: PointValues) -> PointValues:
     """Return values at all points, with better ones at some."""
     high, low, radius = values.high.copy(), values.low.copy(), values.radius.copy()
-    high[points], low[points], radius[points] = found.high, found.low, found.radius
+    high[points], low[points], radius[points] = refined.high, refined.low, refined.radius
     return PointValues(high, low, radius)
 
 
 def _remains(
-    asked: ProofRequest, point: Feasible, values: ExactValues | SpaceMeasurement, gap: float
+    request: ProofRequest, point: Feasible, values: ExactValues | SpaceMeasurement, gap: float
 ) -> tuple[float, str, Primal]:
-    """The gap with the best b there is, where that is clearly less; a sentence about it; and the numbers with it."""
-    program, held = asked.program, asked.held
-    other = better_intercepts(program, held, values)
-    least = gap if other is None else _gap_of(program, other, point, values)
-    if other is None or not least < 0.5 * gap:
-        return gap, "", held
-    near = [float(other.multipliers[group.multiplier]) for group in free_intercepts(program)]
-    which = "with the best b for this w, the rational number" if len(near) == 1 else "with other b, rational numbers"
-    text = f"{which} next to {', '.join(map(repr, near))}, the gap is at most {format_upper_bound(least)}"
-    return least, f"{text}: the rest is what the rounding of b to a float costs", other
+    """Return the gap with the best b, a sentence about it, and the primal point with that b.
+
+    If that gap is not clearly smaller, return the given gap, an empty sentence, and the point itself.
+    """
+    program, primal_point = request.program, request.primal_point
+    better = better_intercepts(program, primal_point, values)
+    better_gap = gap if better is None else _gap_of(program, better, point, values)
+    if better is None or not better_gap < 0.5 * gap:
+        return gap, "", primal_point
+    intercepts = [float(better.multipliers[group.multiplier]) for group in free_intercepts(program)]
+    subject = (
+        "with the best b for this w, the rational number" if len(intercepts) == 1 else "with other b, rational numbers"
+    )
+    text = f"{subject} next to {', '.join(map(repr, intercepts))}, the gap is at most {format_upper_bound(better_gap)}"
+    return better_gap, f"{text}: the rest is what the rounding of b to a float costs", better
 
 
-def _gap_of(program: ExactDual, held: Primal, point: Feasible, values: ExactValues | SpaceMeasurement) -> float:
-    """The gap of other multipliers, or of a program with other levels."""
+def _gap_of(program: ExactDual, primal_point: Primal, point: Feasible, values: ExactValues | SpaceMeasurement) -> float:
+    """Return the gap for other multipliers, or for a program with other levels."""
     if isinstance(values, ExactValues):
-        return rational.rational_gap(program, held, point, values).gap
-    return _by_terms(program, held, point, values)[0].gap
+        return rational.rational_gap(program, primal_point, point, values).gap
+    return _by_terms(program, primal_point, point, values)[0].gap

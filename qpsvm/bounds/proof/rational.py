@@ -1,8 +1,8 @@
-"""Compute the gap in rational numbers, for machines with few samples.
+"""Compute the gap in rational numbers, for machines with few samples (`rational_gap`).
 
     (RATIO.1)  P = ½‖w‖² + Σψ_k(t_k) + eᵀμ + ½ΣRμ²,  D = ℓᵀα − ½‖w(α)‖² − ½Σδα² − ½Σ(Eᵀα − e)²/R, term by term
 
-With a kernel whose values are irrational, each number is between two rational ones, and so are P and D.
+If the kernel has irrational values, each value is enclosed between two rational numbers, and so are P and D.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from qpsvm.bounds.proof.feasible import Feasible
 from qpsvm.bounds.proof.spaces import Between, ExactValues
 from qpsvm.bounds.proof.terms import GapBounds, Interval, group_parts
 
-#: P where it is infinite.
+#: Bounds of P if it is infinite.
 NONE = (math.inf, math.inf)
 
 
-def violations(program: ExactDual, held: Primal, exact: ExactValues) -> list[Between]:
-    """t_k of (DUAL.2), each between two: (m,)."""
-    found = []
+def violations(program: ExactDual, primal_point: Primal, exact: ExactValues) -> list[Between]:
+    """Return intervals of t_k of (DUAL.2): (m,)."""
+    intervals = []
     for k in range(program.m):
         fixed = program.level[k]
         for group in program.groups:
-            fixed -= group.entry(k) * held.multipliers[group.multiplier]
+            fixed -= group.entry(k) * primal_point.multipliers[group.multiplier]
         ends = [sorted((factor * exact.values[i][0], factor * exact.values[i][1])) for i, factor in program.row(k)]
-        found.append((fixed - sum(high for _, high in ends), fixed - sum(low for low, _ in ends)))
-    return found
+        intervals.append((fixed - sum(high for _, high in ends), fixed - sum(low for low, _ in ends)))
+    return intervals
 
 
 def loss(program: ExactDual, k: int, t: Fraction) -> Fraction | None:
-    """ψ_k of (LOSS.1); None where it is infinite."""
+    """Return ψ_k(t) of (LOSS.1); None if it is infinite."""
     if t <= 0:
         return Fraction(0)
     bend = program.curvature[k]
@@ -54,26 +54,28 @@ def _bound_square_distance(point: Feasible, exact: ExactValues) -> Fraction:
     return max(exact.square[1] - 2 * product + exact.own_square[1], Fraction(0))
 
 
-def rational_gap(program: ExactDual, held: Primal, point: Feasible, exact: ExactValues) -> GapBounds:
-    """(RATIO.1) for numbers that are exact, as the floats next to it."""
-    cost, penalty, _ = group_parts(program, held, point)
-    rest = -penalty
+def rational_gap(program: ExactDual, primal_point: Primal, point: Feasible, exact: ExactValues) -> GapBounds:
+    """Evaluate (RATIO.1) exactly, and round the results outwards to floats."""
+    cost, penalty, _ = group_parts(program, primal_point, point)
+    dual_terms = -penalty
     for k in range(program.m):
         a = point[k]
         if a:
-            rest += program.level[k] * a - program.curvature[k] * a * a / 2
-    dual = rest - exact.own_square[1] / 2, rest - exact.own_square[0] / 2
+            dual_terms += program.level[k] * a - program.curvature[k] * a * a / 2
+    dual = dual_terms - exact.own_square[1] / 2, dual_terms - exact.own_square[0] / 2
     low, high = exact.square[0] / 2 + cost, exact.square[1] / 2 + cost
-    short = violations(program, held, exact)
-    apart, length = sqrt_rounded_up(_bound_square_distance(point, exact)), sqrt_rounded_down(exact.square[0])
+    t_intervals = violations(program, primal_point, exact)
+    distance, length = sqrt_rounded_up(_bound_square_distance(point, exact)), sqrt_rounded_down(exact.square[0])
     for first in range(0, program.m, program.width):
-        t_low, t_high = (max(ends) for ends in zip(*short[first : first + program.width], strict=True))
-        one = loss(program, first, t_high)
-        if one is None:
-            return GapBounds(NONE, _enclose(*dual), NONE, True, apart, length)
-        high += one
-        low += one if t_low == t_high else loss(program, first, t_low) or 0
-    return GapBounds(_enclose(low, high), _enclose(*dual), _enclose(low - dual[1], high - dual[0]), True, apart, length)
+        t_low, t_high = (max(ends) for ends in zip(*t_intervals[first : first + program.width], strict=True))
+        loss_high = loss(program, first, t_high)
+        if loss_high is None:
+            return GapBounds(NONE, _enclose(*dual), NONE, True, distance, length)
+        high += loss_high
+        low += loss_high if t_low == t_high else loss(program, first, t_low) or 0
+    return GapBounds(
+        _enclose(low, high), _enclose(*dual), _enclose(low - dual[1], high - dual[0]), True, distance, length
+    )
 
 
 def _enclose(low: Fraction, high: Fraction) -> Interval:

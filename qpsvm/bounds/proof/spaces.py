@@ -1,25 +1,25 @@
 """Bound ⟨w, φ(x_i)⟩ with a radius, and the distance of w from w(α), for a proof (`Space`).
 
-A radius is rigorous: true for IEEE 754 arithmetic, round to nearest, and sums in any order.
+A radius is rigorous: it holds for IEEE 754 arithmetic, round to nearest, and sums in any order.
 
-Samples as vectors from the centre of a ball: a cloud that is far from the origin is as near to it as any other.
+`BallSpace` has samples relative to the centre of a ball, so that samples far from the origin lose no accuracy:
 
-    (BALL.1)  where 1ᵀβ = 1, x − a for every x and c − a for c change neither P nor D:  with a = c the ball's own w is 0
-    (BALL.2)  ½‖x − c‖² by differences, of which each is rounded once:  off by γ_{d+4} of itself
+    (BALL.1)  if 1ᵀβ = 1, subtracting a from every x and from c changes neither P nor D:  with a = c, w of the ball is 0
+    (BALL.2)  ½‖x − c‖² by differences, each rounded once:  relative error γ_{d+4}
     (BALL.3)  ‖fl(Σβ_i (x_i − c)) − Σβ_i (x_i − c)‖ ≤ γ_{n+4} Σ|β_i|‖x_i − c‖
-    (BALL.4)  of many sparse rows, ‖x‖² − 2cᵀx + ‖c‖² and Σβ_i x_i − c, off by as much of (‖x‖ + ‖c‖)²
+    (BALL.4)  for many sparse rows, ‖x‖² − 2cᵀx + ‖c‖² and Σβ_i x_i − c, with the same error relative to (‖x‖ + ‖c‖)²
 
-The theorem is about c as it is: the differences are rounded, and their rounding is counted.
+The proof is about c exactly: the rounding of the differences is included in the radii.
 
-Samples as vectors: ⟨w, x_i⟩ and ‖w − Σβ_i x_i‖ in one pass over X, with radii.
+`LinearSpace` computes ⟨w, x_i⟩ and ‖w − Σβ_i x_i‖ in one pass over X, with radii:
 
-    (PLIN.1)  |fl(xᵀw) − xᵀw| ≤ γ_d Σ_j |x_j||w_j| ≤ γ_d ‖x‖‖w‖, in any order of summation; of a sparse row with k
-              numbers γ_k
-    (PLIN.2)  ‖fl(Σβ_i x_i) − Σβ_i x_i‖ ≤ γ_{k+p} Σ|β_i|‖x_i‖, where the sums of p pieces of at most k rows are added
+    (PLIN.1)  |fl(xᵀw) − xᵀw| ≤ γ_d Σ_j |x_j||w_j| ≤ γ_d ‖x‖‖w‖, in any order of summation; γ_k for a sparse row with k
+              entries
+    (PLIN.2)  ‖fl(Σβ_i x_i) − Σβ_i x_i‖ ≤ γ_{k+p} Σ|β_i|‖x_i‖ for the sum of p partial sums of at most k rows each
     (PLIN.3)  ‖x‖ by (ROUND.5)
 
-X is what it is: floats are rational numbers, and the theorem is about these. Where a source makes its rows as it reads
-them (standardised, mapped), it is about the floats that it makes.
+The floats in X are rational numbers, and the proof is about these. If a source computes its rows as it reads them
+(standardised, mapped), the proof is about the computed floats.
 
 Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section 3.1.
 """
@@ -47,9 +47,9 @@ from qpsvm.data.rows import RowSource
 from qpsvm.data.rows.blocks import Block
 from qpsvm.data.rows.memory import as_block
 
-#: A rational between two.
+#: Lower and upper bound, as rational numbers.
 Between = tuple[Fraction, Fraction]
-#: Rows whose β_i x_i are added up before these sums are.
+#: Number of rows of a partial sum of β_i x_i.
 PIECE = 512
 
 
@@ -64,14 +64,13 @@ class PointValues:
 
 @dataclass(frozen=True, eq=False)
 class SpaceMeasurement:
-    """What one look at all points gives.
+    """Values and norms from one evaluation of all points.
 
     values: At all n points.
-    apart: At least ‖w − Σ_j β_j φ(x_j)‖.
-    half_square: ½‖w‖² from below and from above.
-    own_half: ½‖w(α)‖² likewise; None where the two others have to do.
-    half_apart_low: ½‖w − w(α)‖² from below: less than 0 only where it is no norm, as the kernel may not be
-        positive semidefinite.
+    apart: Upper bound of ‖w − Σ_j β_j φ(x_j)‖.
+    half_square: Lower and upper bound of ½‖w‖².
+    own_half: The same for ½‖w(α)‖²; None if it is only known from `half_square` and `apart`.
+    half_apart_low: Lower bound of ½‖w − w(α)‖²; negative only if the kernel may be indefinite.
     """
 
     values: PointValues
@@ -83,7 +82,7 @@ class SpaceMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class ExactValues:
-    """The same in rational numbers, each between two: equal ones where the kernel is rational.
+    """Values and norms as intervals of rational numbers, of length 0 if the kernel values are rational.
 
     values: ⟨w, φ(x_i)⟩ at all n points.
     square, own_square: ‖w‖², and ‖w(α)‖² = ‖Σ_j β_j φ(x_j)‖².
@@ -97,43 +96,45 @@ class ExactValues:
 class Space(ABC):
     """The points of a program in feature space.
 
-    n: Points.
-    assumptions: What is taken for granted of the kernel, in words: "the kernel matrix is positive
-        semidefinite"; mostly empty.
+    n: Number of points.
+    assumptions: Unproven assumptions about the kernel, as sentences; usually empty.
     """
 
     n: int
     assumptions: tuple[str, ...] = ()
 
     @abstractmethod
-    def measure(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
+    def measure(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         """Evaluate all points once, in floats. Shapes: beta, beta_radius (n,)."""
 
     @abstractmethod
-    def refine_values(self, held: Primal, points: IntArray) -> PointValues | None:
+    def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
         """Return ⟨w, φ(x_i)⟩ at some points in double-double; None if unavailable or too slow."""
 
-    def refine_distance(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+    def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """Return the distance `apart` in double-double; None if unavailable or too slow."""
-        del held, beta, beta_radius
+        del primal_point, beta, beta_radius
         return None
 
-    def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
-        """Return the values as rational numbers; None if unavailable, or if they take more than `most` products."""
-        del held, beta, most
+    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
+        """Return the values as rational numbers; None if unavailable, or with more than `max_products` products."""
+        del primal_point, beta, max_products
         return None
 
     def definiteness(self, plane: bool) -> Definiteness:
-        """Return what is proven of the kernel matrix over these points: of vectors, that it is semidefinite."""
+        """Return what is proven about the kernel matrix over these points.
+
+        plane: Whether 1ᵀβ is constant, (DEF.4).
+        """
         del plane
         return Definiteness(0.0, built=True)
 
 
 class BallSpace(Space):
-    """The points of a linear SVDD, from the centre.
+    """The points of a linear SVDD, relative to the centre.
 
-    rows: X as the user has it, (n, d).
-    centre (d,): c, these floats exactly.
+    rows: The user's X, (n, d).
+    centre (d,): c, exact floats.
     """
 
     def __init__(self, rows: RowSource, centre: FloatArray) -> None:
@@ -149,8 +150,8 @@ class BallSpace(Space):
     def _scan_piece(self, piece: Block, square: float, length: float) -> None:
         """Compute ½‖x − c‖² of some rows, and its radius."""
         if self._written_out:
-            apart = self._subtract_centre(piece)
-            halves = 0.5 * np.einsum("ij,ij->i", apart, apart)  # (BALL.2)
+            differences = self._subtract_centre(piece)
+            halves = 0.5 * np.einsum("ij,ij->i", differences, differences)  # (BALL.2)
             self._halves[piece.rows] = halves
             self._radius[piece.rows] = gamma(self.d + 8) * halves + self.d * UNDERFLOW
             return
@@ -161,12 +162,12 @@ class BallSpace(Space):
 
     def _subtract_centre(self, piece: Block) -> FloatArray:
         """Return x − c of some rows, each number rounded once: (k, d)."""
-        found: FloatArray = as_dense(piece.matrix) - self.centre
-        return found
+        differences: FloatArray = as_dense(piece.matrix) - self.centre
+        return differences
 
     @property
     def levels(self) -> RationalVector:
-        """½‖x_i − c‖², the levels of (DUAL.1) in these coordinates: (n,)."""
+        """½‖x_i − c‖², the levels of (DUAL.1) relative to c: (n,)."""
         with np.errstate(invalid="ignore"):
             low = np.maximum(self._halves - self._radius, 0.0) * (1.0 - gamma(4))
             high = (self._halves + self._radius) * (1.0 + gamma(4))
@@ -176,7 +177,7 @@ class BallSpace(Space):
 
     @cached_property
     def _small_matrix(self) -> Matrix | None:
-        """X, where it is small: it is asked for row by row."""
+        """X in memory if it is small, for access row by row; else None."""
         return self.rows.take(np.arange(self.n)) if self.n * self.d <= BLOCK_NUMBERS else None
 
     def _row(self, i: int) -> Matrix:
@@ -188,10 +189,10 @@ class BallSpace(Space):
             2 * exponent
         )
 
-    def measure(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
+    def measure(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         """Evaluate (BALL.3): w is 0, and w(α) is Σβ_i (x_i − c)."""
-        del held
-        sums, nothing = np.zeros(self.d), np.zeros(self.n)
+        del primal_point
+        sums, zeros = np.zeros(self.d), np.zeros(self.n)
         for block in self.rows.blocks():
             for piece in block.iter_tiles():
                 weights = beta[piece.rows]
@@ -203,31 +204,33 @@ class BallSpace(Space):
         off = gamma(self.n + 8) * float(np.abs(beta) @ lengths) + self.n * self.d * UNDERFLOW
         off = (off + float(beta_radius @ lengths)) * (1.0 + gamma(self.n + 4))
         return SpaceMeasurement(
-            PointValues(nothing, nothing, nothing), (bound_norm(sums) + off) * (1.0 + gamma(4)), (0.0, 0.0)
+            PointValues(zeros, zeros, zeros), (bound_norm(sums) + off) * (1.0 + gamma(4)), (0.0, 0.0)
         )
 
-    def refine_values(self, held: Primal, points: IntArray) -> PointValues | None:
+    def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
         """Return None: ⟨0, x − c⟩ is exactly 0."""
-        del held, points
+        del primal_point, points
         return None
 
-    def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
         """Every product and every sum as an integer."""
-        del held
-        if self.n * self.d > most:
+        del primal_point
+        if self.n * self.d > max_products:
             return None
         b, denominator = to_common_denominator(beta)
-        own = [Fraction(0)] * self.d
+        weights = [Fraction(0)] * self.d
         for i in np.flatnonzero(np.array([value != 0 for value in b])).tolist():
             row = sp.csr_array(self._row(i))
             x, exponent = as_integers(row.data)
             scale = _power(exponent) * b[i]
             for j, v in zip(row.indices.tolist(), x, strict=True):
-                own[j] += scale * v
-        apart = [value - denominator * Fraction(c) for value, c in zip(own, self.centre.tolist(), strict=True)]
-        square = sum((v * v for v in apart), Fraction(0)) / denominator**2
-        nothing = Fraction(0), Fraction(0)
-        return ExactValues([nothing] * self.n, nothing, (square, square))
+                weights[j] += scale * v
+        differences = [
+            value - denominator * Fraction(c) for value, c in zip(weights, self.centre.tolist(), strict=True)
+        ]
+        square = sum((v * v for v in differences), Fraction(0)) / denominator**2
+        zero = Fraction(0), Fraction(0)
+        return ExactValues([zero] * self.n, zero, (square, square))
 
 
 def _power(exponent: int) -> Fraction:
@@ -237,7 +240,7 @@ def _power(exponent: int) -> Fraction:
 class LinearSpace(Space):
     """The points of a linear machine.
 
-    rows: X as the user has it, (n, d), with the points of linear constraints behind the samples.
+    rows: The user's X, (n, d), followed by the points of linear constraints.
     """
 
     def __init__(self, rows: RowSource) -> None:
@@ -245,9 +248,9 @@ class LinearSpace(Space):
         self.n, self.d = rows.shape
         self._terms = max(int(rows.longest_row), 1)
 
-    def measure(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
-        """Evaluate (PLIN.1) to (PLIN.3), each number read once."""
-        w = held.w
+    def measure(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
+        """Evaluate (PLIN.1) to (PLIN.3) in one pass over X."""
+        w = primal_point.w
         assert w is not None
         values, lengths = np.empty(self.n), np.empty(self.n)
         sums, pieces = np.zeros(self.d), 0
@@ -256,65 +259,65 @@ class LinearSpace(Space):
                 values[piece.rows] = piece.margins(w)
                 lengths[piece.rows] = bound_row_norms(piece.squared_norms(), self._terms)
                 for start in range(0, piece.n, PIECE):
-                    some = slice(start, min(start + PIECE, piece.n))
-                    sums += piece.weights(beta[piece.rows][some], some)
+                    rows = slice(start, min(start + PIECE, piece.n))
+                    sums += piece.weights(beta[piece.rows][rows], rows)
                     pieces += 1
         radius = lengths * bound_norm(w) * gamma(self._terms + 3)  # (PLIN.1)
         radius += self._terms * UNDERFLOW if w.any() else 0.0
         size = float(np.abs(beta) @ lengths) * (1.0 + gamma(self.n + 2))
         off = gamma(PIECE + pieces + 4) * size + (self.n * self.d * UNDERFLOW if beta.any() else 0.0)  # (PLIN.2)
         off += float(beta_radius @ lengths) * (1.0 + gamma(self.n + 2))
-        apart = (bound_norm(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
+        distance = (bound_norm(w - sums) * (1.0 + gamma(4)) + off) * (1.0 + gamma(4))
         square = float(np.square(w).sum())
         spread = gamma(self.d + 2) * square + self.d * UNDERFLOW
         half = (max(0.5 * (square - spread), 0.0), 0.5 * (square + spread) * (1.0 + gamma(2)))
-        return SpaceMeasurement(PointValues(values, np.zeros(self.n), radius), apart, half)
+        return SpaceMeasurement(PointValues(values, np.zeros(self.n), radius), distance, half)
 
-    def refine_values(self, held: Primal, points: IntArray) -> PointValues | None:
+    def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
         """Evaluate some points by (ROUND.4)."""
-        w = held.w
+        w = primal_point.w
         assert w is not None
         if len(points) * self.d > AFFORDABLE:
             return None
         high, low, radius = np.empty(len(points)), np.empty(len(points)), np.empty(len(points))
-        for X, some in self._pieces(points):
-            high[some], low[some], radius[some] = multiply_to_pairs(X, w)
+        for X, positions in self._pieces(points):
+            high[positions], low[positions], radius[positions] = multiply_to_pairs(X, w)
         return PointValues(high, low, radius)
 
-    def refine_distance(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+    def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """Bound the distance by (ROUND.4), a block of rows at a time."""
         support = np.flatnonzero((beta != 0.0) | (beta_radius != 0.0))
         if len(support) * self.d > AFFORDABLE:
             return None
-        found, off = np.zeros((3, self.d)), 0.0
-        for X, some in self._pieces(support):
-            part = multiply_to_pairs(np.ascontiguousarray(X.T), beta[support[some]])
-            found = np.array(sum_pairs(np.array([found, part])))
-            off += float(beta_radius[support[some]] @ bound_row_norms(as_block(X).squared_norms(), self._terms))
+        sums, off = np.zeros((3, self.d)), 0.0
+        for X, positions in self._pieces(support):
+            products = multiply_to_pairs(np.ascontiguousarray(X.T), beta[support[positions]])
+            sums = np.array(sum_pairs(np.array([sums, products])))
+            off += float(beta_radius[support[positions]] @ bound_row_norms(as_block(X).squared_norms(), self._terms))
         off *= 1.0 + gamma(len(support) + 2)
-        assert held.w is not None
-        high, error = two_sum(held.w, -found[0])
-        apart = high + (error - found[1])
-        lost = found[2] + 4.0 * UNIT * (np.abs(apart) + np.abs(error) + np.abs(found[1]))
-        return (bound_norm(np.abs(apart) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
+        assert primal_point.w is not None
+        high, error = two_sum(primal_point.w, -sums[0])
+        difference = high + (error - sums[1])
+        lost = sums[2] + 4.0 * UNIT * (np.abs(difference) + np.abs(error) + np.abs(sums[1]))
+        return (bound_norm(np.abs(difference) + lost) * (1.0 + gamma(6)) + off) * (1.0 + gamma(4))
 
     def _pieces(self, points: IntArray) -> Iterator[tuple[FloatArray, IntArray]]:
-        """Some of the points, a few dense rows at a time, and their places among those asked for: X is read once."""
+        """Yield some points, a few dense rows at a time, and their positions in `points`, in one pass over X."""
         step = max(AT_A_TIME // max(self.d, 1), 1)
-        for block, at, where in self.rows.locate_rows(points):
-            index, places = np.arange(block.n)[at], np.arange(len(points))[where]
+        for block, rows_of_block, positions in self.rows.locate_rows(points):
+            index, places = np.arange(block.n)[rows_of_block], np.arange(len(points))[positions]
             for start in range(0, len(index), step):
-                some = slice(start, start + step)
-                yield np.ascontiguousarray(as_dense(block.take(index[some]))), places[some]
+                piece = slice(start, start + step)
+                yield np.ascontiguousarray(as_dense(block.take(index[piece]))), places[piece]
 
-    def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
+    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
         """Every product and every sum as an integer."""
-        if self.n * self.d > most:
+        if self.n * self.d > max_products:
             return None
-        assert held.w is not None
-        w, w_exponent = as_integers(held.w)
+        assert primal_point.w is not None
+        w, w_exponent = as_integers(primal_point.w)
         b, denominator = to_common_denominator(beta)
-        own: dict[int, list[Fraction]] = {}
+        weight_parts: dict[int, list[Fraction]] = {}
         values = []
         X = self.rows.take(np.arange(self.n))
         X = sp.csr_array(X)
@@ -326,7 +329,9 @@ class LinearSpace(Space):
             if b[i]:
                 scale = _power(exponent) * b[i]
                 for j, v in zip(places, x, strict=True):
-                    own.setdefault(j, []).append(scale * v)
+                    weight_parts.setdefault(j, []).append(scale * v)
         square = Fraction(sum(v * v for v in w)) * _power(2 * w_exponent)
-        own_square = sum((sum(parts, Fraction(0)) ** 2 for parts in own.values()), Fraction(0)) / denominator**2
+        own_square = (
+            sum((sum(parts, Fraction(0)) ** 2 for parts in weight_parts.values()), Fraction(0)) / denominator**2
+        )
         return ExactValues([(v, v) for v in values], (square, square), (own_square, own_square))

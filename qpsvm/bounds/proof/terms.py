@@ -1,17 +1,15 @@
-"""Bound (GAP.1) from above and below, for numbers that are known with a radius.
+"""Bound the terms of (GAP.1) from above and below (`sum_terms`), and hold bounds of P, D and the gap (`GapBounds`).
 
-    (BOUND.1)  t_k = ℓ_k − s_k⟨w, φ⟩ − Σ_g E_kg μ_g as a sum of two doubles and a radius r_k: that of ⟨w, φ⟩, and
-               what is rounded here
-    (BOUND.2)  g = α(−t)₊ + (U − α)(t − δU)₊ + (min(t₊, δU) − δα)²/(2δ), (LOSS.4), the last part 0 where δ = 0: each
-               factor is between what the ends of t̂ ± r make of it, and of the first two parts one is 0
-    (BOUND.3)  a sum of m numbers that are not negative is off by γ_{m−1} of itself, in any order
+    (BOUND.1)  t_k = ℓ_k − s_k⟨w, φ⟩ − Σ_g E_kg μ_g as a sum of two doubles and a radius r_k: that of ⟨w, φ⟩ plus the
+               rounding of this sum
+    (BOUND.2)  g = α(−t)₊ + (U − α)(t − δU)₊ + (min(t₊, δU) − δα)²/(2δ), (LOSS.4), without the last part if δ = 0: each
+               factor is bounded by its values at the ends of t̂ ± r, and one of the first two parts is 0
+    (BOUND.3)  a sum of m nonnegative numbers has a relative error of at most γ_{m−1}, in any order
     (BOUND.4)  P − D ≤ ½(‖w − w(α)‖ + radius)² + Σ g_k + ½Σ R_g (μ_g − (E_gᵀα − e_g)/R_g)²
     (BOUND.5)  with one slack for the rows of a block, and δ = 0, g = Σα_k (T − t_k) + (U − Σα)T, T = max(0, max t_k);
-               T − t_k = max(0, 0 − t_k, max over other rows of t_l − t_k): between what the ends of the t make of it
+               T − t_k = max(0, 0 − t_k, max over other rows of t_l − t_k) is bounded by its values at the ends of the t
 
-Floats bound real numbers by steps outwards: a product of a few factors that are not negative, times 1 + 8u.
-
-P and D of the numbers in a user's hands between two others each, and the relative gap from above and below.
+Products of a few nonnegative factors are rounded outwards by the factor 1 + 8u.
 """
 
 from __future__ import annotations
@@ -33,25 +31,25 @@ from qpsvm.bounds.proof.feasible import Feasible, compute_residual
 from qpsvm.bounds.proof.spaces import PointValues
 from qpsvm.program.losses import compute_loss
 
-#: A real number between two floats, and numbers of some rows.
+#: Lower and upper bound of a number.
 Interval = tuple[float, float]
+#: Lower and upper bounds of the numbers of some rows.
 Ends = tuple[FloatArray, FloatArray]
-#: The same from below.
+#: Factor that rounds down, as FEW rounds up.
 IN = 2.0 - FEW
-#: Terms of a combination of points up to which these are added in double-double.
+#: Combinations of at most this many points are added in double-double.
 FEW_TERMS = 32
 
 
 @dataclass(frozen=True)
 class GapBounds:
-    """What is proven of P(w, μ) and D(α), in units of (DUAL.1).
+    """Proven bounds of P(w, μ) and D(α), in units of (DUAL.1).
 
-    primal, dual, difference: P, D and P − D from below and from above. P is infinite where (w, μ) is no point
-        of the primal.
-    exactly: Whether all three are the numbers themselves, rounded outwards.
-    apart, length: ‖w − w(α)‖ from above, and ‖w‖ from below.
-    lost: By how much D of any α may be above P, as the kernel is known: mostly 0. P − D from above has it
-        added.
+    primal, dual, difference: Lower and upper bounds of P, D and P − D; P is infinite if (w, μ) is infeasible.
+    exactly: Whether the bounds are the exact values, rounded outwards.
+    apart, length: Upper bound of ‖w − w(α)‖, and lower bound of ‖w‖.
+    lost: Bound of the amount by which D of any α may exceed P, (LACK.2), usually 0. It is included in the upper bound
+        of P − D.
     """
 
     primal: Interval
@@ -64,12 +62,12 @@ class GapBounds:
 
     @property
     def size(self) -> float:
-        """max(|P|, |D|) from below."""
+        """Lower bound of max(|P|, |D|)."""
         return max(self.primal[0], -self.primal[1], self.dual[0], -self.dual[1])
 
     @property
     def gap(self) -> float:
-        """(P − D)/max(|P|, |D|), (CERT.3), from above."""
+        """Upper bound of the relative gap, (CERT.3)."""
         size = self.size
         if not self.difference[1] > 0.0 or math.isnan(size):
             return 0.0 if self.difference[1] <= 0.0 else math.inf
@@ -86,7 +84,7 @@ class GapBounds:
         return round_down(Fraction(self.difference[0]) / Fraction(size)) if size > 0.0 else 0.0
 
     def wider(self, lost: float) -> GapBounds:
-        """Return bounds with P and P − D larger by `lost`: then the optimal value is between D and that P."""
+        """Add `lost` to the upper bounds of P and P − D: then the optimal value is between D and P."""
         if lost == 0.0:
             return self
         primal, difference = (math.nextafter(end[1] + lost, math.inf) for end in (self.primal, self.difference))
@@ -95,7 +93,7 @@ class GapBounds:
 
 @dataclass(eq=False)
 class Violations:
-    """t of (BOUND.1) at some rows, also while it is added up: |t_k − high_k − low_k| ≤ radius_k, (k,) each."""
+    """t of (BOUND.1) at some rows, |t_k − high_k − low_k| ≤ radius_k, (k,) each; also used as an accumulator."""
 
     high: FloatArray
     low: FloatArray
@@ -105,21 +103,21 @@ class Violations:
 
     @property
     def ends(self) -> Ends:
-        """Floats below and above t: (k,) each."""
+        """Lower and upper bounds of t: (k,) each."""
         widest = self.radius + np.abs(self.low)
         slack = widest + 2.0 * UNIT * (np.abs(self.high) + widest)  # no sum underflows
         return self.high - slack, self.high + slack
 
     def add(self, values: FloatArray, *small: FloatArray) -> None:
-        """Some numbers, (k,), and others that are small beside them."""
+        """Add numbers (k,), and others that are small compared with them."""
         self.high, error = two_sum(self.high, values)
         self.steps += 1
-        for part in (error, *small):
-            self.low = self.low + part
-            self.size = self.size + np.abs(part)
+        for term in (error, *small):
+            self.low = self.low + term
+            self.size = self.size + np.abs(term)
 
     def add_products(self, a: FloatArray, b: FloatArray, *small: FloatArray) -> None:
-        """a∘b likewise, (k,) each."""
+        """Add the products a∘b, (k,) each, and numbers that are small compared with them."""
         product, error = two_product(np.ascontiguousarray(a), np.ascontiguousarray(b))
         self.add(product, error, *small)
         self.radius = self.radius + 2.0 * UNDERFLOW
@@ -132,17 +130,19 @@ class Violations:
 
 
 def violations(
-    program: ExactDual, held: Primal, values: PointValues, rows: IntArray | slice = slice(None)
+    program: ExactDual, primal_point: Primal, values: PointValues, rows: IntArray | slice = slice(None)
 ) -> Violations:
-    """(BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
+    """Compute t of (BOUND.1) at some rows, from ⟨w, φ⟩ at all points."""
     sign, level = program.sign[rows], program.level
-    nothing = np.zeros(len(sign))
+    zeros = np.zeros(len(sign))
     if program.mix is None:
         index = slice(None) if program.rows is None else program.rows
-        v, v_low, radius = (part[index][rows] for part in (values.high, values.low, values.radius))
+        v, v_low, radius = (
+            values_of_points[index][rows] for values_of_points in (values.high, values.low, values.radius)
+        )
         t = Violations(-sign * v, -sign * v_low, radius, np.abs(v_low))
     else:
-        t = Violations(nothing, nothing, nothing, nothing)
+        t = Violations(zeros, zeros, zeros, zeros)
         _combine(t, sign, program.mix[rows], values)
     if level.is_exact:
         t.add(np.ascontiguousarray(level.high[rows]), level.low[rows])
@@ -151,23 +151,23 @@ def violations(
         t.add(0.5 * (low + high))
         t.radius = t.radius + (high - low) + 2.0 * UNDERFLOW
     for group in program.groups:
-        mu = held.multipliers[group.multiplier]
+        mu = primal_point.multipliers[group.multiplier]
         if mu == 0:
             continue
-        near, column = float(mu), group.column[rows]
-        rest = column * -float(mu - Fraction(near))
+        rounded_mu, column = float(mu), group.column[rows]
+        correction = column * -float(mu - Fraction(rounded_mu))
         if group.column is program.sign or abs(find_common_value(group.column) or 0.0) == 1.0:
-            t.add(-near * column, rest)  # no product is rounded
+            t.add(-rounded_mu * column, correction)  # no product is rounded
         else:
-            t.add_products(column, np.full(len(column), -near), rest)
-        t.radius = t.radius + (2.0 * UNDERFLOW if mu != near else 0.0)
+            t.add_products(column, np.full(len(column), -rounded_mu), correction)
+        t.radius = t.radius + (2.0 * UNDERFLOW if mu != rounded_mu else 0.0)
         if group.entries:
             t.radius = t.radius + _bound_entry_error(group, mu, program.m)[rows]
     return t.with_rounding()
 
 
 def _combine(t: Violations, sign: FloatArray, A: Any, values: PointValues) -> None:
-    """Add −s∘A⟨w, φ⟩: combinations of few points in double-double."""
+    """Add −s∘A⟨w, φ⟩ to t, in double-double if the combinations are of few points."""
     counts = np.diff(A.indptr)
     terms = int(counts.max(initial=0))
     t.radius = (abs(A) @ values.radius) * (1.0 + gamma(terms + 6)) + terms * UNDERFLOW
@@ -177,22 +177,22 @@ def _combine(t: Violations, sign: FloatArray, A: Any, values: PointValues) -> No
         t.add(-sign * (A @ values.high), -sign * (A @ values.low))
         return
     for j in range(terms):
-        at = np.minimum(A.indptr[:-1] + j, A.nnz - 1)
-        factor, points = np.where(counts > j, -sign * A.data[at], 0.0), A.indices[at]
+        entries = np.minimum(A.indptr[:-1] + j, A.nnz - 1)
+        factor, points = np.where(counts > j, -sign * A.data[entries], 0.0), A.indices[entries]
         t.add_products(factor, values.high[points], factor * values.low[points])
 
 
 def _bound_entry_error(group: ExactGroup, mu: Fraction, m: int) -> FloatArray:
     """Bound the effect on t of the entries of a column that are not floats: (m,)."""
-    found = np.zeros(m)
+    errors = np.zeros(m)
     for k, entry in group.entries.items():
-        found[k] = round_up(abs((entry - Fraction(float(group.column[k]))) * mu))
-    return found
+        errors[k] = round_up(abs((entry - Fraction(float(group.column[k]))) * mu))
+    return errors
 
 
 @dataclass(frozen=True, eq=False)
 class RowBounds:
-    """α, U and δ at some rows as floats below and above: (k,) each."""
+    """Lower and upper bounds of α, U and δ at some rows: (k,) each."""
 
     alpha: Ends
     upper: Ends
@@ -204,103 +204,112 @@ class RowBounds:
 
 
 def sum_terms(
-    program: ExactDual, held: Primal, point: Feasible, values: PointValues
+    program: ExactDual, primal_point: Primal, point: Feasible, values: PointValues
 ) -> tuple[FloatArray, Interval, Interval]:
-    """Return g from above, (m,), and Σ g_k and Σ ψ_k(t_k), computed in blocks that stay in the cache."""
+    """Return upper bounds of g, (m,), and bounds of Σ g_k and Σ ψ_k(t_k), computed in blocks that fit in the cache."""
     rows = RowBounds(point.ends, program.upper.bounds, program.curvature.bounds)
     upper, width = np.empty(program.m), program.width
     parts = np.zeros((2, 2, 0))
     step = max(IN_CACHE // width, 1) * width
     for start in range(0, program.m, step):
-        some = slice(start, start + step)
-        row, t = rows.take(some), violations(program, held, values, some).ends
+        block = slice(start, start + step)
+        row, t = rows.take(block), violations(program, primal_point, values, block).ends
         g = terms(row, t, width)
         if width > 1:
             row, t = row.take(slice(None, None, width)), _largest(t, width)
-        upper[some] = g[1] if width == 1 else np.repeat(g[1], width)
+        upper[block] = g[1] if width == 1 else np.repeat(g[1], width)
         added = [[[total(low, up=False)], [total(high, up=True)]] for low, high in (g, losses(row, t))]
         parts = np.concatenate([parts, added], axis=2)
-    found = [(max(total(low, up=False), 0.0), total(high, up=True)) for low, high in parts]
-    return upper, found[0], found[1]
+    sums = [(max(total(low, up=False), 0.0), total(high, up=True)) for low, high in parts]
+    return upper, sums[0], sums[1]
 
 
 def terms(row: RowBounds, t: Ends, width: int = 1) -> Ends:
-    """(BOUND.2), or (BOUND.5) for blocks of one width, from below and from above: (k,) each, of rows (k width,)."""
+    """Bound g of (BOUND.2), or of (BOUND.5) for blocks of `width` rows, from below and above: (k,) each.
+
+    Shapes: row and t, (k width,) each.
+    """
     (a_low, a_high), (t_low, t_high) = ([end.reshape(-1, width) for end in ends] for ends in (row.alpha, t))
-    (U_low, U_high), bend = ([end[::width] for end in ends] for ends in (row.upper, row.curvature))
+    (U_low, U_high), curvature = ([end[::width] for end in ends] for ends in (row.upper, row.curvature))
     with np.errstate(all="ignore"):
-        knee = _multiply_down(bend[0], U_low), _multiply_up(bend[1], U_high)  # δU
+        knee = _multiply_down(curvature[0], U_low), _multiply_up(curvature[1], U_high)  # δU
         T_low, T_high = (np.maximum(end, 0.0) for end in _largest((t_low, t_high), width))
         lost = gamma(2 * width - 2)
-        room = U_low - a_high.sum(axis=1) * (1.0 + lost), U_high - a_low.sum(axis=1) * (1.0 - lost)
-        beyond = _multiply_down(room[0], T_low - knee[1]), _multiply_up(room[1], T_high - knee[0])
+        slack = U_low - a_high.sum(axis=1) * (1.0 + lost), U_high - a_low.sum(axis=1) * (1.0 - lost)
+        beyond = _multiply_down(slack[0], T_low - knee[1]), _multiply_up(slack[1], T_high - knee[0])
         low = _multiply_down(a_low, _largest_of_others(t_low) - t_high).sum(axis=1) * IN**width + beyond[0]
         high = _multiply_up(a_high, _largest_of_others(t_high) - t_low).sum(axis=1) * FEW**width
         high = np.maximum(high, beyond[1]) if width == 1 else (high + beyond[1]) * FEW
-        if bend[1].any():  # then a block is one row
+        if curvature[1].any():  # only with one row per block
             middle = np.minimum(T_low, knee[0]), np.minimum(T_high, knee[1])
-            there = _multiply_down(bend[0], row.alpha[0]), _multiply_up(bend[1], row.alpha[1])  # δα
-            far = np.maximum(np.maximum(middle[1] - there[0], there[1] - middle[0]), 0.0)
-            near = np.maximum(np.maximum(middle[0] - there[1], there[0] - middle[1]), 0.0)
-            curved, some = 0.5 * far * (far / bend[0]), (bend[1] > 0.0) & ~(far <= 0.0)
-            high = np.where(some, (high + curved) * FEW + UNDERFLOW, high)
-            low = low + np.fmax(np.where(some, IN * 0.5 * near * (near / bend[1]), 0.0) - UNDERFLOW, 0.0)
+            delta_alpha = _multiply_down(curvature[0], row.alpha[0]), _multiply_up(curvature[1], row.alpha[1])  # δα
+            max_difference = np.maximum(np.maximum(middle[1] - delta_alpha[0], delta_alpha[1] - middle[0]), 0.0)
+            min_difference = np.maximum(np.maximum(middle[0] - delta_alpha[1], delta_alpha[0] - middle[1]), 0.0)
+            curved, has_curved_term = (
+                0.5 * max_difference * (max_difference / curvature[0]),
+                (curvature[1] > 0.0) & ~(max_difference <= 0.0),
+            )
+            high = np.where(has_curved_term, (high + curved) * FEW + UNDERFLOW, high)
+            low = low + np.fmax(
+                np.where(has_curved_term, IN * 0.5 * min_difference * (min_difference / curvature[1]), 0.0) - UNDERFLOW,
+                0.0,
+            )
         unknown = np.isnan(t_low).any(axis=1) | np.isnan(t_high).any(axis=1) | np.isnan(high)
     return np.fmax(low * IN, 0.0), np.where(unknown, np.inf, high)
 
 
 def _multiply_up(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a₊b₊ from above; a factor 0 is exact, whatever the other is."""
+    """Return upper bounds of a₊b₊; 0 times anything is 0."""
     return np.where((a > 0.0) & (b > 0.0), FEW * (a * b) + UNDERFLOW, 0.0)
 
 
 def _multiply_down(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Return a₊b₊ from below."""
-    found: FloatArray = np.fmax(np.maximum(a, 0.0) * np.maximum(b, 0.0) / FEW - UNDERFLOW, 0.0)
-    return found
+    """Return lower bounds of a₊b₊."""
+    product: FloatArray = np.fmax(np.maximum(a, 0.0) * np.maximum(b, 0.0) / FEW - UNDERFLOW, 0.0)
+    return product
 
 
 def _largest(t: Ends, width: int) -> Ends:
-    """The largest of each block: (k,) each, of rows (k width,)."""
+    """Return bounds of the largest t of each block, (k,) each, given rows (k width,)."""
     low, high = (end.reshape(-1, width).max(axis=1) for end in t)
     return low, high
 
 
 def _largest_of_others(t: FloatArray) -> FloatArray:
     """Return the largest t of the other rows of a block, or 0, for each row: (k, width)."""
-    rest = np.zeros_like(t)
+    maxima = np.zeros_like(t)
     for c in range(t.shape[1]) if t.shape[1] > 1 else ():
-        rest[:, c] = np.maximum(np.delete(t, c, axis=1).max(axis=1), 0.0)
-    return rest
+        maxima[:, c] = np.maximum(np.delete(t, c, axis=1).max(axis=1), 0.0)
+    return maxima
 
 
 def losses(row: RowBounds, t: Ends) -> Ends:
-    """ψ of (LOSS.1) from below and from above, (k,) each: it grows with t and U, and falls with δ."""
+    """Bound ψ of (LOSS.1) from below and above, (k,) each: it increases with t and U, and decreases with δ."""
     low = IN * compute_loss(t[0], row.upper[0], row.curvature[1]) - UNDERFLOW
     return np.maximum(low, 0.0), FEW * compute_loss(t[1], row.upper[1], row.curvature[0]) + UNDERFLOW
 
 
 def total(values: FloatArray, up: bool) -> float:
-    """(BOUND.3) of numbers that are not negative."""
-    found = float(values.sum())
-    return found * (1.0 + gamma(len(values) + 2)) if up else found * (1.0 - gamma(len(values) + 2))
+    """Return an upper (`up`) or lower bound of the sum of nonnegative numbers, (BOUND.3)."""
+    value = float(values.sum())
+    return value * (1.0 + gamma(len(values) + 2)) if up else value * (1.0 - gamma(len(values) + 2))
 
 
-def group_parts(program: ExactDual, held: Primal, point: Feasible) -> tuple[Fraction, Fraction, Fraction]:
-    """Return the groups' parts of P, eᵀμ + ½Σ R μ², of −D, ½Σ (Eᵀα − e)²/R, and of P − D: exactly."""
-    cost = penalty = apart = Fraction(0)
+def group_parts(program: ExactDual, primal_point: Primal, point: Feasible) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the exact terms of the groups in P, eᵀμ + ½Σ R μ², in −D, ½Σ (Eᵀα − e)²/R, and in P − D."""
+    cost = penalty = difference = Fraction(0)
     for group in program.groups:
-        mu = held.multipliers[group.multiplier]
+        mu = primal_point.multipliers[group.multiplier]
         cost += group.total * mu + group.ridge * mu * mu / 2
         if group.ridge:
             best = compute_residual(group, point) / group.ridge
             penalty += group.ridge * best * best / 2
-            apart += group.ridge * (mu - best) ** 2 / 2
-    return cost, penalty, apart
+            difference += group.ridge * (mu - best) ** 2 / 2
+    return cost, penalty, difference
 
 
 def linear_part(program: ExactDual, point: Feasible) -> Interval:
-    """ℓᵀα from below and from above."""
+    """Return a lower and an upper bound of ℓᵀα."""
     level, ends = program.level, program.level.bounds
     if level.is_exact:
         return enclose_fraction(

@@ -17,10 +17,10 @@ class SymmetricSystem:
         p = int(np.argmax(np.append(M.diagonal() > 0.0, True)))
         self.size = np.where(np.arange(len(M)) < p, np.sqrt(scale), 1.0 / np.sqrt(scale))
         values, self.vectors = np.linalg.eigh(self.size[:, None] * M * self.size)
-        kept = np.abs(values) > SINGULAR * np.abs(values).max(initial=0.0)
-        self.singular = bool((~kept).any())
-        self.inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
-        self.kept = kept
+        is_regular = np.abs(values) > SINGULAR * np.abs(values).max(initial=0.0)
+        self.singular = bool((~is_regular).any())
+        self.inverse = np.where(is_regular, 1.0 / np.where(is_regular, values, 1.0), 0.0)
+        self.kept = is_regular
 
     def apply(self, r: FloatArray) -> FloatArray:
         """M⁺ r."""

@@ -67,11 +67,11 @@ class Certifier:
         """Feasibility restoration for the linear constraints."""
         return Restoration(self.gap_bounder.bounds)
 
-    def certify(self, alpha: FloatArray, w: FloatArray | None = None, enough: float = 0.0) -> Certificate:
-        """Certify a feasible pair from any α (m,); a better primal point is sought until the gap is `enough`."""
+    def certify(self, alpha: FloatArray, w: FloatArray | None = None, target_gap: float = 0.0) -> Certificate:
+        """Certify a feasible pair for any α (m,); try primal points until the gap is at most `target_gap`."""
         if self.svm.linear_constraints is not None:
-            return self.restoration.certify(alpha, w, enough)
-        return certify(self.space, self.svm, alpha, w, enough)
+            return self.restoration.certify(alpha, w, target_gap)
+        return certify(self.space, self.svm, alpha, w, target_gap)
 
     def with_rounding_bound(self, certificate: Certificate, tol: float, in_time: bool = True) -> Certificate:
         """Return the certificate with a gap that includes all rounding."""
@@ -84,22 +84,24 @@ def compute_measured_gap(point: Any) -> float:
 
 
 def polish_certificate(
-    judge: Certifier, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+    judge: Certifier, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
 ) -> Certificate:
-    """Polish to rounding where that costs little, of few rows; else to what was asked for.
+    """Polish a certificate: to rounding if that is cheap, with few rows; else to the tolerance.
 
-    A larger tolerance than the default is taken literally: far from the exact split, polishing would cost more than a
-    solver that is asked for more.
+    A larger tolerance than the default is taken literally: far from the exact split, polishing would cost more than
+    running the solver with a smaller tolerance.
     """
     svm, space, n, alpha = judge.svm, judge.space, judge.svm.m, certificate.alpha
-    enough = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
-    if not certificate.gap <= enough:
+    is_good_enough = FINISHED if n <= TEACHING_ROWS or (n <= FEW_ROWS and tol <= GOOD) else tol
+    if not certificate.gap <= is_good_enough:
         if judge.gap_bounder.find_zero_point(certificate) is not None:  # there is nothing to polish
             return certificate
-        return polish(svm, certificate, judge.certify, clock=clock, each=each)
+        return polish(svm, certificate, judge.certify, clock=clock, certify_seconds=certify_seconds)
     if n <= TEACHING_ROWS and certificate.offset > POLISHED * math.sqrt(2.0 * max(certificate.half_norm, 0.0)):
-        own = polish(svm, judge.certify(alpha), judge.certify, clock=clock, each=each)  # w has digits that α has not
-        certificate = own if own.gap <= FINISHED else certificate
+        polished = polish(
+            svm, judge.certify(alpha), judge.certify, clock=clock, certify_seconds=certify_seconds
+        )  # w has digits that α has not
+        certificate = polished if polished.gap <= FINISHED else certificate
     if n <= FEW_ROWS:
         return snap_certificate(judge, certificate)
     late = clock is not None and clock.find_stop_reason()
@@ -108,15 +110,15 @@ def polish_certificate(
     return certificate
 
 
-def decide_status(certificate: Any, said: Status, tol: float, note: str = "") -> tuple[Status, str]:
+def decide_status(certificate: Any, reported: Status, tol: float, note: str = "") -> tuple[Status, str]:
     """Return the status that a certificate implies, and the message. A soft margin is always feasible."""
     if certificate.gap <= tol:
         return Status.OPTIMAL, note
     if certificate.measured <= tol:
         return Status.INACCURATE, f"{LOST_TO_ROUNDING} {note}".strip()
-    if said is Status.OPTIMAL:
+    if reported is Status.OPTIMAL:
         return Status.INACCURATE, note
-    return Status.NUMERICAL_ERROR if said in (Status.INFEASIBLE, Status.UNBOUNDED) else said, note
+    return Status.NUMERICAL_ERROR if reported in (Status.INFEASIBLE, Status.UNBOUNDED) else reported, note
 
 
 def classify_samples(
@@ -124,51 +126,53 @@ def classify_samples(
 ) -> NDArray[np.int8]:
     """Classify rows by comparing α with the gradient y f − ρ, not by a threshold: 0 zero, 1 free, 2 at bound.
 
-    `kind` is that of `split`, where it is known; where nothing is to be changed, it is what comes back.
+    kind: The result of `split`; computed if None. It is returned itself if nothing changes.
 
-    α counts as 0 where the row would stay beyond its margin without it: to take α away moves y f by K_ii α. It counts
-    as 0, too, where the row is clearly beyond its margin and α is nothing beside C. In the same ways it counts as C.
-    What is more than `SMALL` of C away from a bound is not at it, however far from the margin the row of an inaccurate
-    point may be. A free row whose loss is curved falls short of its margin by δα, and pays for it: that is a 2 as well,
-    where α has no bound.
+    α counts as 0 if the row would stay beyond its margin without it: setting α to 0 changes y f by K_ii α. It also
+    counts as 0 if the row is clearly beyond its margin and α is tiny compared with C. It counts as C under the same
+    conditions. An α that differs from a bound by more than `SMALL` times C is not at it, however far from the margin
+    the row of an inaccurate point may be. A free row with a curved loss violates its margin by δα and is penalised: it
+    is classified as 2 as well if α has no upper bound.
     """
     svm = certificate.svm
     kind = split(certificate.alpha, svm.upper) if kind is None else kind
-    inside = (kind == 1).nonzero()[0]
-    if not len(inside):
+    free_rows = (kind == 1).nonzero()[0]
+    if not len(free_rows):
         return kind
     alpha, upper, margin = (
-        certificate.alpha[inside],
-        _take_entries(svm.upper, inside),
-        _take_entries(certificate.margin, inside),
+        certificate.alpha[free_rows],
+        _take_entries(svm.upper, free_rows),
+        _take_entries(certificate.margin, free_rows),
     )
-    own = svm.hessian.diagonal()[inside] if svm.mix is not None else space.curvature(svm.find_samples(inside))
-    slack = certificate.yf[inside] - margin
-    least = max(float(np.minimum.reduce(own, initial=math.inf)), LEAST_CURVATURE * space.scale)
+    diagonal = (
+        svm.hessian.diagonal()[free_rows] if svm.mix is not None else space.curvature(svm.find_samples(free_rows))
+    )
+    slack = certificate.yf[free_rows] - margin
+    min_diagonal = max(float(np.minimum.reduce(diagonal, initial=math.inf)), LEAST_CURVATURE * space.scale)
     if svm.is_bounded and not svm.has_curvature:  # nearly always: no row is anywhere near a bound
         common = find_common_value(upper)
-        largest = float(np.maximum.reduce(upper)) if common is None else common
-        most = float(np.maximum.reduce(np.abs(slack))) * max(1.0 / least, NOTHING * largest)
-        if most < float(np.minimum.reduce(np.minimum(alpha, upper - alpha))):
+        largest_upper = float(np.maximum.reduce(upper)) if common is None else common
+        largest_change = float(np.maximum.reduce(np.abs(slack))) * max(1.0 / min_diagonal, NOTHING * largest_upper)
+        if largest_change < float(np.minimum.reduce(np.minimum(alpha, upper - alpha))):
             return kind
-    curvature = np.maximum(own, LEAST_CURVATURE * space.scale)
+    curvature = np.maximum(diagonal, LEAST_CURVATURE * space.scale)
     free: Any = 1
     if svm.has_curvature:
-        bend = svm.curvature[inside]
-        curvature += bend
-        slack += bend * alpha
-        free = np.where((bend > 0.0) & np.isinf(upper), 2, 1)
-    way = 1.0 / curvature
+        delta = svm.curvature[free_rows]
+        curvature += delta
+        slack += delta * alpha
+        free = np.where((delta > 0.0) & np.isinf(upper), 2, 1)
+    alpha_per_slack = 1.0 / curvature
     clear = np.abs(slack) > CLEAR * np.abs(margin)
     if clear.any():
-        way = np.maximum(way, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
-    slack *= way
+        alpha_per_slack = np.maximum(alpha_per_slack, np.where(clear & (upper < np.inf), NOTHING * upper, 0.0))
+    slack *= alpha_per_slack
     price = SMALL * np.minimum(
         upper, float(certificate.alpha.max(initial=0.0))
     )  # of C, or of a hard margin, the largest α
     kind = kind.copy()
     at_zero, full = alpha <= np.minimum(slack, price), upper - alpha <= np.minimum(-slack, price)
-    kind[inside] = np.where(at_zero, 0, np.where(full, 2, free))
+    kind[free_rows] = np.where(at_zero, 0, np.where(full, 2, free))
     return kind
 
 
@@ -186,19 +190,19 @@ def split(alpha: FloatArray, upper: FloatArray) -> NDArray[np.int8]:
     return kind
 
 
-def snap_certificate(judge: Certifier, certificate: Certificate, enough: float = FINISHED) -> Certificate:
+def snap_certificate(judge: Certifier, certificate: Certificate, target_gap: float = FINISHED) -> Certificate:
     """Certify α with the rows at a bound (`classify_samples`) snapped to it; keep the old point if it is better.
 
-    A multiplier that should be 0 comes back from a solver as 1e-18. Polishing would move it there, but a point whose
-    gap is rounding is not polished. A gap up to `enough` is not worse.
+    A multiplier that should be 0 may come back from a solver as 1e-18. Polishing would set it to 0, but a point whose
+    gap is rounding is not polished. A gap up to `target_gap` does not count as worse.
     """
     if certificate.explicit is not None or not np.isfinite(certificate.gap):
         return certificate
     svm, alpha = certificate.svm, certificate.alpha
-    apart = split(alpha, svm.upper)
-    kind = classify_samples(judge.space, certificate, apart)
-    if kind is apart:
-        return certificate.replace(kind=kind)  # which the result asks for again
+    kind_by_alpha = split(alpha, svm.upper)
+    kind = classify_samples(judge.space, certificate, kind_by_alpha)
+    if kind is kind_by_alpha:
+        return certificate.replace(kind=kind)  # cached for the result
     full = kind == 2
     if svm.has_curvature:
         full &= svm.curvature == 0.0
@@ -206,4 +210,4 @@ def snap_certificate(judge: Certifier, certificate: Certificate, enough: float =
     if (at_bounds == alpha).all():
         return certificate.replace(kind=kind)
     clean = judge.certify(feasible_start(svm, at_bounds))
-    return clean if clean.gap <= max(certificate.gap, enough) else certificate
+    return clean if clean.gap <= max(certificate.gap, target_gap) else certificate

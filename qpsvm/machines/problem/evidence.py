@@ -1,6 +1,6 @@
-"""Attach to errors the evidence for `error.verify()`: the problem without a solution, and the weights that prove it.
+"""Attach to errors the evidence for `error.verify()`: the infeasible problem, and the weights that prove it.
 
-`proofs_of_errors` is imported when a proof is asked for.
+`proofs_of_errors` is only imported when a proof is requested.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from qpsvm.bounds.restoration import find_row_feasibility, infeasible
 from qpsvm.machines.problem.statement import MachineStatement
 from qpsvm.program.svm_dual import SVMDual
 
-#: An error about two classes: it keeps which.
+#: An error about two classes.
 HullsError = TypeVar("HullsError", NotSeparableError, MarginNotFoundError)
 
 
-def _prove(what: str, *given: Any) -> Any:
-    """Call a function of `proofs_of_errors`, which is imported only now."""
+def _prove(function: str, *arguments: Any) -> Any:
+    """Call a function of `proofs_of_errors`, given by name."""
     from qpsvm.machines.problem import proofs_of_errors as proofs  # proofs are imported on demand
 
-    return getattr(proofs, what)(*given)
+    return getattr(proofs, function)(*arguments)
 
 
 def attach_hulls(error: HullsError, problem: MachineStatement) -> HullsError:
@@ -53,21 +53,21 @@ def build_margin_error(problem: MachineStatement, u: FloatArray, v: FloatArray, 
 
     Shapes: u, v (n,).
     """
-    known = _prove("find_common_point", problem, u + v)
-    if isinstance(known, Mapping):  # where other points were measured
-        weights = np.array([float(known.get(number, 0)) for number in problem.active_rows.tolist()])
+    common_point = _prove("find_common_point", problem, u + v)
+    if isinstance(common_point, Mapping):  # exact weights of a common point
+        weights = np.array([float(common_point.get(number, 0)) for number in problem.active_rows.tolist()])
         u, v, distance = (*(np.where(problem._active_target * side > 0.0, weights, 0.0) for side in (1.0, -1.0)), 0.0)
-    if known:
+    if common_point:
         return attach_hulls(NotSeparableError(u, v, distance), problem)
-    return attach_hulls(MarginNotFoundError(u, v, distance, None if known is None else True), problem)
+    return attach_hulls(MarginNotFoundError(u, v, distance, None if common_point is None else True), problem)
 
 
 def build_constraints_error(error: InfeasibleConstraintsError, problem: MachineStatement) -> QPSVMError:
     """Build the error for linear constraints without a feasible point: there is none, or none was found."""
-    known = _prove("is_proven_infeasible", problem, error.weights)
-    found = error if known else UndecidedConstraintsError(error.weights, error.bound, error.residual)
-    found._evidence = partial(_prove, "prove_infeasible", copy_without_cache(problem), error.weights)
-    return found
+    is_proven = _prove("is_proven_infeasible", problem, error.weights)
+    raised = error if is_proven else UndecidedConstraintsError(error.weights, error.bound, error.residual)
+    raised._evidence = partial(_prove, "prove_infeasible", copy_without_cache(problem), error.weights)
+    return raised
 
 
 def check_feasible_constraints(problem: MachineStatement, svm: SVMDual) -> SVMDual:
@@ -75,20 +75,23 @@ def check_feasible_constraints(problem: MachineStatement, svm: SVMDual) -> SVMDu
 
     Raises InfeasibleConstraintsError, UndecidedConstraintsError.
     """
-    users = svm.linear_constraints
-    assert users is not None
-    own = users.unconstrained_dual.m
-    rows = np.arange(own, svm.m)
-    if not (svm.level[rows] >= 0.0).any():  # w = 0, b = 0 keeps them with room to spare
+    constraints = svm.linear_constraints
+    assert constraints is not None
+    n_machine_rows = constraints.unconstrained_dual.m
+    rows = np.arange(n_machine_rows, svm.m)
+    if not (svm.level[rows] >= 0.0).any():  # w = 0, b = 0 is strictly feasible
         return svm
     bounds = Bounds(Accuracy(problem.space), svm)
-    found = find_row_feasibility(svm, bounds, rows)
-    if found.farkas is not None:
-        raise build_constraints_error(infeasible(svm, bounds, rows, found, problem._constraint_scale), problem)
-    if not found.equal.any():
+    feasibility = find_row_feasibility(svm, bounds, rows)
+    if feasibility.farkas is not None:
+        raise build_constraints_error(infeasible(svm, bounds, rows, feasibility, problem._constraint_scale), problem)
+    if not feasibility.equal.any():
         return svm
     return replace(
-        svm, linear_constraints=replace(users, equality_mask=np.concatenate([np.zeros(own, dtype=bool), found.equal]))
+        svm,
+        linear_constraints=replace(
+            constraints, equality_mask=np.concatenate([np.zeros(n_machine_rows, dtype=bool), feasibility.equal])
+        ),
     )
 
 
@@ -105,8 +108,11 @@ def attach_class_totals(
 
     Shapes: sums (k,), classes (k,).
     """
-    exact, (one, other) = [Fraction(value) for value in sums.tolist()], pair
-    rest = sum(exact, -exact[one]) if other is None else exact[other]
-    labels = "the rest" if other is None else format_value(classes.tolist()[other]), format_value(classes.tolist()[one])
-    error._evidence = partial(_prove, "balance", error.nu, exact[one], rest, labels, Fraction(radius))
+    exact, (first, second) = [Fraction(value) for value in sums.tolist()], pair
+    other_sum = sum(exact, -exact[first]) if second is None else exact[second]
+    labels = (
+        "the rest" if second is None else format_value(classes.tolist()[second]),
+        format_value(classes.tolist()[first]),
+    )
+    error._evidence = partial(_prove, "balance", error.nu, exact[first], other_sum, labels, Fraction(radius))
     return error

@@ -1,17 +1,17 @@
-"""Certify α and w of the machine over a pivoted factor for the machine with the kernel itself.
+"""Certify α and w of a machine over a pivoted factor for the machine with the exact kernel (`bound_exact_objectives`).
 
 With K = LLᵀ + E of (PIVOT.1), R of the pivots' K_zz = RRᵀ, v the weights of the linear machine over the rows of L, and
 β of its α:
 
     (PIVOT.5)  w = Σ_j c_j φ(z_j),  Rᵀc = v:  a primal point of the machine with K;  ‖w‖ = ‖v‖ and f(x_i) = L_iᵀv + b
-    (PIVOT.6)  P_K(w, b) − D_K(α) = Σ_i terms + ½‖w − w(α)‖²,  w(α) = Σ_i β_i φ(x_i):  what α has to keep
-              does not depend on K
-    (PIVOT.7)  ½‖w − w(α)‖² ≤ ½(‖v − Lᵀβ‖ + S)²,  S = Σ|β_i|√e_i:  of a solved machine the gap grows by about ½S²
+    (PIVOT.6)  P_K(w, b) − D_K(α) = Σ_i terms + ½‖w − w(α)‖²,  w(α) = Σ_i β_i φ(x_i):  the constraints on α do not
+              depend on K
+    (PIVOT.7)  ½‖w − w(α)‖² ≤ ½(‖v − Lᵀβ‖ + S)²,  S = Σ|β_i|√e_i:  at the optimum the gap grows by about ½S²
 
 (PIVOT.6) is (GAP.1) for the machine with K. The first term is that of the approximate machine, because f is the same.
-All of it holds in exact arithmetic. In floating point R, L and c are off by roundings, so nothing here relies on them:
-c and α are handed to the certificate of the machine with K, which takes any coefficients, evaluates f from the kernel
-values of the pivots, and bounds ‖w − w(α)‖ with all rounding by (SPAN.2).
+This holds in exact arithmetic. R, L and c are rounded, so nothing here relies on them: c and α are passed to the
+certificate of the machine with K, which accepts any coefficients, evaluates f from the kernel values of the pivots, and
+bounds ‖w − w(α)‖ with all rounding by (SPAN.2).
 
 Sources: Fine & Scheinberg, *Efficient SVM training using low-rank kernel representations*, JMLR 2 (2001), section 4.
 """
@@ -38,43 +38,45 @@ def bound_exact_objectives(problem: MachineStatement, certificate: Certificate, 
     kernel = problem.kernel
     if model.w is None or not isinstance(kernel, PivotedCholesky):
         return {}
-    places, taken = kernel.learned_fit.rows, as_row_source(problem.samples.active_features)
-    if places is None or not len(places) or places.max() >= taken.n:
+    pivots, samples = kernel.learned_fit.rows, as_row_source(problem.samples.active_features)
+    if pivots is None or not len(pivots) or pivots.max() >= samples.n:
         return {}
-    if not np.array_equal(as_dense(taken.take(places)), as_dense(kernel.learned_fit.points)):
+    if not np.array_equal(as_dense(samples.take(pivots)), as_dense(kernel.learned_fit.points)):
         return {}
-    coef = np.zeros(taken.n)
-    coef[places] = kernel.coefficients(model.w)
+    coef = np.zeros(samples.n)
+    coef[pivots] = kernel.coefficients(model.w)
     if not np.isfinite(coef).all():
         return {}
     try:
         exact = replace_parameters(problem, {"kernel": kernel.exact_kernel})
-        # of this w, and of no better one
+        # an infinite target gap: certify this w, do not look for a better one
         measured = exact._certifier.certify(certificate.alpha, coef / problem._f_scale, np.inf)
-        found, own = (
+        refined, exact_point = (
             exact._bound_rounding(measured, 0.0, polished=False),
             exact._certifier.gap_bounder.bounded(measured),
         )
     except TooLargeError:
         return {}
-    if found.explicit is None:
+    if refined.explicit is None:
         return {}
-    moved = found.b != measured.b or found.rho != measured.rho or not np.array_equal(found.coef, measured.coef)
-    values, known = measured, measured.gap
-    if not moved and found.gap < own.gap:  # what holds of a better point beside this one does not hold of this
-        own = found
-        if not exact.svm.is_homogeneous:  # the same point with more digits: values and gap go together
-            values, known = found, found.measured
-    lost, below = _bound_norm_rounding(exact.space, own), values.dual
-    if np.isfinite(own.gap):
-        size = own.unit * own.size
-        lost += max(own.gap - known, 0.0) * size
-        below = max(below, values.primal - own.gap * size)
-    return {"exact_primal": values.primal + lost, "exact_dual": below - lost, "exact_gap": own.gap}
+    is_other_point = (
+        refined.b != measured.b or refined.rho != measured.rho or not np.array_equal(refined.coef, measured.coef)
+    )
+    values, measured_gap = measured, measured.gap
+    if not is_other_point and refined.gap < exact_point.gap:  # only if it is the same point
+        exact_point = refined
+        if not exact.svm.is_homogeneous:  # values and gap with more digits
+            values, measured_gap = refined, refined.measured
+    rounding, dual_bound = _bound_norm_rounding(exact.space, exact_point), values.dual
+    if np.isfinite(exact_point.gap):
+        size = exact_point.unit * exact_point.size
+        rounding += max(exact_point.gap - measured_gap, 0.0) * size
+        dual_bound = max(dual_bound, values.primal - exact_point.gap * size)
+    return {"exact_primal": values.primal + rounding, "exact_dual": dual_bound - rounding, "exact_gap": exact_point.gap}
 
 
-def _bound_norm_rounding(space: FeatureSpace, found: Certificate) -> float:
+def _bound_norm_rounding(space: FeatureSpace, point: Certificate) -> float:
     """Bound the errors of ½‖w‖² and ½‖w(α)‖² as values; the gap is free of them, since it uses their difference."""
     sizes = Accuracy(space)
-    size = float((np.abs(found.coef) + np.abs(found.svm.beta(found.alpha))) @ sizes.sizes(np.arange(space.n)))
-    return found.unit * (sizes.epsilon + gamma(2 * space.n + 16)) * size * size
+    size = float((np.abs(point.coef) + np.abs(point.svm.beta(point.alpha))) @ sizes.sizes(np.arange(space.n)))
+    return point.unit * (sizes.epsilon + gamma(2 * space.n + 16)) * size * size

@@ -28,7 +28,7 @@ def collect_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
 
 
 def collect_primal(problem: DualStatement, result: SVMResult) -> Primal:
-    """Collect w or the coefficients, and every finite multiplier, as the user has them."""
+    """Collect w or the coefficients, and every finite multiplier, from the floats of a result."""
     size, w = Fraction(problem._f_scale), result.model.w
     multipliers = {}
     if result.b and not any(group.multiplier == "b" for group in problem._dual_structure.groups):
@@ -48,19 +48,19 @@ def collect_primal(problem: DualStatement, result: SVMResult) -> Primal:
 
 
 def find_point_level(problem: DualStatement, result: SVMResult) -> Fraction | None:
-    """½K(x, x) of a ball of radius 0 around one sample x, of which b is a rounding; None of any other result."""
+    """Return ½K(x, x) for a ball of radius 0 around one sample x, where −b is that number rounded; else None."""
     if not problem._is_affine or problem.constraints or result.model.w is not None or result.radius != 0.0:
         return None
     coef, size = problem._select_active(result.coef), problem._f_scale
-    own = np.flatnonzero(coef)
-    if len(own) != 1 or coef[own[0]] != size:
+    support = np.flatnonzero(coef)
+    if len(support) != 1 or coef[support[0]] != size:
         return None
-    level = compute_half_diagonal(problem)[int(own[0])]
+    level = compute_half_diagonal(problem)[int(support[0])]
     return level if abs(Fraction(result.b) / Fraction(size) + level) <= 4 * Fraction(UNIT) * level else None
 
 
 def collect_all_in_one_primal(problem: AllInOneStatement, result: AllInOneResult) -> Primal:
-    """w or the coefficients of every class, and b, as a user has them. Raises DataError."""
+    """Collect w or the coefficients of every class, and b, from the floats of a result. Raises DataError."""
     if problem.intercept is None and result.b.any():
         raise DataError(f"{problem.title} has no intercepts, and the result has b = {result.b.tolist()}")
     b = enumerate(result.b.tolist() if problem.intercept else ())
@@ -71,19 +71,19 @@ def collect_all_in_one_primal(problem: AllInOneStatement, result: AllInOneResult
 
 
 def collect_coefficients(problem: DualStatement, result: SVMResult) -> FloatArray:
-    """c of f(x) = Σ c_i K(x_i, x) + b over the active samples and the points of the linear constraints: (n + q,).
+    """Collect c of f(x) = Σ c_i K(x_i, x) + b over the active samples and the points of linear constraints: (n + q,).
 
-    A result has those of the samples; its model has all that are not 0, in this order, and the points themselves.
+    The result has the coefficients of the samples; its model has all nonzero ones, in this order, with their points.
     """
-    own: FloatArray = problem._select_active(result.coef)
+    sample_coef: FloatArray = problem._select_active(result.coef)
     if not problem.constraints:
-        return own
-    Z, model, place = problem._textbook_constraint_rows.Z, result.model, int(np.count_nonzero(own))
-    behind = np.zeros(Z.shape[0])
+        return sample_coef
+    Z, model, position = problem._textbook_constraint_rows.Z, result.model, int(np.count_nonzero(sample_coef))
+    point_coef = np.zeros(Z.shape[0])
     for k in range(Z.shape[0]):
-        if place < len(model.coef) and np.array_equal(as_dense(model.vectors[[place]]), as_dense(Z[[k]])):
-            behind[k] = model.coef[place]
-            place += 1
-    if place != len(model.coef):
+        if position < len(model.coef) and np.array_equal(as_dense(model.vectors[[position]]), as_dense(Z[[k]])):
+            point_coef[k] = model.coef[position]
+            position += 1
+    if position != len(model.coef):
         raise UnsupportedError("the model has coefficients of points that do not belong to this problem")
-    return np.concatenate([own, behind])
+    return np.concatenate([sample_coef, point_coef])

@@ -2,15 +2,16 @@
 
     (USER.1)  ⟨g_k, w⟩ + c_k b ≤ h_k,  g_k = Σ_l A_kl φ(z_l),  c_k = Σ_l A_kl of a row of values;  where w is a vector,
               z_k = g_k, A = I and c are the user's own
-    (USER.2)  in the primal they are rows beside the margin; in the dual (DUAL.9) each is a sample of weight −1 with a
-              price p_k ≥ 0, in the units of α:  w = Σ α_i s_i φ(x_i) − Σ p_k g_k,  and  Σ α_i s_i − cᵀp is what
-              Σ α_i s_i is without rows:  0 or e of a free b, b itself of a penalised one
-    (USER.3)  complementary slackness:  p_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  the price that a user reads, π_k = u p_k with
-              the unit u of the objective over that of f (λ of (PHINGE.2), 1 of the others), is what the optimum falls
-              by for a small unit of h_k
-    (USER.4)  computed with are 2^−e_k times these, as long as the samples: exact in floats, and p_k is 2^e_k times
+    (USER.2)  in the primal they are further rows; in the dual (DUAL.9) each is a sample with sign −1 and a multiplier
+              p_k ≥ 0, in the units of α:  w = Σ α_i s_i φ(x_i) − Σ p_k g_k,  and  Σ α_i s_i − cᵀp replaces Σ α_i s_i:
+              it is 0 or e for a free b, and b itself for a penalised one
+    (USER.3)  complementary slackness:  p_k (h_k − ⟨g_k, w⟩ − c_k b) = 0;  the multiplier in a result, π_k = u p_k with
+              the unit u of the objective divided by that of f (λ of (PHINGE.2), else 1), is the rate at which the
+              optimal value decreases with h_k
+    (USER.4)  for computation rows are scaled by 2^−e_k to about the length of the samples: this is exact, and
+              multiplies p_k by 2^e_k
 
-f may be a multiple of that of the dual and have −K(x, x) besides, as in an SVDD: then h is (h + AK_zz)/2.
+f may be a multiple of that of the dual, plus −K(x, x), as in an SVDD: then h is replaced by (h + AK_zz)/2.
 """
 
 from __future__ import annotations
@@ -37,22 +38,22 @@ from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import Kernel, Linear, Precomputed
 from qpsvm.space.operators import Diagonal, Operator
 
-#: Letters of the names of the linear constraints that a table keeps.
+#: Largest number of characters of the name of a linear constraint in a table.
 LONGEST_NAME = 64
-#: Rows of values whose length is measured by kernel values between all their points.
+#: Largest number of points for which lengths of rows are computed from all kernel values between them.
 MAX_POINTS = 2000
-#: Below this share of what it would be without cancellation, the length of a row of values is rounding.
+#: A length below this share of its value without cancellation is rounding.
 NO_LENGTH = 1e-7
-#: The largest power of two that a row is multiplied or divided by.
+#: Largest exponent of the power of 2 by which a row is scaled.
 LARGEST_EXPONENT = 300
-#: Bits of the largest share of a group's covariance: so many rows can be added up without rounding besides.
+#: Bits of the largest share of a group's covariance: sums of that many rows are exact.
 GRID = 40
 
 
 class UserConstraints:
-    """Linear inequalities of a user's, p rows over q points of d features: `Constraints`, or `ValueConstraints`.
+    """Linear inequalities of a user, p rows over q points of d features: `Constraints`, or `ValueConstraints`.
 
-    h, c (p,): Their bounds, and what b counts in each.
+    h, c (p,): The bounds, and the coefficients of b.
     """
 
     G: Matrix
@@ -133,11 +134,11 @@ class UserConstraints:
         Z = as_matrix(X)
         values = as_finite_vector(np.asarray(group, dtype=float), "group", Z.shape[0])
         a: FloatArray = (values - values.mean()) / len(values)
-        largest = int(np.abs(a).argmax())
-        if a[largest]:  # on a grid whose sums are exact, so that b has no part in a row, not even by rounding
-            grid = 2.0 ** (math.frexp(a[largest])[1] - GRID)
+        largest_entry = int(np.abs(a).argmax())
+        if a[largest_entry]:  # on a grid whose sums are exact, so that b has no part in a row, not even by rounding
+            grid = 2.0 ** (math.frexp(a[largest_entry])[1] - GRID)
             a = np.round(a / grid) * grid
-            a[largest] -= math.fsum(a.tolist())
+            a[largest_entry] -= math.fsum(a.tolist())
         return cls._from_values(Z, a, float(limit), [f"{name} ≤", f"{name} ≥"])
 
 
@@ -157,14 +158,13 @@ def copy_matrix(values: Any, name: str) -> Matrix:
 class ConstraintRows:
     """The rows (USER.1) of one problem.
 
-    names: Of the p rows.
+    names: Names of the p rows.
     Z (q, d): The points z, or g itself.
     mix (p, q): A; None for the identity.
-    c, h, h_radius (p,): In the units of f as the dual has it; how far h may be off, which is 0 where it is the
-        user's own.
-    scale (p,): 2^e of (USER.4): 1 where the rows are the user's own.
-    b_weights (q,): What b counts at each of the points: 1, but for those that are g itself.
-    original_h (p,): h as the user wrote it, of f itself.
+    c, h, h_radius (p,): Coefficients of b, bounds, and rounding errors of h, in the units of f in the dual.
+    scale (p,): 2^e of (USER.4); 1 if the rows are not scaled.
+    b_weights (q,): Coefficient of b at each point: 1, except for points that are g itself.
+    original_h (p,): h as the user wrote it, for f itself.
     """
 
     names: tuple[str, ...]
@@ -178,8 +178,8 @@ class ConstraintRows:
     original_h: FloatArray
 
     def __post_init__(self) -> None:
-        for part in vars(self).values():
-            freeze(part)
+        for value in vars(self).values():
+            freeze(value)
 
     @property
     def p(self) -> int:
@@ -187,7 +187,7 @@ class ConstraintRows:
         return len(self.names)
 
     def rescale(self, lengths: FloatArray, usual: float) -> ConstraintRows:
-        """Scale the rows by (USER.4), for the lengths of g, (p,), and that of a sample."""
+        """Scale the rows by (USER.4), for the lengths of g, (p,), and the usual length of a sample."""
         size = np.maximum(lengths, np.abs(self.c) * usual)
         with np.errstate(divide="ignore"):
             exponents = np.where(size > 0.0, np.round(np.log2(np.where(size > 0.0, size, 1.0) / usual)), 0.0)
@@ -225,62 +225,64 @@ class ConstraintRows:
         rows = self.Z if self.mix is None else self.mix
         if self.p * rows.shape[1] > BLOCK_NUMBERS:
             return np.zeros((0, 2), dtype=np.intp)
-        whole = np.column_stack([as_dense(rows), self.c]) + 0.0  # no −0
+        matrix = np.column_stack([as_dense(rows), self.c]) + 0.0  # no −0
         places: dict[bytes, list[int]] = {}
-        for k, row in enumerate(whole):
+        for k, row in enumerate(matrix):
             places.setdefault(row.tobytes(), []).append(k)
-        turned = -whole + 0.0
-        found = [(k, other) for k, row in enumerate(turned) for other in places.get(row.tobytes(), ()) if k < other]
-        pairs = [(k, other) for k, other in found if self.h[k] + self.h[other] >= 0.0]
+        negated = -matrix + 0.0
+        opposite = [(k, other) for k, row in enumerate(negated) for other in places.get(row.tobytes(), ()) if k < other]
+        pairs = [(k, other) for k, other in opposite if self.h[k] + self.h[other] >= 0.0]
         return np.array(pairs, dtype=np.intp).reshape(-1, 2)
 
-    def extend_dual(self, own: SVMDual, gram: Operator, n: int) -> SVMDual:
+    def extend_dual(self, machine: SVMDual, gram: Operator, n: int) -> SVMDual:
         """Extend the dual of a machine over n samples by these rows, (DUAL.9).
 
         Shapes: gram (n + q, n + q).
         """
-        p, known, wide = self.p, own.level_radius, own.upper_radius
-        none = np.zeros(p)
+        p, level_radius, upper_radius = self.p, machine.level_radius, machine.upper_radius
+        zeros = np.zeros(p)
         groups = tuple(  # (OWN.6)
             DualGroup(
                 g.name,
                 g.multiplier,
-                np.concatenate([g.column, -self.c if g.multiplier == "b" else none]),
+                np.concatenate([g.column, -self.c if g.multiplier == "b" else zeros]),
                 g.total,
                 g.ridge,
                 _add_to_equality(g.formula) if g.multiplier == "b" else g.formula,
             )
-            for g in own.groups
+            for g in machine.groups
         )
-        rows, mix = own.rows, own.mix
+        rows, mix = machine.rows, machine.mix
         if self.mix is not None or mix is not None:
             first = mix if mix is not None else sp.eye_array(n, format="csr")[slice(None) if rows is None else rows]
             rows, mix = None, sp.csr_array(sp.block_diag([first, sp.eye_array(p) if self.mix is None else self.mix]))
         elif rows is not None:
             rows = np.concatenate([rows, n + np.arange(p)])
-        off = known is not None or bool(self.h_radius.any())
+        has_radius = level_radius is not None or bool(self.h_radius.any())
         return SVMDual(
             gram=gram,
-            sign=np.concatenate([own.sign, -np.ones(p)]),
-            level=np.concatenate([own.level, -self.h]),
-            upper=np.concatenate([own.upper, np.full(p, np.inf)]),
-            curvature=np.concatenate([own.curvature, none]),
+            sign=np.concatenate([machine.sign, -np.ones(p)]),
+            level=np.concatenate([machine.level, -self.h]),
+            upper=np.concatenate([machine.upper, np.full(p, np.inf)]),
+            curvature=np.concatenate([machine.curvature, zeros]),
             groups=groups,
             rows=rows,
-            unit=own.unit,
+            unit=machine.unit,
             mix=mix,
-            level_radius=np.concatenate([np.zeros(own.m) if known is None else known, self.h_radius]) if off else None,
-            upper_radius=None if wide is None else np.concatenate([wide, none]),
+            level_radius=np.concatenate([np.zeros(machine.m) if level_radius is None else level_radius, self.h_radius])
+            if has_radius
+            else None,
+            upper_radius=None if upper_radius is None else np.concatenate([upper_radius, zeros]),
             linear_constraints=LinearConstraints(
-                own.with_gram(Diagonal(repeat_value(1.0, n))), self.names, self.find_opposite_pairs()
+                machine.with_gram(Diagonal(repeat_value(1.0, n))), self.names, self.find_opposite_pairs()
             ),
         )
 
 
 def _add_to_equality(formula: str) -> str:
     """Return the formula of an equality with the term of the constraints."""
-    left, _, right = formula.rpartition(" = ")
-    return f"{left} − cᵀπ = {right}"
+    lhs, _, rhs = formula.rpartition(" = ")
+    return f"{lhs} − cᵀπ = {rhs}"
 
 
 def as_constraints(constraints: Any) -> tuple[UserConstraints, ...]:
@@ -296,8 +298,8 @@ def as_constraints(constraints: Any) -> tuple[UserConstraints, ...]:
 
 def build_computed_rows(rows: ConstraintRows, X: Matrix | RowSource, kernel: Kernel) -> ConstraintRows:
     """Scale the constraints of a problem over samples X (n, d) for computation."""
-    own = X.squared_norms() if isinstance(X, RowSource) else kernel.diagonal(X)
-    usual = float(np.sqrt(max(float(np.mean(own)), 0.0))) or 1.0
+    squares = X.squared_norms() if isinstance(X, RowSource) else kernel.diagonal(X)
+    usual = float(np.sqrt(max(float(np.mean(squares)), 0.0))) or 1.0
     return rows.rescale(compute_lengths(rows, kernel), usual)
 
 
@@ -306,7 +308,7 @@ def build_textbook_rows(
 ) -> ConstraintRows:
     """Build the rows (USER.1) of the constraints as the user wrote them, over samples of d features.
 
-    `size` and `diagonal` are f in units of that of the dual, and what it has of K(x, x) besides.
+    size, diagonal: f of the user is `size` times that of the dual, plus `diagonal` times K(x, x).
 
     Raises UnsupportedError, DataError, ParameterError.
     """
@@ -320,29 +322,31 @@ def build_textbook_rows(
     names: list[str] = []
     mixes, bounds, radii, counts = [], [], [], []
     for item in items:
-        Z, A, bound, off = item.points, sp.eye_array(len(item.h)), item.h, np.zeros(len(item.h))
+        Z, A, bound, radius = item.points, sp.eye_array(len(item.h)), item.h, np.zeros(len(item.h))
         if item.over_w and not isinstance(kernel, Linear):
             raise UnsupportedError(
                 f"Constraints are rows over w, which is no vector for the kernel {kernel}; ValueConstraints are "
                 "rows over values of f, for any kernel"
             )
         if Z.shape[1] != d:
-            what = "G" if item.over_w else "Z"
-            raise DataError(f"{what} of the constraints has {Z.shape[1]} columns, X has {d}")
+            argument = "G" if item.over_w else "Z"
+            raise DataError(f"{argument} of the constraints has {Z.shape[1]} columns, X has {d}")
         if not item.over_w:
             A = item.A  # (OWN.2)
         if diagonal and not item.over_w:
             K = kernel.diagonal(Z)
             bound = item.h - diagonal * (A @ K)
-            off = gamma(d + Z.shape[0] + 8) * (np.abs(item.h) + abs(diagonal) * (abs(A) @ np.abs(K)))
+            radius = gamma(d + Z.shape[0] + 8) * (np.abs(item.h) + abs(diagonal) * (abs(A) @ np.abs(K)))
         mixes.append(A)
         bounds.append(bound / size)
-        radii.append(off / size)
+        radii.append(radius / size)
         counts.append(item.c if item.over_w else np.ones(Z.shape[0]))
         names += item.name_rows(len(names))
-    twice = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
-    if twice:
-        raise ParameterError(f"the name {sorted(twice)[0]!r} stands for several rows; give each row a name of its own")
+    repeated = {name for name in names if names.count(name) > 1} if len(set(names)) < len(names) else set()
+    if repeated:
+        raise ParameterError(
+            f"the name {sorted(repeated)[0]!r} stands for several rows; give each row a name of its own"
+        )
     points = [item.points for item in items]
     sparse = any(sp.issparse(Z) for Z in points)
     return ConstraintRows(
@@ -359,7 +363,7 @@ def build_textbook_rows(
 
 
 def compute_lengths(rows: ConstraintRows, kernel: Kernel) -> FloatArray:
-    """Compute ‖g_k‖ of the rows, 0 if it cannot be told from 0: (p,)."""
+    """Compute ‖g_k‖ of the rows, (p,); the length without cancellation if it is only rounding, or too expensive."""
     if isinstance(kernel, Linear):
         g = rows.values(rows.Z)
         squares = np.asarray((g.multiply(g)).sum(axis=1)).ravel() if sp.issparse(g) else np.square(g).sum(axis=1)
@@ -367,9 +371,11 @@ def compute_lengths(rows: ConstraintRows, kernel: Kernel) -> FloatArray:
         return lengths
     mix = rows.mix
     assert mix is not None
-    most = np.asarray(abs(mix) @ np.sqrt(np.abs(kernel.diagonal(rows.Z))))
+    length_bounds = np.asarray(abs(mix) @ np.sqrt(np.abs(kernel.diagonal(rows.Z))))
     if rows.Z.shape[0] > MAX_POINTS:
-        return most
+        return length_bounds
     squares = np.asarray((mix.multiply((mix @ kernel(rows.Z, rows.Z)))).sum(axis=1)).ravel()
-    found: FloatArray = np.where(squares > (NO_LENGTH * most) ** 2, np.sqrt(np.maximum(squares, 0.0)), most)
-    return found
+    lengths_or_bounds: FloatArray = np.where(
+        squares > (NO_LENGTH * length_bounds) ** 2, np.sqrt(np.maximum(squares, 0.0)), length_bounds
+    )
+    return lengths_or_bounds

@@ -1,7 +1,7 @@
 """Build the optimality system of the free rows of an optimum (`OptimalitySystem`).
 
     (SENSE.1)  M = [−R, E_Fᵀ; E_F, Q_FF + Δ_F],  Q = s K sᵀ;   M [dμ; dα_F] = r,  dα_B = dU_B,  dα = 0 of rows at 0
-    (SENSE.7)  U, ℓ, 1/δ and e are affine in C, ν, ε, the quantile and 1/λ: their derivatives are differences
+    (SENSE.7)  U, ℓ, 1/δ and e are affine in C, ν, ε, the quantile and 1/λ: differences give their exact derivatives
     (SENSE.8)  U_k ∝ s_i (Σs)^(u−1), δ_k ∝ (Σs)^(d+1)/s_i and e ∝ (Σs)^e in the weights s, with powers that are 0 or ±1
 
 Rows are free (F) where 0 < α < U, at 0, or at their bound (B), by (DUAL.8).
@@ -30,15 +30,15 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.feature_map import FeatureMap
 from qpsvm.space.kernels.functions import RBF, Linear, Precomputed
 
-#: Parameters of machines in which the dual's data are affine; of "lam" it is 1/λ.
+#: Parameters in which the data of the dual are affine; for "lam", in 1/λ.
 AFFINE = ("C", "lam", "nu", "epsilon", "quantile")
-#: Share of a bound within which α is there, and of the levels within which a slack is 0.
+#: α within this share of a bound is at it; a slack within this share of the levels is 0.
 INSIDE, NO_SLACK = 1e-8, 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class DataChange:
-    """How much the dual's data change: U, ℓ, δ (m,), e (p,), and the unit of the objective."""
+    """Rates of change of the dual's data: U, ℓ, δ (m,), e (p,), and the unit of the objective."""
 
     upper: FloatArray
     level: FloatArray
@@ -48,7 +48,7 @@ class DataChange:
 
 
 class OptimalitySystem:
-    """(SENSE.1) at a result, over the samples S that support it or are on their margin."""
+    """The system (SENSE.1) at a result, over the samples S that are support vectors or on the margin."""
 
     parameters: tuple[str, ...]
     degenerate: IntArray
@@ -63,10 +63,10 @@ class OptimalitySystem:
         self.sign = np.array(svm.sign, dtype=np.float64)
         self.E = np.array([group.column for group in svm.groups]).reshape(len(svm.groups), svm.m).T
         self.ridge = np.array([group.ridge for group in svm.groups])
-        self.upper, self.curvature = (np.array(part, dtype=np.float64) for part in (svm.upper, svm.curvature))
+        self.upper, self.curvature = (np.array(vector, dtype=np.float64) for vector in (svm.upper, svm.curvature))
         self.alpha = problem._restrict_to_dual(result.alpha)
-        named = {**result.extras, "b": result.b, "rho": result.rho}
-        self.mu = np.array([named[group.multiplier] for group in svm.groups], dtype=np.float64)
+        values = {**result.extras, "b": result.b, "rho": result.rho}
+        self.mu = np.array([values[group.multiplier] for group in svm.groups], dtype=np.float64)
         self.t = problem._restrict_to_dual(result.margin - result.yf)
         self.rho, self.objective = float(result.rho), float(result.dual)
         self.beta: FloatArray = np.asarray(np.bincount(self.owner, self.sign * self.alpha, svm.n), dtype=np.float64)
@@ -89,26 +89,30 @@ class OptimalitySystem:
 
     def _classify_rows(self, size: float) -> None:
         """Find the rows that are free, at a bound, and at a bound without slack."""
-        largest = self.alpha.max(initial=0.0)
-        width = np.minimum(self.upper, largest if largest > 0.0 else 1.0)
+        largest_alpha = self.alpha.max(initial=0.0)
+        width = np.minimum(self.upper, largest_alpha if largest_alpha > 0.0 else 1.0)
         low, high = self.alpha <= INSIDE * width, self.upper - self.alpha <= INSIDE * width
         self.free, self.bound = ~low & ~high, high & ~low
         beyond = np.where(self.bound, self.t - self.curvature * np.where(self.bound, self.upper, 0.0), -self.t)
         self.eta = np.where(self.bound, np.maximum(beyond, 0.0), 0.0)
         weak = ~self.free & (beyond <= NO_SLACK * size)
-        if self.problem._variables_per_sample == 2:  # without a tube the two rows of a sample say the same
+        if self.problem._variables_per_sample == 2:  # with ε = 0 the two rows of a sample are equivalent
             n, level = self.svm.n, np.asarray(self.svm.level)
-            same = np.tile(level[:n] == -level[n:], 2)
-            weak &= ~(same & np.roll(self.free, n)) & ~(same & np.roll(self.bound, n)) & ~(same & self.bound)
-            both = same & weak & np.roll(weak, n)
-            weak[n:] &= ~both[n:]
+            is_repeated = np.tile(level[:n] == -level[n:], 2)
+            weak &= (
+                ~(is_repeated & np.roll(self.free, n))
+                & ~(is_repeated & np.roll(self.bound, n))
+                & ~(is_repeated & self.bound)
+            )
+            both_weak = is_repeated & weak & np.roll(weak, n)
+            weak[n:] &= ~both_weak[n:]
         self.weak = weak
-        whole = (
+        row_indices = (
             np.flatnonzero(self.problem._active_variables)
             if not self.problem._all_weights_positive
             else np.arange(self.svm.m)
         )
-        self.degenerate: IntArray = whole[np.flatnonzero(weak)]
+        self.degenerate: IntArray = row_indices[np.flatnonzero(weak)]
 
     def _kernel_values(self, A: Any, B: Any) -> Any:
         if isinstance(self.kernel, Linear):
@@ -116,7 +120,7 @@ class OptimalitySystem:
         return self.kernel(A, B)
 
     def check_points(self, X: Any) -> Any:
-        """Check new points: (q, d). Raises DataError."""
+        """Return new points as a checked array (q, d). Raises DataError."""
         return as_matrix(X, "X", self.problem.X.shape[1])
 
     @property
@@ -124,13 +128,13 @@ class OptimalitySystem:
         size = float(np.abs(self.K.diagonal()).max(initial=0.0))
         return size if size > 0.0 else 1.0
 
-    def _Q(self, rows: IntArray, others: IntArray) -> FloatArray:
-        """s_k s_l K_kl: (rows, others)."""
-        K = self.K[np.ix_(self.place[self.owner[rows]], self.place[self.owner[others]])]
-        return np.asarray(self.sign[rows, None] * K * self.sign[others])
+    def _Q(self, rows: IntArray, columns: IntArray) -> FloatArray:
+        """Return s_k s_l K_kl: (rows, columns)."""
+        K = self.K[np.ix_(self.place[self.owner[rows]], self.place[self.owner[columns]])]
+        return np.asarray(self.sign[rows, None] * K * self.sign[columns])
 
     def _build_matrix(self, rows: IntArray) -> FloatArray:
-        """M of (SENSE.1)."""
+        """Build M of (SENSE.1)."""
         p, f = len(self.ridge), len(rows)
         M = np.zeros((p + f, p + f))
         M[:p, :p] = -np.diag(self.ridge)
@@ -139,7 +143,10 @@ class OptimalitySystem:
         return M
 
     def _change_by_scalars(self, parameters: Mapping[str, Any]) -> tuple[DataChange, float]:
-        """The change for parameters that are numbers, and that of γ. Raises UnknownOptionError, ParameterError."""
+        """Return the change of the data for rates of scalar parameters, and the rate of γ.
+
+        Raises UnknownOptionError, ParameterError.
+        """
         gamma, m, p = 0.0, self.svm.m, len(self.mu)
         change = DataChange(np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(p))
         for name, value in parameters.items():
@@ -158,22 +165,22 @@ class OptimalitySystem:
         """Return the derivative of the data with respect to a parameter, by a difference in which they are affine."""
         if name not in self._changes:
             value = float(get_hyperparameters(self.problem)[name])
-            other = {"lam": 2.0 * value, "epsilon": value + 1.0}.get(name, 0.5 * value)
-            here, there = self.svm, replace_parameters(self.problem, {name: other}).svm
-            step = 0.5 * value if name == "lam" else other - value  # d(1/λ) = −dλ/λ²
+            other_value = {"lam": 2.0 * value, "epsilon": value + 1.0}.get(name, 0.5 * value)
+            svm, other_svm = self.svm, replace_parameters(self.problem, {name: other_value}).svm
+            step = 0.5 * value if name == "lam" else other_value - value  # d(1/λ) = −dλ/λ²
             with np.errstate(invalid="ignore", divide="ignore"):
                 up, level, total = (
                     np.where(a == b, 0.0, (b - a) / step)
                     for a, b in (
-                        (np.array(here.upper), np.array(there.upper)),
-                        (np.array(here.level), np.array(there.level)),
-                        (np.array([g.total for g in here.groups]), np.array([g.total for g in there.groups])),
+                        (np.array(svm.upper), np.array(other_svm.upper)),
+                        (np.array(svm.level), np.array(other_svm.level)),
+                        (np.array([g.total for g in svm.groups]), np.array([g.total for g in other_svm.groups])),
                     )
                 )
-                first, second = (np.array(each.curvature, dtype=np.float64) for each in (here, there))
-                bend = np.where(first > 0.0, -np.square(first) * (1.0 / second - 1.0 / first) / step, 0.0)
-            unit = (there.unit - here.unit) / (other - value)
-            self._changes[name] = DataChange(up, level, bend, total, unit)
+                first, second = (np.array(dual.curvature, dtype=np.float64) for dual in (svm, other_svm))
+                curvature = np.where(first > 0.0, -np.square(first) * (1.0 / second - 1.0 / first) / step, 0.0)
+            unit = (other_svm.unit - svm.unit) / (other_value - value)
+            self._changes[name] = DataChange(up, level, curvature, total, unit)
         return self._changes[name]
 
     def _weight_exponents(self) -> tuple[float, float, FloatArray]:
@@ -195,18 +202,18 @@ class OptimalitySystem:
         """Return the change by weights s (n,): U_k ∝ s_i (Σs)^(p−1), and so on."""
         s = self.problem.sample_weight[self.problem.active_rows]
         u, d, e = self._weight_exponents()
-        own, mean = (change / s)[self.owner], float(change.sum() / s.sum())
+        own_term, mean = (change / s)[self.owner], float(change.sum() / s.sum())
         upper = np.where(np.isfinite(self.upper), self.upper, 0.0)
-        curvature = self.curvature * (-own + (d + 1.0) * mean)
+        curvature = self.curvature * (-own_term + (d + 1.0) * mean)
         totals = np.array([group.total for group in self.svm.groups])
-        return DataChange(upper * (own + (u - 1.0) * mean), np.zeros(self.svm.m), curvature, totals * e * mean)
+        return DataChange(upper * (own_term + (u - 1.0) * mean), np.zeros(self.svm.m), curvature, totals * e * mean)
 
     def _change_by_targets(self, change: FloatArray) -> DataChange:
         """Return the change by targets t (n,): ℓ = s t + a term independent of t."""
         if self.problem._target_kind != "numbers":
             raise UnsupportedError(f"the targets of a {type(self.problem).__name__} are no numbers")
-        nothing = np.zeros(self.svm.m)
-        return DataChange(nothing, self.sign * change[self.owner], nothing, np.zeros(len(self.mu)))
+        zeros = np.zeros(self.svm.m)
+        return DataChange(zeros, self.sign * change[self.owner], zeros, np.zeros(len(self.mu)))
 
     def _check_differentiable(self) -> None:
         if not isinstance(self.kernel, (Linear, RBF)):

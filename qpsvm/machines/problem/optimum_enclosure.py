@@ -32,11 +32,11 @@ def enclose_optima(problem: DualStatement, result: SVMResult) -> NearOptimum:
     """Return (OPTIMA.1) for a result of a problem. Raises ParameterTypeError, DataError, UnsupportedError."""
     check_point(problem, result)
     _check_kernel_unchanged(problem)
-    space, held = build_space_and_primal(problem, result)
+    space, primal_point = build_space_and_primal(problem, result)
     program = build_registered_program(problem, space.levels if isinstance(space, BallSpace) else None)
-    asked = ProofRequest(program, space, held, collect_alpha(problem, result))
+    request = ProofRequest(program, space, primal_point, collect_alpha(problem, result))
     kernel = Linear() if isinstance(problem.kernel, FeatureMap) else problem.kernel
-    return near_optimum(asked, Places(space, kernel, _has_free_intercept(program)), _choose_gap(result.gap))
+    return near_optimum(request, Places(space, kernel, _has_free_intercept(program)), _choose_gap(result.gap))
 
 
 def enclose_all_in_one_optima(problem: AllInOneStatement, result: AllInOneResult) -> NearOptimum:
@@ -46,9 +46,9 @@ def enclose_all_in_one_optima(problem: AllInOneStatement, result: AllInOneResult
         raise UnsupportedError("no bounds for several classes in one program over a map of features: take pairs")
     _check_kernel_unchanged(problem)
     space = ClassesSpace(build_exact_space(problem), len(problem.classes))
-    program, held = build_all_in_one_program(problem), collect_all_in_one_primal(problem, result)
+    program, primal_point = build_all_in_one_program(problem), collect_all_in_one_primal(problem, result)
     alpha = problem.samples.select_active(result.alpha).ravel()
-    asked = ProofRequest(program, space, held, alpha, repair=feasible_of_classes)
+    asked = ProofRequest(program, space, primal_point, alpha, repair=feasible_of_classes)
     return near_optimum(asked, Places(space, problem.kernel, _has_free_intercept(program)), _choose_gap(result.gap))
 
 

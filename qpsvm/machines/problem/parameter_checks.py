@@ -20,10 +20,10 @@ Form = Literal["dual", "primal"]
 FORMS = get_args(Form)
 
 
-def check_choice(value: Any, name: str, known: tuple[Any, ...]) -> Any:
+def check_choice(value: Any, name: str, choices: tuple[Any, ...]) -> Any:
     """Check a parameter that is one of a few words, or None where that is among them. Raises UnknownOptionError."""
-    if not (value is None or isinstance(value, str)) or value not in known:
-        raise UnknownOptionError(f"unknown {name} {format_value(value)}; {describe_nearest(value, known)}")
+    if not (value is None or isinstance(value, str)) or value not in choices:
+        raise UnknownOptionError(f"unknown {name} {format_value(value)}; {describe_nearest(value, choices)}")
     return value
 
 

@@ -276,25 +276,27 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         if isinstance(solution, DualSolution):
             alpha, w, form = np.zeros(self.svm.m) if solution.alpha is None else solution.alpha, solution.w, "dual"
         else:
-            own = self.svm if self.svm.linear_constraints is None else self.svm.linear_constraints.unconstrained_dual
-            form = infer_form(solution, form, own.m, self._margin_constraints)
+            machine = (
+                self.svm if self.svm.linear_constraints is None else self.svm.linear_constraints.unconstrained_dual
+            )
+            form = infer_form(solution, form, machine.m, self._margin_constraints)
             alpha, w = self.read(solution, form)
         m, seconds, polish_clock = self.svm.m, limits.certificate_seconds, limits.polish_clock
-        enough = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
+        target_gap = 0.0 if m <= MANY_ROWS else min(GOOD, tol)
         if self.space.is_linear or seconds == np.inf:
             pass
         elif w is None and not self.constraints:
             alpha = find_affordable_alpha(self.space, self.svm, alpha, seconds)
         elif estimate_certificate_seconds(self.space, alpha) > seconds:
-            enough = float("inf")  # the solver's own w is all that can be looked at
+            target_gap = float("inf")  # the solver's own w is all that can be looked at
         measured = Clock()
-        certificate = self._certifier.certify(alpha, w, enough)
-        each, solver_gap = measured.seconds, certificate.gap
+        certificate = self._certifier.certify(alpha, w, target_gap)
+        certify_seconds, solver_gap = measured.seconds, certificate.gap
         if certificate.explicit is not None:  # from here on without it
-            each = max(each, estimate_certificate_seconds(self.space, alpha))
+            certify_seconds = max(certify_seconds, estimate_certificate_seconds(self.space, alpha))
         stopped = solution.reported in (Status.TIME_LIMIT, Status.INTERRUPTED) and m > FEW_ROWS
         if polished and not stopped:
-            certificate = self._polish(certificate, tol, polish_clock, each)
+            certificate = self._polish(certificate, tol, polish_clock, certify_seconds)
         in_time = not stopped and (polish_clock is None or not polish_clock.find_stop_reason())
         certificate = self._bound_rounding(certificate, tol, in_time)
         certificate, status, message, error = self._decide_outcome(
@@ -349,11 +351,11 @@ class Problem(DualStatement, BaseProblem[SVMResult]):
         return read_user_alpha(self, alpha, name)
 
     def _decide_outcome(
-        self, certificate: Certificate, said: Status, tol: float, polished: bool, clock: Clock | None
+        self, certificate: Certificate, reported: Status, tol: float, polished: bool, clock: Clock | None
     ) -> CertifiedOutcome:
         """Return the certificate with its status; a machine may override this with a better point or an error."""
         del polished, clock
-        return certificate, *decide_status(certificate, said, tol, self._describe_caveats(certificate)), None
+        return certificate, *decide_status(certificate, reported, tol, self._describe_caveats(certificate)), None
 
     def _build_result(self, certificate: Certificate, **record: Any) -> SVMResult:
         return build_svm_result(self, certificate, **record)

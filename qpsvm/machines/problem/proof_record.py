@@ -30,7 +30,7 @@ from qpsvm.space.kernels.kernel_registry import NAMES
 def build_proof_record(problem: MachineStatement, result: SVMResult | AllInOneResult | None = None) -> Recorded:
     """Build the record of the machine and its samples that a proof file stores."""
     machine: dict[str, Any] = {"name": type(problem).__name__, "parameters": _describe_parameters(problem)}
-    machine["kernel"], X, why = _describe_kernel(problem)
+    machine["kernel"], X, reason = _describe_kernel(problem)
     if problem.samples.classes is not None:
         machine["classes"] = as_json({"labels": problem.samples.classes.tolist()}, "the classes")["labels"]
     weights = problem.sample_weight
@@ -38,7 +38,7 @@ def build_proof_record(problem: MachineStatement, result: SVMResult | AllInOneRe
         machine["weights"] = np.asarray(weights).tolist()
     if problem.constraints:
         machine["rows"] = _describe_constraints(problem)
-        why = why or ("linear constraints beside a ball are not in it" if problem._is_affine else "")
+        reason = reason or ("linear constraints beside a ball are not in it" if problem._is_affine else "")
     if isinstance(problem, DualStatement) and problem._sample_pairs is not None:
         machine["pairs"] = problem._sample_pairs.tolist()
     target = np.zeros(X.n) if problem._target_kind == "none" else np.asarray(problem.samples.target)
@@ -47,14 +47,14 @@ def build_proof_record(problem: MachineStatement, result: SVMResult | AllInOneRe
         plane = _describe_class_hyperplanes(problem, result)
     elif result is not None and isinstance(problem, DualStatement):
         plane = _describe_hyperplane(problem, result)
-    return Recorded(machine, X, target, plane, why)
+    return Recorded(machine, X, target, plane, reason)
 
 
 def _describe_class_hyperplanes(problem: MachineStatement, result: AllInOneResult) -> dict[str, Any]:
     """Describe the decision functions of several classes by the numbers that the user has."""
     w = result.model.w
-    own = problem.samples.select_active(result.coef).T if w is None else w
-    return {"coef" if w is None else "w": own.tolist(), "b": result.b.tolist()}
+    weights_or_coef = problem.samples.select_active(result.coef).T if w is None else w
+    return {"coef" if w is None else "w": weights_or_coef.tolist(), "b": result.b.tolist()}
 
 
 def _describe_hyperplane(problem: DualStatement, result: SVMResult) -> dict[str, Any]:
@@ -62,14 +62,16 @@ def _describe_hyperplane(problem: DualStatement, result: SVMResult) -> dict[str,
     w = result.model.w
     if result.model.radius is not None:
         return {"centre": result.centre.tolist(), "radius": result.radius}
-    found: dict[str, Any] = {"coef": collect_coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
+    description: dict[str, Any] = (
+        {"coef": collect_coefficients(problem, result).tolist()} if w is None else {"w": w.tolist()}
+    )
     if find_point_level(problem, result) is not None:
-        return {**found, "radius": 0.0}
-    found["multipliers"] = {
+        return {**description, "radius": 0.0}
+    description["multipliers"] = {
         name: float(result.b if name == "b" else result.rho if name == "rho" else result.extras[name])
         for name in (group.multiplier for group in problem._dual_structure.groups)
     }
-    return found
+    return description
 
 
 def _describe_constraints(problem: MachineStatement) -> dict[str, Any]:
@@ -77,24 +79,24 @@ def _describe_constraints(problem: MachineStatement) -> dict[str, Any]:
     rows = problem._textbook_constraint_rows
     mix = sp.eye_array(rows.p, format="csr") if rows.mix is None else rows.mix
     sums = np.concatenate([np.full(len(item.h), not item.over_w) for item in problem.constraints])
-    each = []
+    descriptions = []
     for k in range(rows.p):
         row = mix[[k]]
         factors = [[j, a] for j, a in zip(row.indices.tolist(), row.data.tolist(), strict=True)]
-        each.append([factors, None if sums[k] else float(rows.c[k]), float(rows.h[k])])
-    return {"names": list(rows.names), "points": as_dense(rows.Z).tolist(), "each": each}
+        descriptions.append([factors, None if sums[k] else float(rows.c[k]), float(rows.h[k])])
+    return {"names": list(rows.names), "points": as_dense(rows.Z).tolist(), "each": descriptions}
 
 
 def _describe_parameters(problem: MachineStatement) -> dict[str, Any]:
     """Return the machine's own parameters, and whether b is free, penalised or absent."""
-    found = {name: each.tolist() if isinstance(each, np.ndarray) else each
-             for name, each in get_hyperparameters(problem).items()}  # fmt: skip
+    parameters = {name: value.tolist() if isinstance(value, np.ndarray) else value
+             for name, value in get_hyperparameters(problem).items()}  # fmt: skip
     if not isinstance(problem, DualStatement):
-        found["intercept"] = problem.intercept
+        parameters["intercept"] = problem.intercept
     elif problem._target_kind in ("labels", "numbers"):  # the others have an equality that is not that of an intercept
         ridge = [group.ridge for group in problem._dual_structure.groups if group.multiplier == "b"]
-        found["intercept"] = None if not ridge else "penalised" if ridge[0] else "free"
-    checked: dict[str, Any] = as_json(found, "the parameters")
+        parameters["intercept"] = None if not ridge else "penalised" if ridge[0] else "free"
+    checked: dict[str, Any] = as_json(parameters, "the parameters")
     return checked
 
 

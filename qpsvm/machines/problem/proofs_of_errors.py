@@ -52,30 +52,32 @@ def _find_meeting(problem: DualStatement, weights: FloatArray, exactly: bool) ->
     matrix = not isinstance(problem.kernel, (Linear, FeatureMap)) and uses_kernel_matrix(problem)
     signs = problem._active_target[chosen]
     rows, assumed = _build_rows(problem, chosen, list(map(str, chosen)), matrix)
-    given = [Fraction(value) for value in weights[chosen].tolist()]
-    sums = {sign: sum(w for w, s in zip(given, signs, strict=True) if s == sign) for sign in (1.0, -1.0)}
-    halves = [w / sums[s] / 2 for w, s in zip(given, signs, strict=True)]
+    exact_weights = [Fraction(value) for value in weights[chosen].tolist()]
+    sums = {sign: sum(w for w, s in zip(exact_weights, signs, strict=True) if s == sign) for sign in (1.0, -1.0)}
+    halves = [w / sums[s] / 2 for w, s in zip(exact_weights, signs, strict=True)]
     point = "Σ u_i φ(x_i) = Σ v_j φ(x_j)"
     if matrix or isinstance(problem.kernel, Precomputed):
         point = "Σ u_i f(x_i) = Σ v_j f(x_j) of every f(x) = Σ a_i K(x_i, x) + b,"
-    found = combination(rows, np.array([float(half) for half in halves]), exactly)
-    if found is not None and found.share:  # of weights that add up to ½ in each class
-        off = (Fraction(found.share) * a + abs(a - half) for a, half in zip(found.weights, halves, strict=True))
-        found = replace(found, share=round_up(max(each / half for each, half in zip(off, halves, strict=True))))
-    elif found is not None:
-        halves = found.weights
-    return _HullMeeting(found, chosen, halves, point, assumed)
+    proven = combination(rows, np.array([float(half) for half in halves]), exactly)
+    if proven is not None and proven.share:  # of weights that add up to ½ in each class
+        off = (Fraction(proven.share) * a + abs(a - half) for a, half in zip(proven.weights, halves, strict=True))
+        proven = replace(proven, share=round_up(max(error / half for error, half in zip(off, halves, strict=True))))
+    elif proven is not None:
+        halves = proven.weights
+    return _HullMeeting(proven, chosen, halves, point, assumed)
 
 
 def find_common_point(problem: DualStatement, weights: FloatArray) -> Mapping[int, Fraction] | bool | None:
-    """Return whether the hulls of the classes meet, by what takes least time; None where that is not known.
+    """Return whether the hulls of the classes meet, given weights (n,) of a suspected common point; None if unknown.
 
-    Where they do by rational weights next to those asked about, (n,), these by the numbers of samples.
+    If exact rational weights were found near the given ones, return these by the index of the sample.
     """
-    known = _find_meeting(problem, weights, exactly=False)
-    if known.found is None:
+    meeting = _find_meeting(problem, weights, exactly=False)
+    if meeting.found is None:
         return False if _explain_disjoint(problem) else None
-    return bool(known.found.share) or known.weights_by_sample(problem, 1.0) | known.weights_by_sample(problem, -1.0)
+    return bool(meeting.found.share) or meeting.weights_by_sample(problem, 1.0) | meeting.weights_by_sample(
+        problem, -1.0
+    )
 
 
 def _explain_disjoint(problem: DualStatement) -> str:
@@ -91,10 +93,12 @@ def _explain_disjoint(problem: DualStatement) -> str:
 
 def prove_hulls(problem: DualStatement, weights: FloatArray) -> Proof:
     """Prove that the hulls of two classes meet, given weights of samples, (n,). Raises UnsupportedError."""
-    known = _find_meeting(problem, weights, exactly=True)
-    u, v = (known.weights_by_sample(problem, sign) for sign in (1.0, -1.0))
-    labels, apart = _name_classes(problem.samples)[::-1], _explain_disjoint(problem)
-    proof = prove_hulls_meet(problem.title, (u, v), labels, known.point, known.found, apart, known.assumptions)
+    meeting = _find_meeting(problem, weights, exactly=True)
+    u, v = (meeting.weights_by_sample(problem, sign) for sign in (1.0, -1.0))
+    labels, separation = _name_classes(problem.samples)[::-1], _explain_disjoint(problem)
+    proof = prove_hulls_meet(
+        problem.title, (u, v), labels, meeting.point, meeting.found, separation, meeting.assumptions
+    )
     return replace(proof, record={**proof.record, "stated": partial(build_proof_record, problem)})
 
 

@@ -1,4 +1,4 @@
-"""Read α as a user gives it, and build the result of a certified point (`read_user_alpha`, `build_svm_result`)."""
+"""Read α from user input (`read_user_alpha`), and build the result of a certified point (`build_svm_result`)."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def read_user_alpha(problem: DualStatement, alpha: ArrayLike, name: str = "alpha
     rows = problem._constraint_rows
     if rows is None:
         return np.asarray(problem._restrict_to_dual(as_finite_vector(alpha, name, problem._n_dual_variables)))
-    whole = as_real_vector(alpha, name)
-    n = problem._n_dual_variables + (rows.p if len(whole) != problem._n_dual_variables else 0)
-    whole = as_finite_vector(whole, name, n)
-    prices = whole[problem._n_dual_variables :] if n > problem._n_dual_variables else np.zeros(rows.p)
+    values = as_real_vector(alpha, name)
+    n = problem._n_dual_variables + (rows.p if len(values) != problem._n_dual_variables else 0)
+    values = as_finite_vector(values, name, n)
+    multipliers = values[problem._n_dual_variables :] if n > problem._n_dual_variables else np.zeros(rows.p)
     return np.concatenate(
         [
-            problem._restrict_to_dual(whole[: problem._n_dual_variables]),
-            prices * rows.scale * (problem._f_scale / problem.svm.unit),
+            problem._restrict_to_dual(values[: problem._n_dual_variables]),
+            multipliers * rows.scale * (problem._f_scale / problem.svm.unit),
         ]
     )
 
@@ -47,7 +47,7 @@ def read_user_alpha(problem: DualStatement, alpha: ArrayLike, name: str = "alpha
 def infer_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str, ...] = ("margin",)) -> Form:
     """Infer the form of a solution from the names of its variables, unless it is given.
 
-    The rows of a primal whose multipliers are α have these names.
+    names: Names of the rows of the primal whose multipliers are α.
 
     Raises ParameterTypeError, DataError.
     """
@@ -69,14 +69,15 @@ def infer_form(solution: QPSolution, form: Form | None, n: int, names: tuple[str
 def build_svm_result(
     problem: DualStatement, certificate: Certificate, bounded: bool = True, **record: Any
 ) -> SVMResult:
-    """Build the result with the record of the solve; a row of a sample of weight 0 has α = 0 and C = 0.
+    """Build the result with the record of the solve; rows of samples of weight 0 have α = 0 and C = 0.
 
-    `bounded` says whether there is time for bounds on the machine with the kernel itself, of a pivoted factor. Where f
-    is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and what is missing.
+    bounded: Whether there is time to bound the objectives for the exact kernel, with a pivoted factor.
+
+    If f is a multiple of that of the dual, as in an SVDD, so are b, w, the coefficients and the violations.
     """
     samples, space, size = problem.samples, problem.space, problem._f_scale
-    spread = (lambda values: values) if samples.all_weights_positive else problem._expand_from_dual
-    whole = certificate
+    expand = (lambda values: values) if samples.all_weights_positive else problem._expand_from_dual
+    full_certificate = certificate
     kind, table = classify_samples(space, certificate) if certificate.kind is None else certificate.kind, None
     if problem._constraint_rows is not None:
         table = build_constraint_table(certificate, problem._constraint_rows, size)
@@ -87,7 +88,7 @@ def build_svm_result(
     shown_yf, shown_margin = certificate.yf, certificate.margin
     if problem._diagonal_weight:
         shown_yf, shown_margin = -size * certificate.violation, np.zeros(svm.m)
-    yf, margin = spread(shown_yf), spread(shown_margin)
+    yf, margin = expand(shown_yf), expand(shown_margin)
     if not samples.all_weights_positive:
         problem._fill_inactive(np.flatnonzero(samples.weight == 0), model, certificate, yf, margin)
     extras, intervals = problem._compute_extras(certificate)
@@ -95,11 +96,11 @@ def build_svm_result(
         extras = {**extras, **bound_exact_objectives(problem, certificate, model)}
     low, high = certificate.b_interval
     if certificate.w is not None:
-        moved = model.b / size - certificate.b
-        low, high = low + moved, high + moved
+        shift = model.b / size - certificate.b
+        low, high = low + shift, high + shift
     return build_frozen(
         SVMResult,
-        alpha=spread(certificate.alpha),
+        alpha=expand(certificate.alpha),
         constraints=table,
         coef=samples.expand_active(multiply(size, certificate.coef[: svm.n])),
         b=model.b,
@@ -109,11 +110,11 @@ def build_svm_result(
         dual=certificate.dual,
         gap=certificate.gap,
         rounding=certificate.rounding,
-        kind=spread(kind) if svm.rows is None else samples.expand_active(merge_kinds_by_sample(svm, kind)),
+        kind=expand(kind) if svm.rows is None else samples.expand_active(merge_kinds_by_sample(svm, kind)),
         yf=yf,
         margin=margin,
-        upper=spread(svm.upper),
-        curvature=spread(svm.curvature),
+        upper=expand(svm.upper),
+        curvature=expand(svm.curvature),
         unit=svm.unit / size,
         model=model,
         extras=extras,
@@ -122,41 +123,44 @@ def build_svm_result(
         kinds=problem._kind_labels,
         pairs=problem._sample_pairs,
         problem=copy_without_cache(problem),
-        caveats=find_caveats(problem, whole),
+        caveats=find_caveats(problem, full_certificate),
         **{"title": problem.title, **record},
     )
 
 
 def remove_constraints(certificate: Certificate) -> Certificate:
     """Restrict the certificate to the rows of the machine itself, with b in f as without linear constraints."""
-    users = certificate.svm.linear_constraints
-    assert users is not None
-    own, multipliers = users.unconstrained_dual, dict(certificate.multipliers)
+    constraints = certificate.svm.linear_constraints
+    assert constraints is not None
+    machine, multipliers = constraints.unconstrained_dual, dict(certificate.multipliers)
     b = multipliers.pop("b", 0.0)
     intervals = dict(certificate.intervals)
     low, high = intervals.pop("b", (b, b))
-    yf = certificate.yf[: own.m] + (own.sign * b if own.intercept is not None else 0.0)
+    yf = certificate.yf[: machine.m] + (machine.sign * b if machine.intercept is not None else 0.0)
     return certificate.replace(
-        svm=own, alpha=certificate.alpha[: own.m], yf=yf, margin=own.margin(multipliers), b=b, b_interval=(low, high),
-        multipliers=multipliers, intervals=intervals, slack=None, radius=None, contributing=None,
+        svm=machine, alpha=certificate.alpha[: machine.m], yf=yf, margin=machine.margin(multipliers), b=b,
+        b_interval=(low, high), multipliers=multipliers, intervals=intervals, slack=None, radius=None,
+        contributing=None,
     )  # fmt: skip
 
 
 def build_constraint_table(certificate: Certificate, rows: ConstraintRows, size: float) -> NDArray[np.void]:
     """Build the table `SVMResult.constraints`: (p,).
 
-    The left-hand side is h − slack, with what the certificate knows of the slack: of f, as the user wrote it.
+    The left-hand side, in terms of the user's f, is h minus the slack that the certificate has.
     """
-    users = certificate.svm.linear_constraints
-    assert users is not None
-    behind = slice(users.unconstrained_dual.m, None)
-    short = certificate.violation[behind] if certificate.slack is None else certificate.slack[behind]
-    prices = certificate.alpha[behind]
+    constraints = certificate.svm.linear_constraints
+    assert constraints is not None
+    constraint_rows = slice(constraints.unconstrained_dual.m, None)
+    violation = (
+        certificate.violation[constraint_rows] if certificate.slack is None else certificate.slack[constraint_rows]
+    )
+    multipliers = certificate.alpha[constraint_rows]
     columns = {
-        "value": rows.original_h + rows.scale * size * short, "bound": rows.original_h,
-        "violation": rows.scale * size * np.maximum(short, 0.0),
-        "price": certificate.unit * prices / rows.scale / size,
-        "gap": certificate.unit * prices * np.abs(short),  # (OWN.8)
+        "value": rows.original_h + rows.scale * size * violation, "bound": rows.original_h,
+        "violation": rows.scale * size * np.maximum(violation, 0.0),
+        "price": certificate.unit * multipliers / rows.scale / size,
+        "gap": certificate.unit * multipliers * np.abs(violation),  # (OWN.8)
     }  # fmt: skip
     table = np.empty(rows.p, dtype=[("name", f"U{LONGEST_NAME}"), *((name, "f8") for name in columns)])
     table["name"] = rows.names
@@ -168,9 +172,9 @@ def build_constraint_table(certificate: Certificate, rows: ConstraintRows, size:
 def merge_kinds_by_sample(svm: SVMDual, kind: NDArray[np.int8]) -> NDArray[np.int8]:
     """Reduce the kinds of rows, (m,), to the largest kind of each sample, (n,)."""
     assert svm.rows is not None
-    found = np.zeros(svm.n, dtype=np.int8)
-    np.maximum.at(found, svm.rows, kind)
-    return found
+    kinds = np.zeros(svm.n, dtype=np.int8)
+    np.maximum.at(kinds, svm.rows, kind)
+    return kinds
 
 
 def _build_model(problem: DualStatement, certificate: Certificate) -> Model:
@@ -183,9 +187,11 @@ def _build_model(problem: DualStatement, certificate: Certificate) -> Model:
     if certificate.w is not None:
         common["b"] = size * space.to_caller_intercept(certificate.w, certificate.b)
         w, radius = multiply(size, space.to_caller_weights(certificate.w)), None
-        if space.is_affine:  # beside linear constraints it is b that was certified
+        if space.is_affine:  # with linear constraints, b is what was certified
             radius = problem._compute_extras(certificate)[0]["radius"]
         return build_frozen(Model, coef=np.zeros(0), vectors=np.zeros((0, d)), w=w, radius=radius, **common)
-    kept = certificate.coef.nonzero()[0]  # points of the linear constraints among them
-    vectors = samples.active_rows[kept] if isinstance(space.kernel, Precomputed) else space.X[kept]
-    return build_frozen(Model, coef=multiply(size, certificate.coef[kept]), vectors=freeze(vectors), w=None, **common)
+    support = certificate.coef.nonzero()[0]  # including points of linear constraints
+    vectors = samples.active_rows[support] if isinstance(space.kernel, Precomputed) else space.X[support]
+    return build_frozen(
+        Model, coef=multiply(size, certificate.coef[support]), vectors=freeze(vectors), w=None, **common
+    )

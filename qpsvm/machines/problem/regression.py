@@ -81,7 +81,7 @@ class RegressionProblem(Problem):
         return np.zeros(2 * len(self._active_target))
 
     def _polish(
-        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
         """Polish the certificate; if w = 0 costs nothing, no relative gap exists, so compare with that point."""
         t, width = self._active_target, self._get_epsilon()
@@ -89,7 +89,7 @@ class RegressionProblem(Problem):
         reached = ends[1] - ends[0] <= 2.0 * width if self.intercept == "free" else max(map(abs, ends)) <= width
         if reached and not self.constraints:  # (SVR.4)
             return min(self._certifier.certify(self._alpha_at_zero), certificate, key=lambda point: point.gap)
-        return super()._polish(certificate, tol, clock, each)
+        return super()._polish(certificate, tol, clock, certify_seconds)
 
     def _fill_inactive(
         self, rows: IntArray, model: Model, certificate: Certificate, yf: FloatArray, margin: FloatArray

@@ -24,15 +24,15 @@ def compute_alpha_unit(svm: SVMDual, kappa: float) -> float:
 
     Where every level is 0, α has the size of its bounds, or of the mass that a group gives it.
     """
-    largest = find_common_value(svm.upper)
-    if largest is None:
-        largest = _mean_or_default(svm.upper[np.isfinite(svm.upper)], np.inf)
+    largest_alpha = find_common_value(svm.upper)
+    if largest_alpha is None:
+        largest_alpha = _mean_or_default(svm.upper[np.isfinite(svm.upper)], np.inf)
     if svm.is_homogeneous:
-        sizes = [size for size in (largest, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
+        sizes = [size for size in (largest_alpha, *(abs(part.total) for part in svm.parts)) if 0.0 < size < np.inf]
         return max(min(sizes, default=1.0), SMALLEST_UNIT)
     bend = _mean_or_default(svm.curvature, 0.0) if svm.has_curvature else 0.0
-    unit = min(compute_level_size(svm) / (kappa + bend), largest)
-    return max(unit, largest / LARGEST_BOX) if np.isfinite(largest) else unit
+    unit = min(compute_level_size(svm) / (kappa + bend), largest_alpha)
+    return max(unit, largest_alpha / LARGEST_BOX) if np.isfinite(largest_alpha) else unit
 
 
 def compute_level_size(svm: SVMDual) -> float:

@@ -1,6 +1,6 @@
 """Compute derivatives of an optimum with respect to its data, from the optimality system (`Sensitivity`).
 
-As long as the free rows F of (SENSE.1) stay, dμ and dα_F solve its system, with
+As long as the free rows F of (SENSE.1) do not change, dμ and dα_F solve its system, with
 
     (SENSE.2)  r = [de − E_Bᵀ dU_B;  dℓ_F − α_F dδ_F − s_F(dK β) − Q_FB dU_B]
     (SENSE.3)  f = Σ β_i K(x_i, ·) + b:  df = Σ dβ_i K + β_i dK + db;  w and ‖w‖² likewise
@@ -8,11 +8,12 @@ As long as the free rows F of (SENSE.1) stay, dμ and dα_F solve its system, wi
     (SENSE.5)  backwards: for a cotangent g of (μ, α) let z = M⁻¹g_F; then e has z_μ, ℓ_F has z_F, δ_F has −α_F z_F,
                U_B has g_B − E_B z_μ − Q_BF z_F, and K_ij has −Σ s z over the rows of i, times β_j
 
-A row at a bound whose slack is 0 as well is degenerate: it stays, or becomes free, as the direction has it, which
+A row at a bound with slack 0 is degenerate: it stays at the bound or becomes free, depending on the direction, by the
+complementarity conditions
 
-    (SENSE.6)  dα_k ≥ 0 and dg_k ≥ 0 for g = δα − t at 0, at U the other way, one of them 0
+    (SENSE.6)  dα_k ≥ 0 and dg_k ≥ 0 for g = δα − t at 0, at U with the opposite signs, and one of them is 0
 
-decides; so there are one-sided derivatives, and that of a direction is not minus that of the opposite one.
+So derivatives are one-sided: that along a direction need not be minus that along the opposite one.
 
 Sources: Chapelle, Vapnik, Bousquet & Mukherjee, *Choosing multiple parameters for support vector machines*, Machine
 Learning 46 (2002); Amos & Kolter, *OptNet* (2017); Fiacco, *Introduction to sensitivity and stability analysis* (1983).
@@ -33,7 +34,7 @@ from qpsvm.machines.problem.bordered_system import SymmetricSystem
 from qpsvm.machines.problem.optimality_system import DataChange, OptimalitySystem, add_changes
 from qpsvm.space.kernels.functions import RBF, Linear
 
-#: Exchanges for each degenerate row.
+#: Largest number of exchanges per degenerate row.
 EXCHANGES = 20
 
 
@@ -44,17 +45,17 @@ class Derivative:
     Attributes
     ----------
     alpha : ndarray, shape (m,)
-        Of the dual variables, as they are in a result; NaN where there is no derivative, which `message` explains.
+        Derivative of the dual variables of the result; NaN if it does not exist, which `message` explains.
     b, margin, objective : float
-        Of the intercept, of ρ/‖w‖, and of the optimal value.
+        Derivatives of the intercept, of ρ/‖w‖, and of the optimal value.
     w : ndarray, shape (d,), or None
-        Of the weights of a linear machine.
+        Derivative of the weights of a linear machine.
     extras : dict
-        Of what else the primal has a variable for: "rho", "epsilon".
+        Derivatives of other primal variables: "rho", "epsilon".
     two_sided : bool
         Whether the derivative along the opposite direction is minus this one.
     message : str
-        What a user should know, or "".
+        A warning, or "".
     """
 
     alpha: FloatArray
@@ -79,18 +80,17 @@ class Sensitivity(OptimalitySystem):
     Attributes
     ----------
     problem, result
-        What was solved, and its optimum.
+        The problem, and its optimum.
     parameters : tuple of str
-        What derivatives are with respect to, where a name is a number: "C", "lam", "nu", "epsilon", "quantile", and
-        "gamma" of an RBF kernel.
+        Scalar parameters that have derivatives: "C", "lam", "nu", "epsilon", "quantile", and "gamma" of an RBF kernel.
     degenerate : ndarray of int
-        Which α are at a bound with a slack of 0, where derivatives are one-sided.
+        Indices of α at a bound with slack 0, for which derivatives are one-sided.
     singular : bool
-        Whether the system is singular: several α make the same f, and some directions have no derivative.
+        Whether the system is singular: several α give the same f, and some directions have no derivative.
 
     See Also
     --------
-    vjp : Backwards, for PyTorch and JAX.
+    vjp : Vector-Jacobian products, for PyTorch and JAX.
     exact_path : The whole path along C, λ, ν or ε, beyond the first kink.
 
     Examples

@@ -1,7 +1,7 @@
-"""Find an α to begin at, or one whose certificate can be afforded (`read_neighbouring_alpha`, `find_affordable_alpha`).
+"""Read a starting α from another result (`read_neighbouring_alpha`), or reduce an α (`find_affordable_alpha`).
 
-A certificate over a kernel costs n × (support vectors) kernel values. Any feasible α can be certified; of the rows that
-a solver left above 0, those with the largest α are kept, equally many of each class. The gap shows what that costs.
+A certificate over a kernel takes n × (support vectors) kernel values. Any feasible α can be certified, so the largest
+entries of α are kept, equally many of each class, and the others set to 0. This increases the gap, which shows it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import estimate_kernel_seconds
 from qpsvm.space.kernels.space import FeatureSpace
 
-#: Rows this close to the margin of the other result start between 0 and C, in units of the margin level or, where rows
-#: have levels of their own, of what is usually missing.
+#: Rows this close to the margin of the other result start between 0 and C, in units of the margin level, or of the mean
+#: violation if rows have different levels.
 BAND = 0.1
 #: The kind of a sample whose α is at its bound.
 FULL = 2
@@ -33,18 +33,18 @@ def find_affordable_alpha(space: FeatureSpace, svm: SVMDual, alpha: FloatArray, 
 
     Shapes: alpha (m,).
     """
-    most = int(min(seconds / _estimate_row_seconds(space), float(svm.m)))
-    whole = feasible(svm, alpha)
-    if not whole.any() and svm.is_hard:  # nothing bounds the direction from one class to another
+    max_rows = int(min(seconds / _estimate_row_seconds(space), float(svm.m)))
+    repaired = feasible(svm, alpha)
+    if not repaired.any() and svm.is_hard:  # α = 0 gives no direction: start from one sample per class
         return _keep_largest(np.ones(svm.m), svm.sign, 2)
-    if np.count_nonzero(whole) <= most:
+    if np.count_nonzero(repaired) <= max_rows:
         return alpha
-    part = _keep_largest(whole, svm.sign, most)
-    return part if np.count_nonzero(feasible(svm, part)) < np.count_nonzero(whole) else alpha
+    reduced = _keep_largest(repaired, svm.sign, max_rows)
+    return reduced if np.count_nonzero(feasible(svm, reduced)) < np.count_nonzero(repaired) else alpha
 
 
 def estimate_certificate_seconds(space: FeatureSpace, alpha: FloatArray) -> float:
-    """Estimate the seconds of a certificate of α (m,), where the kernel is not linear."""
+    """Estimate the seconds of a certificate of α (m,) for a kernel that is not linear."""
     return float(np.count_nonzero(alpha)) * _estimate_row_seconds(space)
 
 
@@ -54,36 +54,36 @@ def _estimate_row_seconds(space: FeatureSpace) -> float:
     return estimate_kernel_seconds(n, d)
 
 
-def _keep_largest(alpha: FloatArray, y: FloatArray, most: int) -> FloatArray:
-    """Keep at most `most` entries of α, the largest of each class: (n,)."""
-    part = np.zeros(len(alpha))
+def _keep_largest(alpha: FloatArray, y: FloatArray, max_entries: int) -> FloatArray:
+    """Return α (n,) with at most `max_entries` nonzeros, the largest of each class."""
+    largest = np.zeros(len(alpha))
     for sign in (-1.0, 1.0):
         rows = np.flatnonzero((y == sign) & (alpha > 0))
-        kept = max(most // 2, 1)
-        if len(rows) > kept:
-            rows = rows[np.argpartition(alpha[rows], len(rows) - kept)[len(rows) - kept :]]
-        part[rows] = alpha[rows]
-    return part
+        n_kept = max(max_entries // 2, 1)
+        if len(rows) > n_kept:
+            rows = rows[np.argpartition(alpha[rows], len(rows) - n_kept)[len(rows) - n_kept :]]
+        largest[rows] = alpha[rows]
+    return largest
 
 
 def read_neighbouring_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
-    """Return an α over the rows of the dual, (m,), those of linear constraints among them, not yet feasible.
+    """Return α from another result over the rows of the dual, (m,), including linear constraints, not yet feasible.
 
     Raises DataError.
     """
     alpha, rows = _read_alpha(problem, result), problem._constraint_rows
     if rows is None:
         return alpha
-    known = result.constraint_multipliers
-    prices = np.array([known.get(name, 0.0) for name in rows.names])
-    return np.concatenate([alpha, prices * rows.scale * (problem._f_scale / problem.svm.unit)])
+    multipliers = result.constraint_multipliers
+    scaled_multipliers = np.array([multipliers.get(name, 0.0) for name in rows.names])
+    return np.concatenate([alpha, scaled_multipliers * rows.scale * (problem._f_scale / problem.svm.unit)])
 
 
 def _read_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
     """Read a starting α over the rows of the machine itself from the result of a neighbouring problem.
 
-    Over the same number of rows it keeps the other result's split: what is at its bound goes to the new bound. Over
-    other rows of the same features it follows from what the f of the other result leaves missing at these rows.
+    With the same number of rows, it has the split of the other result: α at its bound is set to the new bound. With
+    other rows of the same features, it is computed from the violations of these rows by the other result's f.
 
     Raises DataError.
     """
@@ -99,24 +99,28 @@ def _read_alpha(problem: DualStatement, result: SVMResult) -> FloatArray:
         full = problem._restrict_to_dual((result.alpha > 0.0) & (result.alpha >= result.upper))
         if len(result.kind) == len(result.alpha):
             full = problem._restrict_to_dual((result.kind == FULL) & np.isfinite(result.upper))
-        kept: FloatArray = np.where(full & bounded, svm.upper, alpha)
-        return kept
+        with_same_split: FloatArray = np.where(full & bounded, svm.upper, alpha)
+        return with_same_split
     if result.model.n_features != samples.X.shape[1] or isinstance(problem.kernel, Precomputed):
         raise DataError(
             f"start is a result over {len(result.coef)} rows of {result.model.n_features} features, this problem has "
             f"{samples.n} rows of {samples.X.shape[1]}; give the same rows, or the same features"
         )
     f = samples.select_active(result.decision_function(_align_features(samples, result))) / level
-    short = svm.level - svm.sign * svm.at_rows(f)
-    if problem._diagonal_weight:  # f has the level in it
-        short = -svm.at_rows(f) / problem._f_scale
-    width = 1.0 if svm.common_level == 1.0 else float(np.abs(short).mean()) or 1.0
-    share: FloatArray = np.clip(0.5 + short / (BAND * width), 0.0, 1.0)
+    violation = svm.level - svm.sign * svm.at_rows(f)
+    if problem._diagonal_weight:  # f includes the level
+        violation = -svm.at_rows(f) / problem._f_scale
+    width = 1.0 if svm.common_level == 1.0 else float(np.abs(violation).mean()) or 1.0
+    share: FloatArray = np.clip(0.5 + violation / (BAND * width), 0.0, 1.0)
     return np.where(bounded, svm.upper, 0.0) * share
 
 
 def _align_features(samples: TrainingSamples, result: SVMResult) -> Matrix:
     """Return X with its columns in the order of the other result, if both have names."""
-    given, known = samples.feature_names, result.model.feature_names
-    order = None if given is None or known is None else find_order(given, known, "this problem, unlike that of start,")
+    names, model_names = samples.feature_names, result.model.feature_names
+    order = (
+        None
+        if names is None or model_names is None
+        else find_order(names, model_names, "this problem, unlike that of start,")
+    )
     return samples.X if order is None else as_row_source(samples.X).matrix()[:, order]

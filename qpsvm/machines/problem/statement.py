@@ -264,10 +264,10 @@ class MachineStatement(metaclass=FastABCMeta):
         """Certifier of the points of this problem."""
 
     def _polish(
-        self, certificate: Certificate, tol: float, clock: Clock | None = None, each: float = 0.0
+        self, certificate: Certificate, tol: float, clock: Clock | None = None, certify_seconds: float = 0.0
     ) -> Certificate:
         """Improve a certified point by solving for the exact split of free and bounded α."""
-        return polish_certificate(self._certifier, certificate, tol, clock, each)
+        return polish_certificate(self._certifier, certificate, tol, clock, certify_seconds)
 
     def _bound_rounding(
         self, certificate: Certificate, tol: float, in_time: bool = True, polished: bool = True

@@ -40,10 +40,12 @@ def verify_result(problem: DualStatement, result: SVMResult, tol: float | None =
     check_result(problem.samples, result)
     check_point(problem, result)
     tol = None if tol is None else as_real(tol, "tol")
-    space, held = build_space_and_primal(problem, result)
+    space, primal_point = build_space_and_primal(problem, result)
     program = build_registered_program(problem, space.levels if isinstance(space, BallSpace) else None)
     record, title = {"stated": partial(build_proof_record, problem, result)}, format_title(problem, result)
-    return prove(ProofRequest(program, space, held, collect_alpha(problem, result), result.gap, tol, title, record))
+    return prove(
+        ProofRequest(program, space, primal_point, collect_alpha(problem, result), result.gap, tol, title, record)
+    )
 
 
 def build_space_and_primal(problem: DualStatement, result: SVMResult) -> tuple[Space, Primal]:
@@ -74,9 +76,12 @@ def verify_all_in_one_result(problem: AllInOneStatement, result: AllInOneResult,
     tol = None if tol is None else as_real(tol, "tol")
     alpha = problem.samples.select_active(result.alpha)
     program, space = build_all_in_one_program(problem), ClassesSpace(build_class_space(problem), alpha.shape[1])
-    held, record = collect_all_in_one_primal(problem, result), {"stated": partial(build_proof_record, problem, result)}
+    primal_point, record = (
+        collect_all_in_one_primal(problem, result),
+        {"stated": partial(build_proof_record, problem, result)},
+    )
     title = format_title(problem, result)
     proof = prove(
-        ProofRequest(program, space, held, alpha.ravel(), result.gap, tol, title, record, feasible_of_classes)
+        ProofRequest(program, space, primal_point, alpha.ravel(), result.gap, tol, title, record, feasible_of_classes)
     )
     return replace(proof, alpha=proof.alpha.reshape(alpha.shape))

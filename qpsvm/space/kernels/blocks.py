@@ -1,29 +1,28 @@
 """Compute kernel values in blocks that fit the cache (`KernelBlocks`).
 
     (KBLOCK.1)  −γ‖x − z‖² = aᵀc − ½‖a‖² − ½‖c‖²,  a, c = √(2γ)(x − μ), √(2γ)(z − μ)
-    (KBLOCK.2)  = (a, −½‖a‖², 1)ᵀ(c, 1, −½‖c‖²):  two more columns, and a product of NumPy's is the exponent itself
-    (KBLOCK.3)  a, c as computed are off by γ₄ of themselves, the halves by γ_d and the product by
-                γ_{d+2} ½(‖a‖ + ‖c‖)², in whatever order it is summed, fused or not:  the exponent by at most
+    (KBLOCK.2)  = (a, −½‖a‖², 1)ᵀ(c, 1, −½‖c‖²):  with two more columns, a NumPy product gives the exponent
+    (KBLOCK.3)  the relative error of the computed a, c is γ₄, that of the halves γ_d, and the error of the product is
+                γ_{d+2} ½(‖a‖ + ‖c‖)², in any order of summation, fused or not:  that of the exponent is at most
                 γ_{1.5d+12} (‖a‖² + ‖c‖²)
 
-The compiled core (core/c/strips.c) begins a sum with −½‖a‖² − ½‖c‖², adds the products, and takes it in registers to
+The compiled core (core/c/strips.c) starts a sum with −½‖a‖² − ½‖c‖², adds the products, and computes in registers
 
     (KBLOCK.4)  eˣ = 2ⁿ(1 + (r + r²q)), q a polynomial (core/c/exp.h):  r = x − n ln 2 is off by less than hu,
                 |r| ≤ h = .3466, the polynomial by .2u;  the roundings of q and of r², the product and the sum are .9u
                 of eʳ, the last one is 1u:  within 2.5u of eˣ, of which (ACC.3) counts 8;  in either precision
 
-Exponents below −40 are raised to that, where (‖a‖ + ‖c‖)² allows any (`RBF` says why).
-Single precision is for prediction: which rows matter, where a solve may start. What is certified is in double.
-Whole powers (γxᵀz + r)^p come from the core, too: (d + 3)p + p − 1 roundings, which `accuracy` counts. Rows so
-long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel go through the
-kernel object; an explicit Gram matrix is read.
+Exponents below −40 are replaced by −40, if (‖a‖ + ‖c‖)² permits any (see `RBF` for the reason).
+Single precision is only used to predict which rows matter, and where a solve may start. Certificates use double.
+Integer powers (γxᵀz + r)^p are computed by the core, too, with (d + 3)p + p − 1 roundings, which `accuracy` counts. For
+rows so long that (KBLOCK.1) would cancel, sparse samples too wide to store densely, and every other kernel, values are
+computed by the kernel object; an explicit Gram matrix is read.
 
-Kernel values of new samples with vectors that stay: what can be made of the vectors is made once.
-
-For the RBF kernel that are the vectors of (KBLOCK.2), so that one matrix product gives the exponents, and exp works in
-place. Rounding errs by EPS(‖a‖ + ‖c‖)² there, for a sample √(2γ)(x − μ) = a and a vector c, where μ is the mean of the
-vectors. So vectors of ‖c‖ ≤ L, (2L)² EPS = `EXPONENT_ERROR`, are enough: a sample with ‖a‖ > 2L is farther than L from
-each of them, L²/2 is more than 5000, and whatever rounding does to such an exponent, it stays below the lowest one.
+`FixedVectors` computes kernel values of new samples with fixed vectors, and prepares the vectors once. For the RBF
+kernel these are the vectors of (KBLOCK.2), so that one matrix product gives the exponents. Its error is
+EPS(‖a‖ + ‖c‖)², for a sample √(2γ)(x − μ) = a and a vector c, where μ is the mean of the vectors. It suffices that
+‖c‖ ≤ L for all vectors, with (2L)² EPS = `EXPONENT_ERROR`: a sample with ‖a‖ > 2L has a distance of more than L from
+each of them, L²/2 is more than 5000, and with any rounding such an exponent stays below the lowest one.
 """
 
 from __future__ import annotations
@@ -45,47 +44,49 @@ from qpsvm.space.kernels.functions import LOWEST_EXPONENT, RBF, Kernel, Polynomi
 from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.kernels.kernel_registry import BUILT_IN_KERNELS
 
-#: Rows × columns of one block in a product: 256 × 512 entries of eight bytes stay in the second-level cache. (Smaller
-#: ones would spend more time between two calls, when no other thread can run.)
+#: Rows × columns of one block in a product: 256 × 512 entries of eight bytes fit in the second-level cache. (With
+#: smaller ones, more time is spent between calls, when no other thread can run.)
 STRIP, TILE = 256, 512
-#: Rows of a product at a time, for each of which one number a strip is kept; and tasks for the threads to share.
-AT_ONCE, TASKS = 32_768, 32
-#: Rows of one strip of a symmetric matrix: what is mirrored is written so many numbers at a time.
+#: Number of rows of a product processed at a time, with one partial sum per strip for each.
+AT_ONCE = 32_768
+#: Number of tasks for the threads.
+TASKS = 32
+#: Rows of one strip of a symmetric matrix; its mirror image is written this many numbers at a time.
 SYMMETRIC_STRIP = 192
-#: Up to here a symmetric matrix is made in one product: mirroring strips costs more than it saves.
+#: Up to this many rows, a symmetric matrix is computed in one product: mirroring would cost more than it saves.
 ONE_PRODUCT_ROWS = 600
 #: Relative size of a rounding, in double and in single precision.
 EPS, ROUGH_EPS = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
 #: Largest error of the exponent (KBLOCK.1) in double precision, and in single, where only signs are read off.
 EXPONENT_ERROR, ROUGH_EXPONENT_ERROR = 1e-11, 1e-3
-#: Sparse samples are centred, μ ≠ 0, where they are more than so many times as long (squared) without. Centring makes
-#: each product one of d terms, all of which may be rounded.
+#: Sparse samples are centred if that reduces the largest squared norm by more than this factor. After centring, each
+#: product has d terms, all of which may be rounded.
 AS_LONG = 4.0
 #: Sparse samples are stored densely if that takes at most this many bytes.
 DENSE_BYTES = 4e8
-#: Seconds of an entry, besides for each feature, in either precision: roughly, to tell whether threads pay.
+#: Rough estimate of the seconds of an entry, and of each of its features, to decide whether threads are worthwhile.
 ENTRY_SECONDS, FEATURE_SECONDS = 1.5e-9, 3e-11
-#: Entries times features (and 32 for the exponential) of one call of the core: some milliseconds.
+#: Entries times features (plus 32 for the exponential) of one call of the core: some milliseconds.
 AT_A_TIME = 2e8
-#: Rows that an array for a growing matrix has, in units of those that it needs.
+#: An array for a growing matrix has this many times the rows needed at first.
 ROOM = 1.25
-#: The largest degree of a polynomial for the core, whose powers are C's `int`.
+#: Largest degree of a polynomial in the core, where powers are C's `int`.
 LARGEST_POWER = 1000
-#: Seconds of a number that is copied into fresh memory.
+#: Seconds to copy a number to newly allocated memory.
 COPY_SECONDS = 5e-10
 
 
 def bound_exponent_error(d: int) -> float:
-    """(KBLOCK.3) in units of ‖a‖² + ‖c‖², for products of d numbers."""
+    """Return the bound (KBLOCK.3) divided by ‖a‖² + ‖c‖², for d features."""
     return gamma(1.5 * d + 12.0)
 
 
 class KernelBlocks:
     """The Gram matrix of n samples, by blocks.
 
-    kernel: With every parameter a number.
-    X (n, d)
-    gram (n, n): The Gram matrix itself, which wins over kernel and X.
+    kernel: A kernel whose parameters are all numbers.
+    X (n, d): Samples.
+    gram (n, n): The Gram matrix itself, used instead of kernel and X; None if it is to be computed.
     """
 
     def __init__(self, kernel: Kernel, X: Matrix, gram: FloatArray | None = None) -> None:
@@ -109,7 +110,7 @@ class KernelBlocks:
             self._prepare_scaled(float(kernel.gamma))
 
     def _prepare_scaled(self, gamma: float) -> None:
-        """(KBLOCK.1), where rounding and memory allow."""
+        """Prepare (KBLOCK.1), if rounding and memory permit."""
         X, sparse = self.X, not isinstance(self.X, np.ndarray)
         if sparse:
             if 8.0 * X.shape[0] * X.shape[1] > DENSE_BYTES:
@@ -130,7 +131,7 @@ class KernelBlocks:
 
     @classmethod
     def from_differences(cls, kernel: RBF, X: Matrix) -> KernelBlocks:
-        """Return the whole Gram matrix of an RBF kernel from ‖x − z‖² by differences: slower, and nothing cancels."""
+        """Compute the full Gram matrix of an RBF kernel from ‖x − z‖² by differences: slower, without cancellation."""
         from scipy.spatial.distance import pdist, squareform
 
         exponents = squareform(pdist(as_dense(X), "sqeuclidean"))
@@ -142,23 +143,27 @@ class KernelBlocks:
     def restrict(self, rows: IntArray, X: Matrix) -> KernelBlocks:
         """Restrict to some samples, X (k, d), with their part of the cached matrix, which is as exact as that."""
         assert self.full_matrix is not None
-        part = KernelBlocks(self.kernel, X, self.full_matrix[rows[:, None], rows])
+        restricted = KernelBlocks(self.kernel, X, self.full_matrix[rows[:, None], rows])
         if self._a is not None:
-            part._a, part._half, part.samples = self._a[rows], self._half[rows], as_dense(X)
-            part.terms = self.terms
+            restricted._a, restricted._half, restricted.samples = self._a[rows], self._half[rows], as_dense(X)
+            restricted.terms = self.terms
         elif isinstance(self.kernel, RBF) and not sp.issparse(self.X):
-            part.centre = self.X.mean(axis=0) if self.centre is None else self.centre
-        part.longest, part.allows_single = self.longest, self.allows_single
-        part.is_exact = self.is_exact
-        if self.asymmetry and part.full_matrix is not None and (largest := float(np.abs(part.full_matrix).max())):
-            part.asymmetry = self.asymmetry * float(np.abs(self.full_matrix).max()) / largest
-        return part
+            restricted.centre = self.X.mean(axis=0) if self.centre is None else self.centre
+        restricted.longest, restricted.allows_single = self.longest, self.allows_single
+        restricted.is_exact = self.is_exact
+        if (
+            self.asymmetry
+            and restricted.full_matrix is not None
+            and (largest_entry := float(np.abs(restricted.full_matrix).max()))
+        ):
+            restricted.asymmetry = self.asymmetry * float(np.abs(self.full_matrix).max()) / largest_entry
+        return restricted
 
     def symmetrise(self, K: FloatArray) -> FloatArray:
         """(K + Kᵀ)/2 of a matrix (n, n) that is symmetric but for rounding; what that changed is remembered."""
         symmetric: FloatArray = (K + K.T) / 2
-        largest = float(np.abs(symmetric).max())
-        self.asymmetry = float(np.abs(K - symmetric).max()) / largest if largest > 0 else 0.0
+        largest_entry = float(np.abs(symmetric).max())
+        self.asymmetry = float(np.abs(K - symmetric).max()) / largest_entry if largest_entry > 0 else 0.0
         return symmetric
 
     @property
@@ -208,8 +213,8 @@ class KernelBlocks:
         """Both factors of (KBLOCK.2) for NumPy, (n, d + 2), in double and in single precision."""
         assert self._a is not None
         half, ones = self._half[:, None], np.ones((self.n, 1))
-        both = np.hstack([self._a, half, ones]), np.hstack([self._a, ones, half])
-        return both, tuple(factor.astype(np.float32) for factor in both)
+        factors = np.hstack([self._a, half, ones]), np.hstack([self._a, ones, half])
+        return factors, tuple(factor.astype(np.float32) for factor in factors)
 
     def _choose_type(self, rough: bool) -> type[np.floating[Any]]:
         """Return the precision of values: single if `rough` and accurate enough."""
@@ -228,7 +233,7 @@ class KernelBlocks:
         return self.full_matrix
 
     def compute_block(self, rows: IntArray, columns: IntArray, rough: bool = False) -> NDArray[Any]:
-        """K[rows][:, columns]: (r, c) float64; `rough` allows single precision, and float32."""
+        """Compute K[rows][:, columns]: (r, c) float64, or float32 if `rough` and accurate enough."""
         if self.full_matrix is not None:
             return self.full_matrix[rows[:, None], columns]
         if not self._uses_strips:
@@ -244,9 +249,9 @@ class KernelBlocks:
     def _write_block(
         self, out: NDArray[Any], rows: IntArray, columns: IntArray, top: int, mirrors: bool = False
     ) -> None:
-        """K[rows][:, columns] into the first columns of an array from a row on; and mirrored, as far as the diagonal.
+        """Write K[rows][:, columns] to the first columns of an array, from row `top` on; `mirrors`: also its transpose.
 
-        In single precision if the array is.
+        Values are computed in single precision if the array is float32.
         """
         single = out.dtype == np.float32
         if self._core_arguments is not None:
@@ -257,16 +262,13 @@ class KernelBlocks:
         strip = out[top : top + len(rows), : len(columns)]
         exp_in_place(np.matmul(left[rows], right[columns].T, out=strip), self.needs_floor)
         if mirrors:  # tile by tile: a long transposed copy would miss the cache
-            for some in split_strips(top, STRIP):
-                out[some, top : top + len(rows)] = strip[:, some].T
+            for tile in split_strips(top, STRIP):
+                out[tile, top : top + len(rows)] = strip[:, tile].T
 
     def compute_symmetric(
         self, rows: IntArray | None, rough: bool = False, out: NDArray[Any] | None = None
     ) -> NDArray[Any]:
-        """K[rows][:, rows], in an array of that size and precision, or a new one: (r, r); all rows where None.
-
-        `rough` as for `compute_block`.
-        """
+        """Compute K[rows][:, rows], (r, r), in `out` or a new array; all rows if None; `rough`: see `compute_block`."""
         if self.full_matrix is None and not self._uses_strips and rows is None:
             return self.kernel(self.X, self.X)
         index = np.arange(self.n) if rows is None else rows
@@ -276,9 +278,9 @@ class KernelBlocks:
         return self._fill_symmetric(out, index, 0)
 
     def grow_symmetric(self, K: NDArray[Any], rows: IntArray, added: IntArray, rough: bool = False) -> NDArray[Any]:
-        """K over `rows` followed by `added`, (r + a, r + a), given K over `rows`, (r, r).
+        """Extend K over `rows`, (r, r), to K over `rows` followed by `added`, (r + a, r + a).
 
-        Where it does not fit into the array that K is the beginning of, it begins one with room to grow further.
+        If K is the leading block of an array that is large enough, this array is used; else a larger one is allocated.
         """
         r, everything = len(rows), np.concatenate([rows, added])
         m = len(everything)
@@ -298,7 +300,7 @@ class KernelBlocks:
         return out[:m, :m]
 
     def _fill_symmetric(self, out: NDArray[Any], rows: IntArray, start: int) -> NDArray[Any]:
-        """Return the array, with K over `rows` as its beginning, which it has up to row `start` already."""
+        """Fill the leading block of an array with K over `rows`, from row `start` on, and return the array."""
         m = len(rows)
         height = m if m <= ONE_PRODUCT_ROWS else SYMMETRIC_STRIP
 
@@ -310,9 +312,9 @@ class KernelBlocks:
         return out
 
     def product(self, support: IntArray, weights: FloatArray, rows: IntArray, rough: bool = False) -> FloatArray:
-        """Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`: (r,) float64, streamed, nothing kept.
+        """Return Σ_j weights_j K(x_j, x_i) over j in `support` for i in `rows`: (r,) float64; no values are cached.
 
-        `rough` allows single precision for the kernel values (relative error about 1e-6).
+        rough: Allow single precision for the kernel values (relative error about 1e-6).
         """
         out = np.zeros(len(rows))
         if not len(support) or not len(rows):
@@ -324,7 +326,7 @@ class KernelBlocks:
         if self.full_matrix is not None or not self._uses_strips:
 
             def multiply(tile: slice) -> None:
-                out[tile] = np.dot(self.compute_block(rows[tile], support), weights)  # `@` lets no other thread run
+                out[tile] = np.dot(self.compute_block(rows[tile], support), weights)  # `@` blocks other threads
 
             run_tiles(multiply, split_strips(len(rows), STRIP), self._estimate_seconds(len(rows) * len(support)))
             return out
@@ -332,8 +334,10 @@ class KernelBlocks:
         if self._core_arguments is None:
             left, right = self._factors[single]
             left, weights = left[support], weights.astype(left.dtype, copy=False)
-            for some in split_strips(len(rows), AT_ONCE):
-                out[some] = self._stream_product(left, right if len(rows) == self.n else right[rows], weights, some)
+            for strip_of_rows in split_strips(len(rows), AT_ONCE):
+                out[strip_of_rows] = self._stream_product(
+                    left, right if len(rows) == self.n else right[rows], weights, strip_of_rows
+                )
             return out
 
         support, rows, weights = as_core_indices(support), as_core_indices(rows), np.ascontiguousarray(weights)
@@ -346,7 +350,7 @@ class KernelBlocks:
         return out
 
     def _stream_product(self, left: Any, right: Any, weights: Any, rows: slice) -> FloatArray:
-        """`product` for some rows of `right`, from sums over each strip of the support: (r,)."""
+        """Return `product` for some rows of `right`, (r,), from sums over strips of the support."""
         parts, columns = split_strips(len(left), STRIP), right[rows].T
         sums = np.empty((len(parts), columns.shape[1]), dtype=left.dtype)
         tiles = split_strips(columns.shape[1], TILE)
@@ -362,7 +366,7 @@ class KernelBlocks:
         return np.asarray(sums.sum(axis=0, dtype=np.float64))
 
     def fill(self, out: NDArray[np.float32], start: int) -> None:
-        """K over all columns for the len(out) rows from `start` on, in single precision, into `out` (r, n)."""
+        """Fill `out` (r, n) with r rows of K from `start` on, in single precision."""
         rows, everything = np.arange(start, start + len(out)), np.arange(self.n)
         if self.allows_single and self.full_matrix is None:
             self._write_block(out, rows, everything, 0)
@@ -371,7 +375,7 @@ class KernelBlocks:
 
 
 def scale_samples(X: FloatArray, origin: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
-    """a of (KBLOCK.1) for samples X (n, d), and −½‖a‖²: (n, d) and (n,)."""
+    """Return a of (KBLOCK.1) for samples X (n, d), and −½‖a‖²: (n, d) and (n,)."""
     a = np.subtract(X, origin, order="C")
     a *= scale
     return a, -0.5 * squared_norms(a)
@@ -388,10 +392,10 @@ def estimate_entry_seconds(width: int) -> float:
 
 
 class FixedVectors:
-    """A kernel whose second argument is known.
+    """A kernel with a fixed second argument.
 
-    kernel: With every parameter a number.
-    vectors (s, d): Not to be changed afterwards; s may be 0.
+    kernel: A kernel whose parameters are all numbers.
+    vectors (s, d): The second argument, which must not be changed; s may be 0.
     """
 
     def __init__(self, kernel: Kernel, vectors: Matrix) -> None:
@@ -401,11 +405,11 @@ class FixedVectors:
             self._origin = freeze(np.add.reduce(vectors) / len(vectors))
             self._scale = math.sqrt(2.0 * float(kernel.gamma))
             c, half = scale_samples(vectors, self._origin, self._scale)
-            if -8.0 * float(half.min()) * EPS <= EXPONENT_ERROR:  # the module says why these are enough
+            if -8.0 * float(half.min()) * EPS <= EXPONENT_ERROR:  # see the docstring of the module
                 self._right = freeze(np.hstack([c, np.ones((len(c), 1)), half[:, None]])).T
 
     def __call__(self, X: Matrix) -> FloatArray:
-        """K(x_i, v_j), a new array: X (m, d) to (m, s)."""
+        """Return K(x_i, v_j) as a new array (m, s), for X (m, d)."""
         if self._right is None or sp.issparse(X):
             return self.kernel(X, self.vectors)
         a, half = scale_samples(X, self._origin, self._scale)

@@ -212,10 +212,10 @@ class FeatureMap(Kernel):
     @property
     def note(self) -> str:
         """Statement of a result about the machine that was solved."""
-        largest, mean = self.learned_fit.error
+        largest_value, mean = self.learned_fit.error
         return (
             f"the certificate is for the machine with the approximate kernel {self}, not with {self.exact_kernel} "
-            f"itself; between {COMPARED_ROWS} sampled rows at most, they differ by {largest:.2g} at the "
+            f"itself; between {COMPARED_ROWS} sampled rows at most, they differ by {largest_value:.2g} at the "
             f"most and {mean:.2g} on average, as measured. {self.claim}"
         )
 

@@ -89,10 +89,10 @@ class KernelGram(Operator):
         support = (x if x.ndim == 1 else np.any(x, axis=1)).nonzero()[0]
         entries = n * len(support)
         streams = n > SMALL_ROWS and self.blocks.streamed + entries <= n * n  # as much as making K once
-        whole = self.blocks.full_matrix if streams else self._cache_matrix()
-        if whole is not None:
+        matrix = self.blocks.full_matrix if streams else self._cache_matrix()
+        if matrix is not None:
             gathered = x.ndim == 1 and len(support) < GATHER_SHARE * n
-            product: FloatArray = x[support] @ whole[support] if gathered else whole @ x  # K = Kᵀ
+            product: FloatArray = x[support] @ matrix[support] if gathered else matrix @ x  # K = Kᵀ
             return product
         self.blocks.streamed += entries
         if not len(support):
@@ -114,10 +114,10 @@ class KernelGram(Operator):
         return out
 
     def diagonal(self) -> FloatArray:
-        whole = (
+        matrix = (
             None if isinstance(self.kernel, BUILT_IN_KERNELS) else self.blocks.full_matrix
         )  # a function knows no diagonal of its own
-        diagonal = (self.kernel.diagonal(self.X) if whole is None else whole.diagonal()) + self.offset
+        diagonal = (self.kernel.diagonal(self.X) if matrix is None else matrix.diagonal()) + self.offset
         return diagonal if self.scale is None else diagonal * self.scale**2
 
     def mean_diagonal(self) -> float:
@@ -125,12 +125,12 @@ class KernelGram(Operator):
         return 1.0 + self.offset if plain else super().mean_diagonal()
 
     def dense(self) -> FloatArray:
-        whole = self._cache_matrix()
-        if whole is None:
-            whole = self._compute_matrix()
+        matrix = self._cache_matrix()
+        if matrix is None:
+            matrix = self._compute_matrix()
         if self.offset:
-            whole = whole + self.offset
-        return whole if self.scale is None else scale_both_sides(whole, self.scale)
+            matrix = matrix + self.offset
+        return matrix if self.scale is None else scale_both_sides(matrix, self.scale)
 
     def congruence(self, s: FloatArray) -> Operator:
         """Return the Gram matrix with other scales; it shares the cached copy."""

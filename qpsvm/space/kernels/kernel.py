@@ -183,13 +183,13 @@ def squared_distances(X: Matrix, Z: Matrix, error: float) -> FloatArray:
     ‖x‖² + ‖z‖² − 2xᵀz loses about 4·eps·max(‖x‖², ‖z‖²) to cancellation. Centring removes what a common offset
     would cost; for pairs of rows that are still too long for `error`, the difference is formed first.
     """
-    same = X is Z
+    is_same = X is Z
     if not (sp.issparse(X) or sp.issparse(Z)):
         origin = Z.mean(axis=0)
         Z = Z - origin
-        X = Z if same else X - origin
+        X = Z if is_same else X - origin
     x2 = squared_norms(X)
-    z2 = x2 if same else squared_norms(Z)
+    z2 = x2 if is_same else squared_norms(Z)
     distances = inner_products(X, Z)
     distances *= -2.0
     distances += x2[:, None]
@@ -199,7 +199,7 @@ def squared_distances(X: Matrix, Z: Matrix, error: float) -> FloatArray:
     far_x, far_z = np.flatnonzero(x2 > longest), np.flatnonzero(z2 > longest)
     if len(far_x) and len(far_z):
         _replace_far(distances, X, Z, far_x, far_z)
-    if same:
+    if is_same:
         np.fill_diagonal(distances, 0.0)
     return distances
 
@@ -209,8 +209,8 @@ def _replace_far(distances: FloatArray, X: Matrix, Z: Matrix, rows: Any, columns
 
     targets = as_dense(Z[columns])
     for start in range(0, len(rows), 1024):
-        part = rows[start : start + 1024]
-        distances[np.ix_(part, columns)] = cdist(as_dense(X[part]), targets, "sqeuclidean")
+        block = rows[start : start + 1024]
+        distances[np.ix_(block, columns)] = cdist(as_dense(X[block]), targets, "sqeuclidean")
 
 
 def compute_variance(X: Matrix | RowSource) -> float:
@@ -221,12 +221,12 @@ def compute_variance(X: Matrix | RowSource) -> float:
     sample variance*, The American Statistician 37, 1983).
     """
     if isinstance(X, np.ndarray):
-        apart: FloatArray = X - np.add.reduce(X, axis=None) / X.size
-        return float(np.add.reduce(apart * apart, axis=None)) / X.size
+        deviations: FloatArray = X - np.add.reduce(X, axis=None) / X.size
+        return float(np.add.reduce(deviations * deviations, axis=None)) / X.size
     if not isinstance(X, RowSource):
         return _compute_moments(X)[2]
-    found = [_compute_moments(piece.matrix) for block in X.blocks() for piece in block.iter_tiles()]
-    counts, means, variances = np.array(found).reshape(-1, 3).T
+    variance = [_compute_moments(piece.matrix) for block in X.blocks() for piece in block.iter_tiles()]
+    counts, means, variances = np.array(variance).reshape(-1, 3).T
     total = float(counts.sum())
     mean = float(counts @ means) / total
     return float(counts @ (variances + (means - mean) ** 2)) / total

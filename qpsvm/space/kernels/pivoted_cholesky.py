@@ -1,15 +1,15 @@
 """Approximate a kernel by features from greedily chosen landmarks (`PivotedCholesky`).
 
-K ≈ LLᵀ from n·r kernel values: blocked, randomly pivoted partial Cholesky of a Gram matrix whose rank is low.
+K ≈ LLᵀ from n·r kernel values, by blocked, randomly pivoted partial Cholesky of a Gram matrix of low numerical rank.
 
     (PIVOT.1)  K = LLᵀ + E,  L (n, r):  E is positive semidefinite, its diagonal is e, and E = 0 in the pivots' rows
-    (PIVOT.2)  candidates J, half by chance in proportion to a_i e_i, half those of the largest a_i e_i, for prices a;
-               K_JJ − L_J L_Jᵀ = RRᵀ with complete pivoting, as far as its diagonal is not far below the largest e in J:
-               those are the new pivots
+    (PIVOT.2)  candidates J: half are random with probabilities proportional to a_i e_i, half have the largest a_i e_i,
+               for weights a;  K_JJ − L_J L_Jᵀ = RRᵀ with complete pivoting, until its diagonal is far below the largest
+               e in J, gives the new pivots
     (PIVOT.3)  L ← [L, (K_nJ − L L_Jᵀ) R⁻ᵀ],  e ← e − the squares of the new columns
-    (PIVOT.4)  (Σ a_i √e_i / Σ a_i)² ≤ target:  for a = α, this times ½(Σα)² is what the certificate of α costs
+    (PIVOT.4)  (Σ a_i √e_i / Σ a_i)² ≤ target:  for a = α, this times ½(Σα)² is added to the gap of the certificate of α
 
-The columns of a block cost one matrix product with those before. K is never made.
+Each block takes one matrix product with the columns before. K is never formed.
 
 Sources: Chen, Epperly, Tropp & Webber, *Randomly pivoted Cholesky*, Comm. Pure Appl. Math. (2025); Epperly, Tropp &
 Webber, *Embrace rejection: kernel matrix approximation by accelerated randomly pivoted Cholesky* (2024); Fine &
@@ -41,15 +41,16 @@ FACTORED_ROWS, FACTORED_NUMBERS = 50_000, 50_000_000
 class PivotedCholeskySettings:
     """Constants of the factorisation."""
 
-    #: Candidates of a block, and most that are taken of them: the product with earlier columns is then worth its call.
+    #: Number of candidates of a block.
     candidates: int = 128
+    #: Largest number of pivots of a block; enough for efficient matrix products with earlier columns.
     pivots_per_block: int = 64
-    #: A candidate is taken while its residual is above this share of the largest one: less would be wasted on rows
-    #: that a later block would have done away with.
+    #: Candidates become pivots while their residual is above this share of the largest one; smaller ones are better
+    #: left to later blocks.
     share: float = 0.03
-    #: The pace says nothing before one in so many of the columns allowed: at first e falls in few rows only.
+    #: The pace is not judged before 1/`early` of the allowed columns: at first, e decreases in few rows only.
     early: int = 3
-    #: Rows worked on at a time: their part of a block stays in the cache.
+    #: Number of rows processed at a time: their part of a block fits in the cache.
     strip: int = 1024
 
 
@@ -59,29 +60,34 @@ SETTINGS = PivotedCholeskySettings()
 def factorise_pivoted(
     blocks: KernelBlocks,
     rows: IntArray,
-    prices: FloatArray,
+    weights: FloatArray,
     target: float,
-    most: int,
+    max_rank: int,
     late: Callable[[], bool] = lambda: False,
     gives_up: bool = True,
 ) -> PivotedFactor | None:
-    """Factor K over some rows. Shapes: rows (n,), prices (n,)."""
-    found = PivotedFactor(blocks, rows, prices / float(prices.sum()), target)
-    while not found.is_reached and found.rank < most and not (gives_up and found.is_hopeless(most)):
+    """Factor K over some rows, until (PIVOT.4) holds or there are `max_rank` columns; None if `late` returns True.
+
+    weights: The weights a of (PIVOT.2).
+    gives_up: Whether to stop if the target will not be reached.
+
+    Shapes: rows (n,), weights (n,).
+    """
+    factor = PivotedFactor(blocks, rows, weights / float(weights.sum()), target)
+    while not factor.is_reached and factor.rank < max_rank and not (gives_up and factor.is_hopeless(max_rank)):
         if late():
             return None
-        if not found.grow(most):
+        if not factor.grow(max_rank):
             break
-    found.assemble()
-    return found
+    factor.assemble()
+    return factor
 
 
 class PivotedFactor:
-    """(PIVOT.1), which grows a block of columns at a time.
+    """The factorisation (PIVOT.1), which grows by one block of columns at a time.
 
-    L (n, r): Once the columns are joined.
-    rest (n,): e as computed: it is known to about r·eps·K_ii.
-    pivots (r,): In the order of the columns, once they are joined.
+    L (n, r), pivots (r,): The factor and its pivots, after `assemble`.
+    rest (n,): e as computed, with an error of about r·eps·K_ii.
     rank: r.
     """
 
@@ -110,37 +116,39 @@ class PivotedFactor:
 
     @property
     def is_reached(self) -> bool:
-        """Whether (PIVOT.4) holds, or nothing but rounding is left of e."""
+        """Whether (PIVOT.4) holds, or e is only rounding."""
         return self.path[-1][1] <= max(self.target * self.size, self.rounding_error)
 
-    def is_hopeless(self, most: int) -> bool:
-        """Whether the target would take more than `most` columns at the pace of the last block: e falls more and more
-        slowly."""
-        if len(self.path) < 3 or SETTINGS.early * self.rank < most or most >= len(self.rows):
-            return False
-        (before, earlier), (now, left) = self.path[-2:]
-        goal = max(self.target * self.size, self.rounding_error)
-        if not 0.0 < left < earlier:
-            return not left <= goal
-        each = np.log(earlier / left) / (now - before)
-        return bool(now + np.log(left / goal) / each > most)
+    def is_hopeless(self, max_rank: int) -> bool:
+        """Return whether the target would take more than `max_rank` columns at the pace of the last block.
 
-    def grow(self, most: int) -> bool:
+        The pace only gets slower.
+        """
+        if len(self.path) < 3 or SETTINGS.early * self.rank < max_rank or max_rank >= len(self.rows):
+            return False
+        (before, earlier), (now, remaining) = self.path[-2:]
+        goal = max(self.target * self.size, self.rounding_error)
+        if not 0.0 < remaining < earlier:
+            return not remaining <= goal
+        decay = np.log(earlier / remaining) / (now - before)
+        return bool(now + np.log(remaining / goal) / decay > max_rank)
+
+    def grow(self, max_rank: int) -> bool:
         """Add one block of columns, (PIVOT.2) and (PIVOT.3); return False if no pivot is left."""
         chosen = self._select_candidates()
-        known = [column[chosen] for column in self.columns]
+        chosen_rows = [column[chosen] for column in self.columns]
         H = self.blocks.compute_block(self.rows[chosen], self.rows[chosen])
-        for part in known:
-            H -= part @ part.T
+        for block in chosen_rows:
+            H -= block @ block.T
         top = float(self.rest[chosen].max(initial=0.0))
         R, order, accepted, _ = lapack.dpstrf(H, tol=max(SETTINGS.share * top, self.rounding_error), lower=1)
-        taken = min(int(accepted), SETTINGS.pivots_per_block, most - self.rank)
-        if taken < 1 or not np.isfinite(R[:taken, :taken]).all():
+        n_pivots = min(int(accepted), SETTINGS.pivots_per_block, max_rank - self.rank)
+        if n_pivots < 1 or not np.isfinite(R[:n_pivots, :n_pivots]).all():
             return False
-        own = order[:taken] - 1
-        R, pivots = np.tril(R[:taken, :taken]), chosen[own]
-        earlier = [part[own].T for part in known]
-        new, n = np.empty((len(self.rows), taken)), len(self.rows)
+        order_of_pivots = order[:n_pivots] - 1
+        R, pivots = np.tril(R[:n_pivots, :n_pivots]), chosen[order_of_pivots]
+        earlier = [block[order_of_pivots].T for block in chosen_rows]
+        new, n = np.empty((len(self.rows), n_pivots)), len(self.rows)
         for start in range(0, n, SETTINGS.strip):
             strip = slice(start, start + SETTINGS.strip)
             G = self.blocks.compute_block(self.rows[strip], self.rows[pivots])
@@ -152,28 +160,28 @@ class PivotedFactor:
         np.maximum(self.rest, 0.0, out=self.rest)
         self.columns.append(new)
         self.chosen.append(pivots)
-        self.rank += taken
+        self.rank += n_pivots
         self.path.append((self.rank, self.remaining_error))
         return True
 
     def _select_candidates(self) -> IntArray:
-        """J of (PIVOT.2), sorted: at most `candidates` rows where a_i e_i is not 0."""
+        """Return J of (PIVOT.2), sorted: at most `candidates` rows with nonzero a_i e_i."""
         half, n = SETTINGS.candidates // 2, len(self.rows)
         priced = self.row_weights * self.rest
         total = float(priced.sum())
         if np.count_nonzero(priced) <= SETTINGS.candidates or not 0.0 < total < np.inf:
             return np.flatnonzero(priced)[: SETTINGS.candidates]
         by_chance = np.searchsorted(np.cumsum(priced), total * self.random.random(half)).clip(0, n - 1)
-        largest = np.argpartition(priced, n - half)[n - half :]
-        return np.union1d(by_chance, largest)
+        largest_residual = np.argpartition(priced, n - half)[n - half :]
+        return np.union1d(by_chance, largest_residual)
 
     def assemble(self) -> None:
         """Assemble L and the pivots from the blocks."""
-        self.L, at = np.empty((len(self.rows), self.rank)), 0
+        self.L, position = np.empty((len(self.rows), self.rank)), 0
         for k, column in enumerate(self.columns):
-            self.L[:, at : at + column.shape[1]] = column
-            at += column.shape[1]
-            self.columns[k] = column[:0]  # of many rows, two copies are one too many
+            self.L[:, position : position + column.shape[1]] = column
+            position += column.shape[1]
+            self.columns[k] = column[:0]  # free its memory
         self.pivots = np.concatenate([np.zeros(0, dtype=np.intp), *self.chosen])
 
 

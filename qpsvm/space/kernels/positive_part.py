@@ -1,8 +1,8 @@
-"""Bound how far the computed positive part K₊ of an indefinite matrix is from the true one (`PositivePart`).
+"""Compute the positive part K₊ of an indefinite matrix, with a bound of the effect of rounding (`PositivePart`).
 
-With K ≈ VΛVᵀ, all computed, and r_j ≥ ‖Kv_j − λ_jv_j‖:  whatever rounding has made of λ_j and v_j,
+With a computed decomposition K ≈ VΛVᵀ and r_j ≥ ‖Kv_j − λ_jv_j‖, whatever the rounding of λ_j and v_j:
 
-    (CLIP.1)  w = Σ c_iφ₊(x_i) with c = VVᵀβ over the kept columns is near w(α) = Σ β_iφ₊(x_i), ⟨φ₊(x_i), φ₊(x_j)⟩ = K₊
+    (CLIP.1)  w = Σ c_iφ₊(x_i) with c = VVᵀβ over the positive v_j is near w(α) = Σ β_iφ₊(x_i), ⟨φ₊(x_i), φ₊(x_j)⟩ = K₊
     (CLIP.2)  β − c = Σ a_jv_j + x + s, for any numbers a and any vector x of those v_j with λ_j near 0, so that
               ‖w − w(α)‖ ≤ Σ |a_j| ‖K₊^½v_j‖ + (‖x‖ ‖Kx‖)^½ + ‖K₊‖^½ ‖s‖
     (CLIP.3)  λ_j < 0:  ‖K₊^½v_j‖ ≤ r_j/(2√|λ_j|);  any λ_j ≤ 0:  ≤ √r_j;  λ_j > 0:  ≤ √(λ_j + 2r_j)
@@ -28,8 +28,8 @@ from qpsvm.base.arrays.types import FloatArray
 class PositivePart:
     """The positive part of a symmetric matrix.
 
-    K (n, n): Each entry within a rounding of what it stands for.
-    tolerance: Eigenvalues up to this are taken for 0.
+    K (n, n): The matrix; each entry may be rounded.
+    tolerance: Eigenvalues up to this count as 0.
     """
 
     def __init__(self, K: FloatArray, tolerance: float) -> None:
@@ -41,15 +41,15 @@ class PositivePart:
     @property
     def matrix(self) -> FloatArray:
         """K₊ as computed: (n, n)."""
-        found: FloatArray = (
+        product: FloatArray = (
             self.positive_vectors * self.values[self.values > self._tolerance]
         ) @ self.positive_vectors.T
-        return found
+        return product
 
     def coefficients(self, beta: FloatArray) -> FloatArray:
-        """c of (CLIP.1), (n,) or (n, k): f of new samples is Σ c_i K(x_i, x) + b.
+        """Return c of (CLIP.1), (n,) or (n, k): f of new samples is Σ c_i K(x_i, x) + b.
 
-        Twice: what is rounded the first time is as large as the rounding of β.
+        The projection is applied twice, because the rounding of the first one is as large as that of β.
         """
         for _ in range(2):
             beta = self.positive_vectors @ (self.positive_vectors.T @ beta)
@@ -57,15 +57,15 @@ class PositivePart:
 
     @cached
     def _lengths(self) -> FloatArray:
-        """‖K₊^½v_j‖ of (CLIP.3) from above: (n,); NaN where λ_j is near 0."""
-        left = self.K @ self.vectors
-        left -= self.vectors * self.values
-        r = np.linalg.norm(left, axis=0) + self._product_error
-        below, kept = np.maximum(-self.values, 0.0), self.values > self._tolerance
-        found = np.full(len(below), np.nan)
-        np.sqrt(self.values + 2.0 * r, out=found, where=kept)
-        np.divide(r, 2.0 * np.sqrt(below), out=found, where=4.0 * below > r)  # else √r is less
-        return found * FEW
+        """Upper bounds of ‖K₊^½v_j‖ of (CLIP.3), (n,); NaN if λ_j is near 0."""
+        residuals = self.K @ self.vectors
+        residuals -= self.vectors * self.values
+        r = np.linalg.norm(residuals, axis=0) + self._product_error
+        below, is_positive = np.maximum(-self.values, 0.0), self.values > self._tolerance
+        lengths = np.full(len(below), np.nan)
+        np.sqrt(self.values + 2.0 * r, out=lengths, where=is_positive)
+        np.divide(r, 2.0 * np.sqrt(below), out=lengths, where=4.0 * below > r)  # otherwise √r is the smaller bound
+        return lengths * FEW
 
     @cached
     def _product_error(self) -> float:
@@ -73,15 +73,15 @@ class PositivePart:
         return gamma(2 * len(self.K) + 16) * float(np.linalg.norm(self.K))
 
     def bound_distance(self, coef: FloatArray, beta: FloatArray) -> float:
-        """‖w − w(α)‖ of (CLIP.2) from above, for coefficients c and β: (n,) each."""
+        """Return an upper bound of ‖w − w(α)‖ of (CLIP.2), for coefficients c and β: (n,) each."""
         n, difference = len(beta), beta - coef
-        a, near = self.vectors.T @ difference, np.isnan(self._lengths)
-        x, far = self.vectors @ np.where(near, a, 0.0), np.where(near, 0.0, a)
-        rest = difference - x - self.vectors @ far
+        a, is_near_zero = self.vectors.T @ difference, np.isnan(self._lengths)
+        x, a_far = self.vectors @ np.where(is_near_zero, a, 0.0), np.where(is_near_zero, 0.0, a)
+        remainder = difference - x - self.vectors @ a_far
         size = float(np.linalg.norm(difference)) + float(np.linalg.norm(a))
         rounded = gamma(n + 8) * math.sqrt(n) * size + UNIT * float(np.linalg.norm(np.abs(beta) + np.abs(coef)))
         longest = math.sqrt(float(np.linalg.norm(self.K))) * FEW
         length = float(np.linalg.norm(x))
         distance = math.sqrt(length * (float(np.linalg.norm(self.K @ x)) + self._product_error * length)) * FEW
-        distance += float(np.abs(far) @ np.where(near, 0.0, self._lengths))
-        return (distance + longest * (float(np.linalg.norm(rest)) + rounded)) * FEW
+        distance += float(np.abs(a_far) @ np.where(is_near_zero, 0.0, self._lengths))
+        return (distance + longest * (float(np.linalg.norm(remainder)) + rounded)) * FEW

@@ -18,21 +18,23 @@ from qpsvm.space.operators import Operator, find_largest_asymmetry
 ASYMMETRY = 1e-8
 
 
-def check_symmetric(K: FloatArray, what: str) -> None:
+def check_symmetric(K: FloatArray, name: str) -> None:
     """Check K = Kᵀ up to rounding. Raises DataError."""
     i, j, difference = find_largest_asymmetry(K)
     if difference > ASYMMETRY:
         raise DataError(
-            f"{what} is not symmetric: entry ({i}, {j}) is {K[i, j]:.6g} and ({j}, {i}) is {K[j, i]:.6g}; "
+            f"{name} is not symmetric: entry ({i}, {j}) is {K[i, j]:.6g} and ({j}, {i}) is {K[j, i]:.6g}; "
             "a kernel has K(x, z) = K(z, x)"
         )
 
 
-def check_range(K: FloatArray, what: str) -> None:
+def check_range(K: FloatArray, name: str) -> None:
     """Check that K and its products are finite in double precision. Raises DataError."""
-    largest = float(np.abs(K).max())
-    if not largest < LARGEST_VALUE:
-        raise DataError(f"the Gram matrix of {what} has entries up to {largest:.1e}, which overflow; standardise X")
+    largest_entry = float(np.abs(K).max())
+    if not largest_entry < LARGEST_VALUE:
+        raise DataError(
+            f"the Gram matrix of {name} has entries up to {largest_entry:.1e}, which overflow; standardise X"
+        )
 
 
 PSDRule = Literal["raise", "clip", "shift"]

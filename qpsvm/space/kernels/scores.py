@@ -175,5 +175,5 @@ class PairSums:
 
 def copy_rows(X: Matrix, rows: NDArray[Any]) -> Matrix:
     """Copy some rows of samples."""
-    found: Matrix = sp.csr_array(X[rows]) if sp.issparse(X) else np.ascontiguousarray(X[rows])
-    return found
+    rows_copy: Matrix = sp.csr_array(X[rows]) if sp.issparse(X) else np.ascontiguousarray(X[rows])
+    return rows_copy

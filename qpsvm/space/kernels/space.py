@@ -1,12 +1,12 @@
 """Represent the training samples in the kernel's feature space (`FeatureSpace`).
 
-Two Gram matrices matter. `gram` is the one of the textbook, K_ij = K(x_i, x_j). `centred_gram` gives the same dual and
-the same f up to the intercept, and is the better one to compute with:
+There are two Gram matrices. `gram` is the textbook one, K_ij = K(x_i, x_j). `centred_gram` gives the same dual and the
+same f up to the intercept, with less rounding:
 
-- linear kernel, dense X, free intercept: K of X − μ. Because 1ᵀβ = 0 for β = α∘y, βᵀKβ does not change and Kβ moves by
-  a constant, which b absorbs; a column offset of 10⁶ spreads no longer costs twelve digits.
-- linear kernel, dense X, 1ᵀβ = 1 (the centre of a ball): the same K. w = Σβ_i x_i moves with the samples, and so do all
-  distances from it.
+- linear kernel, dense X, free intercept: K of X − μ. Because 1ᵀβ = 0 for β = α∘y, βᵀKβ does not change, and Kβ changes
+  by a constant, which b absorbs. Otherwise, an offset of a column by 10⁶ times its spread would cost twelve digits.
+- linear kernel, dense X, 1ᵀβ = 1 (the centre of a ball): the same K. w = Σβ_i x_i moves with the samples, so distances
+  from it do not change.
 - a kernel that is positive semidefinite only on 1ᵀβ = 0 (free intercept): HKH with H = I − 11ᵀ/n, by the same argument.
 - otherwise `gram` itself.
 
@@ -38,22 +38,21 @@ from qpsvm.space.kernels.positive_part import PositivePart
 from qpsvm.space.kernels.psd_rule import PSDRule, TreatedGram, centre_twice, check_symmetric, is_psd
 from qpsvm.space.operators import Dense, LowRank, Operator
 
-#: Of many samples a centred copy is made only if some column's squared mean exceeds so many times its variance.
+#: Many samples are only centred if the squared mean of some column exceeds this many times its variance.
 SMALL_OFFSET = 100.0
 
-#: A mean diagonal below this is no scale.
+#: If the mean diagonal is below this, the scale is 1.
 LEAST_SCALE = 1e20 * float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, eq=False)
 class Hyperplane:
-    """f(x) = Σ coef_i K(x_i, x) + b, or wᵀx + b, in the caller's own coordinates, as the numbers that the caller gets.
+    """f(x) = Σ coef_i K(x_i, x) + b, or wᵀx + b, in the caller's coordinates.
 
-    coef (n,)
-    w (d,) or None
-    level: The intercept over `FeatureSpace.rows` that this b stands for: not quite the one asked for, as b is a
-        float.
-    level_radius: How far `level` may be off.
+    coef (n,): Coefficients.
+    w (d,): Weight vector of a linear machine; else None.
+    level: The intercept over `FeatureSpace.rows` that corresponds to b, which is rounded.
+    level_radius: Error bound of `level`.
     """
 
     coef: FloatArray
@@ -66,9 +65,9 @@ class Hyperplane:
 class FeatureSpace:
     """Gram matrix, decision values and coordinates of n samples.
 
-    samples (n, d): The samples as they came: all that a linear machine looks at.
-    is_linear: Whether w is a vector in the space of `samples`: of a linear kernel, or of rows that the kernel,
-        a feature map, has made.
+    samples (n, d): The samples as given.
+    is_linear: Whether w is a vector in the space of `samples`: for a linear kernel, or if the samples are features
+        computed by the kernel, a feature map.
     """
 
     def __init__(
@@ -88,48 +87,50 @@ class FeatureSpace:
 
     @property
     def X(self) -> Matrix:
-        """The samples as one array, (n, d), for what looks at all of them at once, as other kernels do."""
+        """The samples as one array (n, d), in memory."""
         return self.samples.matrix()
 
     @cached
     def origin(self) -> FloatArray | None:
-        """Column means (d,) that are subtracted before computing; None where they may not or need not be."""
+        """Column means (d,) that are subtracted for computation; None if that is not allowed, or not needed."""
         samples = self.samples
         if not self.is_linear or not (self.is_affine or self.intercept == "free") or samples.is_sparse:
             return None
-        if 2 * samples.entries > BLOCK_NUMBERS:  # a second copy of many, only where an offset would cost digits
+        if 2 * samples.entries > BLOCK_NUMBERS:  # copy many samples only if an offset would cost digits
             sample = samples.take(slice(None, None, 1 + 8 * samples.entries // BLOCK_NUMBERS))
             count = len(sample)
             offset = sample.sum(axis=0) / count
             spread = np.square(sample - offset).sum(axis=0) / count
             if (offset * offset <= SMALL_OFFSET * spread).all():
                 return None
-        means, whole = samples.means(), samples.memory_matrix
-        if not self.is_affine or whole is None:
+        means, matrix = samples.means(), samples.memory_matrix
+        if not self.is_affine or matrix is None:
             return means
-        return np.asarray(np.clip(means, whole.min(axis=0), whole.max(axis=0)))  # equal samples are then 0, every digit
+        return np.asarray(
+            np.clip(means, matrix.min(axis=0), matrix.max(axis=0))
+        )  # so that identical samples become exactly 0
 
     @cached
     def rows(self) -> RowSource:
-        """The samples as a linear machine computes with them: (n, d), centred where that is allowed.
+        """The samples (n, d) that a linear machine computes with: centred if allowed.
 
-        What is in memory is centred in a copy: every product with it is then one call of the BLAS.
+        Samples in memory are centred in a copy, so that products with them are single BLAS calls.
         """
         if self.origin is None:
             return self.samples
-        whole = self.samples.memory_matrix
-        if whole is None:
+        matrix = self.samples.memory_matrix
+        if matrix is None:
             return CentredRows(self.samples, self.origin)
-        return as_row_source(whole - self.origin)
+        return as_row_source(matrix - self.origin)
 
     @property
     def is_plain(self) -> bool:
-        """Whether what is computed with is the Gram matrix of the kernel itself, neither centred nor repaired."""
+        """Whether computations use the Gram matrix of the kernel itself, neither centred nor repaired."""
         return self.is_linear or isinstance(self._treated_gram.centred, KernelGram)
 
     @property
     def is_exact(self) -> bool:
-        """Whether the Gram matrix was made without cancellation."""
+        """Whether the Gram matrix was computed without cancellation."""
         return not self.is_linear and isinstance(self.gram, KernelGram) and self.gram.blocks.is_exact
 
     def without_cancellation(self) -> FeatureSpace | None:
@@ -142,7 +143,7 @@ class FeatureSpace:
         return exact
 
     def restrict(self, rows: IntArray, X: Matrix) -> FeatureSpace | None:
-        """Restrict to some samples, whose Gram matrix is a part of this one; None if this is not so or not cached.
+        """Restrict to some samples, whose Gram matrix is a block of this one; None if it is not, or not cached.
 
         Shapes: rows (k,), X (k, d).
         """
@@ -153,14 +154,14 @@ class FeatureSpace:
             or self.gram.cached_matrix is None
         ):
             return None
-        part = FeatureSpace(self.kernel, X, self.intercept, self.psd, self.is_affine)
-        gram = KernelGram(self.kernel, part.X, blocks=self.gram.blocks.restrict(rows, part.X))
-        part.__dict__["_treated_gram"] = TreatedGram(gram, gram)
-        return part
+        restricted = FeatureSpace(self.kernel, X, self.intercept, self.psd, self.is_affine)
+        gram = KernelGram(self.kernel, restricted.X, blocks=self.gram.blocks.restrict(rows, restricted.X))
+        restricted.__dict__["_treated_gram"] = TreatedGram(gram, gram)
+        return restricted
 
     @property
     def gram(self) -> Operator:
-        """The textbook's Gram matrix, after the psd rule: (n, n)."""
+        """The textbook Gram matrix, after the psd rule: (n, n)."""
         return LowRank(self.samples) if self.is_linear else self._treated_gram.gram
 
     @cached
@@ -175,7 +176,7 @@ class FeatureSpace:
 
     @property
     def smallest_eigenvalue(self) -> float:
-        """The most negative eigenvalue, where it matters, of a kernel matrix that was clipped or shifted; else 0."""
+        """The smallest eigenvalue of a kernel matrix that was clipped or shifted; else 0."""
         return 0.0 if self.is_linear else self._treated_gram.smallest_eigenvalue
 
     @property
@@ -199,25 +200,25 @@ class FeatureSpace:
 
     @property
     def largest(self) -> float:
-        """A bound on the entries of the kernel matrix before the psd rule; 0 where it is the one computed with."""
+        """Bound of the entries of the kernel matrix before the psd rule; 0 if the rule does not change it."""
         return 0.0 if self.is_linear else self._treated_gram.largest
 
     @property
     def computed_intercept(self) -> Intercept:
-        """The intercept as it is computed with: None where a penalised one is part of the Gram matrix, K + 1.
+        """The intercept in computations: None if a penalised one is part of the Gram matrix, K + 1.
 
-        It is kept apart wherever K itself is positive semidefinite.
+        That is only the case if K itself is not positive semidefinite.
         """
         absorbed = self.intercept == "penalised" and not self.is_linear and self._treated_gram.with_ones
         return None if absorbed else self.intercept
 
     def curvature(self, rows: IntArray) -> FloatArray:
-        """K_ii of some rows: (r,)."""
+        """Return K_ii of some rows: (r,)."""
         return squared_norms(self.rows.take(rows)) if self.is_linear else self.centred_gram.diagonal()[rows]
 
     @cached
     def scale(self) -> float:
-        """κ, the mean of the diagonal of the Gram matrix computed with; 1 where that is zero."""
+        """κ, the mean diagonal entry of `centred_gram`; 1 if that is zero. Raises DataError if it overflows."""
         kappa = self.centred_gram.mean_diagonal()
         if not np.isfinite(kappa):
             raise DataError("the squared norms of the samples overflow; standardise X")
@@ -236,11 +237,11 @@ class FeatureSpace:
         else:
             gram = KernelGram(self.kernel, self.X)
             if not isinstance(self.kernel, BUILT_IN_KERNELS):
-                gram.dense()  # made now, so that it is tested for symmetry before a solver asks for blocks of it
+                gram.dense()  # test it for symmetry before a solver requests blocks of it
         if self.kernel.is_psd:
             return TreatedGram(gram, gram)
-        treated, largest = self._apply_psd_rule(gram), float(np.abs(gram.dense()).max())
-        return replace(treated, largest=largest + float(treated.with_ones), asymmetry=gram.blocks.asymmetry)
+        treated, largest_entry = self._apply_psd_rule(gram), float(np.abs(gram.dense()).max())
+        return replace(treated, largest=largest_entry + float(treated.with_ones), asymmetry=gram.blocks.asymmetry)
 
     def _apply_psd_rule(self, gram: Operator) -> TreatedGram:
         """Apply the psd rule to a Gram matrix that is not positive semidefinite by construction."""
@@ -248,12 +249,12 @@ class FeatureSpace:
         tolerance = self.n * np.finfo(float).eps * float(np.abs(K).max()) * self.n
         if is_psd(K, tolerance):
             return TreatedGram(gram, gram)
-        if self.intercept == "penalised":  # what has to be positive semidefinite is K + 1
+        if self.intercept == "penalised":  # then K + 1 has to be positive semidefinite
             gram = Dense(K + 1.0)
             if is_psd(gram.matrix, tolerance):
                 return TreatedGram(gram, gram, with_ones=True)
             return self._repair_indefinite(gram, gram, tolerance)
-        if self.intercept == "free":  # and here, K on the hyperplane 1ᵀβ = 0
+        if self.intercept == "free":  # then K has to be so on the hyperplane 1ᵀβ = 0
             centred = Dense(centre_twice(K))
             if is_psd(centred.matrix, tolerance):
                 return TreatedGram(gram, centred)
@@ -265,14 +266,14 @@ class FeatureSpace:
         smallest = float(eigvalsh(centred.matrix, subset_by_index=[0, 0])[0])
         ones = self.intercept == "penalised"
         if self.psd == "raise":
-            where = "on the hyperplane yᵀα = 0" if self.intercept == "free" else "over all α"
-            raise IndefiniteKernelError(str(self.kernel), smallest, where)
+            domain = "on the hyperplane yᵀα = 0" if self.intercept == "free" else "over all α"
+            raise IndefiniteKernelError(str(self.kernel), smallest, domain)
         if self.psd == "shift":
             sigma = float(-smallest * (1 + 1e-10) + tolerance)
             eye = np.eye(self.n) * sigma
             shifted = Dense(gram.matrix + eye)
-            apart = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
-            return TreatedGram(shifted, apart, shift=sigma, smallest_eigenvalue=smallest, with_ones=ones)
+            shifted_centred = Dense(centred.matrix + eye) if self.intercept == "free" else shifted
+            return TreatedGram(shifted, shifted_centred, shift=sigma, smallest_eigenvalue=smallest, with_ones=ones)
         part = PositivePart(gram.matrix, tolerance)
         clipped = Dense(part.matrix)
         return TreatedGram(clipped, clipped, positive_part=part, smallest_eigenvalue=smallest, with_ones=ones)
@@ -288,28 +289,28 @@ class FeatureSpace:
         return twin
 
     def weights(self, beta: FloatArray) -> FloatArray:
-        """w(β) = Σβ_iz_i over `rows`, (d,): where the kernel is linear."""
+        """Return w(β) = Σβ_iz_i over `rows`, (d,), for a linear kernel."""
         return self.rows.weights(beta)  # (DUAL.5), (HARD.15), (CSVM.15), (NUSVM.18), (PHINGE.18)
 
     def round_weights(self, w: FloatArray) -> FloatArray:
-        """Return the point over `rows` nearest to w, (d,), that is a vector of floats in the caller's coordinates, too.
+        """Round w (d,) over `rows` to the nearest vector that is exact in the caller's coordinates, too.
 
-        Where 1ᵀβ = 1 those are w + origin. Elsewhere w is the same vector in both.
+        If 1ᵀβ = 1, these are w + origin. Otherwise w is the same vector in both.
         """
         if not self.is_affine or self.origin is None:
             return w
         return np.asarray((w + self.origin) - self.origin)
 
     def to_caller_weights(self, w: FloatArray) -> FloatArray:
-        """w over `rows`, (d,), in the caller's coordinates: exactly, if it is `round_weights`."""
+        """Convert w (d,) over `rows` to the caller's coordinates: exactly, if it was rounded by `round_weights`."""
         return w if not self.is_affine or self.origin is None else w + self.origin
 
     def to_row_weights(self, w: FloatArray) -> FloatArray:
-        """Return the caller's w, (d,), over `rows`."""
+        """Convert the caller's w (d,) to the coordinates of `rows`."""
         return w if not self.is_affine or self.origin is None else w - self.origin
 
     def to_caller_intercept(self, w: FloatArray, b: float) -> float:
-        """Return the caller's intercept of a w over `rows`: of a ball, (R² − ‖c‖²)/2 for the caller's centre c."""
+        """Return the caller's intercept for a w over `rows`: for a ball, (R² − ‖c‖²)/2 with the caller's centre c."""
         if not self.is_affine or self.origin is None:
             return b
         c = w + self.origin
@@ -326,8 +327,8 @@ class FeatureSpace:
                 return self._build_ball(coef, w, b)
             if self.origin is None or not w.any():
                 return Hyperplane(coef, w, b, b)
-            own = -dot_with_bound(self.origin, w, -b)[0]
-            return Hyperplane(coef, w, own, *dot_with_bound(self.origin, w, own))
+            caller_b = -dot_with_bound(self.origin, w, -b)[0]
+            return Hyperplane(coef, w, caller_b, *dot_with_bound(self.origin, w, caller_b))
         coef = multiply(factor, self.coefficients(beta))
         if self._treated_gram.with_ones:
             return Hyperplane(coef, None, b + float(coef.sum()), b)
@@ -336,9 +337,9 @@ class FeatureSpace:
         return Hyperplane(coef, None, b, b)
 
     def _build_ball(self, coef: FloatArray, w: FloatArray, mu: float) -> Hyperplane:
-        """Return the ball of centre w over `rows` and μ = (R² − ‖w‖²)/2, as (w, R) with R a float.
+        """Return the ball with centre w over `rows` and μ = (R² − ‖w‖²)/2, as (w, R) with R a float.
 
-        R is rounded, and so is w where it becomes the caller's: each moves μ by a few roundings of R², or of ‖w‖².
+        Rounding of R, and of w in the caller's coordinates, changes μ by a few roundings of R² and ‖w‖².
         """
         square, off = dot_with_bound(w, w, 2.0 * mu)
         norm = 0.0 if self.origin is None else float(w @ w)
@@ -347,7 +348,7 @@ class FeatureSpace:
 
     @cached
     def coordinates(self) -> Matrix:
-        """Rows φ(x_i) in explicit coordinates to compute with, (n, r): `rows`, or L of K = LLᵀ."""
+        """φ(x_i) in explicit coordinates for computation, (n, r): `rows`, or L of K = LLᵀ."""
         return self.rows.matrix() if self.is_linear else pivoted_cholesky(self.centred_gram.dense())
 
     @property
@@ -356,7 +357,7 @@ class FeatureSpace:
         return self.X if self.is_linear else self.coordinates
 
     def with_penalised_intercept(self) -> Operator:
-        """K + 1, a feature of ones behind φ: the textbook's dual for a penalised intercept."""
+        """Return K + 1, which appends a feature of ones to φ: the textbook dual with a penalised intercept."""
         if self.is_linear:
             return LowRank(RowsWithOnes(self.samples))  # (PHINGE.17)
         gram = self.gram
@@ -368,12 +369,12 @@ class FeatureSpace:
 
 
 def pivoted_cholesky(K: FloatArray, finest: bool = False) -> FloatArray:
-    """L (n, r) with K ≈ LLᵀ and r the numerical rank, by LAPACK's Cholesky with complete pivoting.
+    """Return L (n, r) with K ≈ LLᵀ and r the numerical rank, by LAPACK's Cholesky with complete pivoting.
 
     Notes
     -----
-    LAPACK Users' Guide, `dpstrf`; it stops where the largest remaining diagonal entry falls below n·eps·max K_ii. The
-    finest goes on to eps·max K_ii, where K_ii − ‖L_i‖² is a rounding of K_ii, and half of the last columns are noise.
+    LAPACK Users' Guide, `dpstrf`. It stops when the largest remaining diagonal entry is below n·eps·max K_ii, or with
+    `finest` below eps·max K_ii: then K_ii − ‖L_i‖² is rounding of K_ii, and the last columns are half noise.
     """
     tolerance = (1.0 if finest else len(K)) * float(np.finfo(float).eps) * float(K.diagonal().max())
     factor, pivots, rank, _ = lapack.dpstrf(K, tol=tolerance, lower=1)

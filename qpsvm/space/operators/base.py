@@ -1,10 +1,6 @@
 """Define symmetric matrices with structure (`Operator`), and the dense and diagonal ones (`Dense`, `Diagonal`).
 
-Matrices that are written down: dense ones and diagonals.
-
-Vectors and matrices of numbers that are no samples: what a QP and its operators are made of, read from outside.
-
-What is an array of float64 already passes unchanged.
+Further functions check the vectors and matrices of QPs and operators; arrays of float64 pass unchanged.
 """
 
 from __future__ import annotations

@@ -63,8 +63,8 @@ class LowRank(Operator):
     def __init__(self, Z: RowSource | Matrix, d: FloatArray | None = None, scale: FloatArray | None = None) -> None:
         source = Z if isinstance(Z, RowSource) else as_row_source(as_coefficients(Z, "the factor Z"))
         object.__setattr__(self, "source", source)
-        for name, given in (("d", d), ("scale", scale)):
-            vector = None if given is None else as_vector(given, f"{name} of a low-rank operator")
+        for name, values in (("d", d), ("scale", scale)):
+            vector = None if values is None else as_vector(values, f"{name} of a low-rank operator")
             object.__setattr__(self, name, vector)
             if vector is not None and vector.shape != (source.n,):
                 raise DataError(f"{name} has shape {vector.shape} where the factor Z has {source.n} rows")
@@ -218,9 +218,11 @@ class CombinedRows(Operator):
         return product
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
-        left, right = self.mix[rows], self.mix[columns]
-        own, others = np.unique(left.indices), np.unique(right.indices)
-        out: FloatArray = left[:, own] @ (right[:, others] @ self.base.block(own, others).T).T
+        row_mix, column_mix = self.mix[rows], self.mix[columns]
+        row_points, column_points = np.unique(row_mix.indices), np.unique(column_mix.indices)
+        out: FloatArray = (
+            row_mix[:, row_points] @ (column_mix[:, column_points] @ self.base.block(row_points, column_points).T).T
+        )
         return out
 
     def diagonal(self) -> FloatArray:
@@ -297,8 +299,8 @@ class ShiftedOperator(Operator):
 
     def factor(self) -> tuple[Matrix, FloatArray] | None:
         """Return the factor of B, with d on the diagonal."""
-        found = self.base.factor()
-        return None if found is None else (found[0], found[1] + self.d)
+        factor = self.base.factor()
+        return None if factor is None else (factor[0], factor[1] + self.d)
 
 
 def couple_classes(base: Operator, sample: IntArray, first: IntArray, second: IntArray, k: int) -> Operator:
@@ -343,10 +345,10 @@ class RepeatedOperator(Operator):
 
     def block(self, rows: IntArray, columns: IntArray) -> FloatArray:
         n = self.base.shape[0]
-        own, mine = np.unique(rows % n, return_inverse=True)
-        others, theirs = np.unique(columns % n, return_inverse=True)
-        same = rows[:, None] // n == columns // n
-        return np.where(same, self.base.block(own, others)[mine[:, None], theirs], 0.0)
+        row_index, mine = np.unique(rows % n, return_inverse=True)
+        column_index, theirs = np.unique(columns % n, return_inverse=True)
+        is_same_copy = rows[:, None] // n == columns // n
+        return np.where(is_same_copy, self.base.block(row_index, column_index)[mine[:, None], theirs], 0.0)
 
     def diagonal(self) -> FloatArray:
         return np.tile(self.base.diagonal(), self.k)

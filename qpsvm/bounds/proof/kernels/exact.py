@@ -1,21 +1,21 @@
-"""Compute kernel values exactly where they are rational, and else between two integers.
+"""Compute sums of kernel values as intervals of integers (`exact_values`), or in double-double (`sharp_sums`).
 
-    (KRAT.1)  floats are integers times a power of 2, and so are ‖x − z‖², γxᵀz + r, and its powers of whole degree
-    (KRAT.2)  e^{−γ‖x − z‖²} by (EXP.8), its exponent rounded down to units of 2⁻¹⁹²
-    (KRAT.3)  tanh b = ±(1 − q)/(1 + q) with q = e^{−2|b|} between two, and bᵖ of another degree from square roots of
+Rational kernel values are computed exactly, others are enclosed between two integers in units of a power of 2:
+
+    (KRAT.1)  floats are integers times a power of 2, and so are ‖x − z‖², γxᵀz + r, and its powers of integer degree
+    (KRAT.2)  e^{−γ‖x − z‖²} by (EXP.8), with the exponent rounded down to units of 2⁻¹⁹²
+    (KRAT.3)  tanh b = ±(1 − q)/(1 + q) with q = e^{−2|b|} enclosed, and bᵖ of another degree from square roots of
               integers by `math.isqrt`, rounded down and up
-    (KRAT.4)  Σ_j c_j K_ij of such numbers, by the sign of c_j; ‖w‖² = Σ c_i u_i, ‖w(α)‖² = Σ β_i v_i likewise
+    (KRAT.4)  Σ_j c_j K_ij of such intervals, by the sign of c_j; likewise ‖w‖² = Σ c_i u_i, ‖w(α)‖² = Σ β_i v_i
 
-Nothing is rounded but what is said to be.
+Nothing else is rounded. For a few points, sums in double-double are cheaper:
 
-Sums of kernel values in double-double, for few points: differences, products and exponentials of two doubles.
-
-    (KTWO.1)  x − z of two doubles without error, its square but for 9u² of itself, and a sum of d of these, the first
-              doubles by (ROUND.2), the second as they are:  off by (2d² + 6d + 16)u² of itself, as all are positive
-    (KTWO.2)  times −γ: (2d² + 8d + 32)u² of the exponent E, so that e^E is off by that times |E| of itself, and by
-              2⁻⁸⁸, (EXP.7); exponents below −600 are raised to it
-    (KTWO.3)  γxᵀz + r likewise: off by (2d² + 8d + 32)u² m, m of (KVAL.4), and a product of two such numbers by 9u²:
-              the power of whole degree p by p(2d² + 8d + 41)u² mᵖ
+    (KTWO.1)  x − z in double-double is exact, its square has a relative error of 9u², and a sum of d squares, the first
+              doubles by (ROUND.2), the second in floats, one of (2d² + 6d + 16)u², because all are positive
+    (KTWO.2)  times −γ: relative error (2d² + 8d + 32)u² of the exponent E, so that of e^E is at most this times |E|,
+              plus 2⁻⁸⁸, (EXP.7); exponents below −600 are replaced by −600
+    (KTWO.3)  γxᵀz + r likewise: error (2d² + 8d + 32)u² m, m of (KVAL.4), and a product of two such numbers has a
+              relative error of 9u²: together p(2d² + 8d + 41)u² mᵖ for a power of integer degree p
     (KTWO.4)  Σ_j c_j K_ij by (ROUND.4), of both doubles of K_ij
 
 Source: Ogita, Rump & Oishi, *Accurate sum and dot product*, SIAM J. Sci. Comput. 26 (2005), for sums of two doubles.
@@ -39,34 +39,36 @@ from qpsvm.bounds.proof.kernels.values import KernelValues, MatrixValues, Produc
 from qpsvm.bounds.proof.spaces import Between, ExactValues, PointValues
 from qpsvm.space.kernels.functions import Sigmoid
 
-#: Multiplications that an exponential, or the square roots of a power, count as.
+#: Cost of an exponential, or of the square roots of a power, in multiplications.
 FUNCTION = 60.0
-#: K_ij between two integers, in units of a power of 2.
+#: Returns integers below and above K_ij, in units of a power of 2.
 Entry = Callable[[int, int], tuple[int, int]]
-#: One in units of 2⁻¹⁹².
+#: 1 in units of 2⁻¹⁹².
 ONE = 1 << BITS
-#: A difference of √γ'x that is larger makes an exponent below −600, and its square is a number.
+#: Larger differences of √γ'x are replaced by this one: the exponent is below −600, and the square does not overflow.
 FAR = 2.0**20
-#: More than 2e^−600.
+#: Larger than 2e^−600.
 NOTHING_IN_TWO = 2.0**-860
-#: Kernels that are functions of samples.
+#: Values that are functions of samples.
 WITH_SAMPLES = (RBFValues, ProductValues)
 
 
-def exact_values(values: KernelValues, coef: FloatArray, beta: Sequence[Fraction], most: float) -> ExactValues | None:
-    """⟨w, φ(x_i)⟩ at all points, ‖w‖² and ‖w(α)‖² in rational numbers; None where that takes too long.
+def exact_values(
+    values: KernelValues, coef: FloatArray, beta: Sequence[Fraction], max_products: float
+) -> ExactValues | None:
+    """Return ⟨w, φ(x_i)⟩ at all points, ‖w‖² and ‖w(α)‖² as intervals of rational numbers.
 
-    Shapes: coef (n,).
+    None if that takes more than `max_products` multiplications, or if the kernel is undefined. Shapes: coef (n,).
     """
-    own = [j for j, value in enumerate(beta) if value]
-    columns = sorted({*np.flatnonzero(coef).tolist(), *own})
+    beta_support = [j for j, value in enumerate(beta) if value]
+    columns = sorted({*np.flatnonzero(coef).tolist(), *beta_support})
     pairs = float(values.n) * len(columns) - 0.5 * len(columns) ** 2
-    if pairs * _cost(values) > most:
+    if pairs * _cost(values) > max_products:
         return None
-    found = _entries(values)
-    if found is None:
+    entries = _entries(values)
+    if entries is None:
         return None
-    entry, exponent = found
+    entry, exponent = entries
     table: dict[tuple[int, int], tuple[int, int]] = {}
     for j in columns:
         for i in range(values.n):
@@ -77,8 +79,8 @@ def exact_values(values: KernelValues, coef: FloatArray, beta: Sequence[Fraction
     support = [j for j in columns if c[j]]
     u = [_combine_intervals([(c[j], table[i, j]) for j in support]) for i in range(values.n)]
     square = _combine_intervals([(c[j], u[j]) for j in support])
-    v = [_combine_intervals([(b[j], table[i, j]) for j in own]) for i in own]
-    own_square = _combine_intervals([(b[i], pair) for i, pair in zip(own, v, strict=True)])
+    v = [_combine_intervals([(b[j], table[i, j]) for j in beta_support]) for i in beta_support]
+    own_square = _combine_intervals([(b[i], pair) for i, pair in zip(beta_support, v, strict=True)])
     return ExactValues(
         [_scaled(pair, unit) for pair in u],
         _scaled(square, unit * Fraction(2) ** c_exponent),
@@ -87,7 +89,7 @@ def exact_values(values: KernelValues, coef: FloatArray, beta: Sequence[Fraction
 
 
 def _cost(values: KernelValues) -> float:
-    """Multiplications of one entry, about."""
+    """Estimate the multiplications of one entry."""
     if isinstance(values, MatrixValues):
         return 2.0
     assert isinstance(values, (RBFValues, ProductValues))
@@ -110,34 +112,34 @@ def _scaled(pair: tuple[int, int], unit: Fraction) -> Between:
 
 
 def _entries(values: KernelValues) -> tuple[Entry, int] | None:
-    """K_ij, and the exponent of the power of 2 that it is in units of; None where a base is negative."""
+    """Return a function for K_ij, and the exponent of its unit, a power of 2; None if a base is negative."""
     n = values.n
     if isinstance(values, MatrixValues):
         entries, exponent = as_integers(values.K.reshape(-1))
         return lambda i, j: (entries[i * n + j], entries[i * n + j]), exponent
     assert isinstance(values, (RBFValues, ProductValues))
     X = as_dense(values.X)
-    whole, exponent = as_integers(X.reshape(-1))
+    integers, exponent = as_integers(X.reshape(-1))
     d = X.shape[1]
-    rows = [whole[i * d : (i + 1) * d] for i in range(n)]
+    rows = [integers[i * d : (i + 1) * d] for i in range(n)]
     if isinstance(values, RBFValues):
         return _exponentials(values.gamma, rows, exponent), -BITS
     (factor, shift), scale = as_integers(np.array([values.gamma, values.shift]))
     exponent = min(2 * exponent, 0)
-    left = 2 * as_integers(X.reshape(-1))[1] - exponent
+    shift_bits = 2 * as_integers(X.reshape(-1))[1] - exponent
     shift <<= -exponent
 
     def base(i: int, j: int) -> int:
-        """γxᵀz + r in units of 2^(exponent + scale)."""
-        return factor * (sum(a * c for a, c in zip(rows[i], rows[j], strict=True)) << left) + shift
+        """Return γxᵀz + r in units of 2^(exponent + scale)."""
+        return factor * (sum(a * c for a, c in zip(rows[i], rows[j], strict=True)) << shift_bits) + shift
 
     exponent += scale
     if values.power_is_whole:
         p = int(values.degree)
 
         def power(i: int, j: int) -> tuple[int, int]:
-            found = base(i, j) ** p
-            return found, found
+            value = base(i, j) ** p
+            return value, value
 
         return power, exponent * p
     if isinstance(values.kernel, Sigmoid):
@@ -148,7 +150,7 @@ def _entries(values: KernelValues) -> tuple[Entry, int] | None:
 
 
 def _exponentials(gamma: float, rows: Sequence[list[int]], exponent: int) -> Entry:
-    """(KRAT.2)."""
+    """Return a function for the values of the Gaussian kernel, (KRAT.2)."""
     (factor,), scale = as_integers(np.array([gamma]))
     shift = 2 * exponent + scale + BITS
 
@@ -165,7 +167,7 @@ def _shift_bits(x: int, bits: int) -> int:
 
 
 def _tanh(b: int, exponent: int) -> tuple[int, int]:
-    """(KRAT.3)."""
+    """Return tanh(b·2^exponent) in units of 2⁻¹⁹², (KRAT.3)."""
     q_low, q_high = exp_fixed(_shift_bits(-2 * abs(b), exponent + BITS)) if b else (ONE, ONE)
     low = ((ONE - q_high) << BITS) // (ONE + q_high)
     high = ((ONE - q_low) << BITS) // (ONE + q_low) + 1 if b else 0
@@ -177,19 +179,19 @@ def _raise_to_power(b: int, exponent: int, p: float) -> tuple[int, int]:
     """Return bᵖ for b ≥ 0 and p > 0, (KRAT.3)."""
     low = _shift_bits(b, exponent + BITS)
     high = low + 1
-    found, rest = [ONE, ONE], Fraction(p) - int(p)
+    power, fraction = [ONE, ONE], Fraction(p) - int(p)
     for _ in range(int(p)):
-        found = [(found[0] * low) >> BITS, -((-found[1] * high) >> BITS)]
-    while rest:
+        power = [(power[0] * low) >> BITS, -((-power[1] * high) >> BITS)]
+    while fraction:
         low, high = math.isqrt(low << BITS), math.isqrt(high << BITS) + 1
-        rest *= 2
-        if rest >= 1:
-            found, rest = [(found[0] * low) >> BITS, -((-found[1] * high) >> BITS)], rest - 1
-    return found[0], found[1]
+        fraction *= 2
+        if fraction >= 1:
+            power, fraction = [(power[0] * low) >> BITS, -((-power[1] * high) >> BITS)], fraction - 1
+    return power[0], power[1]
 
 
 def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weights: FloatArray) -> PointValues | None:
-    """Σ_j weights_j K_ij over some columns, (s,), at some points, (r,), by (KTWO.4)."""
+    """Return Σ_j weights_j K_ij over some columns (s,), at some points (r,), by (KTWO.4); None if too expensive."""
     r, s = len(points), len(columns)
     width = 1 if isinstance(values, MatrixValues) else values.X.shape[1] if isinstance(values, WITH_SAMPLES) else 0
     if not width or r * s * (width + 4.0) > AFFORDABLE:
@@ -201,16 +203,16 @@ def sharp_sums(values: KernelValues, points: IntArray, columns: IntArray, weight
     with np.errstate(all="ignore"):
         step = max(IN_CACHE // max(s, 1), 1)
         for start in range(0, r, step):
-            some = slice(start, start + step)
-            parts, radii = _block(values, points[some], columns)
-            high[some], low[some], off = multiply_to_pairs(np.hstack(parts), np.concatenate([weights] * len(parts)))
-            radius[some] = (off + (radii @ sizes) * (1.0 + gamma(s + 2))) * FEW
+            rows = slice(start, start + step)
+            parts, radii = _block(values, points[rows], columns)
+            high[rows], low[rows], off = multiply_to_pairs(np.hstack(parts), np.concatenate([weights] * len(parts)))
+            radius[rows] = (off + (radii @ sizes) * (1.0 + gamma(s + 2))) * FEW
     radius += s * UNDERFLOW
     return PointValues(high, low, np.where(np.isfinite(high + low + radius), radius, np.inf))
 
 
 def _block(values: KernelValues, rows: IntArray, columns: IntArray) -> tuple[list[FloatArray], FloatArray]:
-    """Arrays whose sum are the values, but for radii: (r, c) each."""
+    """Return arrays whose sum are the kernel values, and radii: (r, c) each."""
     if isinstance(values, MatrixValues):
         K = values.K[rows[:, None], columns]
         return [K], np.zeros_like(K)
@@ -225,18 +227,18 @@ def _block(values: KernelValues, rows: IntArray, columns: IntArray) -> tuple[lis
 
 
 def _rbf(factor: float, x: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """(KTWO.1) and (KTWO.2)."""
+    """Return values of the Gaussian kernel as two doubles, and radii, (KTWO.1) and (KTWO.2)."""
     d = x.shape[1]
     power = math.frexp(factor)[1] // 2
     factor = math.ldexp(factor, -2 * power)
     high, low = np.zeros((len(x), len(z))), np.zeros((len(x), len(z)))
     for a, c in zip(np.ldexp(x, power).T, np.ldexp(z, power).T, strict=True):
-        apart, rest = two_sum(a[:, None], -c)
-        far = np.abs(apart) > FAR
-        if far.any():
-            apart, rest = np.where(far, FAR, apart), np.where(far, 0.0, rest)
-        square, error = two_product(apart, apart)
-        error += 2.0 * apart * rest
+        difference, difference_low = two_sum(a[:, None], -c)
+        is_far = np.abs(difference) > FAR
+        if is_far.any():
+            difference, difference_low = np.where(is_far, FAR, difference), np.where(is_far, 0.0, difference_low)
+        square, error = two_product(difference, difference)
+        error += 2.0 * difference * difference_low
         high, lost = two_sum(high, square)
         low += lost + error
     high, low = two_sum(high, low)
@@ -248,7 +250,7 @@ def _rbf(factor: float, x: FloatArray, z: FloatArray) -> tuple[FloatArray, Float
 
 
 def _power(values: ProductValues, x: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """(KTWO.3): values, and what they are off by in units of mᵖ."""
+    """Return values of a polynomial kernel as two doubles, and their error in units of mᵖ, (KTWO.3)."""
     d, p = x.shape[1], int(values.degree)
     high, low = np.zeros((len(x), len(z))), np.zeros((len(x), len(z)))
     for a, c in zip(x.T, z.T, strict=True):
@@ -258,16 +260,16 @@ def _power(values: ProductValues, x: FloatArray, z: FloatArray) -> tuple[FloatAr
     high, low = two_sum(high, low)
     product, error = two_product(high, np.array(values.gamma))
     base, lost = two_sum(product, np.array(values.shift))
-    base, rest = two_sum(base, lost + (error + values.gamma * low))
-    high, low = base, rest
+    base, base_low = two_sum(base, lost + (error + values.gamma * low))
+    high, low = base, base_low
     for bit in f"{p:b}"[1:]:
         high, low = _times(high, low, high, low)
         if bit == "1":
-            high, low = _times(high, low, base, rest)
+            high, low = _times(high, low, base, base_low)
     return high, low, p * (2.0 * d * d + 8.0 * d + 41.0) * UNIT * UNIT * FEW
 
 
 def _times(a: FloatArray, a_low: FloatArray, b: FloatArray, b_low: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The product of two numbers of two doubles each, off by 9u² of itself."""
+    """Return the product of two double-double numbers, with a relative error of 9u²."""
     product, error = two_product(a, b)
     return two_sum(product, error + (a * b_low + a_low * b))

@@ -1,4 +1,4 @@
-"""Compute e^x with a proven error, in double-double and in rational numbers.
+"""Compute e^x with a proven error: in floats (`Exponential`), double-double (`exp_in_two`) and integers (`exp_fixed`).
 
     (EXP.1)  eˣ = 2^m T_j eʳ,  n = mN + j the integer next to xN/ln 2, N = 2048, T_j = 2^(j/N), r = x − nλ, λ = ln 2/N
     (EXP.2)  λ = λ₁ + λ₂ + η, λ₁ of 32 bits: nλ₁ is exact for |n| < 2²¹, that is for |x| ≤ 700;  |λ₂| ≤ 2⁻⁴⁴, |η| ≤ 2⁻⁹⁷
@@ -14,7 +14,7 @@
     (EXP.8)  in fixed point, with 192 bits behind the point: r = (x − m ln 2)/256 is off by |m|/256 + 2 units, a term of
              Taylor's series by 3, as its two quotients are rounded down; and of v ≤ 1 off by o, v² is by 2o + 2
 
-T_j and λ are made of integers: square roots of 2 by `math.isqrt`, ln 2 = 2 artanh ⅓ as a sum of quotients.
+T_j and λ are computed from integers: square roots of 2 by `math.isqrt`, ln 2 = 2 artanh ⅓ as a sum of quotients.
 
 Source: Tang, *Table-driven implementation of the exponential function in IEEE floating-point arithmetic*, ACM TOMS 15
 (1989), for the idea of table and reduction; the bounds are derived here.
@@ -34,27 +34,27 @@ from qpsvm.base.arrays.double_double import two_product, two_sum
 from qpsvm.base.arrays.rounding import UNIT
 from qpsvm.base.arrays.types import FloatArray
 
-#: N of (EXP.1) is 2 to this.
+#: N of (EXP.1) is 2 to this power.
 TABLE_BITS = 11
-#: Exponents below this are raised to it, and none may be above its opposite: (EXP.2), (EXP.6).
+#: Lower exponents are replaced by this one, and none may exceed its opposite: (EXP.2), (EXP.6).
 LOWEST = -700.0
 #: The same in double-double, where the second double must not underflow either.
 LOWEST_IN_TWO = -600.0
-#: (EXP.6) and (EXP.7).
+#: Relative errors of (EXP.6) and (EXP.7).
 RELATIVE, RELATIVE_IN_TWO = 2.5 * UNIT, 2.0**-88
-#: Of (EXP.8); and of the tables.
+#: Bits after the point in (EXP.8), and in the tables.
 BITS = 192
-#: Times that the exponent is halved before Taylor's series, and the value squared after it.
+#: The exponent is halved this many times before Taylor's series, and the value squared as often after it.
 HALVINGS = 8
-#: A double with its last bit worth 1: what is added to it is rounded to an integer.
+#: A double whose last bit is worth 1: adding a number to it rounds the number to an integer.
 ROUNDER = 1.5 * 2.0**52
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """What (EXP.1) needs.
+    """Constants of (EXP.1).
 
-    bits (N,): T_j as the bits of a double, less j·2^(52 − 11): n·2^(52 − 11) added gives 2^m T_j.
+    bits (N,): T_j as the bits of a double, minus j·2^(52 − 11): adding n·2^(52 − 11) gives 2^m T_j.
     high, low (N,): T_j as a sum of two doubles, the first of which is T_j rounded.
     inverse: N/ln 2.
     step: λ₁ and λ₂ of (EXP.2).
@@ -70,9 +70,9 @@ class Tables:
 
 
 def ln2(bits: int) -> int:
-    """ln 2·2^bits, off by less than 1: 2Σ 3^−(2k+1)/(2k + 1), each term rounded down with 16 bits more."""
-    more = bits + 16
-    power, total, k = (2 << more) // 3, 0, 0
+    """Return ln 2·2^bits with an error below 1: 2Σ 3^−(2k+1)/(2k + 1), each term rounded down with 16 more bits."""
+    extra_bits = bits + 16
+    power, total, k = (2 << extra_bits) // 3, 0, 0
     while power:
         total += power // (2 * k + 1)
         power //= 9
@@ -82,7 +82,7 @@ def ln2(bits: int) -> int:
 
 @cache
 def tables() -> Tables:
-    """Made at the first use, of integers: some milliseconds."""
+    """Return the constants; they are computed from integers at the first call, in some milliseconds."""
     size, bits = 1 << TABLE_BITS, BITS
     root = 2 << bits
     for _ in range(TABLE_BITS):
@@ -91,11 +91,11 @@ def tables() -> Tables:
     for _ in range(size):  # each product loses less than one unit of 2⁻¹⁹²
         values.append(value)
         value = (value * root) >> bits
-    one = 1 << bits
-    high = np.array([value / one for value in values])  # a quotient of integers is correctly rounded
-    rest = [value - int(Fraction(h) * one) for value, h in zip(values, high.tolist(), strict=True)]
-    low = np.array([part / one for part in rest])
-    step = Fraction(ln2(bits), one * size)
+    unit = 1 << bits
+    high = np.array([value / unit for value in values])  # a quotient of integers is correctly rounded
+    remainders = [value - int(Fraction(h) * unit) for value, h in zip(values, high.tolist(), strict=True)]
+    low = np.array([remainder / unit for remainder in remainders])
+    step = Fraction(ln2(bits), unit * size)
     first = _round_to_bits(step)
     second = _round_to_bits(step - first)
     offsets = np.arange(size, dtype=np.int64) << (52 - TABLE_BITS)
@@ -112,18 +112,18 @@ def _round_to_bits(value: Fraction, digits: int = 32) -> Fraction:
 
 
 class Exponential:
-    """eˣ by (EXP.1) to (EXP.6) in place, with its own scratch memory.
+    """eˣ by (EXP.1) to (EXP.6) in place, with scratch memory.
 
-    most: Entries of the largest block.
+    max_entries: Number of entries of the largest block.
     """
 
-    def __init__(self, most: int) -> None:
-        self._n: FloatArray = np.empty(most)
-        self._bits: NDArray[np.int64] = np.empty(most, np.int64)
-        self._index: NDArray[np.int64] = np.empty(most, np.int64)
+    def __init__(self, max_entries: int) -> None:
+        self._n: FloatArray = np.empty(max_entries)
+        self._bits: NDArray[np.int64] = np.empty(max_entries, np.int64)
+        self._index: NDArray[np.int64] = np.empty(max_entries, np.int64)
 
     def __call__(self, x: FloatArray) -> FloatArray:
-        """Overwrite exponents from −700 to 700 with values off by at most `RELATIVE` of eˣ; lower ones are raised."""
+        """Overwrite exponents with eˣ, with a relative error of at most `RELATIVE`; those below −700 count as −700."""
         table, r = tables(), x.reshape(-1)
         n, bits, index = self._n[: r.size], self._bits[: r.size], self._index[: r.size]
         scale, product, n_bits = bits.view(np.float64), index.view(np.float64), n.view(np.int64)
@@ -150,12 +150,12 @@ class Exponential:
 
 
 def exp_in_two(high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """e^(high + low) as a sum of two doubles, off by at most `RELATIVE_IN_TWO` of itself, (EXP.7)."""
+    """Return e^(high + low) as a sum of two doubles, with a relative error of at most `RELATIVE_IN_TWO`, (EXP.7)."""
     table = tables()
-    least = high < LOWEST_IN_TWO
-    x, rest = np.where(least, LOWEST_IN_TWO, high), np.where(least, 0.0, low)
+    is_lowest = high < LOWEST_IN_TWO
+    x, rest = np.where(is_lowest, LOWEST_IN_TWO, high), np.where(is_lowest, 0.0, low)
     n = np.rint(x * table.inverse)
-    whole = n.astype(np.int64)
+    integers = n.astype(np.int64)
     r, error = two_sum(x, -(n * table.steps[0]))  # n times 32 bits is exact
     r, lost = two_sum(r, -(n * table.steps[1]))
     rest = rest + error + lost - n * table.steps[2]
@@ -164,23 +164,23 @@ def exp_in_two(high: FloatArray, low: FloatArray) -> tuple[FloatArray, FloatArra
     cube = r * square * (1.0 / 6.0 + r * (1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0))))
     s, lost = two_sum(r, 0.5 * square)
     s, s_low = two_sum(s, cube + (lost + rest + (0.5 * square_low + r * rest)))
-    j = whole & ((1 << TABLE_BITS) - 1)
+    j = integers & ((1 << TABLE_BITS) - 1)
     T, T_low = table.high[j], table.low[j]
     product, product_low = two_product(T, s)
     value, lost = two_sum(T, product)
     value, value_low = two_sum(value, lost + (product_low + T_low + (T * s_low + T_low * s)))
-    power = (whole >> TABLE_BITS).astype(np.int32)
+    power = (integers >> TABLE_BITS).astype(np.int32)
     return np.ldexp(value, power), np.ldexp(value_low, power)
 
 
 def exp_fixed(x: int) -> tuple[int, int]:
-    """Integers below and above eˣ in units of 2⁻¹⁹², (EXP.8)."""
-    one, log2 = 1 << BITS, _ln2()
+    """Return integers below and above eˣ in units of 2⁻¹⁹², (EXP.8)."""
+    unit, log2 = 1 << BITS, _ln2()
     m = -(-x // log2)  # eˣ = 2^m eʳ with −ln 2 < r ≤ 0
     if m < -BITS:
         return 0, 1
     r = (x - m * log2) >> HALVINGS
-    term = total = one
+    term = total = unit
     k = 0
     while term not in (0, -1):
         k += 1

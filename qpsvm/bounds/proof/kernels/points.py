@@ -1,13 +1,14 @@
-"""Evaluate ⟨w, φ(x_i)⟩ = Σ_j c_j K_ij with radii, in blocks that fit the cache.
+"""Evaluate ⟨w, φ(x_i)⟩ = Σ_j c_j K_ij with radii, in blocks that fit the cache (`KernelSpace`).
 
-    (KSUM.1)  û_i = Σ_j c_j K̂_ij, a sum of at most `MAX_WIDTH` terms a block, the blocks one after the other:  off by
-              γ_k Σ|c_j||K̂_ij| for k = WIDTH + blocks + 1, and by Σ_j |c_j| times the radii of the values
-    (KSUM.2)  these are sums with K̂ once more: Σ|c_j||K̂_ij|(c + e_i + e_j) + t_i Σ|c_j| t_j
+    (KSUM.1)  û_i = Σ_j c_j K̂_ij, summed in blocks of at most `WIDTH` terms, one block after the other:  the error is at
+              most γ_k Σ|c_j||K̂_ij| for k = WIDTH + blocks + 1, plus Σ_j |c_j| times the radii of the values
+    (KSUM.2)  the latter are sums with K̂ again: Σ|c_j||K̂_ij|(c + e_i + e_j) + t_i Σ|c_j| t_j
     (KSUM.3)  |vᵀKw| ≤ N(v)N(w),  N(v) = Σ|v_j| sizes_j, whether K is positive semidefinite or not
     (KSUM.4)  with δ = c − β:  ½βᵀKβ = ½cᵀKc − δᵀKc + ½δᵀKδ, where cᵀKc = Σc_i u_i, δᵀKc = Σδ_i u_i
-    (KSUM.5)  δᵀKδ ≤ N(δ)²; where δ is no rounding, it is measured as cᵀKc is
+    (KSUM.5)  δᵀKδ ≤ N(δ)²; if δ is more than rounding, δᵀKδ is computed like cᵀKc
 
-Values between support vectors are made once for both sides. Only columns with c_j ≠ 0 are made.
+Kernel values between support vectors are computed once and used for both sides of the diagonal. Only columns with
+c_j ≠ 0 are computed.
 """
 
 from __future__ import annotations
@@ -31,88 +32,93 @@ from qpsvm.space.kernels.functions import RBF, Kernel, Polynomial, Sigmoid
 
 #: Terms of one sum.
 WIDTH = max(ROWS, COLUMNS)
-#: δ of (KSUM.5) is a rounding where N(δ) is less than this share of N(c).
+#: δ of (KSUM.5) is rounding if N(δ) is less than this share of N(c).
 ROUNDING = 1e-10
 
 
 class KernelSpace(Space):
     """The points of a kernel machine.
 
-    values: K over them.
+    values: Kernel values over the points.
     """
 
     def __init__(self, values: KernelValues) -> None:
         self.kernel_values = values
         self.n = values.n
 
-    def measure(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
-        """(KSUM.1) to (KSUM.5)."""
-        assert held.coef is not None
+    def measure(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
+        """Evaluate all points once, (KSUM.1) to (KSUM.5)."""
+        assert primal_point.coef is not None
         with np.errstate(all="ignore"):
-            return self._measure_coef(held.coef, beta, beta_radius)
+            return self._measure_coef(primal_point.coef, beta, beta_radius)
 
     def _measure_coef(self, coef: FloatArray, beta: FloatArray, beta_radius: FloatArray) -> SpaceMeasurement:
         values = self.kernel_values
-        off = coef - beta  # δ
-        lost = beta_radius + UNIT * np.abs(off)
-        size, rest = self._norm(off), self._norm(lost)
-        real = size > ROUNDING * self._norm(coef)  # δ is no rounding
-        support = np.flatnonzero((coef != 0.0) | (off != 0.0) if real else coef)
-        columns = [coef, off] if real else [coef]
+        delta = coef - beta  # δ
+        lost = beta_radius + UNIT * np.abs(delta)
+        size, lost_size = self._norm(delta), self._norm(lost)
+        is_significant = size > ROUNDING * self._norm(coef)  # δ is more than rounding
+        support = np.flatnonzero((coef != 0.0) | (delta != 0.0) if is_significant else coef)
+        columns = [coef, delta] if is_significant else [coef]
         sums, radii = _sums(values, support, np.column_stack([column[support] for column in columns]))
         u, radius = sums[:, 0], radii[:, 0]
         square, spread = _form(coef, u, radius)
-        cross, cross_spread = _form(off, u, radius)
+        cross, cross_spread = _form(delta, u, radius)
         cross_spread += float(lost @ (np.abs(u) + radius)) * (1.0 + gamma(self.n + 2))
-        far = size * size * FEW
-        low = -far
-        if real:
-            own, own_spread = _form(off, sums[:, 1], radii[:, 1])
-            far, low = min(far, (own + own_spread) * FEW), max(low, own - own_spread * FEW)
-        extra = (2.0 * size + rest) * rest * FEW  # of δ ± lost
-        extra += UNDERFLOW if size or rest else 0.0
-        far, low = max(far, 0.0) + extra, min(low, 0.0) - extra
-        low = 0.0 if values.definite or not (size or rest) else low * FEW
+        square_high = size * size * FEW
+        square_low = -square_high
+        if is_significant:
+            delta_square, delta_spread = _form(delta, sums[:, 1], radii[:, 1])
+            square_high, square_low = (
+                min(square_high, (delta_square + delta_spread) * FEW),
+                max(square_low, delta_square - delta_spread * FEW),
+            )
+        extra = (2.0 * size + lost_size) * lost_size * FEW  # error of δ ± lost
+        extra += UNDERFLOW if size or lost_size else 0.0
+        square_high, square_low = max(square_high, 0.0) + extra, min(square_low, 0.0) - extra
+        square_low = 0.0 if values.definite or not (size or lost_size) else square_low * FEW
         half = _widen_interval(0.5 * square, 0.5 * spread)
-        own_half = _widen_interval(0.5 * square - cross, 0.5 * spread + cross_spread, (low * 0.5, far * 0.5))
-        apart = math.sqrt(far) * FEW if far >= 0.0 else math.inf
+        own_half = _widen_interval(
+            0.5 * square - cross, 0.5 * spread + cross_spread, (square_low * 0.5, square_high * 0.5)
+        )
+        distance = math.sqrt(square_high) * FEW if square_high >= 0.0 else math.inf
         floor = 0.0 if values.definite else -math.inf
         return SpaceMeasurement(
-            PointValues(u, np.zeros(self.n), radius), apart,
-            (max(half[0], floor), half[1]), (max(own_half[0], floor), own_half[1]), 0.5 * low,
+            PointValues(u, np.zeros(self.n), radius), distance,
+            (max(half[0], floor), half[1]), (max(own_half[0], floor), own_half[1]), 0.5 * square_low,
         )  # fmt: skip
 
     def _norm(self, v: FloatArray) -> float:
-        """N(v) of (KSUM.3) from above."""
+        """Return an upper bound of N(v) of (KSUM.3)."""
         return float(np.abs(v) @ self.kernel_values.sizes) * (1.0 + gamma(self.n + 2))
 
-    def refine_values(self, held: Primal, points: IntArray) -> PointValues | None:
-        """By (KTWO.4)."""
-        assert held.coef is not None
-        support = np.flatnonzero(held.coef)
-        return sharp_sums(self.kernel_values, points, support, held.coef[support])
+    def refine_values(self, primal_point: Primal, points: IntArray) -> PointValues | None:
+        """Return ⟨w, φ(x_i)⟩ at some points by (KTWO.4)."""
+        assert primal_point.coef is not None
+        support = np.flatnonzero(primal_point.coef)
+        return sharp_sums(self.kernel_values, points, support, primal_point.coef[support])
 
-    def refine_distance(self, held: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
+    def refine_distance(self, primal_point: Primal, beta: FloatArray, beta_radius: FloatArray) -> float | None:
         """Bound (KSUM.5), measured in double-double."""
-        assert held.coef is not None
-        off, low = two_sum(held.coef, -beta)
+        assert primal_point.coef is not None
+        off, low = two_sum(primal_point.coef, -beta)
         support = np.flatnonzero(off)
-        found = sharp_sums(self.kernel_values, support, support, off[support])
-        if found is None:
+        sums = sharp_sums(self.kernel_values, support, support, off[support])
+        if sums is None:
             return None
-        square, spread = dot_with_bound(np.tile(off[support], 2), np.concatenate([found.high, found.low]))
-        spread += float(np.abs(off[support]) @ found.radius) * (1.0 + gamma(len(support) + 2))
+        square, spread = dot_with_bound(np.tile(off[support], 2), np.concatenate([sums.high, sums.low]))
+        spread += float(np.abs(off[support]) @ sums.radius) * (1.0 + gamma(len(support) + 2))
         lost = self._norm(beta_radius + np.abs(low))
-        far = max(square + spread * FEW, 0.0) * FEW + (2.0 * self._norm(off) + lost) * lost * FEW + UNDERFLOW
-        return math.sqrt(far) * FEW
+        square_high = max(square + spread * FEW, 0.0) * FEW + (2.0 * self._norm(off) + lost) * lost * FEW + UNDERFLOW
+        return math.sqrt(square_high) * FEW
 
-    def exact(self, held: Primal, beta: Sequence[Fraction], most: float) -> ExactValues | None:
-        """By (KRAT.1) to (KRAT.4)."""
-        assert held.coef is not None
-        return exact_values(self.kernel_values, held.coef, beta, most)
+    def exact(self, primal_point: Primal, beta: Sequence[Fraction], max_products: float) -> ExactValues | None:
+        """Return the values as rational numbers, (KRAT.1) to (KRAT.4)."""
+        assert primal_point.coef is not None
+        return exact_values(self.kernel_values, primal_point.coef, beta, max_products)
 
     def definiteness(self, plane: bool) -> Definiteness:
-        """By construction, or by a factor, (DEF.1)."""
+        """Return whether K is semidefinite, by construction or by a Cholesky factor, (DEF.1)."""
         if self.kernel_values.definite:
             return Definiteness(0.0, built=True)
         if self.n > MOST_ROWS:
@@ -121,7 +127,7 @@ class KernelSpace(Space):
 
 
 def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:
-    """The points X (n, d) of one of the library's kernels that is a function of them. Raises UnsupportedError."""
+    """Return the points X (n, d) of a built-in kernel function. Raises UnsupportedError for other kernels."""
     if isinstance(kernel, RBF):
         return KernelSpace(RBFValues(kernel, X))
     if isinstance(kernel, (Polynomial, Sigmoid)):
@@ -130,57 +136,62 @@ def kernel_space(kernel: Kernel, X: Matrix) -> KernelSpace:
 
 
 def matrix_space(K: FloatArray) -> KernelSpace:
-    """The points of a kernel matrix (n, n), these floats exactly."""
+    """Return the points of a kernel matrix (n, n), given exactly."""
     return KernelSpace(MatrixValues(K))
 
 
 def _sums(values: KernelValues, support: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Kc for some vectors c at once, and radii, (n, q) each, by (KSUM.1) and (KSUM.2): support (s,), weights (s, q)."""
+    """Return Kc for q vectors c at once, and radii, (n, q) each, by (KSUM.1) and (KSUM.2).
+
+    Shapes: support (s,), the rows where some c is not 0; weights (s, q), their entries.
+    """
     n, (s, q) = values.n, weights.shape
-    others = np.ones(n, dtype=bool)
-    others[support] = False
-    order = np.concatenate([support, np.flatnonzero(others)])
+    is_other = np.ones(n, dtype=bool)
+    is_other[support] = False
+    order = np.concatenate([support, np.flatnonzero(is_other)])
     block, sizes = values.make_block_function(order, s), np.abs(weights)
     absolute = np.hstack([sizes, values.exponent[support, None] * sizes])
-    found, added, more = np.zeros((n, q)), np.zeros((n, 2 * q)), np.zeros((n, q))
+    sums, added, extra_sums = np.zeros((n, q)), np.zeros((n, 2 * q)), np.zeros((n, q))
 
     def add_block(K: FloatArray, extra: FloatArray | None, rows: slice, columns: slice) -> None:
-        found[rows] += K @ weights[columns]
+        sums[rows] += K @ weights[columns]
         added[rows] += np.abs(K) @ absolute[columns]
         if extra is not None:
-            more[rows] += extra @ sizes[columns]
+            extra_sums[rows] += extra @ sizes[columns]
 
     for first, last in ((0, s), (s, n)):
         for top in range(first, last, ROWS):
             rows = slice(top, min(top + ROWS, last))
-            for left in range(top if first < s else 0, s, COLUMNS):
-                columns = slice(left, min(left + COLUMNS, s))
+            for first_column in range(top if first < s else 0, s, COLUMNS):
+                columns = slice(first_column, min(first_column + COLUMNS, s))
                 K, extra = block(rows, columns)
                 add_block(K, extra, rows, columns)
-                behind = slice(max(rows.stop, left), columns.stop)  # of the support, the other side of the diagonal
-                if first < s and behind.start < behind.stop:
-                    skipped = behind.start - left
-                    add_block(K[:, skipped:].T, None if extra is None else extra[:, skipped:].T, behind, rows)
+                mirrored_rows = slice(
+                    max(rows.stop, first_column), columns.stop
+                )  # among support vectors, the block below the diagonal
+                if first < s and mirrored_rows.start < mirrored_rows.stop:
+                    skipped = mirrored_rows.start - first_column
+                    add_block(K[:, skipped:].T, None if extra is None else extra[:, skipped:].T, mirrored_rows, rows)
     terms = min(s, WIDTH) + s // ROWS + s // COLUMNS + 4
     radii = added[:, :q] * (gamma(terms + 2) + (values.relative + values.exponent[order])[:, None]) + added[:, q:]
     floors = (values.floor[support] @ sizes) * (1.0 + gamma(s + 2))
-    radii += values.floor[order, None] * floors + more + s * UNDERFLOW
+    radii += values.floor[order, None] * floors + extra_sums + s * UNDERFLOW
     radii *= (1.0 + gamma(terms + 8)) * FEW
     back = np.argsort(order)
-    return found[back], np.where(np.isnan(radii), np.inf, radii)[back]
+    return sums[back], np.where(np.isnan(radii), np.inf, radii)[back]
 
 
 def _form(v: FloatArray, u: FloatArray, radius: FloatArray) -> tuple[float, float]:
-    """Σ v_i u_i of u_i ± radius_i, and how far that may be off."""
+    """Return Σ v_i u_i for u_i ± radius_i, and its error bound."""
     support = np.flatnonzero(v)
-    found, spread = dot_with_bound(v[support], u[support])
+    value, spread = dot_with_bound(v[support], u[support])
     inherited = float(np.abs(v[support]) @ radius[support]) * (1.0 + gamma(len(support) + 2))
-    return found, (spread + inherited) * FEW
+    return value, (spread + inherited) * FEW
 
 
-def _widen_interval(middle: float, spread: float, more: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:
+def _widen_interval(middle: float, spread: float, term: tuple[float, float] = (0.0, 0.0)) -> tuple[float, float]:
     """Enclose a number within a spread of a float, plus a term between two numbers: from below and above."""
-    low, high = middle - spread + more[0], middle + spread + more[1]
-    slack = 4.0 * UNIT * (abs(middle) + spread + abs(more[0]) + abs(more[1]))
+    low, high = middle - spread + term[0], middle + spread + term[1]
+    slack = 4.0 * UNIT * (abs(middle) + spread + abs(term[0]) + abs(term[1]))
     low, high = low - slack, high + slack
     return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)

@@ -1,26 +1,24 @@
 """Compute blocks of kernel values with proven radii, |K̂_ij − K_ij| ≤ |K̂_ij|(c + e_i + e_j) + t_i t_j.
 
-    (KVAL.7)  a matrix that is given is what it is
+With radii of this form, sums of kernel values need no radius of each value. `RBFValues`:
 
-What the kernels of the library have for c, e and t is derived where they are. Sums then need no radius of each value.
-
-Values of kernels of b = γxᵀz + r with radii: polynomials and the sigmoid, (KVAL.4) to (KVAL.6).
-
-    (KVAL.4)  b = γxᵀz + r is off by γ_{d+2} m, m = γ‖x‖‖z‖ + |r| ≥ |b|, and a power of whole degree p by at most
-              γ_{p(d+3)} mᵖ;  mᵖ ≤ τ_i τ_j, τ = (γ‖x‖² + |r|)^{p/2}, by Cauchy and Schwarz
-    (KVAL.5)  bᵖ of another degree: 2⁻ᵏ-th powers by square roots, each at most 2u off, for the bits of p; the error of
-              b by monotony, at the ends of b ± γ_{d+2} m
-    (KVAL.6)  tanh b = ±(1 − q)/(1 + q), q = e^{−2|b|}: off by 9u, and by what b is off
-
-Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section 3.1.
-
-Values of the Gaussian kernel with radii, (KVAL.1) to (KVAL.3).
-
-    (KVAL.1)  RBF: a = fl(s(x − μ)), s = fl(√(2γ)), h = fl(½‖a‖²), and the exponent fl(aᵀc − h_i − h_j), off by
+    (KVAL.1)  a = fl(s(x − μ)), s = fl(√(2γ)), h = fl(½‖a‖²), and the exponent fl(aᵀc − h_i − h_j), with the error
               (KBLOCK.3)
-    (KVAL.2)  where that is not small, ‖x − z‖² by differences of √γ'x, γ' a power of 4 (no rounding): relative error
+    (KVAL.2)  if that is not small, ‖x − z‖² by differences of √γ'x, γ' a power of 4 (no rounding): relative error
               γ_{d+4} of the exponent, which times eˣ is at most γ_{d+4}/e
-    (KVAL.3)  an exponent that is off by δ ≤ 10⁻⁶ makes eˣ off by e^δ − 1 ≤ δ(1 + 10⁻⁶) of itself, and (EXP.6) adds 2.5u
+    (KVAL.3)  an error δ ≤ 10⁻⁶ of the exponent gives eˣ a relative error of e^δ − 1 ≤ δ(1 + 10⁻⁶); (EXP.6) adds 2.5u
+
+`ProductValues`, polynomials and the sigmoid:
+
+    (KVAL.4)  the error of b = γxᵀz + r is at most γ_{d+2} m, m = γ‖x‖‖z‖ + |r| ≥ |b|, and that of a power of integer
+              degree p at most γ_{p(d+3)} mᵖ;  mᵖ ≤ τ_i τ_j, τ = (γ‖x‖² + |r|)^{p/2}, by Cauchy and Schwarz
+    (KVAL.5)  bᵖ of another degree: 2⁻ᵏ-th powers by square roots, each with a relative error of 2u, for the bits of p;
+              the effect of the error of b by monotonicity, at the ends of b ± γ_{d+2} m
+    (KVAL.6)  tanh b = ±(1 − q)/(1 + q), q = e^{−2|b|}: error at most 9u, plus the error of b
+
+`MatrixValues`:
+
+    (KVAL.7)  the entries of a given matrix are exact
 
 Source: Higham, *Accuracy and Stability of Numerical Algorithms* (2002), section 3.1.
 """
@@ -42,18 +40,18 @@ from qpsvm.space.kernels.blocks import DENSE_BYTES, EXPONENT_ERROR, bound_expone
 from qpsvm.space.kernels.functions import RBF, Polynomial, Sigmoid
 from qpsvm.space.kernels.kernel import squared_norms
 
-#: K̂ of some rows and columns, at most `ROWS` × `COLUMNS`, and what to add to its radii: None where that is nothing.
+#: Returns K̂ of some rows and columns, at most `ROWS` × `COLUMNS`, and additional radii, or None for 0.
 Block = Callable[[slice, slice], tuple[FloatArray, FloatArray | None]]
-#: Rows and columns of a block: with its scratch memory it stays in the second-level cache.
+#: Rows and columns of a block: with its scratch memory it fits in the second-level cache.
 ROWS, COLUMNS = 128, 256
-#: Error of an exponent up to which e^δ − 1 ≤ δ(1 + δ); from `EXPONENT_ERROR` on differences are taken, (KVAL.2).
+#: Largest error of an exponent for (KVAL.3); above `EXPONENT_ERROR` differences are used, (KVAL.2).
 SMALL = 1e-6
-#: More than 2e^−700.
+#: Larger than 2e^−700.
 NOTHING = 2.0**-1000
 
 
 class KernelValues(ABC):
-    """K over n points, in the order in which it is asked for.
+    """Kernel values over n points, with radii.
 
     relative: c.
     exponent, floor (n,): e and t.
@@ -70,7 +68,7 @@ class KernelValues(ABC):
 
     @abstractmethod
     def make_block_function(self, order: IntArray, width: int) -> Block:
-        """Blocks over the points in an order, (k,), whose columns are the first `width` of these."""
+        """Return a function for blocks over points in an order (k,), whose columns are the first `width` of these."""
 
     def full_matrix(self) -> tuple[FloatArray, float]:
         """Return K̂ over all points, symmetric, (n, n), and an upper bound of ‖K − K̂‖."""
@@ -78,12 +76,12 @@ class KernelValues(ABC):
         K, squares = np.empty((n, n)), 0.0
         for top in range(0, n, ROWS):
             rows = slice(top, min(top + ROWS, n))
-            for left in range(top, n, COLUMNS):
-                columns = slice(left, min(left + COLUMNS, n))
-                block, more = values(rows, columns)
+            for first_column in range(top, n, COLUMNS):
+                columns = slice(first_column, min(first_column + COLUMNS, n))
+                block, extra_radii = values(rows, columns)
                 radii = np.abs(block) * (self.relative + self.exponent[rows, None] + self.exponent[columns])
                 radii += self.floor[rows, None] * self.floor[columns]
-                radii = radii if more is None else radii + more
+                radii = radii if extra_radii is None else radii + extra_radii
                 squares += 2.0 * float(np.square(radii).sum())
                 K[rows, columns], K[columns, rows] = block, block.T
         K = np.tril(K) + np.tril(K, -1).T
@@ -91,10 +89,10 @@ class KernelValues(ABC):
 
 
 class Products:
-    """xᵀz in blocks, of dense samples or of sparse ones: of these, all of one strip of rows at a time.
+    """xᵀz in blocks of dense or sparse samples; for sparse ones a whole strip of rows is computed at a time.
 
-    X (k, d)
-    width: Rows of X that are columns of a block.
+    X (k, d): Samples.
+    width: The first `width` samples are the columns.
     """
 
     def __init__(self, X: Matrix, width: int) -> None:
@@ -103,7 +101,7 @@ class Products:
         self._right = sp.csr_array(X[:width].T) if sp.issparse(X) else X
 
     def __call__(self, rows: slice, columns: slice) -> FloatArray:
-        """A block of its own: (r, c)."""
+        """Return a new array with a block: (r, c)."""
         if isinstance(self.X, np.ndarray):
             return np.asarray(self.X[rows] @ self.X[columns].T)
         if rows != self._rows:
@@ -112,42 +110,42 @@ class Products:
 
 
 class MatrixValues(KernelValues):
-    """(KVAL.7).
+    """A given kernel matrix, (KVAL.7).
 
-    K (n, n): Symmetric; else its lower triangle counts.
+    K (n, n): If it is not symmetric, its lower triangle is used.
     """
 
     def __init__(self, K: FloatArray) -> None:
         self.K = K if np.array_equal(K, K.T) else np.tril(K) + np.tril(K, -1).T
         self.n = len(K)
         self.exponent = self.floor = np.zeros(self.n)
-        largest: FloatArray = np.abs(self.K).max(axis=0, initial=0.0)
-        self.sizes = np.sqrt(largest) * FEW
+        column_maxima: FloatArray = np.abs(self.K).max(axis=0, initial=0.0)
+        self.sizes = np.sqrt(column_maxima) * FEW
 
     def full_matrix(self) -> tuple[FloatArray, float]:
-        """The matrix itself."""
+        """Return the matrix itself."""
         return self.K, 0.0
 
     def make_block_function(self, order: IntArray, width: int) -> Block:
-        """Parts of the matrix."""
+        """Return a function that takes blocks of the matrix."""
         del width
         return lambda rows, columns: (self.K[order[rows, None], order[columns]], None)
 
 
 def terms_of(X: Matrix) -> int:
-    """The most products in xᵀz that are not 0."""
+    """Return the largest number of nonzero products in xᵀz."""
     return int(np.diff(sp.csr_array(X).indptr).max(initial=0)) if sp.issparse(X) else int(X.shape[1])
 
 
 def affordable(X: Matrix) -> Matrix:
-    """Samples as a dense array where they are not too many."""
+    """Return samples as a dense array if they are not too large."""
     return as_dense(X) if not sp.issparse(X) or 8.0 * X.shape[0] * X.shape[1] <= DENSE_BYTES else sp.csr_array(X)
 
 
 class ProductValues(KernelValues):
-    """Kernels of b = γxᵀz + r: (KVAL.4) to (KVAL.6).
+    """Polynomial and sigmoid kernels, functions of b = γxᵀz + r: (KVAL.4) to (KVAL.6).
 
-    X (n, d)
+    X (n, d): Samples.
     """
 
     power_is_whole = False
@@ -177,7 +175,7 @@ class ProductValues(KernelValues):
         self.floor = math.sqrt(spread) * FEW * self.sizes + (self.degree + 1.0) * math.sqrt(UNDERFLOW)
 
     def make_block_function(self, order: IntArray, width: int) -> Block:
-        """By one product, and what is made of it."""
+        """Return a function that computes blocks from the products xᵀz."""
         products, m = Products(self.X[order], width), self.m[order]
         exp = Exponential(ROWS * COLUMNS) if isinstance(self.kernel, Sigmoid) else None
 
@@ -200,25 +198,25 @@ class ProductValues(KernelValues):
 
 
 def power_of(b: FloatArray, p: float) -> tuple[FloatArray, float]:
-    """bᵖ by products and square roots, and so many roundings it is off by: γ of that, relative."""
-    whole = int(p)
-    found: FloatArray | None = None
-    for bit in f"{whole:b}" if whole else "":
-        found = b.copy() if found is None else found * found * b if bit == "1" else found * found
-    roundings, rest, root = float(max(whole - 1, 0)), p - whole, b
-    while rest:  # the bits of a float come to an end
-        root, rest = np.sqrt(root), 2.0 * rest
-        if rest >= 1.0:
-            found, rest = root if found is None else found * root, rest - 1.0
+    """Return bᵖ by products and square roots, and k such that its relative error is at most γ_k."""
+    integer_part = int(p)
+    power: FloatArray | None = None
+    for bit in f"{integer_part:b}" if integer_part else "":
+        power = b.copy() if power is None else power * power * b if bit == "1" else power * power
+    roundings, fraction, root = float(max(integer_part - 1, 0)), p - integer_part, b
+    while fraction:  # ends, because p has finitely many bits
+        root, fraction = np.sqrt(root), 2.0 * fraction
+        if fraction >= 1.0:
+            power, fraction = root if power is None else power * root, fraction - 1.0
             roundings += 3.0
-    assert found is not None
-    return found, roundings
+    assert power is not None
+    return power, roundings
 
 
 class RBFValues(KernelValues):
-    """(KVAL.1) to (KVAL.3).
+    """The Gaussian kernel, (KVAL.1) to (KVAL.3).
 
-    X (n, d)
+    X (n, d): Samples.
     """
 
     definite = True
@@ -227,7 +225,7 @@ class RBFValues(KernelValues):
         self.gamma = float(kernel.gamma)
         self.X = affordable(X)
         self.n, d = self.X.shape
-        d = terms_of(self.X)  # centred samples have no zeros
+        d = terms_of(self.X)  # centred samples have no zero entries
         self.sizes = np.ones(self.n)
         self.relative = 3.0 * UNIT
         with np.errstate(all="ignore"):
@@ -242,7 +240,7 @@ class RBFValues(KernelValues):
                 self._differences()
 
     def _differences(self) -> None:
-        """(KVAL.2)."""
+        """Set up (KVAL.2); the radii are infinite if it is not possible."""
         d = self.X.shape[1]
         power = math.frexp(self.gamma)[1] // 2
         self.factor = math.ldexp(self.gamma, -2 * power)
@@ -256,15 +254,15 @@ class RBFValues(KernelValues):
             self.floor = np.full(self.n, math.inf)
 
     def make_block_function(self, order: IntArray, width: int) -> Block:
-        """By one product, or by differences; where there are none, the floor is infinite, and says nothing of these."""
-        left, half, exp = self.left[order], self.half[order], Exponential(ROWS * COLUMNS)
-        products = Products(left, width)
+        """Return a function that computes blocks from products, or from differences if these are possible."""
+        samples, half, exp = self.left[order], self.half[order], Exponential(ROWS * COLUMNS)
+        products = Products(samples, width)
 
         def block(rows: slice, columns: slice) -> tuple[FloatArray, FloatArray | None]:
-            if self.by_differences and isinstance(left, np.ndarray):
+            if self.by_differences and isinstance(samples, np.ndarray):
                 from scipy.spatial.distance import cdist
 
-                return exp(cdist(left[rows], left[columns], "sqeuclidean") * -self.factor), None
+                return exp(cdist(samples[rows], samples[columns], "sqeuclidean") * -self.factor), None
             x = products(rows, columns)
             if not self.by_differences:
                 x -= half[rows, None]
