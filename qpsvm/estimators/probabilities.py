@@ -1,4 +1,4 @@
-"""Compute probabilities and prediction sets of classifiers from exact leave-one-out machines."""
+"""Compute probabilities and prediction sets of classifiers (`ProbableClassifier`)."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def _has_probabilities(self: Any) -> bool:
 
 
 class ProbableClassifier(BoundedClassifier, MulticlassMixin):
-    """A classifier whose samples can be left out."""
+    """A classifier with probabilities and prediction sets, from exact leave-one-out machines."""
 
     _parameter_names: ClassVar[tuple[str, ...]] = ("probability",)
     probability: Any
     _calibration: Calibration | None
     _left_out: Any
     _solution: Any
-    #: f of each machine, (m, P); and new samples as those of the machines are, (m, d), or kernel values with these.
+    #: Methods that evaluate f of each machine, (m, P), and prepare new samples, (m, d), or kernel values.
     _evaluate: Any
     _prepare_points: Any
 
@@ -57,7 +57,7 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         return self.probability not in (False, "deprecated")
 
     def _check_left_out(self, X: Any, codes: IntArray, weight: FloatArray | None, instead: str) -> None:
-        """Refuse what cannot be left out sample by sample, before it is solved. Raises UnsupportedError."""
+        """Check, before solving, that each sample can be left out. Raises UnsupportedError."""
         if self.multi_class in ALL_IN_ONE:
             raise UnsupportedError(
                 f"each sample of {type(self).__name__} is left out, which multi_class={self.multi_class!r} does not "
@@ -82,21 +82,25 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
                 f"the class {only!r} has one sample, without which it has no machine: probabilities need two of each"
             )
 
-    def _calibrate(self, together: BinaryMachines, weight: FloatArray | None, deadline: float | None) -> None:
+    def _calibrate(self, machines: BinaryMachines, weight: FloatArray | None, deadline: float | None) -> None:
         """Fit a curve to the leave-one-out decisions of each machine; weights (n,) without those of classes."""
         if not self._wants_probabilities:
             return
-        parts = self._build_split()
-        size, curves = self._compute_scale(together), []
+        split = self._build_split()
+        size, curves = self._compute_scale(machines), []
         method = "isotonic" if self.probability == "isotonic" else "sigmoid"
-        for p, found in enumerate(fit_each_leave_one_out(self, parts, together, deadline)):
-            rows, signs = find_machine_rows(parts, p)
-            known = np.isfinite(found.decision)
+        for p, left_out in enumerate(fit_each_leave_one_out(self, split, machines, deadline)):
+            rows, signs = find_machine_rows(split, p)
+            has_decision = np.isfinite(left_out.decision)
             weights = np.ones(len(rows)) if weight is None else weight[rows]
-            if len(np.unique(signs[known])) < 2:
-                raise DataError(f"{parts.describe_machine(p)}: no machine without a sample is left of one of them")
-            curves.append(fit_curve(method, found.decision[known] / size[p], signs[known] > 0.0, weights[known]))
-        coupling = "two" if len(self.classes_) == 2 else "pairs" if parts.pairs[0, 1] >= 0 else "rest"
+            if len(np.unique(signs[has_decision])) < 2:
+                raise DataError(f"{split.describe_machine(p)}: no machine without a sample is left of one of them")
+            curves.append(
+                fit_curve(
+                    method, left_out.decision[has_decision] / size[p], signs[has_decision] > 0.0, weights[has_decision]
+                )
+            )
+        coupling = "two" if len(self.classes_) == 2 else "pairs" if split.pairs[0, 1] >= 0 else "rest"
         self._calibration = Calibration(method, coupling, tuple(curves))
 
     def _compute_scale(self, together: BinaryMachines) -> FloatArray:
@@ -124,8 +128,8 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         Returns
         -------
         ndarray, shape (m, k)
-            In the order of `classes_`. Of two classes the probability never falls with f; it need not be ½ where f is
-            0, which is where `predict` changes.
+            In the order of `classes_`. For two classes the probability never decreases with f; it need not be ½ at f =
+            0, where `predict` changes.
 
         Raises
         ------
@@ -160,21 +164,20 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         return np.log(self.predict_proba(X))
 
     def prediction_sets(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
-        """Return classes that contain the true one with a probability of at least 1 − 2 alpha, by the jackknife+.
+        """Return sets of classes that contain the true one with probability at least 1 − 2 alpha, by the jackknife+.
 
-        The first call after a fit leaves each sample out, exactly, and keeps these machines.
+        The first call after a fit computes and stores the exact machines without each sample.
 
         Parameters
         ----------
         X : array_like, data frame or SciPy sparse, shape (m, d)
         alpha : float, default=0.1
-            The share of samples that is to be missed: coverage is proven to be at least 1 − 2 alpha, and is near
-            1 − alpha.
+            Share of missed samples: the coverage is proven to be at least 1 − 2 alpha, and is near 1 − alpha.
 
         Returns
         -------
         ndarray of bool, shape (m, k)
-            Whether each of `classes_` belongs to the set: none may, or all.
+            Whether each of `classes_` belongs to the set, which may be empty, or contain all.
 
         Raises
         ------
@@ -183,16 +186,16 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
             `alpha` is not between 0 and 1.
         UnsupportedError
             More than 3000 samples of a machine; constraints; all classes in one program; an indefinite kernel matrix;
-            samples that are not in memory, or that a pickle has left out.
+            samples that are not in memory, or were not pickled.
         SolverError
-            `time_limit` was over before all samples were left out.
+            `time_limit` was exceeded before all samples were left out.
 
         Notes
         -----
-        The guarantee holds for samples that are exchangeable with those of the fit, on the average over both, whatever
-        their distribution. What is learnt of all samples in advance, as γ by "scale", C by a grid, or a scaler,
-        is not without any of them: a number given in advance is. The last sample of a class has no machine without it,
-        and is never counted against a class.
+        The guarantee holds for samples exchangeable with those of the fit, on average over both, for any distribution.
+        Parameters that were computed from all samples, such as γ by "scale", C by a grid search, or a scaler, violate
+        its assumptions; fixed numbers do not. Without the last sample of a class there is no machine, and it is never
+        counted against a class.
 
         References
         ----------
@@ -204,9 +207,9 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         points = self._prepare_points(X)
         if getattr(self, "_left_out", None) is None:
             self._left_out = self._fit_left_out()
-        parts, found = self._left_out
+        split, left_out = self._left_out
         return compute_sets(
-            parts, found, points, alpha, getattr(self, "_given", None) is not None or self._is_precomputed
+            split, left_out, points, alpha, getattr(self, "_given", None) is not None or self._is_precomputed
         )
 
     @property
@@ -228,8 +231,8 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         """Rebuild the machines, and fit each without each of its samples. Raises UnsupportedError, SolverError."""
         if self.multi_class in ALL_IN_ONE:
             self._check_left_out(None, np.zeros(1, dtype=np.intp), None, 'multi_class="ovr"')
-        parts = self._build_split()
+        split = self._build_split()
         instead = "hold some samples out, and rank the values of decision_function there"
-        self._check_left_out(parts.X, parts.codes, parts.weight, instead)
+        self._check_left_out(split.X, split.codes, split.weight, instead)
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
-        return parts, fit_each_leave_one_out(self, parts, self._solution, deadline)
+        return split, fit_each_leave_one_out(self, split, self._solution, deadline)

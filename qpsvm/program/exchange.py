@@ -289,9 +289,8 @@ def _read_parts(file: BinaryIO) -> dict[str, Any]:
     text = arrays.pop("words")
     if text.dtype.kind != "U" or text.shape:
         raise ValueError("its words are no text")
-    native = text.astype(
-        text.dtype.newbyteorder("=")
-    )  # may contain code points beyond Unicode, which decoding replaces
+    # may contain code points beyond Unicode, which decoding replaces
+    native = text.astype(text.dtype.newbyteorder("="))
     words = json.loads(native.tobytes().decode("utf-32", "replace").rstrip("\0"))
     parts: dict[str, Any] = {name: words[name] for name in TEXTS}
     parts["variables"] = {name: slice(*span) for name, span in words["variables"].items()}

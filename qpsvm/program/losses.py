@@ -64,9 +64,8 @@ def compute_gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvat
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         term_below = alpha * (0.5 * curvature * alpha - t)  # (HARD.7): t = 1 − y f, and δ = 0
         difference = t - curvature * alpha
-        term_between = (
-            0.5 * difference * (difference / curvature)
-        )  # its square may underflow although the term does not
+        # its square may underflow although the term does not
+        term_between = 0.5 * difference * (difference / curvature)
         term_beyond = slack * (t - 0.5 * curvature * (upper + alpha))
     term_beyond = np.where(hard, np.inf, np.where(slack == 0.0, 0.0, term_beyond))
     terms: FloatArray = np.where(

@@ -95,16 +95,16 @@ def _bracket_crossing(points: FloatArray, weights: FloatArray, level: float, rid
 
 
 def _find_crossing_of_few(
-    points: FloatArray, weights: FloatArray, level: float, before: float, ridge: float, strict: bool, end: float
+    points: FloatArray, weights: FloatArray, level: float, weight_before: float, ridge: float, strict: bool, end: float
 ) -> float:
     """Return `find_crossing` for few points; beyond their part, its end."""
     order = np.argsort(points, kind="stable")
-    points, passed = points[order], before + np.cumsum(weights[order])
+    points, passed = points[order], weight_before + np.cumsum(weights[order])
     k = int(np.searchsorted(ridge * points + passed, level, side="right" if strict else "left"))
     knot = float(points[k]) if k < len(points) else end
     if not ridge:
         return knot
-    return min((level - (float(passed[k - 1]) if k else before)) / ridge, knot)
+    return min((level - (float(passed[k - 1]) if k else weight_before)) / ridge, knot)
 
 
 __all__ = ["find_crossing", "find_quantile_interval"]

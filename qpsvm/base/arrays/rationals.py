@@ -42,9 +42,8 @@ def enclose_fraction(value: Fraction) -> tuple[float, float]:
     if math.isinf(nearest):
         return (math.nextafter(nearest, 0.0), nearest) if nearest > 0 else (nearest, math.nextafter(nearest, 0.0))
     numerator, denominator = nearest.as_integer_ratio()
-    sign_of_error = (
-        numerator * value.denominator - value.numerator * denominator
-    )  # (near − value) times a positive number
+    # (nearest − value) times a positive number
+    sign_of_error = numerator * value.denominator - value.numerator * denominator
     low = nearest if sign_of_error <= 0 else math.nextafter(nearest, -math.inf)
     return low, nearest if sign_of_error >= 0 else math.nextafter(nearest, math.inf)
 

@@ -54,18 +54,16 @@ def find_ties(X: Matrix, *labels: FloatArray, min_share: float = 0.0) -> Ties | 
     """
     n, d = X.shape
     weights = np.random.default_rng(0).normal(size=d)
-    key = (
-        np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights
-    )  # BLAS may round equal rows differently
+    # einsum, because BLAS may round equal rows differently
+    key = np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights
     order = np.lexsort((*labels, key))
     equal = np.logical_and.reduce([values[order[1:]] == values[order[:-1]] for values in (key, *labels)])
     if np.count_nonzero(equal) < min_share * n:
         return None
     later = np.flatnonzero(equal) + 1
     differences = X[order[later]] != X[order[later - 1]]
-    equal[later - 1] = (
-        ~differences.any(axis=1)
-        if isinstance(differences, np.ndarray)
-        else np.diff(sp.csr_array(differences).indptr) == 0
-    )
+    if isinstance(differences, np.ndarray):
+        equal[later - 1] = ~differences.any(axis=1)
+    else:
+        equal[later - 1] = np.diff(sp.csr_array(differences).indptr) == 0
     return Ties(order, np.flatnonzero(np.concatenate([[True], ~equal])))

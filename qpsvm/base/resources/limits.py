@@ -144,9 +144,8 @@ class limit_blas_threads:
         try:
             with _lock:
                 if not _pools.inside:
-                    _pools.threads = max(
-                        [1, *(number for _, number in _pools.before)]
-                    )  # in a fork, some are not restored yet
+                    # in a fork, some are not restored yet
+                    _pools.threads = max([1, *(number for _, number in _pools.before)])
                 _pools.inside[id(self)] = threading.get_ident()
                 for pool in _find_blas_pools():
                     threads = pool.get_num_threads()

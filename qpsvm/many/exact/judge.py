@@ -170,22 +170,22 @@ class PieceJudge:
 
         Without such rows, μ is not unique.
         """
-        at, is_known = points, np.ones(points.v.shape[1], dtype=np.bool_)
+        is_known = np.ones(points.v.shape[1], dtype=np.bool_)
         if not self.hard.any() or self.mixing is None:
-            return at, is_known & (not self.hard.any())
-        size = np.minimum(at.hi - at.lo, np.abs(at.v).max(axis=0))
-        inside = np.minimum(at.v - at.lo, at.hi - at.v) > INSIDE * size
-        target = at.t - self.rows.at_rows(at.f) - self.rows.curvature[:, None] * at.v
+            return points, is_known & (not self.hard.any())
+        size = np.minimum(points.hi - points.lo, np.abs(points.v).max(axis=0))
+        inside = np.minimum(points.v - points.lo, points.hi - points.v) > INSIDE * size
+        target = points.t - self.rows.at_rows(points.f) - self.rows.curvature[:, None] * points.v
         if not self.hard.all():
-            target = target - self.rows.E[:, ~self.hard] @ at.mu[~self.hard]
+            target = target - self.rows.E[:, ~self.hard] @ points.mu[~self.hard]
         averages = np.empty((len(self.kinds), len(is_known)))
         for kind, rows in enumerate(self.kinds):
             count = np.count_nonzero(inside[rows], axis=0)
             is_known &= count > 0
             averages[kind] = np.where(inside[rows], target[rows], 0.0).sum(axis=0) / np.maximum(count, 1)
-        mu = at.mu.copy()
+        mu = points.mu.copy()
         mu[self.hard] = np.where(is_known, self.mixing.T @ averages, mu[self.hard])
-        return replace(at, mu=mu), is_known
+        return replace(points, mu=mu), is_known
 
     def gaps(self, points: PathPoints, first: IntArray, second: IntArray, counted: bool = True) -> FloatArray:
         """Bound the relative gap on pieces from columns `first` to columns `second`: (k,).
@@ -193,21 +193,23 @@ class PieceJudge:
         Rounding is included if `counted`; otherwise values are taken as computed, and the gap of an optimum near 0 is
         relative to `NEARLY_ZERO` times the terms of D.
         """
-        rows, at = self.rows, points
+        rows = self.rows
         with np.errstate(invalid="ignore", over="ignore"):
-            B = np.abs(rows.beta(at.v))
-            mass = self.sizes @ B if at.mass is None else at.mass  # Σ|β|ρ
+            B = np.abs(rows.beta(points.v))
+            mass = self.sizes @ B if points.mass is None else points.mass  # Σ|β|ρ
             kappa = (self.epsilon + gamma(np.count_nonzero(B, axis=0).max(initial=0) + 12)) * mass * (1.0 + 1e-9)
-            kappa += at.off
-            sums = (self._sum_rows if core.compiled is None else self._sum_compiled)(at, kappa, first, second, counted)
-            sum_error = self._bound_sum_errors(at, sums)
-            slope = sums.steepest + self.max_entry * np.abs(at.mu[self.hard]).sum(axis=0)
-            penalty = self._compute_penalty(at, first, second)
+            kappa += points.off
+            sums = (self._sum_rows if core.compiled is None else self._sum_compiled)(
+                points, kappa, first, second, counted
+            )
+            sum_error = self._bound_sum_errors(points, sums)
+            slope = sums.steepest + self.max_entry * np.abs(points.mu[self.hard]).sum(axis=0)
+            penalty = self._compute_penalty(points, first, second)
             sum_error, slope = np.maximum(sum_error[first], sum_error[second]), np.maximum(slope[first], slope[second])
             added = np.where(sum_error > 0.0, sum_error * slope + sum_error * sum_error * rows.top, 0.0)
             upper = sums.missing + np.stack(penalty) + added
             upper *= 1.0 + gamma(rows.m + 20)
-            lower, blur, terms_of = self._compute_dual(at, sums, kappa * mass, first, second)
+            lower, blur, terms_of = self._compute_dual(points, sums, kappa * mass, first, second)
             floor = np.zeros(len(blur)) if counted else NEARLY_ZERO * terms_of
             gaps = _bound_relative_gaps(upper, lower, blur, floor)
             loose = np.flatnonzero(~(gaps <= ENOUGH))
@@ -218,12 +220,14 @@ class PieceJudge:
             return gaps
 
     def _sum_compiled(
-        self, at: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, counted: bool
+        self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, counted: bool
     ) -> _Sums:  # fmt: skip
-        rows, k, kinds = self.rows, at.v.shape[1], len(self.kinds)
+        rows, k, kinds = self.rows, points.v.shape[1], len(self.kinds)
         shape = (3, len(first))
         sums = _Sums(np.empty(shape), np.empty(shape), np.empty((k, 3)), np.empty((k, kinds, 5)))
-        columns = [np.ascontiguousarray(column.T) for column in (at.v, at.t, at.lo, at.hi, at.mu, at.f)]
+        columns = [
+            np.ascontiguousarray(column.T) for column in (points.v, points.t, points.lo, points.hi, points.mu, points.f)
+        ]
         arrays = (
             rows.E, rows.curvature, self.row_sizes, rows.sample, self.kind_of_row, *columns, kappa,
             np.ascontiguousarray(first), np.ascontiguousarray(second), *sums.arrays,
@@ -232,22 +236,23 @@ class PieceJudge:
         return sums
 
     def _sum_rows(
-        self, at: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, counted: bool
+        self, points: PathPoints, kappa: FloatArray, first: IntArray, second: IntArray, counted: bool
     ) -> _Sums:  # fmt: skip
         rows = self.rows
-        f = rows.at_rows(at.f)
-        E_mu = rows.E @ at.mu
-        curved = rows.curvature[:, None] * at.v
-        gradient = at.t - f - curved
+        f = rows.at_rows(points.f)
+        E_mu = rows.E @ points.mu
+        curved = rows.curvature[:, None] * points.v
+        gradient = points.t - f - curved
         z = gradient - E_mu
         radius = np.outer(self.row_sizes, kappa)
-        radius += 8.0 * UNIT * (np.abs(f) + np.abs(E_mu) + np.abs(at.t) + np.abs(curved))
+        radius += 8.0 * UNIT * (np.abs(f) + np.abs(E_mu) + np.abs(points.t) + np.abs(curved))
         if not counted:
             radius = np.zeros_like(radius)
-        s = np.where(at.hi > 0.0, 1.0, np.where(at.lo < 0.0, -1.0, 0.0))  # rows with lo = hi = 0 do not contribute
-        alpha, missing = np.abs(at.v), s * z
+        # rows with lo = hi = 0 do not contribute
+        s = np.where(points.hi > 0.0, 1.0, np.where(points.lo < 0.0, -1.0, 0.0))
+        alpha, missing = np.abs(points.v), s * z
         plus, minus = np.maximum(missing + radius, 0.0), np.maximum(radius - missing, 0.0)
-        upper = np.where(s > 0.0, at.hi, -at.lo) * np.abs(s)
+        upper = np.where(s > 0.0, points.hi, -points.lo) * np.abs(s)
         distance = np.maximum(upper - alpha, 0.0) + 4.0 * UNIT * np.where(np.isinf(upper), 0.0, upper)
         is_unbounded = np.isinf(upper)
         if is_unbounded.any():
@@ -258,32 +263,32 @@ class PieceJudge:
         plus, minus = plus * np.abs(s), minus * np.abs(s)
 
         def sum_missed(a: IntArray, b: IntArray) -> FloatArray:
-            whole = np.where(plus[:, b] > 0.0, distance[:, a] * plus[:, b], 0.0) + alpha[:, a] * minus[:, b]
-            return np.asarray(whole.sum(axis=0))
+            products = np.where(plus[:, b] > 0.0, distance[:, a] * plus[:, b], 0.0) + alpha[:, a] * minus[:, b]
+            return np.asarray(products.sum(axis=0))
 
         def dual(a: IntArray, b: IntArray) -> FloatArray:
-            value = (at.t[:, a] * at.v[:, b]).sum(axis=0) + (at.t[:, b] * at.v[:, a]).sum(axis=0)
-            value = value - (at.v[:, a] * f[:, b]).sum(axis=0)
-            return np.asarray(0.5 * (value - rows.curvature @ (at.v[:, a] * at.v[:, b])))
+            value = (points.t[:, a] * points.v[:, b]).sum(axis=0) + (points.t[:, b] * points.v[:, a]).sum(axis=0)
+            value = value - (points.v[:, a] * f[:, b]).sum(axis=0)
+            return np.asarray(0.5 * (value - rows.curvature @ (points.v[:, a] * points.v[:, b])))
 
-        whole = self.row_sizes @ alpha  # not from β, in which opposite rows cancel
-        terms = np.abs(at.t * at.v).sum(axis=0) + whole * whole + rows.curvature @ np.square(at.v)
+        masses = self.row_sizes @ alpha  # not from β, in which opposite rows cancel
+        terms = np.abs(points.t * points.v).sum(axis=0) + masses * masses + rows.curvature @ np.square(points.v)
         steepest = (np.abs(gradient) + radius).max(axis=0, initial=0.0)
         kinds = np.empty((len(kappa), len(self.kinds), 5))
         for k, of_kind in enumerate(self.kinds):
-            v = at.v[of_kind]
+            v = points.v[of_kind]
             kinds[:, k] = np.column_stack([
-                v.sum(axis=0), np.abs(v).sum(axis=0), (at.hi[of_kind] - v).max(axis=0),
-                (v - at.lo[of_kind]).max(axis=0), v.any(axis=0),
+                v.sum(axis=0), np.abs(v).sum(axis=0), (points.hi[of_kind] - v).max(axis=0),
+                (v - points.lo[of_kind]).max(axis=0), v.any(axis=0),
             ])  # fmt: skip
         return _Sums(
             np.stack([sum_missed(first, first), 0.5 * (sum_missed(first, second) + sum_missed(second, first)),
                       sum_missed(second, second)]),
             np.stack([dual(first, first), dual(first, second), dual(second, second)]),
-            np.column_stack([steepest, terms, whole]), kinds,
+            np.column_stack([steepest, terms, masses]), kinds,
         )  # fmt: skip
 
-    def _compute_penalty(self, at: PathPoints, i: IntArray, j: IntArray) -> list[FloatArray]:
+    def _compute_penalty(self, points: PathPoints, i: IntArray, j: IntArray) -> list[FloatArray]:
         """Return the coefficients of ½ΣR(μ − μ(v))², including the rounding of μ(v)."""
         rows = self.rows
         soft = ~self.hard
@@ -292,22 +297,22 @@ class PieceJudge:
             return [zero, zero, zero]
         R = rows.ridge[soft][:, None]
         E = rows.E[:, soft]
-        slope = (E.T @ at.v - at.e[soft]) / R
-        difference = np.abs(at.mu[soft] - slope)
-        difference += gamma(rows.m + 4) * (np.abs(E).T @ np.abs(at.v) + np.abs(at.e[soft])) / R
+        slope = (E.T @ points.v - points.e[soft]) / R
+        difference = np.abs(points.mu[soft] - slope)
+        difference += gamma(rows.m + 4) * (np.abs(E).T @ np.abs(points.v) + np.abs(points.e[soft])) / R
         squares = 0.5 * (R * difference * difference).sum(axis=0)
         mixed = 0.5 * (R * difference[:, i] * difference[:, j]).sum(axis=0)
         return [squares[i], mixed, squares[j]]
 
-    def _bound_sum_errors(self, at: PathPoints, sums: _Sums) -> FloatArray:
+    def _bound_sum_errors(self, points: PathPoints, sums: _Sums) -> FloatArray:
         """Return ΣΔ of (BETWEEN.4) at each point, infinite if no row is far enough from its bounds: (k,)."""
-        k = at.v.shape[1]
+        k = points.v.shape[1]
         if not self.hard.any():
             return np.zeros(k)
         if self.mixing is None:
             return np.full(k, np.inf)
         total_error = np.zeros(k)
-        for kind, (rows, total) in enumerate(zip(self.kinds, self.mixing @ at.e[self.hard], strict=True)):
+        for kind, (rows, total) in enumerate(zip(self.kinds, self.mixing @ points.e[self.hard], strict=True)):
             sums_v, mass, max_up, max_down, any_v = sums.kinds[:, kind].T
             error = np.abs(total - sums_v) + gamma(len(rows) + 2) * mass + 2.0 * UNIT * np.abs(total)
             error = np.where((any_v != 0.0) | (total != 0.0), error, 0.0)
@@ -315,12 +320,12 @@ class PieceJudge:
         return total_error
 
     def _compute_dual(
-        self, at: PathPoints, sums: _Sums, blurred: FloatArray, i: IntArray, j: IntArray
+        self, points: PathPoints, sums: _Sums, blurred: FloatArray, i: IntArray, j: IntArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:  # fmt: skip
         """Return the coefficients of D, (3, k), their rounding errors, and the size of its terms: (k,)."""
         rows, soft, lower, terms = self.rows, ~self.hard, sums.dual, sums.terms
         if soft.any():
-            h = (rows.E[:, soft].T @ at.v - at.e[soft]) / np.sqrt(rows.ridge[soft])[:, None]
+            h = (rows.E[:, soft].T @ points.v - points.e[soft]) / np.sqrt(rows.ridge[soft])[:, None]
             lower = lower - 0.5 * np.stack([(h[:, a] * h[:, b]).sum(axis=0) for a, b in ((i, i), (i, j), (j, j))])
             terms = terms + np.square(h).sum(axis=0)
         blur = blurred + gamma(rows.m + 10) * terms

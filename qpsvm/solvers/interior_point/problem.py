@@ -47,12 +47,12 @@ class WideFactor:
     """Map back from L (n', n') to the factor Z = LQᵀ (n', k), k > n', which it replaces.
 
     Q (k, n')
-    rest (k,): v = Qv' + rest.
+    offset (k,): v = Qv' + offset.
     center (p, k): W: LQᵀ = Z − AᵀW.
     """
 
     Q: FloatArray
-    rest: FloatArray
+    offset: FloatArray
     center: FloatArray
 
 
@@ -153,7 +153,7 @@ class ReducedQP:
         x = np.clip(x, self.lb, self.ub)
         v, center = u[:k], self.center
         if self.wide is not None:
-            v, center = self.wide.Q @ v + self.wide.rest, self.wide.center
+            v, center = self.wide.Q @ v + self.wide.offset, self.wide.center
         return x, z_box, u[k:] - center @ v, None if isinstance(self.newton, DenseNewton) else v
 
 
@@ -258,7 +258,7 @@ def _reduce_with_factor(
         Q, R = qr((Z - A.T @ center).T, mode="economic", overwrite_a=True, check_finite=False)
         Z, projected = np.ascontiguousarray(R.T), Q.T @ offset
         wide = WideFactor(Q, offset - Q @ projected, center)
-        constant += 0.5 * float(wide.rest @ wide.rest)
+        constant += 0.5 * float(wide.offset @ wide.offset)
         offset, center = projected, np.zeros((len(b), len(R)))
     newton = FactoredNewton(as_columns(Z, A, center), Z.shape[1], np.concatenate([-offset, b]))
     values = (Z.data if sp.issparse(Z) else Z).ravel(order="K")

@@ -253,9 +253,8 @@ class FactoredNewton:
         dx *= self._D
         if not self.needs_refinement:
             return dx, du, dm
-        missing = (
-            rho - dm - dx / self._D
-        )  # refine (IPM.1) as a whole, because D may be 1e12 and multiply rounding errors
+        # refine (IPM.1) as a whole, because D may be 1e12 and multiply rounding errors
+        missing = rho - dm - dx / self._D
         r = r + self._B.multiply_transposed(dx) - self._lift * du
         change = self._M.solve(self._B.multiply_transposed(self._D * missing) + r)
         dm_change = self._B.multiply(change)

@@ -144,9 +144,8 @@ def _solve_without_held(
         d[free] = by_r - by_S @ z
         mu = r - A @ d - ridge * d - S @ z
         leaving = ~is_held & ((d < low) | (d > high))
-        has_wrong_sign = (
-            is_held & np.where(t <= low, mu > 0.0, mu < 0.0) & (k < ROUNDS)
-        )  # in the last rounds no entry is released
+        # in the last rounds no entry is released
+        has_wrong_sign = is_held & np.where(t <= low, mu > 0.0, mu < 0.0) & (k < ROUNDS)
         if not (leaving.any() or has_wrong_sign.any()):
             break
         t = np.where(is_held, t, np.where(d < 0.0, low, high))

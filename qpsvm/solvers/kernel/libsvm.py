@@ -185,9 +185,8 @@ class _LibsvmRun:
         }  # fmt: skip
         width = self.data.shape[1] if evaluates_kernel else None
         find_compiled_loop(kind)  # fills the cache here; otherwise each child process would import and test it again
-        n_active = (
-            min(int(SUPPORT_GROWTH * start_rows) + 1, n) if start_rows else n
-        )  # rows that iterations are expected to move
+        # rows that iterations are expected to move
+        n_active = min(int(SUPPORT_GROWTH * start_rows) + 1, n) if start_rows else n
         matrix = np.ascontiguousarray(self.data, dtype=np.float64)
         data = kind, matrix, target, np.empty(0) if has_equal_bounds else upper, settings
         bound_iterations_within = partial(bound_iterations, n=n, width=width, start_rows=start_rows)

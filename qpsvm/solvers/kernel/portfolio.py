@@ -150,9 +150,8 @@ def _solve(
         engines = _solve_with_tube(blocks, scaled, scaled_start, engine, tol, effort)
     best = engines.best_point
     beta = np.where(best.beta >= scaled.high, problem.high, np.minimum(unit * best.beta, problem.high))
-    beta = np.where(
-        best.beta <= scaled.low, problem.low, np.maximum(beta, problem.low)
-    )  # entries at a bound stay there
+    # entries at a bound stay there
+    beta = np.where(best.beta <= scaled.low, problem.low, np.maximum(beta, problem.low))
     point = replace(best, beta=beta, u=unit * best.u, b=unit * best.b + shift, tube=unit * best.tube)
     return point, engines.engine_used
 

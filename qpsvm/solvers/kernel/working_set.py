@@ -188,9 +188,8 @@ class WorkingSet:
                     violation, (violation > -SETTINGS.lookahead).nonzero()[0], self._bound_joining_rows(n_violators)
                 )
             ]
-        worst = float(
-            violation[candidates].max(initial=0.0)
-        )  # rows farther on their right side are unlikely to violate next
+        # rows farther on their right side are unlikely to violate next
+        worst = float(violation[candidates].max(initial=0.0))
         return gap, self.outside[violation > -worst] if worst > 0.0 else self.outside[:0]
 
     def _add_rows(self, added: IntArray) -> None:
