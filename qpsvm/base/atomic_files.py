@@ -13,49 +13,49 @@ from typing import BinaryIO
 
 from qpsvm.base.errors import FileAccessError, ParameterTypeError, QPSVMError
 
-#: The end of an unfinished file's name. One is left behind only where the process or the machine was killed.
+#: Suffix of an unfinished file, which remains only if the process was killed or the machine crashed.
 UNFINISHED = ".unfinished"
-#: Characters of the file's own name in that of the unfinished one. Together they have at most 255 bytes in UTF-8.
+#: Number of characters of the file's name in that of the unfinished one, so that it has at most 255 bytes in UTF-8.
 MAX_NAME_PART = 40
 
 
 @contextmanager
 def open_replacement(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write to. At the end of the `with` block it is on the disk and takes the place of `path`.
+    """Open a file to write to. At the end of the `with` block it is synced to disk and replaces `path`.
 
-    Where the block ends early, by a full disk or Ctrl-C, `path` is as it was and nothing is left beside it. The new
-    file has the permissions of the old one and, where the system allows it, its owner; without an old one it has the
-    permissions that `open` would give it. Of a symbolic link, the file that it points to is replaced.
+    If the block ends early, by a full disk or Ctrl-C, `path` is unchanged and no other file remains. The new file has
+    the permissions of the old one and, if the system allows it, its owner; without an old one it has the default
+    permissions of `open`. For a symbolic link, its target is replaced.
 
     Raises FileAccessError, ParameterTypeError.
     """
-    given = as_path_text(path)
+    path_text = as_path_text(path)
     try:
-        target = Path(os.path.realpath(given))
+        target = Path(os.path.realpath(path_text))
         old = _stat_target(target)
-        beside = target.with_name(f".{target.name[:MAX_NAME_PART]}.{secrets.token_hex(4)}{UNFINISHED}")
-        file = beside.open("xb")
+        unfinished = target.with_name(f".{target.name[:MAX_NAME_PART]}.{secrets.token_hex(4)}{UNFINISHED}")
+        file = unfinished.open("xb")
         try:
             with file:
                 if old is not None:
-                    _copy_ownership(old, beside)
+                    _copy_ownership(old, unfinished)
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(target)
+            unfinished.replace(target)
         finally:
-            beside.unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)
         _sync_folder(target.parent)
     except QPSVMError:
         raise
     except OSError as error:
-        raise FileAccessError(f"cannot write {given}: {error.strerror or error}") from error
+        raise FileAccessError(f"cannot write {path_text}: {error.strerror or error}") from error
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write text in UTF-8: whole, or not at all.
+    """Write text in UTF-8 atomically.
 
-    A device or a pipe has no content to be lost and cannot be replaced, so it is written to as it stands.
+    A device or a pipe cannot be replaced, so it is written to directly.
 
     Raises FileAccessError, ParameterTypeError.
     """
@@ -65,7 +65,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextmanager
 def open_output(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file to write to, as `open_replacement`, or a device or a pipe as it is.
+    """Open a file to write to, as `open_replacement`, or a device or a pipe directly.
 
     Raises FileAccessError, ParameterTypeError.
     """
@@ -114,18 +114,18 @@ def _stat_target(target: Path) -> os.stat_result | None:
     return old
 
 
-def _copy_ownership(old: os.stat_result, beside: Path) -> None:
-    """Set owner and group as far as the system lets us. Then set the permissions, which a new owner may have reset."""
+def _copy_ownership(old: os.stat_result, unfinished: Path) -> None:
+    """Set owner and group if the system allows it; then the permissions, which a new owner may have reset."""
     if hasattr(os, "chown"):
         for owner in (old.st_uid, -1):
             with suppress(OSError):
-                os.chown(beside, owner, old.st_gid)
+                os.chown(unfinished, owner, old.st_gid)
                 break
-    beside.chmod(stat.S_IMODE(old.st_mode))
+    unfinished.chmod(stat.S_IMODE(old.st_mode))
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name survive a power cut too, where the system lets a folder be opened."""
+    """Sync the folder, so that the new name survives a power cut, if the system can open folders."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

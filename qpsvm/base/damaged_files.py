@@ -12,7 +12,7 @@ try:
 except ImportError:  # a Python built without it, which reads no such archive
     LZMAError = BadZipFile  # type: ignore[misc, assignment]
 
-#: All but a lack of memory, which is no damage.
+#: Without MemoryError, which does not imply damage.
 DAMAGE = (
     BadZipFile, LZMAError, zlib.error, struct.error, TokenError, SyntaxError, EOFError, OSError, ValueError, TypeError,
     LookupError, AttributeError, AssertionError, ArithmeticError, RuntimeError,

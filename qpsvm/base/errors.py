@@ -57,7 +57,7 @@ class DataTypeError(DataError, TypeError):
 
 
 class FileFormatError(DataError):
-    """A data or model file does not hold what it should; or a page or table cannot be written.
+    """A data or model file has wrong content; or a page or table cannot be written.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class MissingFileError(QPSVMError, FileNotFoundError):
 
 
 class FileAccessError(QPSVMError, OSError):
-    """A file cannot be written or read: no folder, permission or room, or it is a device; `__cause__` says which.
+    """A file cannot be written or read: no folder, permission or space, or it is a device; see `__cause__`.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class UnknownOptionError(QPSVMError, TypeError, ValueError):
 
 
 class UnsupportedError(QPSVMError, NotImplementedError):
-    """The backend or machine chosen cannot do what was asked for; the message names one that can.
+    """The backend or machine does not support the request; the message names one that does.
 
     Examples
     --------
@@ -141,7 +141,7 @@ class UnsupportedError(QPSVMError, NotImplementedError):
 
 
 class TooLargeError(QPSVMError, MemoryError):
-    """What was asked for needs more memory than there is.
+    """The request needs more memory than is available.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class MissingExtraError(QPSVMError, ImportError):
 
 
 class AbsentError(UnsupportedError, AttributeError):
-    """A quantity was asked for that this machine does not have, as the classes of a regression.
+    """The machine does not have the requested quantity, such as the classes of a regression.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class AbsentError(UnsupportedError, AttributeError):
 
 
 class NoWeightVectorError(AbsentError):
-    """`w` was asked of a kernel machine, whose weight vector lives in the kernel's feature space.
+    """`w` was requested of a kernel machine, whose weight vector is in the feature space of the kernel.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class NoWeightVectorError(AbsentError):
 
 
 class SolverError(QPSVMError, RuntimeError):
-    """The solver's answer could not be certified, and `check=True` asked for an error.
+    """The solver's solution could not be certified, and `check=True` requests an error.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class SolverError(QPSVMError, RuntimeError):
 
 
 class ClusterError(SolverError):
-    """A Dask cluster could not go on with a solve: it has lost workers, or the scheduler.
+    """A Dask cluster could not continue a solve, because it lost workers or the scheduler.
 
     Examples
     --------
@@ -215,14 +215,14 @@ class ClusterError(SolverError):
 
 
 class _ProvableError(QPSVMError):
-    """An error about a machine without a solution, which says why in numbers: that can be proven."""
+    """Base of errors about a machine without a solution, with numbers from which that can be proven."""
 
     _evidence: Callable[[], Any] | None = (
         None  # makes the proof, of the samples; set by the code that raises it; not pickled
     )
 
     def verify(self) -> Any:
-        """Prove it: in rational numbers, and where these are not found up to a distance that is proven.
+        """Prove it in rational numbers or, if none are found, up to a proven distance.
 
         Returns
         -------
@@ -252,7 +252,7 @@ class _ProvableError(QPSVMError):
 
 
 class InfeasibleNuError(_ProvableError, ParameterError):
-    """The ν asked for is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
+    """ν is larger than the class balance allows: no α has yᵀα = 0, 1ᵀα = ν and 0 ≤ α_i ≤ s_i/Σs.
 
     The largest feasible one is `nu_max`: 2·min(S₊, S₋)/S for sums of the weights of the positive class, the negative
     class and both; 1 where there are no classes (`balance` is false), so that `nu` is a share.
@@ -298,7 +298,7 @@ class IndefiniteKernelError(QPSVMError, ValueError):
 
 
 class NonConvexError(QPSVMError, ValueError):
-    """A QP is not convex: here is a direction d with dᵀPd < 0.
+    """A QP is not convex; the error has a direction d with dᵀPd < 0.
 
     Attributes
     ----------
@@ -330,7 +330,7 @@ class NonConvexError(QPSVMError, ValueError):
 
 
 class NotSeparableError(_ProvableError, ValueError):
-    """The classes cannot be separated: their convex hulls meet, and here is a point in both.
+    """The classes cannot be separated: their convex hulls meet; the error has a point in both.
 
     Attributes
     ----------
@@ -358,7 +358,7 @@ class NotSeparableError(_ProvableError, ValueError):
 
 
 class MarginNotFoundError(_ProvableError, SolverError, ValueError):
-    """No margin was found between two classes, and that there is none was not proven: they are too near to each other.
+    """No margin between two classes was found, but neither proven not to exist: they are too close to each other.
 
     Attributes
     ----------
@@ -401,7 +401,7 @@ class _RowsError(_ProvableError):
 
 
 class InfeasibleConstraintsError(_RowsError, ValueError):
-    """Linear constraints that no (w, b) keeps all at once, with the proof; `UndecidedConstraintsError` is without it.
+    """No (w, b) satisfies all linear constraints, with a proof; `UndecidedConstraintsError` is without one.
 
     Attributes
     ----------
@@ -425,7 +425,7 @@ class InfeasibleConstraintsError(_RowsError, ValueError):
 
 
 class UndecidedConstraintsError(_RowsError, SolverError, ValueError):
-    """No (w, b) was found that keeps all linear constraints, and that there is none was not proven.
+    """No (w, b) that satisfies all linear constraints was found, but neither proven not to exist.
 
     Attributes
     ----------
@@ -462,7 +462,7 @@ class QPSVMWarning(UserWarning):
 
 
 class InaccurateWarning(QPSVMWarning):
-    """The best certified point is further from the optimum than the tolerance asked for.
+    """The best certified point is farther from the optimum than the tolerance.
 
     Examples
     --------
@@ -476,7 +476,7 @@ class InaccurateWarning(QPSVMWarning):
 
 
 class ChangedKernelWarning(QPSVMWarning):
-    """The kernel matrix of an estimator is indefinite, and another one was used: `psd` was not given.
+    """The kernel matrix of an estimator is indefinite, and its positive part was used, as `psd` was not given.
 
     `psd="clip"` solves the same without a warning, and `psd="raise"` is an `IndefiniteKernelError` instead.
 
@@ -493,7 +493,7 @@ class ChangedKernelWarning(QPSVMWarning):
 
 
 class DegenerateWarning(QPSVMWarning):
-    """What an estimator has learnt is the same number everywhere: w is 0, and ρ of a ν-SVM or one-class SVM, too.
+    """The decision function of an estimator is constant: w is 0, and so is ρ of a ν-SVM or one-class SVM.
 
     The answer is the optimum. It tells no samples apart.
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-#: Numbers stand under each other digit by digit, and words begin at the same place.
+#: Numbers are right-aligned with digits of equal width, and text is left-aligned.
 NUMBER = "text-align: right; font-variant-numeric: tabular-nums; padding: 0.1em 0.5em"
 WORDS = "text-align: left; padding: 0.1em 0.5em"
-#: A caption is read as the table's first line.
+#: The caption looks like the first line of the table.
 CAPTION = "caption-side: top; text-align: left; padding: 0.3em 0.5em; white-space: nowrap"
 
 

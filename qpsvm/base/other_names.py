@@ -71,37 +71,37 @@ OF_KERNEL = ("gamma", "degree", "coef0")
 
 
 class AnswersOtherNames:
-    """An object that explains an attribute that it does not have, where other libraries' objects have it."""
+    """Base of objects whose error for a missing attribute explains where to find it, if other libraries have it."""
 
     _other_names: ClassVar[Mapping[str, str]] = {}
 
-    if not TYPE_CHECKING:  # a type checker would take every attribute for one that is there
+    if not TYPE_CHECKING:  # with it, a type checker would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
             hint = type(self)._other_names.get(name)
-            if hint is None:  # a property may have raised: look it up once more, for its own error
+            if hint is None:  # a property may have raised: access it again, for its own error
                 return object.__getattribute__(self, name)
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}: {hint}", name=name, obj=self
             )
 
 
-def explain_argument(machine: str, name: str, given: Mapping[str, Any], known: Iterable[str]) -> str:
-    """Return the message for an argument that a machine does not have, with what to write instead."""
-    begin = f"{machine} has no argument {name!r}"
+def explain_argument(machine: str, name: str, arguments: Mapping[str, Any], known: Iterable[str]) -> str:
+    """Return the message for an argument that a machine does not have, with the alternative."""
+    start_of_message = f"{machine} has no argument {name!r}"
     if name in OF_KERNEL:
-        kernel = given.get("kernel", "rbf")
+        kernel = arguments.get("kernel", "rbf")
         named = KERNELS.get(kernel.lower(), "RBF") if isinstance(kernel, str) else "RBF"
-        values = ", ".join(f"{each}={given[each]!r}" for each in OF_KERNEL if each in given)
-        return f"{begin}: it is a parameter of the kernel, kernel=qpsvm.{named}({values})"
+        values = ", ".join(f"{each}={arguments[each]!r}" for each in OF_KERNEL if each in arguments)
+        return f"{start_of_message}: it is a parameter of the kernel, kernel=qpsvm.{named}({values})"
     if name in ARGUMENTS:
-        return f"{begin}: {ARGUMENTS[name]}"
+        return f"{start_of_message}: {ARGUMENTS[name]}"
     listed = list(known)
-    return " ".join([f"{begin};", *suggest_names(name, listed), f"known: {', '.join(listed)}"])
+    return " ".join([f"{start_of_message};", *suggest_names(name, listed), f"known: {', '.join(listed)}"])
 
 
 def explain_module_attribute(name: str) -> str:
-    """Return where an attribute that the package itself does not have is, ": " before it; "" if it is unknown."""
+    """Return a hint, after ": ", on an attribute that the package does not have; "" if it is unknown."""
     if name in ESTIMATORS:
         return f": scikit-learn's classes are in qpsvm.estimators, from qpsvm.estimators import {name}"
     return ": state a problem and call qpsvm.solve(problem)" if name in ("fit", "svm") else ""

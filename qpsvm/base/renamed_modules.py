@@ -18,7 +18,7 @@ from typing import Any
 
 from qpsvm.base.other_names import explain_module_attribute
 
-#: Where the public packages went, and modules whose classes are in pickles.
+#: New names of the public packages, and of modules whose classes are in pickles.
 RENAMED_MODULES = {
     "qpsvm.cli": "qpsvm.faces.cli",
     "qpsvm.errors": "qpsvm.base.errors",
@@ -31,7 +31,7 @@ RENAMED_MODULES = {
     "qpsvm.result.decision_functions": "qpsvm.result.model",
     "qpsvm.space.kernels.sampled_maps": "qpsvm.space.kernels.feature_map",
 }
-#: Those that stay public under their short names; the others are warned of.
+#: Names that stay public, without a warning.
 SILENT_NAMES = ("qpsvm.errors", "qpsvm.play", "qpsvm.plotting")
 
 
@@ -43,7 +43,7 @@ def _find_new_name(name: str) -> str | None:
 
 
 class _RenamedModuleFinder(MetaPathFinder, Loader):
-    """Finder that puts a renamed module in the place of its former name."""
+    """Import finder that returns the renamed module for its former name."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -1,7 +1,7 @@
 """Define the base of all estimators (`Estimator`): checked parameters, the call of the solver, and the gap.
 
-An estimator is scikit-learn's in names, parameters and attributes, and a machine of this library in what it solves. Its
-`tol` is the relative duality gap that has to be reached, where that of scikit-learn's solvers is a number of their own.
+Estimators have the names, parameters and attributes of scikit-learn, and solve the machines of this library. `tol` is
+the relative duality gap to be reached; in scikit-learn its meaning depends on the solver.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from qpsvm.solve.call import solve
 from qpsvm.space.kernels.functions import Linear, Precomputed
 from qpsvm.space.kernels.scores import ScoreFunctions
 
-#: What predicts, without an estimator.
+#: Models that predict without an estimator.
 AnyModel: TypeAlias = Model | AllInOneModel | PairsModel
 E = TypeVar("E", bound="Estimator")
 P = ParamSpec("P")
@@ -56,8 +56,8 @@ P = ParamSpec("P")
 def fit_atomically(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[E, P], E]:
     """Decorate a `fit` so that it changes the estimator in one step, at its end.
 
-    Whatever ends it before, an error or Ctrl-C, leaves the estimator as it was; and a thread that predicts meanwhile
-    has the last model, whole. So has the first of two threads that fit the same estimator, until the second one ends.
+    After an error or Ctrl-C the estimator is unchanged, and a thread that predicts during a fit uses the complete last
+    model. If two threads fit the same estimator, the last one to finish wins.
     """
 
     @wraps(fit)
@@ -65,7 +65,7 @@ def fit_atomically(fit: Callable[Concatenate[E, P], E]) -> Callable[Concatenate[
         trial = object.__new__(type(self))
         trial.__dict__.update(self.__dict__)
         fit(trial, *args, **kwargs)
-        self.__dict__ = trial.__dict__  # one assignment, which no signal and no other thread can see half of
+        self.__dict__ = trial.__dict__  # one assignment, which is atomic for signals and threads
         return self
 
     return fit_copy
@@ -124,13 +124,17 @@ def build_model(
 
 def _share_vectors(result: Any, vectors: Any) -> Any:
     """Share the support vectors (s, d) with the model of a result that has equal ones: a file stores them once."""
-    own = result.model.vectors
-    if not isinstance(vectors, np.ndarray) or not isinstance(own, np.ndarray) or not np.array_equal(own, vectors):
+    own_vectors = result.model.vectors
+    if (
+        not isinstance(vectors, np.ndarray)
+        or not isinstance(own_vectors, np.ndarray)
+        or not np.array_equal(own_vectors, vectors)
+    ):
         return result
-    found = copy(result)
-    object.__setattr__(found, "model", copy(result.model))
-    object.__setattr__(found.model, "vectors", vectors)
-    return found
+    shared_result = copy(result)
+    object.__setattr__(shared_result, "model", copy(result.model))
+    object.__setattr__(shared_result.model, "vectors", vectors)
+    return shared_result
 
 
 def get_only_result(results: Sequence[SVMResult]) -> SVMResult:
@@ -150,21 +154,21 @@ def build_linear_scores(w: FloatArray, b: FloatArray) -> ScoreFunctions:
 class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     """The base of all estimators."""
 
-    #: The names of its parameters beside those of its bases; and those that mean something else here than in the
-    #: table, or are not there.
+    #: Names of the parameters in addition to those of the base classes; and parameters that differ from the table, or
+    #: are not in it.
     _parameter_names: ClassVar[tuple[str, ...]] = (
         "tol", "verbose", "max_iter", "backend", "constraints", "warm_start", "time_limit",
     )  # fmt: skip
     _parameter_overrides: ClassVar[Mapping[str, ParameterInfo]] = {}
-    #: What a fit leaves.
+    #: Names of the attributes set by a fit.
     _attributes: ClassVar[tuple[str, ...]] = ()
-    #: Whether the samples of the last fit are the first of this one.
+    #: Whether this fit continues the last one with additional samples.
     _continues: bool = False
-    #: The features of a `qpsvm.Table`, which has the names that `feature_names_in_` are not.
+    #: Feature names of a `qpsvm.Table`, for which there is no `feature_names_in_`; else None.
     _columns: tuple[str, ...] | None = None
-    #: Of an estimator of one machine, its result.
+    #: The result of an estimator with one machine.
     _results: Sequence[SVMResult]
-    #: All parameters, in the order of `__init__`; and how many of them may be given without their names.
+    #: All parameters, in the order of `__init__`; and the number of positional ones.
     _parameters: ClassVar[Mapping[str, ParameterInfo]] = {}
     _positional: ClassVar[int] = 0
 
@@ -173,21 +177,21 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         def __init__(self, *first: Any, **named: Unpack[EstimatorSettings]) -> None: ...
 
     def __init_subclass__(cls, **how: Any) -> None:
-        """Make the constructor of a class of ours from the names of its parameters, and complete its documentation."""
+        """Build the constructor and the documentation of a class of this library from its parameter names."""
         super().__init_subclass__(**how)
         if not cls.__module__.startswith("qpsvm."):
             return
         kinds = [kind for kind in cls.__mro__ if issubclass(kind, Estimator)]
-        known = dict(ChainMap(*(vars(kind).get("_parameter_overrides", {}) for kind in kinds), PARAMETERS))
+        table = dict(ChainMap(*(vars(kind).get("_parameter_overrides", {}) for kind in kinds), PARAMETERS))
         names = dict.fromkeys(name for kind in kinds for name in vars(kind).get("_parameter_names", ()))
-        cls._parameters = {name: known[name] for name in names if name in known}
-        defaults = {name: each.default for name, each in cls._parameters.items()}
+        cls._parameters = {name: table[name] for name in names if name in table}
+        defaults = {name: parameter.default for name, parameter in cls._parameters.items()}
         cls.__init__ = build_constructor(defaults, cls._positional)  # type: ignore[method-assign]
-        if cls.__doc__ is not None:  # which python -OO takes away
+        if cls.__doc__ is not None:  # removed by python -OO
             cls.__doc__ = build_docstring(cls.__doc__, cls._parameters, (*cls._attributes, "notes_"))
 
     def _check_parameters(self) -> None:
-        """Check whatever can be checked without data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
+        """Check all that does not depend on data. Raises ParameterError, ParameterTypeError, UnknownOptionError."""
         for name, parameter in self._parameters.items():
             value = getattr(self, name)
             if parameter.check is not None and value is not parameter.default:
@@ -216,28 +220,28 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         DataError, DataTypeError
             Samples, labels, targets or weights that cannot be used.
         ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError
-            A parameter out of its range, of another type or name, or not to be had; an infinite C where no f is without
-            errors.
+            A parameter out of its range, of wrong type or name, or unsupported; an infinite C for classes that are not
+            separable.
 
         Warns
         -----
         GapWarning
             The certified gap is above `tol`; it is a `ConvergenceWarning` too.
         ChangedKernelWarning
-            The kernel matrix is indefinite, `psd` is None, and what was solved has its positive part instead.
+            The kernel matrix is indefinite, `psd` is None, and its positive part was used instead.
         DegenerateWarning
-            f is the same number everywhere, as where ρ of a ν-SVM is 0.
+            f is constant, as if ρ of a ν-SVM is 0.
         """
         self._check_parameters()
         self.__dict__.pop("_trained", None)
         self._columns = tuple(X.columns) if is_table(X) else None
-        given = self._open_samples(X, y, sample_weight)
-        self._fit(*given)
-        self._store_samples(given[1], given[2])
+        opened = self._open_samples(X, y, sample_weight)
+        self._fit(*opened)
+        self._store_samples(opened[1], opened[2])
         return self
 
     def _store_samples(self, y: Any, sample_weight: Any) -> None:
-        """Keep what samples that are added later need."""
+        """Store the samples for a later `partial_fit`, if there is one."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Fit checked parameters to samples that may be stored. Raises QPSVMError."""
@@ -266,7 +270,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         **params
-            Of this estimator.
+            Parameters of this estimator.
 
         Returns
         -------
@@ -275,13 +279,13 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         UnknownOptionError
-            A name that it does not have; the message has the nearest one.
+            An unknown name; the message contains the nearest one.
         """
-        known = self.get_params(deep=False)
+        valid = self.get_params(deep=False)
         for name in params:
-            if name.partition("__")[0] not in known:
+            if name.partition("__")[0] not in valid:
                 raise UnknownOptionError(
-                    f"Invalid parameter {name!r} for estimator {self}: {describe_nearest(name, known)}"
+                    f"Invalid parameter {name!r} for estimator {self}: {describe_nearest(name, valid)}"
                 )
         super().set_params(**params)
         return self
@@ -289,7 +293,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without the samples of the fit, and without results that were not requested.
 
-        The starting point is kept if there is to be a warm start.
+        The last solution is kept if `warm_start` is set.
         """
         state = dict(super().__getstate__())
         for samples in ("_split", "_seen", "_trained", *(() if self._is_warm_started else ("_solution",))):
@@ -312,7 +316,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         path : str or path-like
-            What is there is replaced once the file is complete.
+            An existing file is replaced once the new one is complete.
 
         Raises
         ------
@@ -334,9 +338,9 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
     def notes_(self) -> tuple[str, ...]:
         """Hints about the fit, such as features out of scale; mostly empty. See `SVMResult.notes`.
 
-        Features out of scale, a kernel that is nearly constant, a class that no sample is given, every α at its bound,
-        nothing learnt. They are worked out when they are asked for, of the samples: an estimator out of a pickle, and
-        one over a Dask collection, has none left to say it of.
+        Features out of scale, a nearly constant kernel, a class that is never predicted, every α at its bound, nothing
+        learnt. They are computed on demand from the samples: an estimator from a pickle, or over a Dask collection, has
+        none.
         """
         check_is_fitted(self)
         result = getattr(self, "result_", None)
@@ -366,18 +370,18 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _is_warm_started(self) -> bool:
-        """Whether a solve begins where the last one ended."""
+        """Whether a solve starts from the last solution."""
         return self._continues or bool(self.warm_start)
 
     def _find_start(self, problem: Problem) -> SVMResult | FloatArray | None:
         """Return the last result, or its α followed by zeros for new samples."""
         last = getattr(self, "result_", None) if self._is_warm_started else None
-        more = problem.n - len(last.coef) if isinstance(last, SVMResult) else -1
-        if more <= 0:
-            return last if more == 0 else None
+        n_new = problem.n - len(last.coef) if isinstance(last, SVMResult) else -1
+        if n_new <= 0:
+            return last if n_new == 0 else None
         assert last is not None
         alpha = last.alpha.reshape(problem._variables_per_sample, -1)
-        return np.hstack([alpha, np.zeros((problem._variables_per_sample, more))]).ravel() if self._continues else None
+        return np.hstack([alpha, np.zeros((problem._variables_per_sample, n_new))]).ravel() if self._continues else None
 
     def _solve_certified(self, problem: Problem, start: SVMResult | FloatArray | None) -> SVMResult:
         """Solve one problem with `qpsvm.solve`, and return its certified result. Raises QPSVMError."""
@@ -387,7 +391,7 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
         return result
 
     def _report_status(self, status: Sequence[Status], gap: Any, message: str, caveats: Sequence[Caveat]) -> None:
-        """Keep how exact the fit is, and warn where that, or what was solved, is not what was asked for.
+        """Store gap and status of the fit, and warn if the gap exceeds `tol` or the problem was changed.
 
         Raises KeyboardInterrupt.
         """
@@ -417,25 +421,25 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
 
     def _describe_changed_kernel(self, caveats: Sequence[Caveat], machines: int) -> str:
         """Describe kernel matrices that were repaired; return "" if `psd` asks for that."""
-        found = [caveat for caveat in caveats if caveat.kind == "kernel"]
-        if not found or getattr(self, "psd", "") is not None:
+        kernel_caveats = [caveat for caveat in caveats if caveat.kind == "kernel"]
+        if not kernel_caveats or getattr(self, "psd", "") is not None:
             return ""
-        least = min(found, key=lambda caveat: caveat.eigenvalue)
-        which = _describe_count(len(found), machines)
+        most_negative = min(kernel_caveats, key=lambda caveat: caveat.eigenvalue)
+        which = _describe_count(len(kernel_caveats), machines)
         return (
-            f"{least.text}{which}; the most negative one is {least.eigenvalue:.3g}. That "
+            f"{most_negative.text}{which}; the most negative one is {most_negative.eigenvalue:.3g}. That "
             "is another problem than scikit-learn's, which has no certified optimum. Choose psd='clip' for this one "
             "without a warning, psd='raise' for an error, psd='shift', or another kernel, gamma or coef0"
         )
 
     def _describe_degenerate(self, caveats: Sequence[Caveat], machines: int) -> str:
         """Describe machines whose f is constant."""
-        found = [caveat for caveat in caveats if caveat.kind == "degenerate"]
-        if not found or self.fit_status_:  # a point that is not the optimum says nothing of it
+        degenerate = [caveat for caveat in caveats if caveat.kind == "degenerate"]
+        if not degenerate or self.fit_status_:  # the optimum itself may not be degenerate
             return ""
-        named = [name for name in ("nu", "epsilon", "C", "kernel") if name in self._parameters]
-        advice = f"Try another {', '.join(named)}, or other features"
-        return f"{found[0].text}{_describe_count(len(found), machines)}. {advice}"
+        parameters = [name for name in ("nu", "epsilon", "C", "kernel") if name in self._parameters]
+        advice = f"Try another {', '.join(parameters)}, or other features"
+        return f"{degenerate[0].text}{_describe_count(len(degenerate), machines)}. {advice}"
 
     def _describe_early_stop(self, status: Status) -> str:
         """Return scikit-learn's message for a limit that was reached."""
@@ -448,17 +452,17 @@ class Estimator(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc]
             "StandardScaler or MinMaxScaler. "
         )
 
-    def _count_iterations(self, found: Any) -> Any:
+    def _count_iterations(self, iterations: Any) -> Any:
         """Return the iterations that `max_iter` counts, without the later steps of polishing.
 
-        At least one, as scikit-learn has it: looking at a start that needs none is one.
+        At least one, as in scikit-learn.
         """
-        found = np.maximum(found, 1)
-        return found if self.max_iter in (NO_LIMIT, None) else np.minimum(found, int(self.max_iter))
+        iterations = np.maximum(iterations, 1)
+        return iterations if self.max_iter in (NO_LIMIT, None) else np.minimum(iterations, int(self.max_iter))
 
 
 def _describe_count(some: int, machines: int) -> str:
-    """Describe how many of the machines are meant."""
+    """Describe how many of the machines are concerned; return "" if there is only one."""
     return f" (of {some} of {machines} machines)" if machines > 1 else ""
 
 

@@ -15,13 +15,13 @@ from qpsvm.estimators.base import Estimator
 
 
 class BoundedEstimator(Estimator):
-    """An estimator whose results have their samples with them."""
+    """An estimator with bounds on f over all exact optima."""
 
-    #: Whether f is that of the results divided by a number of theirs.
+    #: Whether f is that of the results divided by ρ.
     _is_divided_by_rho: ClassVar[bool] = False
-    #: New samples as those of the machines are, (m, d), or kernel values with these.
+    #: Method that prepares new samples, (m, d), or kernel values, for the machines.
     _prepare_points: Any
-    #: Whether there is a machine for each two classes, f of which is positive for the first.
+    #: Whether there is a machine per pair of classes, with f positive for the first.
     _is_first_positive: Any = False
 
     def decision_bounds(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
@@ -31,19 +31,20 @@ class BoundedEstimator(Estimator):
         ----------
         X : array_like, data frame or SciPy sparse, shape (m, d)
         diagonal : array_like, shape (m,), optional
-            K(x, x) of each row, where the kernel is precomputed or a function of yours.
+            K(x, x) of each row, for a precomputed kernel or a user's function.
 
         Returns
         -------
-        low, high : ndarray, shape (m,), or (m, P) of several machines
-            Those of several classes are f of each pair, positive for its first class, or of each class.
+        low, high : ndarray, shape (m,), or (m, P) for several machines
+            For several classes, f of each pair, positive for its first class, or of each class.
 
         Raises
         ------
         sklearn.exceptions.NotFittedError, DataError, DataTypeError
         UnsupportedError
-            As `SVMResult.decision_bounds`; an estimator out of a pickle, which has no samples; and `NuSVC`, whose f is
-            divided by ρ: its `results_` have bounds of their own.
+            As for `SVMResult.decision_bounds`; an estimator from a pickle, which has no samples; and `NuSVC`, whose f
+            is
+            divided by ρ: its `results_` have bounds.
         """
         if self._is_divided_by_rho:
             raise UnsupportedError(
@@ -60,13 +61,13 @@ class BoundedEstimator(Estimator):
         results = self._all_results()
         if diagonal is not None and len(results) > 1:
             raise UnsupportedError("each machine has a kernel matrix of its own: ask results_[k].decision_bounds")
-        found = [result.decision_bounds(points, diagonal=diagonal) for result in results]
-        low, high = (np.column_stack([each[k] for each in found]) for k in (0, 1))
+        bounds = [result.decision_bounds(points, diagonal=diagonal) for result in results]
+        low, high = (np.column_stack([pair[k] for pair in bounds]) for k in (0, 1))
         return (-high, -low) if self._is_first_positive else (low, high)
 
 
 class BoundedRegressor(BoundedEstimator):
-    """A regressor."""
+    """A regressor with bounds."""
 
     def proven(self, X: Any, *, within: float, diagonal: Any = None) -> NDArray[np.bool_]:
         """Tell which predictions differ by at most `within` from those of every exact optimum.
@@ -76,7 +77,7 @@ class BoundedRegressor(BoundedEstimator):
         X, diagonal
             As for `decision_bounds`.
         within : float
-            By how much they may differ.
+            Largest difference.
 
         Returns
         -------
@@ -94,12 +95,12 @@ class BoundedRegressor(BoundedEstimator):
 
 
 class BoundedClassifier(BoundedEstimator):
-    """A classifier."""
+    """A classifier with bounds."""
 
     classes_: NDArray[Any]
 
     def proven(self, X: Any, *, diagonal: Any = None) -> NDArray[np.bool_]:
-        """Tell which labels every exact optimum predicts too: of several classes, those that no open vote can change.
+        """Tell which labels every exact optimum predicts; for several classes, labels that no open vote can change.
 
         Parameters
         ----------
@@ -109,7 +110,7 @@ class BoundedClassifier(BoundedEstimator):
         Returns
         -------
         ndarray of bool, shape (m,)
-            False where that is not proven, which does not say that it is otherwise.
+            False if that is not proven, even if it may be true.
 
         Raises
         ------
@@ -121,16 +122,16 @@ class BoundedClassifier(BoundedEstimator):
             return np.asarray(np.where(codes == 1, low[:, 0] > 0.0, high[:, 0] < 0.0))
         if self._is_first_positive:
             low, high = _count_votes(low > 0.0, high < 0.0, k), _count_votes(high >= 0.0, low <= 0.0, k)
-        each = np.arange(len(codes))
-        others = high.copy()
-        others[each, codes] = -np.inf
-        return np.asarray(low[each, codes] > others.max(axis=1))
+        rows = np.arange(len(codes))
+        other_votes = high.copy()
+        other_votes[rows, codes] = -np.inf
+        return np.asarray(low[rows, codes] > other_votes.max(axis=1))
 
 
 class BoundedDetector(BoundedEstimator):
-    """A detector of novelty."""
+    """A novelty detector with bounds."""
 
-    #: −1 or 1 of each sample, which may need its K(x, x).
+    #: Method that predicts −1 or 1 for each sample, possibly from K(x, x).
     predict: Any
 
     def proven(self, X: Any, *, diagonal: Any = None) -> NDArray[np.bool_]:
@@ -144,7 +145,7 @@ class BoundedDetector(BoundedEstimator):
         Returns
         -------
         ndarray of bool, shape (m,)
-            False where that is not proven, as on the boundary, where support vectors are.
+            False if that is not proven, as for support vectors on the boundary.
 
         Raises
         ------
@@ -156,8 +157,8 @@ class BoundedDetector(BoundedEstimator):
 
 def _count_votes(first: NDArray[np.bool_], second: NDArray[np.bool_], k: int) -> FloatArray:
     """Count the votes of each class, (m, k), given whether pairs, (m, P) each, are for their first or their second."""
-    found = np.zeros((len(first), k))
+    votes = np.zeros((len(first), k))
     for p, (i, j) in enumerate(combinations(range(k), 2)):
-        found[:, i] += first[:, p]
-        found[:, j] += second[:, p]
-    return found
+        votes[:, i] += first[:, p]
+        votes[:, j] += second[:, p]
+    return votes

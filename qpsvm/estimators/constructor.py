@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from qpsvm.base import errors
 from qpsvm.estimators.parameter_table import ATTRIBUTES, ParameterInfo
 
-#: Columns of a line of documentation.
+#: Width of a line of documentation.
 COLUMNS = 112
 
 
@@ -53,7 +53,7 @@ class EstimatorSettings(TypedDict, total=False):
 def build_constructor(defaults: Mapping[str, Any], positional: int = 0) -> Callable[..., None]:
     """Build an `__init__` that stores every parameter as given, with the signature that scikit-learn reads.
 
-    positional: How many may be given without their names.
+    positional: Number of positional parameters.
     """
     kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] * positional + [inspect.Parameter.KEYWORD_ONLY] * len(defaults)
     types = {name: kind.__forward_arg__ for name, kind in EstimatorSettings.__annotations__.items()}
@@ -85,8 +85,8 @@ def build_docstring(text: str, parameters: Mapping[str, ParameterInfo], attribut
     """Build the docstring of a class with its parameters, their defaults, and attributes, before other sections."""
     lines = ["Parameters", "----------"]
     for name, parameter in parameters.items():
-        given = "optional" if parameter.default is None else f"default={parameter.default!r}".replace("'", '"')
-        lines += [f"{name} : {parameter.kind}, {given}", *_wrap(parameter.text)]
+        default = "optional" if parameter.default is None else f"default={parameter.default!r}".replace("'", '"')
+        lines += [f"{name} : {parameter.kind}, {default}", *_wrap(parameter.text)]
     lines += ["", "Attributes", "----------"]
     for name in attributes:
         kind, meaning = ATTRIBUTES[name]

@@ -1,7 +1,7 @@
-"""Fit on batches of samples that arrive one after the other (`partial_fit`).
+"""Fit on batches of samples that arrive one after the other (`IncrementalEstimator.partial_fit`).
 
-A support vector machine has no summary of its samples that is smaller than they are: they are kept, and the optimum of
-all of them is found from that of the last call. So nothing depends on how they were divided into batches.
+A support vector machine cannot summarise its samples: all are stored, and each call starts from the last optimum. So
+    the result does not depend on the division into batches.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from qpsvm.estimators.base import Estimator, fit_atomically
 
 
 class StoredSamples(NamedTuple):
-    """The samples of all calls: X (n, d), what is learnt of them (n,), weights (n,); None is none, and all 1.
+    """The samples of all calls: X (n, d), y (n,) or None without a target, weights (n,) or None if all are 1.
 
-    seal: What tells whether X, where it is a caller's own array, is what it was.
+    seal: Detects changes of X if it is the caller's array; else None.
     """
 
     X: Any
@@ -44,8 +44,8 @@ class StoredSamples(NamedTuple):
             raise DataError(
                 "the X of `fit` was changed in place since: give fit a copy, X.copy(), or begin with partial_fit"
             ) from error
-        n, more = self.X.shape[0], other.X.shape[0]
-        weights = [np.ones(k) if w is None else w for k, w in ((n, self.weight), (more, other.weight))]
+        n, n_new = self.X.shape[0], other.X.shape[0]
+        weights = [np.ones(k) if w is None else w for k, w in ((n, self.weight), (n_new, other.weight))]
         weighted = self.weight is not None or other.weight is not None
         if sp.issparse(self.X):
             X: Any = sp.vstack([self.X, sp.csr_array(other.X)], format="csr")
@@ -90,19 +90,19 @@ class IncrementalEstimator(Estimator):
         DataError, DataTypeError
             Samples that cannot be used, or with other columns than those of the first call.
         UnsupportedError
-            Samples that are not in memory; an estimator that a pickle or a copy has left without samples. With a
-            precomputed kernel there is no such method.
+            Samples that are not in memory; an estimator from a pickle or a copy, which has no samples. There is no such
+            method with a precomputed kernel.
         ParameterError, ParameterTypeError, UnknownOptionError
-            As `fit`.
+            As for `fit`.
 
         Warns
         -----
         GapWarning
-            As `fit`.
+            As for `fit`.
 
         Notes
         -----
-        All samples are kept, in memory. γ by "scale" and balanced weights are those of all of them.
+        All samples are stored in memory. γ by "scale" and balanced weights are computed from all of them.
 
         Examples
         --------
@@ -121,7 +121,7 @@ class IncrementalEstimator(Estimator):
         return not self.__sklearn_tags__().target_tags.required
 
     def _store_samples(self, y: Any, sample_weight: Any) -> None:
-        """Keep the samples of `fit` for batches that come later, where they are in memory: X by reference."""
+        """Store the samples of `fit` for later batches if they are in memory, X by reference."""
         X = self.__dict__.pop("_trained", None)
         if X is None:
             self._seen = None
@@ -158,15 +158,15 @@ class IncrementalEstimator(Estimator):
 
     def _fit_all(self, batch: StoredSamples) -> None:
         """Fit all samples, from the last optimum."""
-        names, before = getattr(self, "feature_names_in_", None), self._find_previous()
-        seen = batch if before is None else before.append(batch)
+        names, previous = getattr(self, "feature_names_in_", None), self._find_previous()
+        all_samples = batch if previous is None else previous.append(batch)
         self._continues = True
         try:
-            self._fit(seen.X, seen.y, seen.weight)
+            self._fit(all_samples.X, all_samples.y, all_samples.weight)
         finally:
             del self._continues
         self.__dict__.pop("_trained", None)
-        self._seen = seen
+        self._seen = all_samples
         if names is not None:
             self.feature_names_in_ = names
 
@@ -186,8 +186,7 @@ class IncrementalClassifier(IncrementalEstimator):
         y : array_like, shape (q,)
             Labels.
         classes : array_like, shape (k,), optional
-            All labels that there are; by default those of the first call. The first call has to have a sample of each:
-            there is no machine without.
+            All labels; by default those of the first call, which must contain a sample of each.
         sample_weight : array_like, shape (q,), optional
             Factors of C, by default 1.
 
@@ -200,19 +199,19 @@ class IncrementalClassifier(IncrementalEstimator):
         DataError, DataTypeError
             Samples or labels that cannot be used; other columns, or other classes, than those of the first call.
         UnsupportedError
-            Samples that are not in memory; an estimator that a pickle or a copy has left without samples. With a
-            precomputed kernel there is no such method.
+            Samples that are not in memory; an estimator from a pickle or a copy, which has no samples. There is no such
+            method with a precomputed kernel.
         ParameterError, ParameterTypeError, UnknownOptionError
-            As `fit`.
+            As for `fit`.
 
         Warns
         -----
         GapWarning
-            As `fit`.
+            As for `fit`.
 
         Notes
         -----
-        All samples are kept, in memory. γ by "scale" and balanced weights are those of all of them.
+        All samples are stored in memory. γ by "scale" and balanced weights are computed from all of them.
 
         Examples
         --------
@@ -237,18 +236,20 @@ class IncrementalClassifier(IncrementalEstimator):
             raise DataError("requires y to be passed, but the target y is None")
         labels: Any = self._prepare_target(y, n)
         with inputs.translate_sklearn_errors():
-            asked = None if classes is None else np.unique(column_or_1d(classes))
-        before = self._find_previous()
-        own: Any = labels if before is None else before.y
-        known: NDArray[Any] = np.unique(own) if before is not None or asked is None else asked
-        if asked is not None and not np.array_equal(asked, known):
-            raise DataError(f"classes={asked.tolist()} are not those of the first call, {known.tolist()}")
-        strange = np.flatnonzero(~np.isin(labels, known))
-        if len(strange):
-            label = format_value(labels.tolist()[int(strange[0])])
-            raise DataError(f"y[{strange[0]}] = {label} is none of the classes, {known.tolist()}")
-        missing = np.flatnonzero(~np.isin(known, own))
+            requested = None if classes is None else np.unique(column_or_1d(classes))
+        previous = self._find_previous()
+        first_labels: Any = labels if previous is None else previous.y
+        known_classes: NDArray[Any] = (
+            np.unique(first_labels) if previous is not None or requested is None else requested
+        )
+        if requested is not None and not np.array_equal(requested, known_classes):
+            raise DataError(f"classes={requested.tolist()} are not those of the first call, {known_classes.tolist()}")
+        unknown = np.flatnonzero(~np.isin(labels, known_classes))
+        if len(unknown):
+            label = format_value(labels.tolist()[int(unknown[0])])
+            raise DataError(f"y[{unknown[0]}] = {label} is none of the classes, {known_classes.tolist()}")
+        missing = np.flatnonzero(~np.isin(known_classes, first_labels))
         if len(missing):
-            label = format_value(known.tolist()[int(missing[0])])
+            label = format_value(known_classes.tolist()[int(missing[0])])
             raise DataError(f"there is no sample of the class {label}: the first call needs some of each")
         return labels  # type: ignore[no-any-return]

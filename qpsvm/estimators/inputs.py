@@ -1,11 +1,11 @@
-"""Check the data of scikit-learn users by scikit-learn, and raise errors of this library.
+"""Check the data of estimators by scikit-learn's rules, and raise errors of this library (`prepare_training`).
 
-What comes out is what the problems compute with: float64, dense or CSR. A kernel given by name becomes one whose
-parameters are numbers, by scikit-learn's rules for gamma.
+The checked samples are in double precision, dense or CSR. A kernel given by name becomes a kernel with numeric
+parameters, by scikit-learn's rules for gamma.
 
-Samples that are not in memory are rows of files a block at a time, or a Dask collection. Scikit-learn's checks would
-copy them. What these would say of an array, a source of rows has found out when it was opened; what is left are the
-width and the names of the columns. Linear estimators over a Dask collection solve each machine where the rows are.
+Samples that are not in memory are read from files block by block, or are a Dask collection. Scikit-learn's checks would
+copy them. A source of rows makes these checks when it is opened, so that only width and names of the columns remain.
+Linear estimators over a Dask collection solve each machine where the rows are.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from qpsvm.data.sources import open_rows
 from qpsvm.space.kernels.functions import RBF, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from qpsvm.space.kernels.kernel import compute_variance
 
-#: Taken as they come; the first is that of all other numbers.
+#: Accepted data types; all other numbers are converted to the first.
 FLOATS = (np.float64, np.float32)
-#: Scikit-learn's words for what is infinite.
+#: Scikit-learn's phrase for infinite values.
 LARGE = "infinity or a value too large for dtype('float64')"
-#: What gamma=0 is: small enough that every kernel value is that of gamma=0, and no number over it overflows.
+#: Replaces gamma=0: so small that every kernel value is the same, but large enough that 1/gamma does not overflow.
 MIN_GAMMA = 1e-150
-#: Sparse samples of no more values, 8 MB, are computed with as dense ones: faster, and the same to the last bit.
+#: Sparse samples of at most this size, 8 MB, are made dense: that is faster, and results are bitwise equal.
 DENSE_VALUES = 1_000_000
 #: The same for a linear machine: at most this many values, or this many per nonzero value.
 FEW_VALUES, DENSE_ENOUGH = 10_000, 4
@@ -126,7 +126,7 @@ def _is_finite_array(X: Any) -> bool:
         return False
     flat = X.ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.dot(flat, flat) <= LARGEST_VALUE**2)  # then every value is small enough, and none is NaN
+        return bool(np.dot(flat, flat) <= LARGEST_VALUE**2)  # then all values are small enough, and none is NaN
 
 
 def _to_canonical(X: Any) -> Matrix:
@@ -150,11 +150,11 @@ def _to_canonical(X: Any) -> Matrix:
 def densify_if_small(X: Any, linear: bool = False) -> Any:
     """Make sparse samples dense if that costs nothing, so that the answer equals that of dense ones.
 
-    For a loop over the entries of rows, `linear`, it costs nothing where few of them are 0.
+    For a loop over the entries of rows, `linear`, it costs nothing if few of them are 0.
     """
-    most = max(FEW_VALUES, DENSE_ENOUGH * X.nnz) if linear and sp.issparse(X) else DENSE_VALUES
-    small = sp.issparse(X) and X.shape[0] * X.shape[1] <= min(most, DENSE_VALUES)
-    return X.toarray() if small else X
+    max_entries = max(FEW_VALUES, DENSE_ENOUGH * X.nnz) if linear and sp.issparse(X) else DENSE_VALUES
+    is_small = sp.issparse(X) and X.shape[0] * X.shape[1] <= min(max_entries, DENSE_VALUES)
+    return X.toarray() if is_small else X
 
 
 def check_targets(y: Any, n: int) -> FloatArray:
@@ -165,12 +165,12 @@ def check_targets(y: Any, n: int) -> FloatArray:
     _require_target(y)
     _check_missing(y, "y", "target")
     with translate_sklearn_errors():
-        given = y
+        raw = y
         y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
         if y.dtype.kind in "mM":
             raise TypeError(f"y holds dates or times ({y.dtype}), which have no unit as numbers: divide by one first")
         target: FloatArray = np.asarray(y, dtype=np.float64)
-    check_not_rounded(given, target, "y")
+    check_not_rounded(raw, target, "y")
     check_same_length(len(target), n)
     return target
 
@@ -194,22 +194,22 @@ def encode_labels(y: Any, n: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
     return classes, codes.astype(np.intp)
 
 
-def _check_missing(y: Any, name: str, what: str) -> NDArray[Any]:
+def _check_missing(y: Any, name: str, noun: str) -> NDArray[Any]:
     """Return the labels or numbers as an array of any shape, none of which is missing. Raises DataError.
 
-    Scikit-learn says that something is missing, or what Python says of such things: this says in which row.
+    In contrast to scikit-learn, the message names the row.
     """
     try:
         raw = as_raw_array(y, name)
         flat = raw.reshape(len(raw), -1)[:, 0] if raw.ndim == 2 and 1 in raw.shape[1:] else raw
-    except QPSVMError:  # for scikit-learn's checks to say
+    except QPSVMError:  # scikit-learn's checks will report it
         return np.empty(0)
     if flat.ndim == 1:
         text = name
-        if flat.dtype.kind == "f":  # in scikit-learn's words, which users look for
+        if flat.dtype.kind == "f":  # scikit-learn's message, for which users search
             missing = bool(np.isnan(flat).any())
             text = f"Input {name} contains {'NaN' if missing else LARGE}"
-        refuse_missing(flat, text, what)
+        refuse_missing(flat, text, noun)
     return raw
 
 
@@ -226,16 +226,16 @@ def _check_classes(classes: NDArray[Any]) -> None:
         )
 
 
-def check_same_length(found: int, n: int) -> None:
-    """Raise a `DataError` where y has another length than X."""
-    if found != n:
-        raise DataError(f"X and y have inconsistent numbers of samples: X has {n}, but y has {found}")
+def check_same_length(length: int, n: int) -> None:
+    """Check that y has the length of X. Raises DataError."""
+    if length != n:
+        raise DataError(f"X and y have inconsistent numbers of samples: X has {n}, but y has {length}")
 
 
 def check_weights(sample_weight: Any, n: int) -> FloatArray | None:
     """Check sample weights, (n,), or None if there are none; one number holds for all.
 
-    A sample of weight 0 takes no part, and no more does one of a negative weight, as in scikit-learn.
+    Samples of weight 0 are ignored, and those of negative weight, as in scikit-learn.
     """
     if sample_weight is None:
         return None
@@ -267,12 +267,12 @@ def compute_class_factors(
     if class_weight is None:
         return np.ones(len(classes))
     with translate_sklearn_errors():
-        found: FloatArray = np.asarray(
+        factors: FloatArray = np.asarray(
             compute_class_weight(class_weight, classes=classes, y=np.asarray(y).ravel(), sample_weight=sample_weight)
         )
-    if not (np.isfinite(found).all() and (found > 0.0).all()):
+    if not (np.isfinite(factors).all() and (factors > 0.0).all()):
         raise ParameterError(f"class_weight must be positive, got {class_weight!r}")
-    return found
+    return factors
 
 
 def build_kernel(estimator: Any, X: Matrix) -> Kernel:
@@ -304,9 +304,9 @@ def compute_gamma(gamma: Any, X: Matrix) -> float:
 
 def evaluate_kernel(kernel: Any, X: Any, Z: Any) -> FloatArray:
     """Evaluate a user's kernel function on two sets of samples: (m, n). Raises DataError, DataTypeError."""
-    found = kernel(X, Z)
+    raw = kernel(X, Z)
     with translate_sklearn_errors():
-        K: FloatArray = check_array(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+        K: FloatArray = check_array(raw.toarray() if sp.issparse(raw) else raw, dtype=np.float64)
     if K.shape != (_num_samples(X), _num_samples(Z)):
         raise DataError(
             f"the kernel returned shape {K.shape} where ({_num_samples(X)}, {_num_samples(Z)}) is expected: X.shape[0] "
@@ -318,7 +318,7 @@ def evaluate_kernel(kernel: Any, X: Any, Z: Any) -> FloatArray:
 def evaluate_diagonal(kernel: Any, X: Any) -> FloatArray:
     """Evaluate K(x, x) of a user's function, a few samples at a time: (m,). Raises DataError, DataTypeError."""
     parts = (X[i : i + 64] for i in range(0, _num_samples(X), 64))
-    return np.concatenate([evaluate_kernel(kernel, part, part).diagonal() for part in parts])
+    return np.concatenate([evaluate_kernel(kernel, rows, rows).diagonal() for rows in parts])
 
 
 def learn_columns(estimator: Any, source: RowSource) -> None:
@@ -333,8 +333,7 @@ def learn_columns(estimator: Any, source: RowSource) -> None:
 def open_rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any = None) -> RowSource:
     """Open samples to predict as a source of rows, whose columns are those of the fit.
 
-    What is not open yet is opened by the names of these columns, so that others in the file, as the target, are left
-    out.
+    Data that are not open yet are opened by the names of these columns, so that others, like the target, are ignored.
 
     Raises sklearn.exceptions.NotFittedError, DataError, QPSVMError.
     """
@@ -350,8 +349,8 @@ def open_rows_to_predict(estimator: Any, X: Any, target: Any = None, weight: Any
             f"X has {source.d} features, but {type(estimator).__name__} is expecting {estimator.n_features_in_} "
             "features as input"
         )
-    given = source.feature_names
-    if names is not None and given is not None and find_order(given, names, "X") is not None:
+    source_names = source.feature_names
+    if names is not None and source_names is not None and find_order(source_names, names, "X") is not None:
         raise DataError("X has the columns of the fit in another order: open_rows(..., columns=...) takes them in one")
     return source
 
@@ -395,7 +394,7 @@ class StoredScoreMixin:
         ----------
         X : array_like, data frame, SciPy sparse, or what `open_rows` opens, shape (m, d)
         y : array_like of shape (m,), or str
-            What is true; of a file also the name of a column.
+            True labels or targets; for a file also the name of a column.
         sample_weight : array_like of shape (m,), or str, optional
 
         Returns
@@ -412,7 +411,7 @@ class StoredScoreMixin:
 
 
 def refuse_dask(estimator: Any, X: Any) -> None:
-    """Refuse a Dask collection, where an estimator keeps rows of its samples. Raises UnsupportedError."""
+    """Check that X is no Dask collection, for estimators that store support vectors. Raises UnsupportedError."""
     if is_dask(X):
         raise UnsupportedError(
             f"{type(estimator).__name__} keeps support vectors, which would have to be brought here: take LinearSVC or "

@@ -1,4 +1,4 @@
-"""Compute prediction intervals of regressors by the jackknife+, from exact leave-one-out machines."""
+"""Compute prediction intervals of regressors by the jackknife+ (`IntervalRegressor`)."""
 
 from __future__ import annotations
 
@@ -16,28 +16,27 @@ from qpsvm.many.exact.leave_one_out import LeaveOneOut
 
 
 class IntervalRegressor(BoundedRegressor):
-    """A regressor whose samples can be left out."""
+    """A regressor with prediction intervals."""
 
     _left_out: tuple[LeaveOneOut, FloatArray] | None
-    #: New samples as those of the machine are, (m, d), or kernel values with these.
+    #: Method that prepares new samples, (m, d), or kernel values, for the machine.
     _prepare_points: Any
 
     def prediction_intervals(self, X: Any, alpha: float = 0.1) -> tuple[FloatArray, FloatArray]:
         """Return bounds that contain the target with a probability of at least 1 − 2 alpha, by the jackknife+.
 
-        The first call after a fit leaves each sample out, exactly, and keeps these machines.
+        The first call after a fit computes and stores the exact machines without each sample.
 
         Parameters
         ----------
         X : array_like, data frame or SciPy sparse, shape (m, d)
         alpha : float, default=0.1
-            The share of targets that is to be missed: coverage is proven to be at least 1 − 2 alpha, and is near
-            1 − alpha.
+            Share of missed targets: the coverage is proven to be at least 1 − 2 alpha, and is near 1 − alpha.
 
         Returns
         -------
         low, high : ndarray, shape (m,)
-            Infinite where there are fewer than 1/alpha − 1 samples.
+            Infinite if there are fewer than 1/alpha − 1 samples.
 
         Raises
         ------
@@ -45,16 +44,16 @@ class IntervalRegressor(BoundedRegressor):
         ParameterError, ParameterTypeError
             `alpha` is not between 0 and 1.
         UnsupportedError
-            More than 3000 samples; constraints; an indefinite kernel matrix; samples that are not in memory, or that a
-            pickle has left out.
+            More than 3000 samples; constraints; an indefinite kernel matrix; samples that are not in memory, or
+            were not pickled.
         SolverError
-            `time_limit` was over before all samples were left out.
+            `time_limit` was exceeded before all samples were left out.
 
         Notes
         -----
-        The guarantee holds for samples that are exchangeable with those of the fit, on the average over both, whatever
-        their distribution. What is learnt of all samples in advance, as γ by "scale", C by a grid, or a scaler,
-        is not without any of them: a number given in advance is.
+        The guarantee holds for samples exchangeable with those of the fit, on average over both, for any distribution.
+        Parameters that were computed from all samples, such as γ by "scale", C by a grid search, or a scaler, violate
+        its assumptions; fixed numbers do not.
 
         References
         ----------
@@ -63,8 +62,8 @@ class IntervalRegressor(BoundedRegressor):
         check_is_fitted(self)
         alpha = check_missed_share(alpha, "alpha")
         points = self._prepare_points(X)
-        self._left_out = found, target = getattr(self, "_left_out", None) or self._fit_left_out()
-        return compute_intervals(found, target, points, alpha)
+        self._left_out = left_out, target = getattr(self, "_left_out", None) or self._fit_left_out()
+        return compute_intervals(left_out, target, points, alpha)
 
     def _fit_left_out(self) -> tuple[LeaveOneOut, FloatArray]:
         """Fit the machine without each sample; also return the targets (n,). Raises UnsupportedError, SolverError."""

@@ -56,7 +56,7 @@ class KernelMachine(Estimator):
 
     @property
     def _by_function(self) -> bool:
-        """Whether the kernel is a user's function of whatever X is."""
+        """Whether the kernel is a user's function."""
         return callable(self.kernel) and not isinstance(self.kernel, Kernel)
 
     def _open_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
@@ -173,7 +173,7 @@ class KernelMachine(Estimator):
 
     @property
     def _dual_coef_(self) -> Any:
-        """`dual_coef_` in LIBSVM's signs; what is written to it is what `predict` goes by, as in scikit-learn."""
+        """`dual_coef_` in LIBSVM's signs; assigning to it changes `predict`, as in scikit-learn."""
         return self._libsvm_sign() * self.dual_coef_
 
     @_dual_coef_.setter
@@ -182,7 +182,7 @@ class KernelMachine(Estimator):
 
     @property
     def _intercept_(self) -> FloatArray:
-        """`intercept_` in LIBSVM's signs; what is written to it is what `predict` goes by, as in scikit-learn."""
+        """`intercept_` in LIBSVM's signs; assigning to it changes `predict`, as in scikit-learn."""
         return self._libsvm_sign() * self.intercept_
 
     @_intercept_.setter
@@ -209,9 +209,9 @@ class SingleMachine(KernelMachine):
         "support_", "support_vectors_", "n_support_", "dual_coef_", "coef_", "intercept_", "fit_status_", "gap_",
         "result_", "n_iter_", "shape_fit_", "n_features_in_", "feature_names_in_",
     )  # fmt: skip
-    #: The problem that it solves.
+    #: Class of the problem.
     _problem_class: ClassVar[type[Problem]]
-    #: What is predicted where f ≤ 0 and where f > 0; None where that is f itself.
+    #: Predictions for f ≤ 0 and for f > 0; None to predict f itself.
     _labels: ClassVar[tuple[int, int] | None] = None
 
     def _build_problem(self, *samples: Any, kernel: Kernel, weight: FloatArray | None, **others: Any) -> Any:

@@ -1,10 +1,9 @@
 """Define `LinearSVC` and `LinearSVR`; their intercept is free unless `intercept_scaling` is given.
 
 LIBLINEAR penalises the intercept: it appends a feature of the constant `intercept_scaling` to X and penalises its
-weight like any other, so that the answer depends on where the origin is. Here that is what `intercept_scaling=` asks
-for:
+weight like any other, so that the solution depends on the origin. Here that is done only with `intercept_scaling=`:
 
-    (AUGMENT.1)  minimise ½‖w‖² + ½v² + loss of f(x) = ⟨w, x⟩ + s v:  b = s v, of which s = 1 penalises b itself
+    (AUGMENT.1)  minimise ½‖w‖² + ½v² + loss of f(x) = ⟨w, x⟩ + s v:  b = s v;  s = 1 penalises b itself
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Linear
 
-#: LIBLINEAR's words for a loss, and the machine with it.
+#: LIBLINEAR's names of losses, and the machines with them.
 LOSSES = {"hinge": "CSVM", "squared_hinge": "SquaredHinge"}
-#: LIBLINEAR's words for a loss, and what `EpsilonSVR` calls it.
+#: LIBLINEAR's names of losses, and those of `EpsilonSVR`.
 TUBES: dict[str, Literal["absolute", "squared"]] = {
     "epsilon_insensitive": "absolute",
     "squared_epsilon_insensitive": "squared",

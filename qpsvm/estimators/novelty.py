@@ -21,8 +21,8 @@ from qpsvm.estimators.parameter_table import PARAMETERS, ParameterInfo
 from qpsvm.machines import SVDD as BallProblem
 from qpsvm.machines import OneClass
 
-#: Values of f that are smaller than this share of its threshold are 0: samples on the margin, of which rounding would
-#: decide, and it depends on how many rows are predicted at a time.
+#: Values of f below this share of its threshold are set to 0: for samples on the margin rounding would decide, and it
+#: depends on the number of rows predicted at a time.
 TIE_TOL = 1e-12
 
 

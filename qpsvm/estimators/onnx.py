@@ -1,4 +1,4 @@
-"""Export fitted estimators to ONNX by skl2onnx."""
+"""Export fitted estimators to ONNX by skl2onnx (`to_onnx`, `register_onnx`)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from qpsvm.estimators.ranking import RankingSVM
 from qpsvm.estimators.svc import SVC, NuSVC
 from qpsvm.estimators.svr import SVR, NuSVR, QuantileSVR
 
-#: What scikit-learn calls the class with the same decision functions: those of a quantile are any regressor's.
+#: Names of scikit-learn's classes with the same decision functions; those of a quantile are of the form of an SVR.
 TWINS: dict[type[Any], str] = {
     SVC: "SVC", NuSVC: "NuSVC", SVR: "SVR", NuSVR: "NuSVR", QuantileSVR: "SVR", OneClassSVM: "OneClassSVM",
     LinearSVC: "LinearSVC", LinearSVR: "LinearSVR",
 }  # fmt: skip
-#: The attributes by which the twins predict, where they have them.
+#: Attributes by which the twins predict, if they have them.
 FITTED = (
     "classes_", "coef_", "intercept_", "_intercept_", "support_", "support_vectors_", "dual_coef_", "_dual_coef_",
     "_n_support", "offset_", "shape_fit_", "fit_status_", "n_features_in_", "feature_names_in_", "_sparse", "_gamma",
@@ -34,14 +34,14 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
     ----------
     estimator : SVC, NuSVC, SVR, NuSVR, QuantileSVR, OneClassSVM, LinearSVC, LinearSVR or sklearn.pipeline.Pipeline
     X : array_like, shape (m, d)
-        Samples, one will do: what the model takes is of their type. The operators of ONNX compute in single precision.
+        Samples, one suffices: they determine the input type of the model. ONNX operators compute in single precision.
     **options
         For `skl2onnx.to_onnx`.
 
     Returns
     -------
     onnx.ModelProto
-        ``SerializeToString()`` of it is what a file holds.
+        Write its ``SerializeToString()`` to a file.
 
     Raises
     ------
@@ -54,8 +54,8 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
 
     Examples
     --------
-    ``to_onnx(SVC().fit(X, y), X[:1].astype(np.float32)).SerializeToString()`` is what onnxruntime reads. What has no
-    counterpart there is refused:
+    ``to_onnx(SVC().fit(X, y), X[:1].astype(np.float32)).SerializeToString()`` can be read by onnxruntime. Estimators
+    without a counterpart raise an error:
 
     >>> from qpsvm.estimators import SVDD, to_onnx
     >>> X = [[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
@@ -66,9 +66,8 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
     """
     from sklearn.pipeline import Pipeline
 
-    build_twin(
-        estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    )  # refused before anything is loaded
+    # only for its errors, before skl2onnx is imported
+    build_twin(estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator)
     register_onnx()
     import skl2onnx
 
@@ -76,9 +75,9 @@ def to_onnx(estimator: Any, X: Any, **options: Any) -> Any:
 
 
 def register_onnx() -> None:
-    """Tell skl2onnx of the estimators here: its own `to_onnx` then converts whatever holds one.
+    """Register the estimators with skl2onnx, so that its own `to_onnx` converts any estimator that contains one.
 
-    So it does with pipelines of pipelines, grid searches, column transformers, votes and whatever else skl2onnx knows.
+    This includes nested pipelines, grid searches, column transformers and voting estimators.
 
     Raises
     ------
@@ -103,7 +102,7 @@ def register_onnx() -> None:
         needed = f"the export to ONNX needs skl2onnx, which is not installed; run: {describe_install('onnx')}"
         raise MissingExtraError(needed) from None
     for kind in (*TWINS, SVDD, RankingSVM):
-        options = {"zipmap": None}  # asked of every classifier in a pipeline
+        options = {"zipmap": None}  # requested for every classifier in a pipeline
         if kind in TWINS:
             options |= get_converter(_find_alias(TWINS[kind])).get_allowed_options() or {}
         known = {"parser": _parse_twin, "options": options}
@@ -119,12 +118,14 @@ def _register_twin(scope: Any, estimator: Any) -> Any:
     """Build scikit-learn's twin, with those options of the estimator that it has."""
     from skl2onnx.common._registration import get_converter
 
-    made = build_twin(estimator)
-    known = get_converter(_find_alias(type(made).__name__)).get_allowed_options() or {}
+    twin = build_twin(estimator)
+    twin_options = get_converter(_find_alias(type(twin).__name__)).get_allowed_options() or {}
     for key in (type(estimator), id(estimator)):
-        given = (scope.options or {}).get(key, {})
-        scope.add_options(id(made), {name: value for name, value in given.items() if name in known or name != "zipmap"})
-    return made
+        user_options = (scope.options or {}).get(key, {})
+        scope.add_options(
+            id(twin), {name: value for name, value in user_options.items() if name in twin_options or name != "zipmap"}
+        )
+    return twin
 
 
 def _parse_twin(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
@@ -138,13 +139,13 @@ def _become_twin(operator: Any) -> None:
     """Replace an estimator nested in another by its twin, when its shapes are requested."""
     from skl2onnx.common._registration import get_shape_calculator
 
-    made = _register_twin(operator.scope_inst, operator.raw_operator)
-    operator.raw_operator, operator.type = made, _find_alias(type(made).__name__)
+    twin = _register_twin(operator.scope_inst, operator.raw_operator)
+    operator.raw_operator, operator.type = twin, _find_alias(type(twin).__name__)
     get_shape_calculator(operator.type)(operator)
 
 
 def _convert_twin(scope: Any, operator: Any, container: Any) -> None:
-    """Convert what has become its twin."""
+    """Convert the twin by its own converter."""
     from skl2onnx.common._registration import get_converter
 
     get_converter(operator.type)(scope, operator, container)
@@ -152,7 +153,7 @@ def _convert_twin(scope: Any, operator: Any, container: Any) -> None:
 
 def build_twin(estimator: Any) -> BaseEstimator:
     """Build scikit-learn's own estimator that predicts the same."""
-    from sklearn.svm import _classes  # not sklearn.svm, whose names `patch_sklearn` may have taken
+    from sklearn.svm import _classes  # not sklearn.svm, which `patch_sklearn` may have patched
 
     name = TWINS.get(type(estimator))
     kernel = getattr(estimator, "kernel", "linear")
@@ -164,15 +165,19 @@ def build_twin(estimator: Any) -> BaseEstimator:
     if isinstance(estimator, (SVC, NuSVC)) and len(estimator.classes_) > 2 and not estimator._is_first_positive:
         raise UnsupportedError(f"multi_class={estimator.multi_class!r} is not converted: only machines of pairs are")
     kind = getattr(_classes, name)
-    known, given = kind().get_params(), estimator.get_params()
-    same = {key: given[key] for key in known if key in given and key not in ("tol", "probability", "max_iter")}
-    made = kind(**same)
+    twin_parameters, parameters = kind().get_params(), estimator.get_params()
+    shared = {
+        key: parameters[key]
+        for key in twin_parameters
+        if key in parameters and key not in ("tol", "probability", "max_iter")
+    }
+    twin = kind(**shared)
     for key in FITTED:
         value = getattr(estimator, key, None)
         if value is not None and not (key == "coef_" and hasattr(estimator, "dual_coef_")):
-            setattr(made, key, np.array(value) if isinstance(value, np.ndarray) else value)
-    if hasattr(made, "dual_coef_"):
-        made._probA = made._probB = np.empty(0)
-        if not hasattr(made, "classes_"):
-            made._n_support = np.repeat(estimator.n_support_, 2).astype(np.int32)  # scikit-learn reads the first
-    return made
+            setattr(twin, key, np.array(value) if isinstance(value, np.ndarray) else value)
+    if hasattr(twin, "dual_coef_"):
+        twin._probA = twin._probB = np.empty(0)
+        if not hasattr(twin, "classes_"):
+            twin._n_support = np.repeat(estimator.n_support_, 2).astype(np.int32)  # scikit-learn reads the first
+    return twin

@@ -15,7 +15,7 @@ from qpsvm.machines.problem.parameter_checks import make_range_check
 from qpsvm.result.calibration import METHODS
 from qpsvm.space.kernels.functions import Kernel
 
-#: A check of one parameter; it raises where the value is none.
+#: A check of one parameter by value and name; it raises an error for an invalid value.
 Check = Callable[[Any, str], object]
 
 
@@ -48,17 +48,17 @@ def check_unless(exempt: Callable[[Any], bool], check: Check) -> Check:
 
 
 def is_none(value: Any) -> bool:
-    """Tell whether it is not given."""
+    """Tell whether a value is None."""
     return value is None
 
 
 def is_kernel(value: Any) -> bool:
-    """Tell whether it is a kernel of this library, or a function."""
+    """Tell whether a value is a kernel of this library, or a function."""
     return isinstance(value, Kernel) or callable(value)
 
 
 def is_infinite(value: Any) -> bool:
-    """Tell whether it is no limit: no slack at all."""
+    """Tell whether a value is infinite, so that no slack is allowed."""
     return isinstance(value, numbers.Real) and value == math.inf
 
 

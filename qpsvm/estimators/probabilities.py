@@ -51,14 +51,14 @@ def _has_probabilities(self: Any) -> bool:
 
 
 class ProbableClassifier(BoundedClassifier, MulticlassMixin):
-    """A classifier whose samples can be left out."""
+    """A classifier with probabilities and prediction sets, from exact leave-one-out machines."""
 
     _parameter_names: ClassVar[tuple[str, ...]] = ("probability",)
     probability: Any
     _calibration: Calibration | None
     _left_out: Any
     _solution: Any
-    #: f of each machine, (m, P); and new samples as those of the machines are, (m, d), or kernel values with these.
+    #: Methods that evaluate f of each machine, (m, P), and prepare new samples, (m, d), or kernel values.
     _evaluate: Any
     _prepare_points: Any
 
@@ -72,7 +72,7 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         return str(self.probability).startswith("leave-one-out")
 
     def _check_left_out(self, X: Any, codes: IntArray, weight: FloatArray | None, instead: str) -> None:
-        """Refuse what cannot be left out sample by sample, before it is solved. Raises UnsupportedError."""
+        """Check, before solving, that each sample can be left out. Raises UnsupportedError."""
         if self.multi_class in ALL_IN_ONE:
             raise UnsupportedError(
                 f"each sample of {type(self).__name__} is left out, which multi_class={self.multi_class!r} does not "
@@ -102,38 +102,38 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
                 f"the class {only!r} has one sample, without which it has no machine: probabilities need two of each"
             )
 
-    def _calibrate(self, together: BinaryMachines, weight: FloatArray | None, deadline: float | None) -> None:
+    def _calibrate(self, machines: BinaryMachines, weight: FloatArray | None, deadline: float | None) -> None:
         """Fit a curve to each machine's decisions of samples that did not train it.
 
         `weight` (n,) has no factors of `class_weight`, so that probabilities are those of the samples as they occur.
         """
         if not self._wants_probabilities:
             return
-        parts = self._build_split()
+        split = self._build_split()
         method: str = "isotonic" if str(self.probability).endswith("isotonic") else "sigmoid"
         curves = []
-        for p, decisions in enumerate(self._compute_decisions(parts, together, deadline)):
-            rows, signs = find_machine_rows(parts, p)
-            known = np.isfinite(decisions)
+        for p, decisions in enumerate(self._compute_decisions(split, machines, deadline)):
+            rows, signs = find_machine_rows(split, p)
+            has_decision = np.isfinite(decisions)
             weights = np.ones(len(rows)) if weight is None else weight[rows]
-            if len(np.unique(signs[known])) < 2:
-                raise DataError(f"{parts.describe_machine(p)}: no machine without a sample is left of one of them")
-            curves.append(fit_curve(method, decisions[known], signs[known] > 0.0, weights[known]))
-        coupling = "two" if len(self.classes_) == 2 else "pairs" if parts.pairs[0, 1] >= 0 else "rest"
+            if len(np.unique(signs[has_decision])) < 2:
+                raise DataError(f"{split.describe_machine(p)}: no machine without a sample is left of one of them")
+            curves.append(fit_curve(method, decisions[has_decision], signs[has_decision] > 0.0, weights[has_decision]))
+        coupling = "two" if len(self.classes_) == 2 else "pairs" if split.pairs[0, 1] >= 0 else "rest"
         self._calibration = Calibration(method, coupling, tuple(curves))
 
     def _compute_decisions(
-        self, parts: Split, together: BinaryMachines, deadline: float | None
+        self, split: Split, machines: BinaryMachines, deadline: float | None
     ) -> Iterator[FloatArray]:
         """Yield each machine's decisions of its own samples, (m,), in units of its f, by machines without them."""
         if self._leaves_one_out:
-            size = self._compute_scale(together)
-            for p, found in enumerate(fit_each_leave_one_out(self, parts, together, deadline)):
-                yield found.decision / size[p]
+            size = self._compute_scale(machines)
+            for p, left_out in enumerate(fit_each_leave_one_out(self, split, machines, deadline)):
+                yield left_out.decision / size[p]
             return
-        decisions = compute_fold_decisions(self, parts, self._compute_scale, self.n_jobs, deadline)
-        for p in range(len(parts.pairs)):
-            yield decisions[find_machine_rows(parts, p)[0], p]
+        decisions = compute_fold_decisions(self, split, self._compute_scale, self.n_jobs, deadline)
+        for p in range(len(split.pairs)):
+            yield decisions[find_machine_rows(split, p)[0], p]
 
     def _compute_scale(self, together: BinaryMachines) -> FloatArray:
         """Return the divisor of the decision function of each machine: (P,)."""
@@ -160,8 +160,8 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         Returns
         -------
         ndarray, shape (m, k)
-            In the order of `classes_`. Of two classes the probability never falls with f; it need not be ½ where f is
-            0, which is where `predict` changes.
+            In the order of `classes_`. For two classes the probability never decreases with f; it need not be ½ at f =
+            0, where `predict` changes.
 
         Raises
         ------
@@ -196,21 +196,20 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         return np.log(self.predict_proba(X))
 
     def prediction_sets(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
-        """Return classes that contain the true one with a probability of at least 1 − 2 alpha, by the jackknife+.
+        """Return sets of classes that contain the true one with probability at least 1 − 2 alpha, by the jackknife+.
 
-        The first call after a fit leaves each sample out, exactly, and keeps these machines.
+        The first call after a fit computes and stores the exact machines without each sample.
 
         Parameters
         ----------
         X : array_like, data frame or SciPy sparse, shape (m, d)
         alpha : float, default=0.1
-            The share of samples that is to be missed: coverage is proven to be at least 1 − 2 alpha, and is near
-            1 − alpha.
+            Share of missed samples: the coverage is proven to be at least 1 − 2 alpha, and is near 1 − alpha.
 
         Returns
         -------
         ndarray of bool, shape (m, k)
-            Whether each of `classes_` belongs to the set: none may, or all.
+            Whether each of `classes_` belongs to the set, which may be empty, or contain all.
 
         Raises
         ------
@@ -219,16 +218,16 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
             `alpha` is not between 0 and 1.
         UnsupportedError
             More than 3000 samples of a machine; constraints; all classes in one program; an indefinite kernel matrix;
-            samples that are not in memory, or that a pickle has left out.
+            samples that are not in memory, or were not pickled.
         SolverError
-            `time_limit` was over before all samples were left out.
+            `time_limit` was exceeded before all samples were left out.
 
         Notes
         -----
-        The guarantee holds for samples that are exchangeable with those of the fit, on the average over both, whatever
-        their distribution. What is learnt of all samples in advance, as γ by "scale", C by a grid, or a scaler,
-        is not without any of them: a number given in advance is. The last sample of a class has no machine without it,
-        and is never counted against a class.
+        The guarantee holds for samples exchangeable with those of the fit, on average over both, for any distribution.
+        Parameters that were computed from all samples, such as γ by "scale", C by a grid search, or a scaler, violate
+        its assumptions; fixed numbers do not. Without the last sample of a class there is no machine, and it is never
+        counted against a class.
 
         References
         ----------
@@ -240,9 +239,9 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         points = self._prepare_points(X)
         if getattr(self, "_left_out", None) is None:
             self._left_out = self._fit_left_out()
-        parts, found = self._left_out
+        split, left_out = self._left_out
         return compute_sets(
-            parts, found, points, alpha, getattr(self, "_given", None) is not None or self._is_precomputed
+            split, left_out, points, alpha, getattr(self, "_given", None) is not None or self._is_precomputed
         )
 
     @property
@@ -264,8 +263,8 @@ class ProbableClassifier(BoundedClassifier, MulticlassMixin):
         """Rebuild the machines, and fit each without each of its samples. Raises UnsupportedError, SolverError."""
         if self.multi_class in ALL_IN_ONE:
             self._check_left_out(None, np.zeros(1, dtype=np.intp), None, 'multi_class="ovr"')
-        parts = self._build_split()
+        split = self._build_split()
         instead = "hold some samples out, and rank the values of decision_function there"
-        self._check_left_out(parts.X, parts.codes, parts.weight, instead)
+        self._check_left_out(split.X, split.codes, split.weight, instead)
         deadline = None if self.time_limit is None else monotonic() + self.time_limit
-        return parts, fit_each_leave_one_out(self, parts, self._solution, deadline)
+        return split, fit_each_leave_one_out(self, split, self._solution, deadline)

@@ -1,4 +1,4 @@
-"""Define the base of the classifiers (`MulticlassMixin`): machines of two classes, or one over all classes."""
+"""Define the base of the classifiers (`MulticlassMixin`), with machines of two classes, or one over all classes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALL_IN_ONE: dict[str, type[AllInOneProblem]] = {"crammer_singer": CrammerSinger,
 
 
 class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ignore[misc]
-    """A classifier that is made of machines."""
+    """A classifier composed of one or more machines."""
 
     results_: Sequence[SVMResult]
     #: Linear constraints, factors of C, the choice of machines for more than two classes, and processes for them.
@@ -45,7 +45,7 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
     class_weight: Any
     multi_class: str
     n_jobs: int | None
-    #: What makes the machines of the last fit again; None of one program over all classes.
+    #: Rebuilds the machines of the last fit; None for one program over all classes.
     _split: partial[Split] | None
 
     def _encode_labels(self, y: Any, n: int, sample_weight: Any, heavy: bool) -> tuple[IntArray, FloatArray | None]:
@@ -60,21 +60,21 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
 
     @property
     def notes_(self) -> tuple[str, ...]:
-        stated: partial[Split] | None = getattr(self, "_split", None)
-        if len(getattr(self, "results_", ())) <= 1 or stated is None:
+        build_split: partial[Split] | None = getattr(self, "_split", None)
+        if len(getattr(self, "results_", ())) <= 1 or build_split is None:
             return super().notes_ if len(getattr(self, "results_", (0,))) == 1 else ()
-        parts = stated()
-        found = find_sample_hints(parts.X, parts.kernel, find_feature_names(self))
-        if not found and not parts.is_stored and parts.X.shape[1] == self.n_features_in_:
-            few = np.sort(parts.order[:: -(-len(parts.order) // ROWS)])
-            found = find_label_hints(
-                self.classes_[parts.codes[few]], self.predict(parts.X[few]), self.class_weight is not None
+        parts = build_split()
+        hints = find_sample_hints(parts.X, parts.kernel, find_feature_names(self))
+        if not hints and not parts.is_stored and parts.X.shape[1] == self.n_features_in_:
+            sampled = np.sort(parts.order[:: -(-len(parts.order) // ROWS)])
+            hints = find_label_hints(
+                self.classes_[parts.codes[sampled]], self.predict(parts.X[sampled]), self.class_weight is not None
             )
-        return tuple(map(str, found))
+        return tuple(map(str, hints))
 
     @property
     def result_(self) -> SVMResult:
-        """The certified result, where the classes are two; of more, `results_` has one of each machine."""
+        """The certified result for two classes; for more, `results_` has one per machine."""
         if not self.results_:
             raise AttributeError("penalty='l1' is no machine with a dual of its own: see coef_, intercept_ and gap_")
         if len(self.results_) != 1:
@@ -92,7 +92,7 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
         intercept: Intercept,
         psd: PSDRule = "raise",
     ) -> BinaryMachines:
-        """Solve the machines of all classes, from the last ones where they are alike."""
+        """Solve the machines of all classes, started from the last ones if they have the same form."""
         last = (
             _extend_start(getattr(self, "_solution", None), len(codes), self._continues)
             if self._is_warm_started
@@ -101,21 +101,21 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
         self._split = None
         if self.multi_class in ALL_IN_ONE:
             C = parameters.get("C", math.inf)
-            how = {"kernel": kernel, "sample_weight": weight, "psd": psd, "intercept": intercept}
-            return self._solve_all_in_one(X, codes, C, last, how)
-        rest = self.multi_class == "ovr" and len(self.classes_) > 2
-        stated: dict[str, Any] = {
+            options = {"kernel": kernel, "sample_weight": weight, "psd": psd, "intercept": intercept}
+            return self._solve_all_in_one(X, codes, C, last, options)
+        is_one_vs_rest = self.multi_class == "ovr" and len(self.classes_) > 2
+        statement: dict[str, Any] = {
             "machine": machine, "parameters": parameters, "kernel": kernel, "sample_weight": weight, "psd": psd,
             "intercept": intercept, "constraints": self.constraints,
         }  # fmt: skip
-        self._split = partial(split, X, codes, self.classes_, rest, **stated)
-        start = _reuse_start(last, self.classes_, len(codes), rest)
-        return (solve_rest if rest else solve_pairs)(
-            X, codes, self.classes_, n_jobs=self.n_jobs, start=start, **stated, **self._build_options()
+        self._split = partial(split, X, codes, self.classes_, is_one_vs_rest, **statement)
+        start = _reuse_start(last, self.classes_, len(codes), is_one_vs_rest)
+        return (solve_rest if is_one_vs_rest else solve_pairs)(
+            X, codes, self.classes_, n_jobs=self.n_jobs, start=start, **statement, **self._build_options()
         )
 
     def _solve_all_in_one(
-        self, X: Matrix, codes: IntArray, C: float, last: Any, how: Mapping[str, Any]
+        self, X: Matrix, codes: IntArray, C: float, last: Any, options: Mapping[str, Any]
     ) -> BinaryMachines:
         """Solve one program over all classes. Raises UnsupportedError, QPSVMError."""
         labels = self.classes_
@@ -123,10 +123,10 @@ class MulticlassMixin(StoredScoreMixin, ClassifierMixin, Estimator):  # type: ig
             raise UnsupportedError(
                 f"multi_class={self.multi_class!r} takes no constraints: use machines of two classes"
             )
-        problem = ALL_IN_ONE[self.multi_class](X, labels[codes], C, **how)
-        before = last.results[0] if isinstance(last, BinaryMachines) else None
-        same = isinstance(before, AllInOneResult) and before.coef.shape == (len(codes), len(labels))
-        result: Any = solve(problem, start=before if same else None, check=False, **self._build_options())
+        problem = ALL_IN_ONE[self.multi_class](X, labels[codes], C, **options)
+        previous = last.results[0] if isinstance(last, BinaryMachines) else None
+        is_compatible = isinstance(previous, AllInOneResult) and previous.coef.shape == (len(codes), len(labels))
+        result: Any = solve(problem, start=previous if is_compatible else None, check=False, **self._build_options())
         if result.error is not None:
             raise result.error
         return _as_machines(without_noise(problem, result, float(self.tol)), labels)
@@ -155,16 +155,16 @@ def _as_machines(result: AllInOneResult, labels: NDArray[Any]) -> BinaryMachines
 
 
 def _extend_start(last: Any, n: int, continues: bool) -> Any:
-    """Extend the machines of the last fit to n samples, of which the first are theirs; new ones start at 0."""
+    """Extend the machines of the last fit to n samples, by starting additional samples at α = 0."""
     if not (continues and isinstance(last, BinaryMachines) and last.coef.shape[1] < n):
         return last
     coef = last.coef
     return replace(last, coef=sp.csr_array((coef.data, coef.indices, coef.indptr), shape=(coef.shape[0], n)))
 
 
-def _reuse_start(last: Any, classes: NDArray[Any], n: int, rest: bool) -> BinaryMachines | None:
+def _reuse_start(last: Any, classes: NDArray[Any], n: int, is_one_vs_rest: bool) -> BinaryMachines | None:
     """Return the machines of the last fit if the next one can start from them; else None."""
     if not isinstance(last, BinaryMachines) or not np.array_equal(last.classes, classes) or last.coef.shape[1] != n:
         return None
     all_in_one = len(last.results) == 1 and not isinstance(last.results[0], SVMResult)
-    return last if not all_in_one and bool(last.machines[0, 1] < 0) == rest else None
+    return last if not all_in_one and bool(last.machines[0, 1] < 0) == is_one_vs_rest else None

@@ -28,9 +28,9 @@ from qpsvm.result import votes as voting
 from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.functions import Kernel
 
-#: The name of the machine in whose problems C is a penalty, and that of the one without slack.
+#: Names of the machines with and without slack.
 SOFT, HARD = "CSVM", "HardMargin"
-#: ν that is above its largest value by a smaller share is for the machine to judge, which counts its rounding.
+#: A ν above its maximum by less than this share is passed to the machine, which accounts for rounding.
 NU_TOL = 1e-9
 
 
@@ -64,7 +64,7 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         self._calibrate(together, inputs.check_weights(sample_weight, n), deadline)
 
     def _check_sums(self, sums: FloatArray, n: int) -> None:  # noqa: ARG002
-        """Check the sums of the weights of each class, (k,), before any kernel value; n were added in floats."""
+        """Check the sums of the weights of each class, (k,), which are float sums of n weights. Raises DataError."""
         if np.count_nonzero(sums) < 2:
             raise DataError("Invalid input - all samples with positive weights belong to the same class.")
         if not sums.all():
@@ -76,7 +76,7 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
         raise NotImplementedError
 
     def _intercept_rule(self) -> Intercept:
-        """Tell whether the machines have an intercept."""
+        """Return the intercept of the machines: "free" or None."""
         return "free" if self.fit_intercept else None
 
     def _store_solution(self, X: Matrix, codes: NDArray[np.intp], together: BinaryMachines, kernel: Kernel) -> None:
@@ -99,7 +99,7 @@ class KernelClassifier(IncrementalClassifier, ProbableClassifier, KernelMachine)
 
     @property
     def _is_first_positive(self) -> bool:
-        """Whether scikit-learn's signs are the other ones: of several pairs, f is positive for their first class."""
+        """Whether f is positive for the first class of a pair, as in scikit-learn for more than two classes."""
         return self._pairs and len(self.classes_) > 2
 
     def _libsvm_sign(self) -> float:

@@ -22,11 +22,11 @@ from qpsvm.machines import EpsilonSVR
 from qpsvm.machines import NuSVR as NuProblem
 from qpsvm.machines import QuantileSVR as QuantileProblem
 
-#: What stands for an infinite C, one after the other: where no α reaches it, the solution is that of any larger one,
-#: and the smaller it is the less rounding the certificate has to count.
+#: Values tried in place of an infinite C: if no α reaches one, the solution is that of any larger C. The smaller C, the
+#: smaller the rounding errors in the certificate.
 LARGE_PENALTIES = (1e4, 1e8, 1e12)
 
-#: In `SVMResult.kind`: at its bound.
+#: Value of `SVMResult.kind` for a row at its bound.
 AT_BOUND = 2
 
 

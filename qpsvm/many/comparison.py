@@ -33,17 +33,17 @@ from qpsvm.solve.all_in_one_attempt import list_general_backends
 from qpsvm.solve.call import solve
 from qpsvm.space.operators import Diagonal
 
-#: Seconds that a textbook method gets where no time limit is given.
+#: Time limit of a textbook method if none is given.
 STUDY_SECONDS = 5.0
-#: Rows of each class on which a backend is warmed up, so that it has loaded what it needs when its time is taken.
+#: Rows of each class on which a backend is warmed up, so that imports are not part of its time.
 WARM_UP_ROWS = 10
-#: Seconds that warming up may take.
+#: Time limit of the warm-up.
 WARM_UP_SECONDS = 0.2
-#: What `AllInOneResult.kind` says of a row on the margin.
+#: Value of `AllInOneResult.kind` for a row on the margin.
 ON_MARGIN = 1
-#: What is wrong with the problem, and no backend's fault.
-USERS = (errors.DataError, errors.IndefiniteKernelError, errors.NonConvexError, errors.ParameterError)
-#: What a backend's own code may raise where it breaks down: one from outside of the library promises nothing.
+#: Errors in the problem, which are raised and not attributed to a backend.
+PROBLEM_ERRORS = (errors.DataError, errors.IndefiniteKernelError, errors.NonConvexError, errors.ParameterError)
+#: Errors that count as a failure of a backend: external code may raise anything.
 BREAKDOWNS = (
     errors.QPSVMError, ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError, OSError,
     RuntimeError, TypeError, ValueError,
@@ -62,46 +62,46 @@ def compare(
     repeat: int = 1,
     verbose: bool = False,
 ) -> Comparison:
-    """Solve one problem with several backends, and put how far each came beside what it took.
+    """Solve one problem with several backends, and compare their certified gaps and times.
 
-    Every backend is warmed up on a few rows. Then it solves the problem from nothing: what an earlier one computed,
-    such as the Gram matrix, is not there for it. No solver reports its own accuracy, the certificate does.
+    Every backend is warmed up on a few rows. Then it solves the problem from scratch, without values cached by earlier
+    ones, such as the Gram matrix. The reported accuracy is that of the certificate, not of the solver.
 
     Parameters
     ----------
     problem : Problem, AllInOneProblem or QP
         Any machine, or any convex QP, which has no forms.
     backends : str or sequence of str, optional
-        Names from `qpsvm.backends.names()`, and "auto" for the library's own choice. By default all that there are; of
-        several classes in one program, those that take it; of a QP, those that take any.
+        Names from `qpsvm.backends.names()`, and "auto" for the library's own choice. By default all;
+        for several classes in one program, and for a QP, those that accept it.
     forms : "dual", "primal" or a sequence of them, optional
-        By default those that a backend takes; of a textbook method, the one that suits it.
+        By default those that a backend accepts; for a textbook method, its preferred one.
     tol : float, default=1e-6
-        Relative gap that is to be certified.
+        Target of the certified relative gap.
     time_limit : float, optional
-        Seconds for each solve; a textbook method gets five where there is none. A backend that cannot keep a limit
-        works without it, and its note says so.
+        Seconds for each solve; by default no limit, and five for a textbook method. A backend that cannot enforce a
+        limit runs without it, and its note says so.
     max_iter : int, optional
-        Iterations of each solver.
+        Limit of the iterations of each solver.
     polish : bool, default=True
         Improve each solver's point before it is certified.
     repeat : int, default=1
-        How often each solves it: times are the medians.
+        Number of solves per backend; times are the medians.
     verbose : bool, default=False
-        Show what `solve` shows.
+        As for `solve`.
 
     Returns
     -------
     Comparison
-        A row for each backend and form. A backend that is not installed, does not take the problem or breaks down has a
-        row too, with its reason.
+        A row per backend and form. A backend that is not installed, does not accept the problem or fails has a row with
+        the reason.
 
     Raises
     ------
     UnknownOptionError
-        No such backend, or no such form; names the nearest.
+        No such backend, or no such form; the message names the nearest.
     ParameterTypeError, ParameterError
-        What is no problem, or a limit that is none.
+        Not a problem, or an invalid limit.
     IndefiniteKernelError
         The Gram matrix is indefinite and the problem says psd="raise".
     KeyboardInterrupt
@@ -109,7 +109,7 @@ def compare(
 
     See Also
     --------
-    solve : One of them, or the library's choice.
+    solve : Solves with one backend, or the default choice.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def compare(
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """How each backend is to solve: see `compare`."""
+    """Options of each solve: see `compare`."""
 
     tol: float = 1e-6
     time_limit: float | None = None
@@ -152,28 +152,30 @@ class CompareOptions:
         as_tolerance(self.tol)
         for name in ("polish", "verbose"):
             as_flag(getattr(self, name), name)
-        Limits(self.tol, self.max_iter, self.time_limit, self.verbose)  # checks them
+        Limits(self.tol, self.max_iter, self.time_limit, self.verbose)  # checks the limits
         if isinstance(self.repeat, bool) or not isinstance(self.repeat, (int, np.integer)):
             raise errors.ParameterTypeError(f"repeat must be an integer, got {format_value(self.repeat)}")
         if self.repeat < 1:
             raise errors.ParameterError(f"repeat must be at least 1, got {self.repeat}")
 
     def limits(self, backend: Backend | None) -> tuple[dict[str, Any], list[str]]:
-        """The limits for a backend (None: the library's choice), and the names of those that it cannot keep."""
-        asked: dict[Literal["time_limit", "max_iter"], float | None]
-        asked = {"time_limit": self.time_limit, "max_iter": self.max_iter}
+        """Return the limits for a backend (None: the default choice), and the names of those that it cannot enforce."""
+        requested: dict[Literal["time_limit", "max_iter"], float | None]
+        requested = {"time_limit": self.time_limit, "max_iter": self.max_iter}
         if backend is not None and backend.abilities.is_educational and self.time_limit is None:
-            asked["time_limit"] = STUDY_SECONDS
-        given = {name: value for name, value in asked.items() if value is not None}
-        keeps = given if backend is None else backend.abilities.enforced_limits
-        return {name: value for name, value in given.items() if name in keeps}, [k for k in given if k not in keeps]
+            requested["time_limit"] = STUDY_SECONDS
+        set_limits = {name: value for name, value in requested.items() if value is not None}
+        enforced = set_limits if backend is None else backend.abilities.enforced_limits
+        return {name: value for name, value in set_limits.items() if name in enforced}, [
+            k for k in set_limits if k not in enforced
+        ]
 
 
 def iter_comparison(
     problem: Problem | AllInOneProblem | QP,
     names: str | Sequence[str] | None,
     forms: Form | Sequence[Form] | None,
-    asked: CompareOptions,
+    options: CompareOptions,
 ) -> Iterator[ComparisonRow]:
     """Yield the rows of `compare`, each as soon as it is complete. Wrong arguments raise an error at once."""
     if not isinstance(problem, (Problem, AllInOneProblem, QP)):
@@ -186,33 +188,37 @@ def iter_comparison(
     if isinstance(problem, QP):
         if wanted is not None:
             raise errors.UnsupportedError("forms= belongs to machines: a QP is solved as it stands")
-        return _on_program(problem, chosen or backends.names(), asked)
+        return _iter_qp_rows(problem, chosen or backends.names(), options)
     if isinstance(problem, AllInOneProblem):
-        taking = (JOINT, *list_general_backends())
-        found = {name: None if name in ("auto", JOINT) else backends.get(name) for name in chosen or taking}
-        return (_row(problem, name, each, form, asked) for name, each in found.items() for form in wanted or (None,))
+        supporting = (JOINT, *list_general_backends())
+        selected = {name: None if name in ("auto", JOINT) else backends.get(name) for name in chosen or supporting}
+        return (
+            _solve_repeatedly(problem, name, backend, form, options)
+            for name, backend in selected.items()
+            for form in wanted or (None,)
+        )
     listed = [None if name == "auto" else backends.get(name) for name in chosen or backends.names()]
-    return _iter_rows(problem, listed, wanted, asked)
+    return _iter_rows(problem, listed, wanted, options)
 
 
 def _iter_rows(
-    problem: Problem, chosen: Sequence[Backend | None], wanted: Sequence[Any] | None, asked: CompareOptions
+    problem: Problem, chosen: Sequence[Backend | None], wanted: Sequence[Any] | None, options: CompareOptions
 ) -> Iterator[ComparisonRow]:
-    few = _take_few_rows(problem)
+    warm_up_problem = _take_few_rows(problem)
     for backend in chosen:
         if backend is None:
             for form in wanted or [None]:
-                yield _row(problem, "auto", None, form, asked)
+                yield _solve_repeatedly(problem, "auto", None, form, options)
         elif backend.version() is None:
             command = f"pip install {backend.abilities.package}"
             yield ComparisonRow(backend.name, None, "not installed", note=f"not installed; run: {command}")
         else:
-            yield from _of_backend(problem, few, backend, wanted, asked)
+            yield from _iter_backend_rows(problem, warm_up_problem, backend, wanted, options)
 
 
-def _on_program(qp: QP, names: Sequence[str], asked: CompareOptions) -> Iterator[ComparisonRow]:
-    """The rows of a QP."""
-    few = QP(P=Diagonal(np.ones(2)), q=np.array([-1.0, 0.0]), lb=np.zeros(2), ub=np.ones(2))
+def _iter_qp_rows(qp: QP, names: Sequence[str], options: CompareOptions) -> Iterator[ComparisonRow]:
+    """Yield the rows of a QP."""
+    warm_up_problem = QP(P=Diagonal(np.ones(2)), q=np.array([-1.0, 0.0]), lb=np.zeros(2), ub=np.ones(2))
     for name in names:
         backend = None if name == "auto" else backends.get(name)
         if backend is not None and backend.version() is None:
@@ -220,66 +226,77 @@ def _on_program(qp: QP, names: Sequence[str], asked: CompareOptions) -> Iterator
             yield ComparisonRow(name, None, "not installed", note=f"not installed; run: {command}")
             continue
         if backend is not None and backend.abilities.accepts_any_qp:
-            _warm_up(few, backend, None)
-        yield _row(qp, name, backend, None, asked)
+            _warm_up(warm_up_problem, backend, None)
+        yield _solve_repeatedly(qp, name, backend, None, options)
 
 
-def _of_backend(
-    problem: Problem, few: Problem | None, backend: Backend, wanted: Sequence[Form] | None, asked: CompareOptions
+def _iter_backend_rows(
+    problem: Problem,
+    warm_up_problem: Problem | None,
+    backend: Backend,
+    wanted: Sequence[Form] | None,
+    options: CompareOptions,
 ) -> Iterator[ComparisonRow]:
-    """The rows of an installed backend: of each form asked for, else of those that it takes, or why it takes none."""
+    """Yield the rows of an installed backend, for the wanted forms or, by default, for those that it accepts."""
     traits, size = find_problem_traits(problem), measure_size(problem).rows
     first = backend.preferred_form(problem.space.is_linear)
     forms = wanted or ([first] if backend.abilities.is_educational else get_args(Form))
     refusals = {form: backend.explain_refusal(traits, size, form) for form in forms}
     if wanted is None:
-        taken = [form for form, why in refusals.items() if why is None]
-        if not taken:
-            why = backend.explain_refusal(traits, size, first) or "it takes neither form of this problem"
-            yield ComparisonRow(backend.name, None, "unsupported", note=why)
-        refusals = dict.fromkeys(taken)
+        accepted = [form for form, reason in refusals.items() if reason is None]
+        if not accepted:
+            reason = backend.explain_refusal(traits, size, first) or "it takes neither form of this problem"
+            yield ComparisonRow(backend.name, None, "unsupported", note=reason)
+        refusals = dict.fromkeys(accepted)
     for form, refusal in refusals.items():
         if refusal is not None:
             yield ComparisonRow(backend.name, form, "unsupported", note=refusal)
             continue
-        if few is not None:
-            _warm_up(few, backend, form)
-        yield _row(problem, backend.name, backend, form, asked)
+        if warm_up_problem is not None:
+            _warm_up(warm_up_problem, backend, form)
+        yield _solve_repeatedly(problem, backend.name, backend, form, options)
 
 
-def _row(
+def _solve_repeatedly(
     problem: Problem | AllInOneProblem | QP,
     name: str,
     backend: Backend | None,
     form: Form | None,
-    asked: CompareOptions,
+    options: CompareOptions,
 ) -> ComparisonRow:
-    """Run one backend on one form as often as asked for; None stands for a name that is not a backend."""
-    limits, without = asked.limits(backend)
+    """Run one backend on one form as often as asked for; None is the default choice or an all-in-one method."""
+    limits, unenforced = options.limits(backend)
     results: list[SVMResult | AllInOneResult | QPResult] = []
     totals = []
     try:
-        for _ in range(asked.repeat):
-            fresh: Any = replace(problem) if isinstance(problem, QP) else copy_without_cache(problem)
-            began = time.perf_counter()
+        for _ in range(options.repeat):
+            uncached: Any = replace(problem) if isinstance(problem, QP) else copy_without_cache(problem)
+            start_time = time.perf_counter()
             result: SVMResult | AllInOneResult | QPResult = solve(
-                fresh, name, form, tol=asked.tol, polish=asked.polish, check=False, verbose=asked.verbose, **limits
+                uncached,
+                name,
+                form,
+                tol=options.tol,
+                polish=options.polish,
+                check=False,
+                verbose=options.verbose,
+                **limits,
             )
-            totals.append(time.perf_counter() - began)
+            totals.append(time.perf_counter() - start_time)
             if result.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             results.append(result)
-    except USERS:
+    except PROBLEM_ERRORS:
         raise
     except BREAKDOWNS as error:
-        return ComparisonRow(name, form, _name_failure(error), note=_reason(error))
+        return ComparisonRow(name, form, _name_failure(error), note=_describe_error(error))
     if isinstance(result, QPResult):
-        taken, failed = result.solver.name, None
+        solver_name, error_of_result = result.solver.name, None
     else:
-        taken, failed = result.backend, result.error
-    notes = [f"took {taken}"] if name == "auto" else []
-    notes += [f"works without {' and '.join(without)}, which it cannot keep"] if without else []
-    notes += [_reason(failed)] if failed is not None else []
+        solver_name, error_of_result = result.backend, result.error
+    notes = [f"took {solver_name}"] if name == "auto" else []
+    notes += [f"works without {' and '.join(unenforced)}, which it cannot keep"] if unenforced else []
+    notes += [_describe_error(error_of_result)] if error_of_result is not None else []
     notes += [result.message] if isinstance(result, QPResult) and result.message else []
     return replace(_summarise_results(name, results, totals), note="; ".join(notes))
 
@@ -308,7 +325,7 @@ def _summarise_results(
     )  # fmt: skip
 
 
-def _reason(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     """Describe an error on one line; one from outside the library with its type."""
     text = " ".join(str(error).split())
     return text if isinstance(error, errors.QPSVMError) and text else f"{type(error).__name__}: {text}".rstrip(": ")
@@ -322,33 +339,33 @@ def _take_few_rows(problem: Problem) -> Problem | None:
     else:
         rows = np.concatenate([np.flatnonzero(target == sign)[:WARM_UP_ROWS] for sign in (-1.0, 1.0)])
     try:
-        part: Problem = restrict_to_rows(problem, rows)
+        subset: Problem = restrict_to_rows(problem, rows)
     except errors.QPSVMError:
         return None
-    return part
+    return subset
 
 
-def _warm_up(few: Problem | QP, backend: Backend, form: Form | None) -> None:
+def _warm_up(warm_up_problem: Problem | QP, backend: Backend, form: Form | None) -> None:
     """Solve a few rows, so that imports and first calls are not in the time of the problem."""
     limits = {"time_limit": WARM_UP_SECONDS} if backend.abilities.supports("time_limit") else {}
     try:
-        result: Any = solve(few, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
-    except BREAKDOWNS:  # the problem itself will say what is wrong
+        result: Any = solve(warm_up_problem, backend.name, form, check=False, **limits)  # type: ignore[arg-type]
+    except BREAKDOWNS:  # the solve of the problem itself will report it
         return
     if result.status is Status.INTERRUPTED:
         raise KeyboardInterrupt
 
 
-def _as_unique_names(names: str | Sequence[str], what: str) -> tuple[str, ...]:
+def _as_unique_names(names: str | Sequence[str], argument: str) -> tuple[str, ...]:
     """Return one name, or several without repetitions. Raises ParameterTypeError, ParameterError."""
     if isinstance(names, str):
         return (names,)
     if isinstance(names, bytes) or not hasattr(names, "__iter__"):
-        raise errors.ParameterTypeError(f"{what} must be a name or a sequence of names, got {format_value(names)}")
-    found = tuple(dict.fromkeys(names))
-    if not found:
-        raise errors.ParameterError(f"{what} is empty: name at least one, or leave it out for all")
-    return found
+        raise errors.ParameterTypeError(f"{argument} must be a name or a sequence of names, got {format_value(names)}")
+    unique_names = tuple(dict.fromkeys(names))
+    if not unique_names:
+        raise errors.ParameterError(f"{argument} is empty: name at least one, or leave it out for all")
+    return unique_names
 
 
 __all__ = ["CompareOptions", "compare", "iter_comparison"]

@@ -15,13 +15,13 @@ from qpsvm.base.atomic_files import write_text
 from qpsvm.base.html import Cell
 from qpsvm.base.html import render_table as html_table
 
-#: Headings of the printed table, and the width of each column in letters; the first three hold words.
+#: Headings of the printed table, and the width of each column in characters; the first three hold text.
 HEADINGS = {
     "backend": 21, "form": 7, "status": 16, "objective": 13, "solver gap": 11, "gap": 9, "support": 8, "margin": 7,
     "build": 9, "solve": 9, "total": 9,
 }  # fmt: skip
 WORDS = 3
-#: What LaTeX takes for a command, and how it is written.
+#: Escapes of LaTeX's special characters.
 LATEX = str.maketrans(
     {**{letter: f"\\{letter}" for letter in "&%$#_{}"}, "~": "\\textasciitilde{}", "^": "\\textasciicircum{}",
      "\\": "\\textbackslash{}"}
@@ -32,16 +32,16 @@ LATEX = str.maketrans(
 class ComparisonRow:
     """One backend on one form of a problem.
 
-    Where it gave no point, the numbers are None, and `note` says why.
+    If there is no solution, the numbers are None, and `note` says why.
 
     Attributes
     ----------
     backend : str
         Its name, or "auto".
     form : str or None
-        "dual" or "primal"; None where it takes neither.
+        "dual" or "primal"; None if it accepts neither.
     status : str
-        That of the result; or "unsupported", "not installed", or "failed".
+        Status of the result; or "unsupported", "not installed", or "failed".
     primal, dual : float or None
         Certified values of the objective.
     solver_gap : float or None
@@ -49,18 +49,18 @@ class ComparisonRow:
     gap : float or None
         Certified relative gap after polishing it.
     support, margin : int or None
-        Support vectors, and those of them that are on the margin; of several classes in one program, rows that are.
+        Number of support vectors, and of those on the margin; for several classes in one program, of rows.
     iterations : int or None
-        As the solver counts them.
+        As counted by the solver.
     build_time, solve_time, total_time : float or None
-        Seconds: for the solver's data, in the solver, and of the whole call with its certificate. Each is the median of
-        `runs`.
+        Seconds: for the solver's data, in the solver, and of the whole call with its certificate. Medians of `runs`
+        solves.
     runs : int
-        How often it was solved.
+        Number of solves.
     solver : str
         The solver's name and version.
     note : str
-        Why there is no point, or what else there is to know.
+        Why there is no solution, or other remarks.
 
     Examples
     --------

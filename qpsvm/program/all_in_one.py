@@ -1,4 +1,4 @@
-"""State the dual of the all-in-one multiclass machines, over a matrix of α (`AllInOneDual`).
+"""Define the dual of the all-in-one multiclass machines, over a matrix of α (`AllInOneDual`).
 
 Sample i is of class y = y_i. Every other class is a rival c of it, and each pair (i, c) is a row with one α_ic; the own
 class has α_iy = 0. k classes, n samples:
@@ -54,7 +54,7 @@ class ClassGroup(DualGroup):
 
 @dataclass(frozen=True, eq=False)
 class AllInOneDual:
-    """The dual (JOINT.4) but for its Gram matrix.
+    """The dual (JOINT.4) without its Gram matrix.
 
     label (n,): y_i, the number of the sample's own class.
     k: How many classes.
@@ -84,7 +84,7 @@ class AllInOneDual:
 
     @cached
     def class_pairs(self) -> tuple[IntArray, IntArray]:
-        """The own class and the rival of every row, (m,) each."""
+        """Own class and rival class of every row, (m,) each."""
         sample, rival = np.divmod(self.row_positions, self.k)
         return self.label[sample], rival
 
@@ -103,12 +103,12 @@ class AllInOneDual:
 
     @cached
     def own_class_mask(self) -> NDArray[np.bool_]:
-        """The mask of each sample's own class: (n, k)."""
+        """Mask of each sample's own class: (n, k)."""
         return np.asarray(self.label[:, None] == np.arange(self.k))
 
     @cached
     def row_positions(self) -> IntArray:
-        """The rows (i, c) of the dual in order, as places in a flat (n, k): (n (k − 1),)."""
+        """Rows (i, c) of the dual in order, as indices into a flat (n, k): (n (k − 1),)."""
         return np.flatnonzero(~self.own_class_mask)
 
     def flatten_alpha(self, alpha: FloatArray) -> FloatArray:
@@ -129,24 +129,24 @@ class AllInOneDual:
 
     def compute_shortfalls(self, f: FloatArray) -> FloatArray:
         """Return t of (JOINT.1), 0 at the own class, from f (n, k): (n, k)."""
-        own = f[np.arange(self.n), self.label]
-        t: FloatArray = self.level - (own[:, None] - f)  # (JOINT.1)
+        f_own_class = f[np.arange(self.n), self.label]
+        t: FloatArray = self.level - (f_own_class[:, None] - f)  # (JOINT.1)
         t[self.own_class_mask] = 0.0
         return t
 
     def compute_losses(self, t: FloatArray) -> FloatArray:
         """Return L of (JOINT.2) per sample: (n,), from t (n, k)."""
-        short = np.maximum(t, 0.0)
+        violation = np.maximum(t, 0.0)
         losses: FloatArray = self.upper * (
-            short.max(axis=1) if self.has_shared_slack else short.sum(axis=1)
+            violation.max(axis=1) if self.has_shared_slack else violation.sum(axis=1)
         )  # (JOINT.2)
         return losses
 
     def compute_gap_terms(self, alpha: FloatArray, t: FloatArray) -> FloatArray:
-        """Return g of (JOINT.6) in parts: (n, k), the share of C_i − Σα_ic at the own class."""
+        """Return g of (JOINT.6) in parts: (n, k), with the term of C_i − Σα_ic at the own class."""
         if not self.has_shared_slack:
-            room = self.upper[:, None] - alpha
-            parts: FloatArray = room * np.maximum(t, 0.0) + alpha * np.maximum(-t, 0.0)  # (JOINT.6)
+            bound_slack = self.upper[:, None] - alpha
+            parts: FloatArray = bound_slack * np.maximum(t, 0.0) + alpha * np.maximum(-t, 0.0)  # (JOINT.6)
             return parts
         worst = np.maximum(t.max(axis=1), 0.0)
         parts = alpha * (worst[:, None] - t)

@@ -21,7 +21,7 @@ from qpsvm.program.svm_dual import Statement, SVMDual
 
 
 class DeferredQP(QP):
-    """The dual QP of a machine, over α, built at the first access to its numbers. In all else it is that QP.
+    """The dual QP of a machine, over α, built at the first access to its numbers; otherwise it behaves like that QP.
 
     statement: The dual, and the units of the QP: known from the beginning.
     make: Makes the QP of that statement, (FORM.1).
@@ -47,13 +47,13 @@ class DeferredQP(QP):
 
     @property
     def variables(self) -> Mapping[str, slice]:
-        """α, and nothing else."""
+        """The only block of variables, α."""
         return {"alpha": slice(0, self.n)}
 
     def scales(
         self, variables: Mapping[str, float], rows: Mapping[str, float]
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the factors as `QP.scales`; there are no rows of G, and a row of A for every group without a ridge."""
+        """Return the factors as `QP.scales`; there are no rows of G, and one row of A per group without a ridge."""
         equalities = [rows.get(group.name, 1.0) for group in self._svm.groups if not group.ridge]
         return repeat_value(variables.get("alpha", 1.0), self.n), np.zeros(0), np.array(equalities, dtype=np.float64)
 
@@ -66,7 +66,7 @@ class DeferredQP(QP):
         return self.materialised_qp._copy_with(**changed)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy it as the QP that it is."""
+        """Pickle and copy it as a plain QP."""
         return copy, (self.materialised_qp,)
 
 

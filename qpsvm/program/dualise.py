@@ -9,20 +9,20 @@ F is any factor of P = FFᵀ; z_hi and z_lo belong to the finite upper and lower
               z, z_hi, z_lo ≥ 0
     (DORN.3)  ∂L/∂x = 0 at x = u:  Pu + q + Gᵀz + Aᵀy + z_hi − z_lo = 0
     (DORN.4)  substitution of (DORN.3):  L = −½uᵀPu − hᵀz − bᵀy − ubᵀz_hi + lbᵀz_lo + r,  the least value over all x
-    (DORN.5)  only Fᵀu counts: with v = Fᵀu, uᵀPu = ‖v‖² and Pu = Fv; v is as short as P has rank, and rows of
-              (DORN.3) in which P has nothing are conditions on the multipliers alone
+    (DORN.5)  only Fᵀu matters: with v = Fᵀu, uᵀPu = ‖v‖² and Pu = Fv; v has as many entries as P has rank, and rows of
+              (DORN.3) in which P is zero are conditions only on the multipliers
     (DORN.6)  dual:  minimise ½‖v‖² + hᵀz + bᵀy + ubᵀz_hi − lbᵀz_lo − r  over v, y and z, z_hi, z_lo ≥ 0
               subject to  −(Fv + Gᵀz + Aᵀy + z_hi − z_lo) = q
     (DORN.7)  strong duality:  if either QP has an optimum, so has the other, and the values differ in sign only. Any
               feasible point of (DORN.6) bounds the value of (DORN.1) from below, so where (DORN.6) is unbounded,
               (DORN.1) is infeasible
     (DORN.8)  the multipliers of the rows of (DORN.6) are x itself, by the same steps once more; hence their sign
-    (DORN.9)  elimination: a variable t_p ≥ 0 or v_p that stands in one row only is what that row says, t_p = β + Bt.
+    (DORN.9)  elimination: a variable t_p ≥ 0 or v_p that occurs in only one row is determined by it, t_p = β + Bt.
               For v_p it leaves ½(β + Bt)² in the objective; for t_p ≥ 0 the row β + Bt ≥ 0, its reduced cost, which is
               a bound where Bt has a single term
 
-By (DORN.9) v = w and the multipliers of ξ ≥ 0 vanish from the dual of an SVM's primal, and what is left is the
-textbook's dual, number for number; and the dual of that is the primal again.
+By (DORN.9) v = w and the multipliers of ξ ≥ 0 vanish from the dual of an SVM's primal. The result is the textbook dual,
+with identical numbers; and the dual of that is the primal again.
 
 Source: Dorn, *Duality in quadratic programming*, Quarterly of Applied Mathematics 18 (1960).
 """
@@ -42,9 +42,9 @@ from qpsvm.base.errors import ParameterTypeError, UnsupportedError
 from qpsvm.program.qp import QP, Rows
 from qpsvm.space.operators import Diagonal, LowRank, Operator
 
-#: Share of non-zeros from which a dense array takes less memory than CSR, 8 bytes an entry against 12.
+#: Share of nonzeros from which a dense array takes less memory than CSR: 8 bytes per entry instead of 12.
 DENSE_SHARE = 2 / 3
-#: The one term of the dual's objective that is not linear.
+#: The only nonlinear term of the dual's objective.
 SQUARE = "½‖v‖²"
 
 
@@ -109,9 +109,9 @@ def dualise(qp: QP, *, reduced: bool = False) -> QP:
 
 def _factorise(P: Operator) -> tuple[Matrix, FloatArray]:
     """Return F (n, k), d ≥ 0 (n,) with P = FFᵀ + diag(d): the known factor, or the positive eigenvectors with d = 0."""
-    known = P.factor()
-    if known is not None and (known[1] >= 0).all():
-        return known
+    factor = P.factor()
+    if factor is not None and (factor[1] >= 0).all():
+        return factor
     values, vectors = eigh(P.dense())
     tolerance = len(values) * float(np.finfo(float).eps) * float(np.abs(values).max())
     if values[0] < -tolerance:
@@ -119,13 +119,13 @@ def _factorise(P: Operator) -> tuple[Matrix, FloatArray]:
             f"P has the eigenvalue {values[0]:.3g}: the QP is not convex, and its Lagrangian has no least value, "
             'so there is no dual to write down; for a kernel, psd="clip" or psd="shift" makes it convex'
         )
-    kept = values > tolerance
-    return vectors[:, kept] * np.sqrt(values[kept]), np.zeros(len(values))
+    is_positive = values > tolerance
+    return vectors[:, is_positive] * np.sqrt(values[is_positive]), np.zeros(len(values))
 
 
 @dataclass(frozen=True, eq=False)
 class _VariableBlock:
-    """Variables of the dual: their name, columns (n, k) in (DORN.3), costs (k,), least value, and term for people."""
+    """Variables of the dual: their name, columns (n, k) in (DORN.3), costs (k,), lower bound, and term as text."""
 
     name: str
     columns: Matrix
@@ -135,18 +135,18 @@ class _VariableBlock:
 
 
 def _build_blocks(qp: QP, F: Matrix, d: FloatArray) -> list[_VariableBlock]:
-    """Build the variables of (DORN.6), in order; blocks without a variable are left out, unless none has any."""
+    """Build the variables of (DORN.6), in order; blocks without a variable are omitted, unless all are empty."""
     eye = sp.eye_array(qp.n, format="csc")
     curved = np.flatnonzero(d)
     v = sp.hstack([sp.csc_array(F), eye[:, curved] * np.sqrt(d[curved])], format="csc")
     blocks = [_VariableBlock(_make_unused_name("v", qp), v, np.zeros(v.shape[1]), -np.inf, SQUARE)]
     for name, group in qp.constraints.items():
         matrix, side = (qp.G, qp.h) if group.matrix == "G" else (qp.A, qp.b)
-        assert matrix is not None  # a QP names rows that are there
+        assert matrix is not None  # groups name existing rows
         assert side is not None
         columns = sp.csc_array(matrix[group.rows]).T
-        least, letter = (0.0, "h") if group.matrix == "G" else (-np.inf, "b")
-        blocks.append(_VariableBlock(name, columns, side[group.rows], least, f"{letter}ᵀ{name}"))
+        lower_bound, letter = (0.0, "h") if group.matrix == "G" else (-np.inf, "b")
+        blocks.append(_VariableBlock(name, columns, side[group.rows], lower_bound, f"{letter}ᵀ{name}"))
     for name, bound, sign, term in zip(
         ("upper", "lower"), qp.bounds[::-1], (1.0, -1.0), ("ubᵀupper", "(−lb)ᵀlower"), strict=True
     ):
@@ -154,13 +154,13 @@ def _build_blocks(qp: QP, F: Matrix, d: FloatArray) -> list[_VariableBlock]:
         blocks.append(
             _VariableBlock(_make_unused_name(name, qp), sign * eye[:, finite], sign * bound[finite], 0.0, term)
         )
-    some = [block for block in blocks if len(block.cost)]
-    nothing = sp.csc_array((qp.n, 1))  # a QP has a variable, and this one changes nothing
-    return some or [replace(blocks[0], columns=nothing, cost=np.zeros(1))]
+    nonempty = [block for block in blocks if len(block.cost)]
+    zero_column = sp.csc_array((qp.n, 1))  # a QP needs a variable; this one has no effect
+    return nonempty or [replace(blocks[0], columns=zero_column, cost=np.zeros(1))]
 
 
 def _make_unused_name(name: str, qp: QP) -> str:
-    """Return the name, with underscores where a constraint group already has it."""
+    """Return the name, with appended underscores if a constraint group already has it."""
     while name in qp.constraints:
         name += "_"
     return name
@@ -191,46 +191,46 @@ def _build_dorn_dual(qp: QP, F: Matrix, d: FloatArray) -> QP:
 def _find_pivots(qp: QP, k: int, d: FloatArray, dual: QP) -> IntArray:
     """Return for each row of (DORN.6) a variable of no other row: v, else lower, else upper, else −1. (n,).
 
-    At least one variable of the dual is left.
+    At least one variable of the dual remains.
     """
     pivots = np.full(qp.n, -1)
     lb, ub = qp.bounds
     for name, rows, skipped in (
         ("upper", np.isfinite(ub), 0),
         ("lower", np.isfinite(lb), 0),
-        ("v", d > 0, k),  # the last one wins
+        ("v", d > 0, k),  # later ones have precedence
     ):
         if rows.any():
             first = dual.variables[_make_unused_name(name, qp)].start + skipped
             pivots[rows] = first + np.arange(np.count_nonzero(rows))
     determined = np.flatnonzero(pivots >= 0)
     if len(determined) == dual.n:
-        pivots[determined[-1]] = -1  # a QP has a variable
+        pivots[determined[-1]] = -1  # a QP needs a variable
     return pivots
 
 
 def _eliminate_pivots(dual: QP, pivots: IntArray) -> QP:
     """Eliminate by (DORN.9) the variable of every row that has a pivot."""
-    assert isinstance(dual.P, Diagonal)  # as `_build_dorn_dual` made it
+    assert isinstance(dual.P, Diagonal)  # built by `_build_dorn_dual`
     assert dual.lb is not None
     S, side = sp.csr_array(dual.A), np.asarray(dual.b)
-    rows, others = np.flatnonzero(pivots >= 0), np.flatnonzero(pivots < 0)
-    gone = pivots[rows]
-    kept = np.setdiff1d(np.arange(dual.n), gone)
-    factor = np.asarray(S[:, gone].sum(axis=0)).ravel()  # the one entry of each column
+    rows, remaining_rows = np.flatnonzero(pivots >= 0), np.flatnonzero(pivots < 0)
+    eliminated = pivots[rows]
+    remaining = np.setdiff1d(np.arange(dual.n), eliminated)
+    factor = np.asarray(S[:, eliminated].sum(axis=0)).ravel()  # the only entry of each column
     beta = side[rows] / factor
-    B = sp.csr_array(sp.diags_array(-1.0 / factor) @ S[rows][:, kept])
-    square = dual.P.d[gone] > 0
-    slope = np.where(square, beta, dual.q[gone])  # of ½(β + Bt)², or of q_p(β + Bt), at t = 0
+    B = sp.csr_array(sp.diags_array(-1.0 / factor) @ S[rows][:, remaining])
+    square = dual.P.d[eliminated] > 0
+    slope = np.where(square, beta, dual.q[eliminated])  # of ½(β + Bt)², or of q_p(β + Bt), at t = 0
     value = float(np.where(square, 0.5, 1.0) @ (slope * beta))
-    variables = _select_names(dual, kept)
+    variables = _select_names(dual, remaining)
     flat = QP(
-        P=_build_quadratic_term(B[square], dual.P.d[kept]),
-        q=dual.q[kept] + B.T @ slope,
+        P=_build_quadratic_term(B[square], dual.P.d[remaining]),
+        q=dual.q[remaining] + B.T @ slope,
         r=dual.r + value,
         **_build_rows("G", -B[~square], beta[~square]),
-        **_build_rows("A", S[others][:, kept], side[others]),
-        lb=dual.lb[kept],
+        **_build_rows("A", S[remaining_rows][:, remaining], side[remaining_rows]),
+        lb=dual.lb[remaining],
         variables=variables,
         formula=f"½ tᵀPt + qᵀt,  t = ({', '.join(variables)})",
         title=f"{dual.title}, reduced",
@@ -264,8 +264,8 @@ def _build_quadratic_term(B: Matrix, d: FloatArray) -> Operator:
 
 
 def _select_names(qp: QP, kept: IntArray) -> dict[str, slice]:
-    """Return the variables' names if only some, in order, are kept."""
-    ends = {name: np.searchsorted(kept, [part.start, part.stop]) for name, part in qp.variables.items()}
+    """Return the variables' names and slices if only some, in order, are kept."""
+    ends = {name: np.searchsorted(kept, [extent.start, extent.stop]) for name, extent in qp.variables.items()}
     return {name: slice(int(start), int(stop)) for name, (start, stop) in ends.items() if stop > start}
 
 
@@ -283,10 +283,10 @@ def _convert_rows_to_bounds(qp: QP) -> QP:
     np.maximum.at(lb, column[entry < 0], limit[entry < 0])
     crossing = (lb > ub) | (lb == np.inf) | (ub == -np.inf)
     lb[crossing], ub[crossing] = qp.bounds[0][crossing], qp.bounds[1][crossing]
-    rest = np.setdiff1d(np.arange(G.shape[0]), single[~crossing[column]])
+    remaining_rows = np.setdiff1d(np.arange(G.shape[0]), single[~crossing[column]])
     return replace(
         qp,
-        **_build_rows("G", G[rest], qp.h[rest]),
+        **_build_rows("G", G[remaining_rows], qp.h[remaining_rows]),
         lb=lb if np.isfinite(lb).any() else None,
         ub=ub if np.isfinite(ub).any() else None,
         constraints={},

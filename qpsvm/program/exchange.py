@@ -28,12 +28,12 @@ from qpsvm.program.parts import Rows
 from qpsvm.space.operators import Diagonal
 
 R = TypeVar("R")
-#: The arrays of a file, and what is text in it.
+#: The matrices, vectors and texts of a file.
 MATRICES, VECTORS, TEXTS = ("G", "A"), ("q", "h", "b", "lb", "ub"), ("formula", "title")
 
 
 class Solvable(Generic[R]):
-    """What `solve` takes: its result is an R."""
+    """Base of the arguments of `solve`, with results of type R."""
 
 
 class Exchange(Solvable[Any]):
@@ -50,14 +50,14 @@ class Exchange(Solvable[Any]):
         Returns
         -------
         QP
-            Checked as a new one. It no longer says which machine it is the dual of.
+            Checked like a new one. It has no `statement` of a machine.
 
         Raises
         ------
         UnknownOptionError
             No such part.
         DataError, DataTypeError
-            As of a `QP`.
+            As for `QP`.
 
         Examples
         --------
@@ -66,17 +66,17 @@ class Exchange(Solvable[Any]):
         >>> print(qpsvm.solve(qp.replace(ub=2.0)).x.round(6))
         [2.]
         """
-        whole: Any = self
-        known = [field.name for field in dataclasses.fields(whole) if field.name != "statement"]
+        qp: Any = self
+        part_names = [field.name for field in dataclasses.fields(qp) if field.name != "statement"]
         for name in parts:
-            if name not in known:
-                raise UnknownOptionError(f"a QP has no part {name!r}; {describe_nearest(name, known)}")
-        kept = {name: getattr(self, name) for name in known}
+            if name not in part_names:
+                raise UnknownOptionError(f"a QP has no part {name!r}; {describe_nearest(name, part_names)}")
+        values = {name: getattr(self, name) for name in part_names}
         if any(part in parts for part in ("G", "A", "h", "b")) and "constraints" not in parts:
-            kept["constraints"] = {}
+            values["constraints"] = {}
         if "P" in parts or "q" in parts:
-            kept["formula"] = "½ xᵀPx + qᵀx"
-        return type(self)(**{**kept, **parts})
+            values["formula"] = "½ xᵀPx + qᵀx"
+        return type(self)(**{**values, **parts})
 
     def with_rows(
         self,
@@ -112,21 +112,21 @@ class Exchange(Solvable[Any]):
         [ 2.5 -0.5]
         """
         parts: dict[str, Any] = {}
-        whole: Any = self
-        groups = dict(whole.constraints)
+        qp: Any = self
+        groups = dict(qp.constraints)
         pairs: Any = (("G", G, "h", h, "≤"), ("A", A, "b", b, "="))
         for name, matrix, side_name, side, sign in pairs:
             if matrix is None and side is None:
                 continue
-            more = self.replace(**{"G": None, "h": None, "A": None, "b": None, name: matrix, side_name: side})
-            new, sides = getattr(more, name), getattr(more, side_name)
-            old, known = getattr(self, name), getattr(self, side_name)
+            added = self.replace(**{"G": None, "h": None, "A": None, "b": None, name: matrix, side_name: side})
+            new, sides = getattr(added, name), getattr(added, side_name)
+            old, old_sides = getattr(self, name), getattr(self, side_name)
             parts[name] = new if old is None else sp.vstack([sp.csr_array(old), sp.csr_array(new)], format="csc")
-            parts[side_name] = sides if known is None else np.concatenate([known, sides])
-            first, word = 0 if known is None else len(known), f"more {name}"
-            while word in groups:
-                word = f"{word}+"
-            groups[word] = Rows(name, slice(first, first + len(sides)), f"{name}x {sign} {side_name}")
+            parts[side_name] = sides if old_sides is None else np.concatenate([old_sides, sides])
+            first, group_name = 0 if old_sides is None else len(old_sides), f"more {name}"
+            while group_name in groups:
+                group_name = f"{group_name}+"
+            groups[group_name] = Rows(name, slice(first, first + len(sides)), f"{name}x {sign} {side_name}")
         return self.replace(**parts, constraints=groups)
 
     def to_qpsolvers(self: Any) -> Any:
@@ -135,7 +135,7 @@ class Exchange(Solvable[Any]):
         Returns
         -------
         qpsolvers.Problem
-            Sparse where a matrix is sparse here. It has no constant r.
+            With the same sparse or dense matrices, but without the constant r.
 
         Raises
         ------
@@ -161,7 +161,7 @@ class Exchange(Solvable[Any]):
 
     @classmethod
     def from_qpsolvers(cls, problem: Any) -> Self:
-        """Build a QP from a problem of the package qpsolvers, or of anything with its attributes.
+        """Build a QP from a problem of the package qpsolvers, or any object with its attributes.
 
         Parameters
         ----------
@@ -171,12 +171,12 @@ class Exchange(Solvable[Any]):
         Returns
         -------
         QP
-            The same numbers.
+            With the same numbers.
 
         Raises
         ------
         ParameterTypeError
-            It has no P or q.
+            The problem has no P or q.
         DataError
             As of a `QP`.
 
@@ -199,16 +199,16 @@ class Exchange(Solvable[Any]):
         Parameters
         ----------
         path : str or path-like
-            Of an .npz file, which holds all that a QP holds, to the last bit. `write_model` writes MPS and LP files.
+            Path of an .npz file, which stores the QP exactly. `write_model` writes MPS and LP files.
 
         Raises
         ------
         FileAccessError
-            It cannot be written.
+            The file cannot be written.
 
         See Also
         --------
-        qpsvm.write_model : For other software.
+        qpsvm.write_model : Writes files for other software.
 
         Examples
         --------
@@ -245,21 +245,21 @@ class Exchange(Solvable[Any]):
         Parameters
         ----------
         path : str or path-like
-            Of an .npz file. `read_model` reads MPS and LP files.
+            Path of an .npz file. `read_model` reads MPS and LP files.
 
         Returns
         -------
         QP
-            As it was saved.
+            The saved QP.
 
         Raises
         ------
         FileAccessError
-            It cannot be read.
+            The file cannot be read.
         FileFormatError
-            It holds no QP, or it is damaged.
+            The file contains no QP, or is damaged.
         TooLargeError
-            What it holds does not fit into memory.
+            The QP does not fit into memory.
 
         Examples
         --------
@@ -283,13 +283,14 @@ class Exchange(Solvable[Any]):
 
 
 def _read_parts(file: BinaryIO) -> dict[str, Any]:
-    """Read the arguments of a `QP` from an open .npz file, which may be damaged: any exception says that it is."""
-    with np.load(file, allow_pickle=False) as found:
-        arrays = dict(found)
+    """Read the arguments of a `QP` from an open .npz file, which may be damaged: then any exception may be raised."""
+    with np.load(file, allow_pickle=False) as file_arrays:
+        arrays = dict(file_arrays)
     text = arrays.pop("words")
     if text.dtype.kind != "U" or text.shape:
         raise ValueError("its words are no text")
-    native = text.astype(text.dtype.newbyteorder("="))  # whose characters may be beyond Unicode, unlike those decoded
+    # may contain code points beyond Unicode, which decoding replaces
+    native = text.astype(text.dtype.newbyteorder("="))
     words = json.loads(native.tobytes().decode("utf-32", "replace").rstrip("\0"))
     parts: dict[str, Any] = {name: words[name] for name in TEXTS}
     parts["variables"] = {name: slice(*span) for name, span in words["variables"].items()}
@@ -297,7 +298,7 @@ def _read_parts(file: BinaryIO) -> dict[str, Any]:
     parts["constraints"] = {name: Rows(M, slice(i, j), formula) for name, (M, i, j, formula) in groups}
     for name in ("P", *MATRICES):
         if f"{name}.data" in arrays:
-            places = arrays[f"{name}.row"], arrays[f"{name}.column"]
-            parts[name] = sp.csc_array((arrays[f"{name}.data"], places), shape=tuple(arrays[f"{name}.shape"]))
+            coordinates = arrays[f"{name}.row"], arrays[f"{name}.column"]
+            parts[name] = sp.csc_array((arrays[f"{name}.data"], coordinates), shape=tuple(arrays[f"{name}.shape"]))
     parts |= {name: arrays[name] for name in ("P", *MATRICES, *VECTORS) if name in arrays}
     return {**parts, "r": float(arrays["r"])}

@@ -4,15 +4,15 @@
     (LOSS.2)  its conjugate is ½δa² on 0 ≤ a ≤ U, and ∞ elsewhere
     (LOSS.3)  g(a, t) = ψ(t) + ½δa² − at ≥ 0, the inequality of Fenchel and Young; without cancellation:
               a(½δa − t) for t ≤ 0;  (t − δa)²/(2δ) for 0 < t < δU;  (U − a)(t − ½δ(U + a)) for t ≥ δU
-    (LOSS.5)  of a block of rows that share their slack: ψ_B(t) = ψ(T), T = max_B t, its conjugate one of A = Σ_B α, and
-              g_B = g(A, T) + Σ_B α_k (T − t_k):  neither is negative, and of one row that is g
+    (LOSS.5)  for a block of rows with a shared slack: ψ_B(t) = ψ(T), T = max_B t, its conjugate depends on A = Σ_B α,
+              and g_B = g(A, T) + Σ_B α_k (T − t_k):  neither term is negative, and for one row g_B is g
     (LOSS.4)  g is convex in t and 0 exactly at the a that is optimal for t: a = clip(t/δ, 0, U)
 
 Every value is that of one row, and every vector (m,).
 
-A sample has one such row, or two that see it with opposite signs, of which at most one α is not 0. Folded they are one
-loss φ of one multiplier a, which has an interval and maybe a kink at 0. With m_i what sample i gives, and its residual
-r_i = ℓ_i − m_i,
+A sample has one such row, or two with opposite signs, of which at most one α is not 0. Two rows are combined to one
+loss φ with one multiplier a, which has an interval and possibly a kink at 0. With m_i the value of f, times y_i for
+labels, at sample i, and its residual r_i = ℓ_i − m_i,
 
     (LOSSES.1)  φ_i(r) = max over lo_i ≤ a ≤ hi_i of ar − φ*_i(a),  φ*_i(a) = ε_i|a| + ½δ_i a²,  lo_i ≤ 0 ≤ hi_i
     (LOSSES.2)  the a that attains it is clip(S_ε(r)/δ, lo, hi),  S_k(t) = t − clip(t, −k, k):  0 inside the tube
@@ -20,8 +20,8 @@ r_i = ℓ_i − m_i,
     (LOSSES.5)  with v = S_ε(r) and â of (LOSSES.2) it is  ½δ(â − a)² + (â − a)(v − δâ) + ε|a| − clip(r, −ε, ε)a,  where
                 v − δâ is 0 but at a bound: none of the three is negative
 
-`Loss` is what solvers ask: they know nothing else of a machine. Each of ℓ, lo, hi, ε, δ is one number where it is the
-same for all rows, which is faster, and takes no memory.
+Solvers know a machine only by its `Loss`. Each of ℓ, lo, hi, ε, δ is one number if it is the same for all rows, which
+is faster, and takes no memory.
 """
 
 from __future__ import annotations
@@ -34,81 +34,82 @@ import numpy as np
 from qpsvm.base.arrays.frozen import cached
 from qpsvm.base.arrays.types import FloatArray, IntArray
 
-#: One number for all rows, or one a row, (n,).
+#: One number for all rows, or one per row, (n,).
 PerRow: TypeAlias = float | FloatArray
 
 
 def compute_loss(t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
-    """Return ψ of (LOSS.1); infinite where U = ∞, δ = 0 and t > 0."""
-    short = np.maximum(t, 0.0)
-    knee = _compute_linear_threshold(upper, curvature)
+    """Return ψ of (LOSS.1); infinite if U = ∞, δ = 0 and t > 0."""
+    violation = np.maximum(t, 0.0)
+    threshold = _compute_linear_threshold(upper, curvature)
     with np.errstate(divide="ignore", invalid="ignore"):
-        linear = np.where(short > 0.0, upper * (short - 0.5 * knee), 0.0)
-        square = 0.5 * short * (short / curvature)
-    found: FloatArray = np.where(short >= knee, linear, square)
-    return found
+        linear = np.where(violation > 0.0, upper * (violation - 0.5 * threshold), 0.0)
+        square = 0.5 * violation * (violation / curvature)
+    loss: FloatArray = np.where(violation >= threshold, linear, square)
+    return loss
 
 
 def bound_by_two_lines(a: FloatArray, upper: FloatArray, t: FloatArray, r: FloatArray) -> FloatArray:
-    """Return (COUNT.3) of rows with δ = 0 and U < ∞: g is the larger of a rising and a falling line in t. (r,).
+    """Return (COUNT.3) for rows with δ = 0 and U < ∞, (r,): g is the larger of a rising and a falling line in t.
 
-    Exactly 0 where α = 0 and t ≤ −r, or α = U and t ≥ r.
+    It is exactly 0 if α = 0 and t ≤ −r, or α = U and t ≥ r.
     """
-    found: FloatArray = np.maximum((upper - a) * (t + r), a * (r - t))  # (CERT.1)
-    return found
+    bound: FloatArray = np.maximum((upper - a) * (t + r), a * (r - t))  # (CERT.1)
+    return bound
 
 
 def compute_gap_term(alpha: FloatArray, t: FloatArray, upper: FloatArray, curvature: FloatArray) -> FloatArray:
     """Return g of (LOSS.3): no term is negative, and none is a difference of large numbers."""
-    room, hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)
+    slack, hard = upper - alpha, (curvature == 0.0) & np.isinf(upper)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        below = alpha * (0.5 * curvature * alpha - t)  # (HARD.7): t = 1 − y f, and δ = 0
-        apart = t - curvature * alpha
-        between = 0.5 * apart * (apart / curvature)  # its square may underflow where the term does not
-        beyond = room * (t - 0.5 * curvature * (upper + alpha))
-    beyond = np.where(hard, np.inf, np.where(room == 0.0, 0.0, beyond))
-    found: FloatArray = np.where(
-        t <= 0.0, below, np.where(t < _compute_linear_threshold(upper, curvature), between, beyond)
+        term_below = alpha * (0.5 * curvature * alpha - t)  # (HARD.7): t = 1 − y f, and δ = 0
+        difference = t - curvature * alpha
+        # its square may underflow although the term does not
+        term_between = 0.5 * difference * (difference / curvature)
+        term_beyond = slack * (t - 0.5 * curvature * (upper + alpha))
+    term_beyond = np.where(hard, np.inf, np.where(slack == 0.0, 0.0, term_beyond))
+    terms: FloatArray = np.where(
+        t <= 0.0, term_below, np.where(t < _compute_linear_threshold(upper, curvature), term_between, term_beyond)
     )
-    return found
+    return terms
 
 
 def sum_blocks(values: FloatArray, block: int) -> FloatArray:
     """Return the sum over each block of that many rows: (B,), from (m,)."""
-    found: FloatArray = values.reshape(-1, block).sum(axis=1)
-    return found
+    sums: FloatArray = values.reshape(-1, block).sum(axis=1)
+    return sums
 
 
 def find_block_maximum(t: FloatArray, block: int) -> FloatArray:
     """Return T of (LOSS.5): (B,), from (m,)."""
-    found: FloatArray = t.reshape(-1, block).max(axis=1)
-    return found
+    maxima: FloatArray = t.reshape(-1, block).max(axis=1)
+    return maxima
 
 
 def bound_block_terms(alpha: FloatArray, low: FloatArray, high: FloatArray, upper: FloatArray, curvature: FloatArray,
                 block: int) -> FloatArray:  # fmt: skip
     """Bound (LOSS.5) from above for t between two ends, (m,) each: (B,). (LOSS.4) holds of g(A, T), T ≤ that of rivals.
 
-    What one row may lack less than another is at most that between its own lower end and the upper ends of others.
+    T − t_k is at most the difference between the largest upper end of other rows and the lower end of row k.
     """
     U, delta, A = upper[::block], curvature[::block], sum_blocks(alpha, block)
     ends = [compute_gap_term(A, find_block_maximum(t, block), U, delta) for t in (low, high)]
     below, above = low.reshape(-1, block), high.reshape(-1, block).copy()
-    each, first = np.arange(len(above)), above.argmax(axis=1)
-    top = above[each, first]
-    above[each, first] = -np.inf
-    others = np.repeat(top[:, None], block, axis=1)
-    others[each, first] = above.max(axis=1)
-    apart = np.maximum(others - below, 0.0)  # a row that is the largest itself is 0 apart
-    found: FloatArray = np.maximum(*ends) + (alpha.reshape(-1, block) * apart).sum(axis=1)
-    return found
+    blocks, first = np.arange(len(above)), above.argmax(axis=1)
+    top = above[blocks, first]
+    above[blocks, first] = -np.inf
+    largest_other = np.repeat(top[:, None], block, axis=1)
+    largest_other[blocks, first] = above.max(axis=1)
+    difference = np.maximum(largest_other - below, 0.0)  # 0 if the row itself is the largest
+    bound: FloatArray = np.maximum(*ends) + (alpha.reshape(-1, block) * difference).sum(axis=1)
+    return bound
 
 
 def _compute_linear_threshold(upper: FloatArray, curvature: FloatArray) -> FloatArray:
     """Return δU, the shortfall from which the loss is linear; 0 for δ = 0, however large U."""
     with np.errstate(invalid="ignore"):
-        knee: FloatArray = np.where(curvature == 0.0, 0.0, curvature * upper)
-    return knee
+        threshold: FloatArray = np.where(curvature == 0.0, 0.0, curvature * upper)
+    return threshold
 
 
 def take_rows(values: PerRow, rows: slice | IntArray) -> PerRow:
@@ -127,12 +128,12 @@ def compress_constant(values: float | FloatArray) -> PerRow:
 
 
 def is_zero(values: PerRow) -> bool:
-    """Return whether it is the number 0 for all rows."""
+    """Return whether the value is the number 0 for all rows."""
     return isinstance(values, float) and values == 0.0
 
 
 def soft_threshold(t: FloatArray, k: PerRow) -> FloatArray:
-    """Return S_k(t): (n,); t itself where k = 0."""
+    """Return S_k(t): (n,); t itself if k = 0."""
     return t if is_zero(k) else t - np.clip(t, -np.asarray(k), k)
 
 
@@ -145,10 +146,10 @@ def _weighted_sum(weights: PerRow, values: FloatArray) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Loss:
-    """(LOSSES.1) of every row.
+    """The losses (LOSSES.1) of all rows.
 
-    high, level, low, tube, curvature (n,): hi, ℓ, lo, ε ≥ 0 and δ ≥ 0. ε is 0 where lo is; δ > 0 where a bound
-        is infinite.
+    high, level, low, tube, curvature (n,): hi, ℓ, lo, ε ≥ 0 and δ ≥ 0. ε = 0 where lo = 0; δ > 0 where a bound is
+        infinite.
     """
 
     high: PerRow
@@ -165,7 +166,7 @@ class Loss:
         )  # fmt: skip
 
     def scale_by(self, factors: PerRow) -> Self:
-        """Return φ_i times a factor f_i > 0: the same row f_i times."""
+        """Return the losses φ_i times factors f_i > 0, as if row i occurred f_i times."""
         curvature = self.curvature if is_zero(self.curvature) else self.curvature / factors
         low = self.low if is_zero(self.low) else self.low * factors
         return replace(self, high=self.high * factors, low=low, curvature=curvature)
@@ -176,7 +177,7 @@ class Loss:
 
     @cached
     def is_one_sided(self) -> bool:
-        """Whether nothing is lost where r ≤ 0."""
+        """Whether the loss is 0 for r ≤ 0."""
         return is_zero(self.low)
 
     @cached
@@ -186,16 +187,16 @@ class Loss:
 
     @cached
     def is_hinge(self) -> bool:
-        """Whether all are hinges."""
+        """Whether all losses are hinges."""
         return self.is_one_sided and self.is_piecewise_linear
 
     @cached
     def is_standard_hinge(self) -> bool:
-        """Whether all are those of a C-SVM, hinges at level 1."""
+        """Whether all losses are those of a C-SVM, hinges at level 1."""
         return self.is_hinge and isinstance(self.level, float) and self.level == 1.0
 
     def compute_residuals(self, m: FloatArray, out: FloatArray | None = None) -> FloatArray:
-        """Return R = ℓ − m: (n,)."""
+        """Return r = ℓ − m: (n,)."""
         return np.subtract(self.level, m, out=out)
 
     def compute_tube_excess(self, r: FloatArray) -> FloatArray:
@@ -211,12 +212,12 @@ class Loss:
         if self.is_hinge:
             return np.where(v > 0.0, self.high, 0.0)
         if self.is_piecewise_linear:
-            answered = np.where(v > 0.0, self.high, self.low)
+            a = np.where(v > 0.0, self.high, self.low)
         else:
-            with np.errstate(divide="ignore", invalid="ignore"):  # δ = 0: what is not 0 goes to its bound
-                answered = np.clip(v / self.curvature, self.low, self.high)
-        answered[v == 0.0] = 0.0
-        return answered
+            with np.errstate(divide="ignore", invalid="ignore"):  # δ = 0: nonzero values go to their bound
+                a = np.clip(v / self.curvature, self.low, self.high)
+        a[v == 0.0] = 0.0
+        return a
 
     def sum_losses(self, r: FloatArray) -> float:
         """Return Σ φ(r)."""
@@ -244,17 +245,21 @@ class Loss:
         inner = None if is_zero(self.tube) else np.clip(r, -np.asarray(self.tube), self.tube)
         v = r if inner is None else r - inner
         best = self._optimal_dual_of_excess(v)
-        left = best - a
-        lost = 0.0 if inner is None else float((self.tube * np.abs(a) - inner * a).sum())
+        difference = best - a
+        tube_terms = 0.0 if inner is None else float((self.tube * np.abs(a) - inner * a).sum())
         if self.is_piecewise_linear:
-            return lost + float(left @ v)
-        past = np.where((best > self.low) & (best < self.high), 0.0, v - self.curvature * best)
-        return lost + float(left @ past) + 0.5 * _weighted_sum(self.curvature, left * left)
+            return tube_terms + float(difference @ v)
+        remaining_excess = np.where((best > self.low) & (best < self.high), 0.0, v - self.curvature * best)
+        return (
+            tube_terms
+            + float(difference @ remaining_excess)
+            + 0.5 * _weighted_sum(self.curvature, difference * difference)
+        )
 
     def compute_dual_value(self, a: FloatArray) -> float:
         """Return ℓᵀa − Σφ*(a), the contribution of a to the dual."""
-        gained = self.level * float(a.sum()) if isinstance(self.level, float) else float(self.level @ a)
-        return gained if self.is_hinge else gained - self.sum_conjugates(a)
+        value = self.level * float(a.sum()) if isinstance(self.level, float) else float(self.level @ a)
+        return value if self.is_hinge else value - self.sum_conjugates(a)
 
     def distance_to_kink(self, r: FloatArray) -> FloatArray:
         """Return the distance of r from where (LOSSES.2) changes: 0 between 0 and a bound. (n,)."""

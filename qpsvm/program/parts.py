@@ -1,6 +1,6 @@
 """Check and convert the arguments of a QP: lists, arrays and sparse matrices (`as_operator`, `as_rows`, `as_bound`).
 
-What the problems of this library build is in shape already, and passes unchanged.
+QPs built by the problems of this library are valid already, and pass unchanged.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Rows:
     matrix : "G" or "A"
         Inequalities Gx ≤ h or equalities Ax = b.
     rows : slice
-        Which rows of that matrix.
+        Rows of that matrix.
     formula : str
-        The constraint as a person writes it.
+        The constraint as text.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def as_operator(P: Any) -> Operator:
 
 
 def as_bound(bound: Any, name: str, n: int) -> FloatArray | None:
-    """Return a bound of every variable, (n,): one number stands for all of them."""
+    """Return a bound of every variable, (n,); one number is repeated."""
     if bound is None:
         return None
     if isinstance(bound, (int, float, np.number)) and not isinstance(bound, (bool, complex, np.complexfloating)):
@@ -143,56 +143,56 @@ def check_bounds(lb: FloatArray | None, ub: FloatArray | None) -> None:
 
 
 def check_texts(**texts: Any) -> None:
-    """Refuse what is no text."""
+    """Check that all values are text. Raises DataTypeError."""
     for name, text in texts.items():
         if not isinstance(text, str):
             raise DataTypeError(f"{name} must be text, got {format_value(text)}")
 
 
-def as_names(parts: Any, what: str, kind: type) -> dict[str, Any]:
+def as_names(parts: Any, argument: str, kind: type) -> dict[str, Any]:
     """Return a mapping of names to values of one type. Raises DataTypeError."""
     if not isinstance(parts, Mapping):
-        raise DataTypeError(f"{what} must be a mapping of names to {kind.__name__}s, got {format_value(parts)}")
+        raise DataTypeError(f"{argument} must be a mapping of names to {kind.__name__}s, got {format_value(parts)}")
     for name, value in parts.items():
         if not isinstance(name, str) or not isinstance(value, kind):
             raise DataTypeError(
-                f"{what} must map names to {kind.__name__}s, got {format_value(name)}: {format_value(value)}"
+                f"{argument} must map names to {kind.__name__}s, got {format_value(name)}: {format_value(value)}"
             )
     return dict(parts)
 
 
-def as_extent(part: slice, count: int, what: str) -> slice:
+def as_extent(extent: slice, count: int, argument: str) -> slice:
     """Return a slice with both ends written out. Raises DataTypeError, DataError."""
-    ends = (0 if part.start is None else part.start, count if part.stop is None else part.stop)
+    ends = (0 if extent.start is None else extent.start, count if extent.stop is None else extent.stop)
     if not all(isinstance(end, (int, np.integer)) and not isinstance(end, bool) for end in ends):
-        raise DataTypeError(f"{what} must be a slice with whole numbers, got {part}")
-    if part.step is not None and part.step != 1:
-        raise DataError(f"{what} must be a slice without steps, got {part}")
+        raise DataTypeError(f"{argument} must be a slice with whole numbers, got {extent}")
+    if extent.step is not None and extent.step != 1:
+        raise DataError(f"{argument} must be a slice without steps, got {extent}")
     return slice(int(ends[0]), int(ends[1]))
 
 
 def is_partition(parts: Iterable[slice], count: int) -> bool:
-    """Return whether slices cover 0 to count in order, each beginning where the one before it ends."""
-    place = 0
+    """Return whether slices cover 0 to count in order, each starting at the end of the previous one."""
+    end = 0
     for part in parts:
-        if part.start != place or part.stop < place:
+        if part.start != end or part.stop < end:
             return False
-        place = part.stop
-    return place == count
+        end = part.stop
+    return end == count
 
 
 def name_variables(variables: Any, n: int) -> dict[str, slice]:
     """Return the variables' names, or "x" for all of them."""
     named = as_names(variables, "variables", slice) or {"x": slice(0, n)}
-    found = {name: as_extent(part, n, f"the variables {name!r}") for name, part in named.items()}
-    if not is_partition(found.values(), n):
+    extents = {name: as_extent(part, n, f"the variables {name!r}") for name, part in named.items()}
+    if not is_partition(extents.values(), n):
         raise DataError(f"the variables' slices must cover 0 to {n} in order, got {dict(variables)}")
-    return found
+    return extents
 
 
 def name_rows(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> dict[str, Rows]:
     """Return the groups, with names for a matrix whose rows have none; names for some rows only are an error."""
-    found: dict[str, Rows] = {}
+    groups_by_name: dict[str, Rows] = {}
     counts = {"G": 0 if h is None else len(h), "A": 0 if b is None else len(b)}
     for name, group in as_names(constraints, "constraints", Rows).items():
         if not isinstance(group.matrix, str) or group.matrix not in counts or not isinstance(group.formula, str):
@@ -201,21 +201,25 @@ def name_rows(constraints: Any, h: FloatArray | None, b: FloatArray | None) -> d
             )
         if not isinstance(group.rows, slice):
             raise DataTypeError(f"the constraints {name!r} must name rows by a slice, got {format_value(group.rows)}")
-        found[name] = replace(group, rows=as_extent(group.rows, counts[group.matrix], f"the constraints {name!r}"))
+        groups_by_name[name] = replace(
+            group, rows=as_extent(group.rows, counts[group.matrix], f"the constraints {name!r}")
+        )
     sides: tuple[tuple[Literal["G", "A"], str], ...] = (("G", "Gx ≤ h"), ("A", "Ax = b"))
     for matrix, formula in sides:
-        groups = sorted((group.rows.start, group.rows.stop) for group in found.values() if group.matrix == matrix)
+        groups = sorted(
+            (group.rows.start, group.rows.stop) for group in groups_by_name.values() if group.matrix == matrix
+        )
         if counts[matrix] and not groups:
             name = matrix
-            while name in found:
+            while name in groups_by_name:
                 name += "_"
-            found[name] = Rows(matrix, slice(0, counts[matrix]), formula)
+            groups_by_name[name] = Rows(matrix, slice(0, counts[matrix]), formula)
         elif not is_partition((slice(*ends) for ends in groups), counts[matrix]):
             raise DataError(
                 f"{matrix} has {counts[matrix]} rows, but the constraint groups name "
                 f"{', '.join(f'{start} to {stop}' for start, stop in groups)}; name all of them, each once, or none"
             )
-    return found
+    return groups_by_name
 
 
 def _check_numbers(values: FloatArray) -> None:

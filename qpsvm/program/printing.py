@@ -12,7 +12,7 @@ from qpsvm.base.arrays.types import FloatArray, Matrix, as_dense
 from qpsvm.base.html import Cell, render_table
 from qpsvm.space.operators import Operator
 
-#: Most variables, and most rows of G and A together, that are read at a glance; and how wide a screen is.
+#: Limit of the variables, and of the rows of G and A together, for displaying numbers; and the width of a screen.
 MAX_SIZE, MAX_WIDTH = 8, 100
 #: Significant digits.
 DIGITS = 4
@@ -36,15 +36,15 @@ def as_html(qp: Any) -> str:
         message = f"{text}  ({name}, {count} row{'s' if count != 1 else ''})"
         rows.append([Cell("" if k else "subject to"), Cell(message)])
     rows += [[Cell(label), Cell(text)] for label, text in _describe_sizes(qp)]
-    whole = render_table(rows, title=qp.title)
+    summary = render_table(rows, title=qp.title)
     names, lines = _format_numbers(qp)
     if not lines:
-        return whole
+        return summary
     numbers = [
         [Cell(letter), *(Cell(entry, True) for entry in entries), Cell(relation), Cell(side, True), Cell(name)]
         for letter, entries, relation, side, name in lines
     ]
-    return whole + render_table(numbers, head=["", *names, "", "", ""])
+    return summary + render_table(numbers, head=["", *names, "", "", ""])
 
 
 def _list_restrictions(qp: Any) -> list[tuple[str, str, int]]:
@@ -101,7 +101,7 @@ Line = tuple[str, list[str], str, str, str]
 
 
 def list_names(parts: Iterable[tuple[str, slice]], n: int) -> list[str]:
-    """Return the names of n variables or rows: `b` where a part has one, else `xi[0]`, `xi[1]`, …"""
+    """Return the names of n variables or rows: `b` if a part has one entry, else `xi[0]`, `xi[1]`, …"""
     names = [""] * n
     for name, part in parts:
         count = part.stop - part.start
@@ -116,7 +116,7 @@ def build_lines(
     rows: Sequence[tuple[str, Matrix | None, FloatArray | None, Sequence[tuple[str, slice]]]],
     bounds: Mapping[str, FloatArray | None],
 ) -> tuple[list[str], list[Line]]:
-    """Return the variables' names, (n,), and a line for each row of P, q, G, A and the bounds; none of a larger QP.
+    """Return the variables' names, (n,), and lines for P, q, G, A and the bounds; both are empty for a larger QP.
 
     Shapes: P (n, n), q (n,), bounds (n,) or None.
     """
@@ -163,7 +163,7 @@ def _build_line(letter: str, entries: FloatArray, relation: str = "", side: str 
 
 
 def _format_number(value: float) -> str:
-    return f"{value + 0.0:.{DIGITS}g}"  # −0 is 0
+    return f"{value + 0.0:.{DIGITS}g}"  # turns −0 into 0
 
 
 __all__ = ["as_html", "as_text"]

@@ -1,4 +1,4 @@
-"""Measure how far (x, y, z, z_box) is from the optimality conditions (QP.1), by the QP's own data alone."""
+"""Measure the violation of the optimality conditions (QP.1) by (x, y, z, z_box), from the data of the QP."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Map values between the samples and the rows of a dual (`DualRows`, `DualGroup`, `DualPart`).
 
-Row k of the dual belongs to sample r(k), or to a combination of samples, (DUAL.5) and (DUAL.6). What rows share are the
+Row k of the dual belongs to sample r(k), or to a combination of samples, (DUAL.5) and (DUAL.6). Rows share the
 multipliers of groups.
 """
 
@@ -21,7 +21,7 @@ from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.base.errors import UnsupportedError
 from qpsvm.space.operators import Operator
 
-#: Samples up to which the rows of a regression are kept from machine to machine.
+#: Limit of the samples for which the rows of a regression are cached for all machines.
 MAX_CACHED_ROWS = 2000
 
 
@@ -29,13 +29,13 @@ MAX_CACHED_ROWS = 2000
 class DualGroup:
     """A column of E in (DUAL.1), with its multiplier.
 
-    name: Of the row in the dual QP.
-    multiplier: Of the variable in the primal QP: "b", "rho".
+    name: Name of the row in the dual QP.
+    multiplier: Name of the variable in the primal QP: "b", "rho".
     column (m,): E_g; the sign itself for an intercept.
     total: e_g.
     ridge: R_g: 0 for an equality.
-    formula: The equality as a person writes it.
-    radius: How far e_g may be off by rounding.
+    formula: The equality as text.
+    radius: Rounding error of e_g.
     """
 
     name: str
@@ -57,8 +57,8 @@ class DualGroup:
 class DualPart:
     """Rows that share one multiplier θ and no other: Σ column·α = total over them.
 
-    rows (m,): All rows where None.
-    column (m,): 0 outside of the part.
+    rows (m,): Mask; None for all rows.
+    column (m,): 0 outside the part.
     """
 
     rows: NDArray[np.bool_] | None
@@ -70,7 +70,7 @@ class DualPart:
         freeze_each(self.__dict__.values())
 
     def restrict(self, vector: NDArray[Any]) -> NDArray[Any]:
-        """Return the entries of a vector (m,) over the rows of the part; `repeat_value` where the vector is."""
+        """Return the entries of a vector (m,) over the rows of the part; `repeat_value` if the vector is."""
         if self.rows is None:
             return vector
         common = find_common_value(vector)
@@ -78,7 +78,7 @@ class DualPart:
 
     @cached
     def row_indices(self) -> IntArray:
-        """The indices of the part's rows: (r,)."""
+        """Indices of the rows of the part: (r,)."""
         assert self.rows is not None
         return self.rows.nonzero()[0]
 
@@ -119,9 +119,9 @@ class DualRows:
         n = self.n
         if n <= MAX_CACHED_ROWS and self.sign is build_two_sided_rows(n)[0] and rows is build_two_sided_rows(n)[1]:
             return True
-        each = np.arange(n)
-        same = (rows[:n] == each).all() and (rows[n:] == each).all()
-        return bool(same and (self.sign[:n] == 1.0).all() and (self.sign[n:] == -1.0).all())
+        samples = np.arange(n)
+        has_both = (rows[:n] == samples).all() and (rows[n:] == samples).all()
+        return bool(has_both and (self.sign[:n] == 1.0).all() and (self.sign[n:] == -1.0).all())
 
     def beta(self, alpha: FloatArray) -> FloatArray:
         """Return the coefficients β of (DUAL.5).
@@ -179,19 +179,19 @@ class DualRows:
         Returns
         -------
         ndarray, shape (n,), or None
-            None where no sample has two rows with α ≠ 0, and none is part of a combination.
+            None if no sample has two rows with α ≠ 0, or is part of a combination.
         """
         if self.classes is not None:
-            return None  # a whole number of a power of 2
+            return None  # an integer multiple of a power of 2
         if self.mix is not None:
-            most = int(np.bincount(self.mix[np.flatnonzero(alpha)].indices, minlength=self.n).max(initial=0))
-            return (most + 1) * 2.0 * UNIT * self.sum_absolute_alpha(alpha)
+            max_terms = int(np.bincount(self.mix[np.flatnonzero(alpha)].indices, minlength=self.n).max(initial=0))
+            return (max_terms + 1) * 2.0 * UNIT * self.sum_absolute_alpha(alpha)
         if self.rows is None:
             return None
-        several = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
-        if several == 1:  # one rounding, of the result
+        n_additions = np.bincount(self.rows[alpha != 0.0], minlength=self.n).max(initial=0) - 1
+        if n_additions == 1:  # a single rounding, of the result
             return UNIT * np.abs(self.beta(alpha))
-        return several * 2.0 * UNIT * self.sum_absolute_alpha(alpha) if several > 0 else None
+        return n_additions * 2.0 * UNIT * self.sum_absolute_alpha(alpha) if n_additions > 0 else None
 
     def at_rows(self, values: FloatArray) -> FloatArray:
         """Spread values at the samples over the rows of the dual.
@@ -222,7 +222,7 @@ class DualRows:
         Returns
         -------
         ndarray of int, shape (r,)
-            One for each row; of combinations, (k,), every sample that is in any of them, once.
+            One per row; for combinations, (k,), the distinct samples in any of them.
         """
         if self.mix is not None:
             return np.unique(self.mix[rows].indices).astype(np.intp)
@@ -232,7 +232,7 @@ class DualRows:
 def build_two_sided_rows(n: int) -> tuple[FloatArray, IntArray]:
     """Return signs and samples of a regression's rows, first all with s = 1, then all with s = −1: (2n,) each.
 
-    Of few rows they are kept, and known again.
+    For few rows they are cached, and recognised by identity.
     """
     return _compute_two_sided_rows(n) if n > MAX_CACHED_ROWS else _cached_two_sided_rows(n)
 
@@ -255,23 +255,23 @@ def build_intercept_groups(sign: FloatArray, kind: str | None, formula: str = "y
 
 
 def find_distinct_rows(E: FloatArray, max_rows: int) -> list[int]:
-    """Return the indices of the first distinct rows of E (m, q), at most `most`."""
-    left = np.ones(len(E), dtype=bool)
-    found: list[int] = []
-    while len(found) < max_rows and left.any():
-        found.append(int(np.argmax(left)))
-        left &= ~(E[found[-1]] == E).all(axis=1)
-    return found
+    """Return the indices of the first distinct rows of E (m, q), at most `max_rows`."""
+    is_left = np.ones(len(E), dtype=bool)
+    indices: list[int] = []
+    while len(indices) < max_rows and is_left.any():
+        indices.append(int(np.argmax(is_left)))
+        is_left &= ~(E[indices[-1]] == E).all(axis=1)
+    return indices
 
 
 def invert_mixing(mixing: FloatArray, names: str) -> FloatArray:
     """Return M⁻¹ of the distinct rows of E, (q, q), of the groups with these names. Raises UnsupportedError."""
     if len(mixing) == 2:
         (a, b), (c, d) = mixing.tolist()
-        size = a * d - b * c
-        if abs(size) > ROUNDED * (abs(a * d) + abs(b * c)):
-            return np.array([[d / size, -b / size], [-c / size, a / size]])
+        determinant = a * d - b * c
+        if abs(determinant) > ROUNDED * (abs(a * d) + abs(b * c)):
+            return np.array([[d / determinant, -b / determinant], [-c / determinant, a / determinant]])
     if np.linalg.matrix_rank(mixing) < len(mixing):
         raise UnsupportedError(f"the groups {names} are not independent")
-    found: FloatArray = np.linalg.inv(mixing).astype(np.float64, copy=False)
-    return found
+    inverse: FloatArray = np.linalg.inv(mixing).astype(np.float64, copy=False)
+    return inverse

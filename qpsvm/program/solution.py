@@ -24,7 +24,7 @@ from qpsvm.program.status import Solver, Status
 
 @dataclass(frozen=True, eq=False)
 class QPSolution:
-    """A solver's answer to a QP, in the units of that QP and the signs of (QP.1).
+    """A solver's solution of a QP, in the units of that QP and the signs of (QP.1).
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class QPSolution:
 
     @cached
     def z_box(self) -> FloatArray | None:
-        """Multipliers of the bounds, (n,): the solver's, or what (QP.1) leaves for them; None without a point."""
+        """Multipliers of the bounds, (n,): the solver's, or those that satisfy (QP.1); None without a point."""
         if self.x is None or self.box is not None:
             return self.box
         return -compute_lagrangian_gradient(self.qp, self.x, self.y, self.z)

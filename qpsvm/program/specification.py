@@ -1,14 +1,14 @@
 """Specify a machine in exact numbers, from which its dual, its primal and its proofs are built (`Specification`).
 
-    (RECORD.1)  of each row: whose it is, its sign s, level ℓ, upper bound U and curvature δ;  of each group: its
-                multiplier, its column E, its total e and its ridge R;  and a unit: (DUAL.1) without any rounding
-    (RECORD.2)  the column of the intercept is s, for every machine; its total is 0 but where the machine says otherwise
-    (RECORD.3)  floats are these numbers, each rounded once
+    (RECORD.1)  for each row: its sample, sign s, level ℓ, upper bound U and curvature δ;  for each group: its
+                multiplier, column E, total e and ridge R;  and a unit: (DUAL.1) without any rounding
+    (RECORD.2)  the column of the intercept is s, for every machine; its total is 0 unless the machine specifies it
+    (RECORD.3)  the float form has these numbers, each rounded once
     (RECORD.4)  primal:  minimise unit · (½‖w‖² + eᵀμ + ½Σ R_g μ_g² + the cost of slack)
                 subject to  s_k⟨w, z_r(k)⟩ + Σ_g E_kg μ_g ≥ ℓ_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
     (RECORD.5)  slack costs U ξ where δ = 0,  ξ²/(2δ) where U = ∞,  ξ²/(2δ) + U ζ between the two;  hard rows have none
 
-The multipliers of the groups have the names that the machine gives them. The slacks are called "xi" and "zeta", the
+The machine names the multipliers of its groups. The slacks are called "xi" and "zeta", the
 margin rows "margin". A regression has slacks "xi" and "xi_star", for its rows "above" and "below" f.
 """
 
@@ -42,17 +42,17 @@ from qpsvm.space.intercept import Intercept
 from qpsvm.space.kernels.kernel import squared_norms
 from qpsvm.space.operators import Diagonal, Operator
 
-#: One number for all rows, floats of which each is exact, or exact numbers: (m,).
+#: One number for all rows, exact floats, or rationals: (m,).
 Numbers = RationalVector | FloatArray | Fraction | float
-#: What the slack of each half of the rows is called.
+#: Names of the slacks of the two halves of the rows.
 SLACKS = ("xi", "xi_star")
 
 
 class Equality(NamedTuple):
     """A group of (RECORD.1) besides a free or penalised intercept.
 
-    name, multiplier, formula: As those of `DualGroup`.
-    entry: E of every row; None where it is the sign, and the multiplier that of the intercept.
+    name, multiplier, formula: As for `DualGroup`.
+    entry: E of every row; None if E is the sign, and the multiplier that of the intercept.
     total: e.
     """
 
@@ -65,14 +65,14 @@ class Equality(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Specification:
-    """(RECORD.1) of one machine over its samples.
+    """The numbers (RECORD.1) of one machine over its samples.
 
     sign (m,): s, −1 or +1.
-    level, upper, curvature: ℓ, U (∞ where nothing bounds α) and δ of every row.
-    groups: The machine's own; that of the intercept comes before them.
-    rows (m,), mix (m, n): As those of `SVMDual`.
-    diagonal: What a level has of K(x, x) besides.
-    balance: The equality of a free intercept as a person writes it.
+    level, upper, curvature: ℓ, U (∞ if α is unbounded) and δ of every row.
+    groups: The groups without that of the intercept, which precedes them.
+    rows (m,), mix (m, n): As for `SVMDual`.
+    diagonal: Coefficient of K(x, x) in the level.
+    balance: The equality of a free intercept as text.
     """
 
     sign: FloatArray
@@ -106,7 +106,7 @@ class Specification:
                 "C times sample_weight is too small: 1/C_i, by which the loss is curved, is beyond all floats; "
                 "multiply C by a constant, or give such samples the weight 0"
             )
-        off = self.level.low if isinstance(self.level, RationalVector) else None
+        rounding_errors = self.level.low if isinstance(self.level, RationalVector) else None
         if self.diagonal:
             level = level + float(self.diagonal) * gram.diagonal()
         return SVMDual(
@@ -119,32 +119,33 @@ class Specification:
             rows=self.rows,
             unit=1.0 if self.unit == 1 else round_to_nearest(self.unit),
             mix=self.mix,
-            level_radius=np.abs(off) if off is not None and off.any() else None,
+            level_radius=np.abs(rounding_errors) if rounding_errors is not None and rounding_errors.any() else None,
             upper_radius=bound_float_errors(self.upper, upper) if isinstance(self.upper, RationalVector) else None,
         )
 
     def build_groups(self, intercept: Intercept) -> tuple[DualGroup, ...]:
-        """Return the groups in floats: that of the intercept, and the machine's own."""
+        """Return the groups in floats: that of the intercept, then `groups`."""
         m = len(self.sign)
-        own = []
+        other_groups = []
         for group in self.groups:
             column = self.sign if group.entry is None else repeat_value(group.entry, m)
             total = round_to_nearest(group.total)
             exact = not math.isfinite(total) or group.total == total
             radius = 0.0 if exact else round_up(abs(group.total - Fraction(total)))
-            own.append(DualGroup(group.name, group.multiplier, column, total, formula=group.formula, radius=radius))
-        return (*build_intercept_groups(self.sign, intercept, self.balance), *own)
+            other_groups.append(
+                DualGroup(group.name, group.multiplier, column, total, formula=group.formula, radius=radius)
+            )
+        return (*build_intercept_groups(self.sign, intercept, self.balance), *other_groups)
 
 
 class PrimalNotation(NamedTuple):
     """The notation of a primal QP.
 
-    title: That of the QP.
-    objective, rows: As a person writes them; {norm} stands for ‖w‖², with b² where b is penalised, and {f} for
-        wᵀx_i + b.
-    level_rows: The names of the rows, one for each part of them.
-    symbols: What the variables are called in place of w, b, …; −b where b is called rho.
-    size: What a unit of slack is in the textbook's.
+    title: Title of the QP.
+    objective, rows: Formulas as text; {norm} is replaced by ‖w‖², plus b² if b is penalised, and {f} by wᵀx_i + b.
+    level_rows: Names of the rows, one per part of them.
+    symbols: Symbols of the variables in place of w, b, …; −b if b is called rho.
+    size: One unit of slack in units of the textbook.
     """
 
     title: str

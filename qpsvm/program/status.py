@@ -1,4 +1,4 @@
-"""Define what is claimed of a solution (`Status`), and by which solver (`Solver`)."""
+"""Define the status of a solution (`Status`), and the solver that claims it (`Solver`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Status(StrEnum):
-    """How a solve ended. Each member carries a sentence: what happened, and what to try.
+    """Status of a solve. Each member has a sentence: what happened, and what to try.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class Status(StrEnum):
 
 
 class Solver(NamedTuple):
-    """The solver behind a result, in its own words."""
+    """Name, version and raw status of the solver of a result."""
 
     name: str
     version: str

@@ -1,4 +1,4 @@
-"""State the dual of any SVM in one form (`SVMDual`, and `Statement` with the units of its QP).
+"""Define the dual of any SVM in one form (`SVMDual`), and the units of its QP (`Statement`).
 
     (DUAL.1)  minimise ½‖Σ_k α_k s_k φ(x_r(k))‖² + ½Σ δ_k α_k² − ℓᵀα + Σ_R (E_gᵀα − e_g)²/(2R_g)
               over 0 ≤ α ≤ U  subject to  E_gᵀα = e_g for every group g without a ridge R_g
@@ -6,26 +6,27 @@
     (DUAL.3)  the primal:  minimise ½‖w‖² + Σ_k ψ_k(t_k) + eᵀμ + ½Σ R_g μ_g²  over w and μ, with ψ of (LOSS.1)
     (DUAL.4)  f(x) = ⟨w, φ(x)⟩ + b:  b is the multiplier μ_g of the group whose column is the sign s; without one, 0
     (DUAL.5)  Σ_k α_k s_k φ(x_r(k)) = Σ_i β_i φ(x_i),  β_i = the sum of α_k s_k over the rows k of sample i
-    (DUAL.6)  a row may be of several samples: Σ_i A_ki φ(x_i) stands for φ(x_r(k)), and β = Aᵀ(s∘α)
-    (DUAL.7)  where U is finite and δ = 0, the multiplier of ξ_k = max(0, t_k) ≥ 0 is what α leaves of the penalty:
+    (DUAL.6)  a row may combine several samples: Σ_i A_ki φ(x_i) stands for φ(x_r(k)), and β = Aᵀ(s∘α)
+    (DUAL.7)  if U is finite and δ = 0, the multiplier of ξ_k = max(0, t_k) ≥ 0 is the rest of the penalty:
               η_k = U_k − α_k
     (DUAL.8)  α_k = 0 where s f is beyond its level, 0 < α_k < U_k where it is on it, α_k = U_k where it is violated;
               a curved row with α_k > 0 is violated by δ_k α_k
-    (DUAL.9)  a linear constraint ⟨g, w⟩ + c b ≤ h is a row behind the machine's:  s = −1, φ = g, ℓ = −h, U = ∞, δ = 0,
-              and in the group of the intercept E = −c;  its α is its multiplier, and b is no part of its f
+    (DUAL.9)  a linear constraint ⟨g, w⟩ + c b ≤ h is a row after those of the samples:  s = −1, φ = g, ℓ = −h, U = ∞, δ
+    = 0,
+              and in the group of the intercept E = −c;  its α is its multiplier, and its f does not contain b
     (DUAL.10)  rows that share a slack are a block B:  Σ_B α ≤ U, its loss is ψ of max_B t, and a box is a block of one
 
 Row k of the dual belongs to sample r(k). It has a sign, a level that s f is to reach, a penalty U of violating it,
 and a curvature δ by which the penalty grows. A group is a column of E: an equality, whose multiplier is a variable of
 the primal (the intercept b, the margin ρ of a ν-SVM), or, with R > 0, a multiplier that the primal penalises.
 
-A QP that a problem makes carries its `SVMDual`, so that a solver that knows support vector machines need not guess, and
-how the QP's numbers follow from those of the dual:
+A QP built by a problem contains its `SVMDual`, for solvers specific to support vector machines, and the relation
+between its numbers and those of the dual:
 
     (STATE.1)  α = v x,  the objective of the QP = t · unit · (DUAL.1),  the row of group g is multiplied by r_g
     (STATE.2)  hence the multiplier of that row is t · unit · μ_g / r_g,  and Zᵀx = w(α) (t · unit)^½ with P = ZZᵀ
 
-A QP that a reader writes by hand carries none; `backends.recognise` looks for one in its numbers.
+A QP written by hand contains none; `backends.recognise` tries to find one from its numbers.
 
 Source: Lagrangian duality row by row; Rockafellar, *Convex Analysis* (1970), section 31.
 """
@@ -167,7 +168,7 @@ class SVMDual(DualRows):
 
     @cached
     def margin_groups(self) -> tuple[DualGroup, ...]:
-        """The other groups: their multipliers move the level that a row is to reach."""
+        """The other groups, whose multipliers shift the required level of a row."""
         return tuple(group for group in self.groups if group is not self.intercept)
 
     @cached
@@ -183,7 +184,7 @@ class SVMDual(DualRows):
 
     @cached
     def hard_rows(self) -> NDArray[np.bool_] | None:
-        """The hard rows, which nothing may violate, U = ∞ and δ = 0, as a mask (m,); None where there are none."""
+        """Mask of the hard rows, U = ∞ and δ = 0, which must not be violated, (m,); None if there are none."""
         value = find_common_value(self.upper)
         mask: NDArray[np.bool_] | None = None
         if value is None or not value < np.inf:
@@ -192,7 +193,7 @@ class SVMDual(DualRows):
 
     @cached
     def is_hard(self) -> bool:
-        """Whether that is every row, and none of them a user's, which no larger w brings nearer."""
+        """Whether all rows are hard, and none is an added linear constraint."""
         return self.linear_constraints is None and self.hard_rows is not None and bool(self.hard_rows.all())
 
     @cached
@@ -203,7 +204,7 @@ class SVMDual(DualRows):
 
     @cached
     def common_level(self) -> float | None:
-        """The level ℓ where it is one number for all rows."""
+        """The level ℓ if it is one number for all rows, else None."""
         value = find_common_value(self.level)
         if value is None and len(self.level) and (self.level == self.level[0]).all():
             return float(self.level[0])
@@ -216,7 +217,7 @@ class SVMDual(DualRows):
 
     @cached
     def is_scalable(self) -> bool:
-        """Whether a larger (w, μ) brings every row nearer to its level or beyond: levels one positive number, e = 0."""
+        """Whether scaling (w, μ) up moves every row towards its level: one common positive level, and e = 0."""
         level = self.common_level
         if self.linear_constraints is not None:
             return False
@@ -224,7 +225,7 @@ class SVMDual(DualRows):
 
     @cached
     def is_stretchable(self) -> bool:
-        """Whether a larger (w, μ) brings every hard row nearer to its level: there are some, levels positive, e = 0."""
+        """Whether scaling (w, μ) up moves every hard row towards its level: positive levels, and e = 0."""
         if self.hard_rows is None or self.linear_constraints is not None or any(group.total for group in self.groups):
             return False
         return self.is_scalable or bool((self.level[self.hard_rows] > 0.0).all())
@@ -232,15 +233,16 @@ class SVMDual(DualRows):
     @cached
     def hessian(self) -> Operator:
         """The Hessian of (DUAL.1) without its penalised groups: s_k s_l K_r(k)r(l) + δ_k on the diagonal."""
-        own = take_rows(self.gram, self.rows) if self.mix is None else combine_rows(self.gram, self.mix)
-        return add_diagonal(own.congruence(self.sign), self.curvature if self.has_curvature else None)
+        row_gram = take_rows(self.gram, self.rows) if self.mix is None else combine_rows(self.gram, self.mix)
+        return add_diagonal(row_gram.congruence(self.sign), self.curvature if self.has_curvature else None)
 
     @cached
     def parts(self) -> tuple[DualPart, ...]:
-        """The groups as parts of the rows, each with a multiplier of its own, (DUAL.2).
+        """Partition of the rows by groups, each part with its own multiplier, (DUAL.2).
 
-        One group is one part. Two equalities split the rows where E has two distinct rows (a, c) only, as that of a
-        ν-SVM, (y_i, −1): the multipliers θ = E μ, one for each, are as good as μ, and each belongs to rows of its own.
+        One group is one part. Two equalities split the rows if E has only two distinct rows (a, c), like that of a
+        ν-SVM, (y_i, −1): the multipliers θ = E μ of the distinct rows are equivalent to μ, and each belongs to one
+        part.
 
         Raises
         ------
@@ -251,7 +253,7 @@ class SVMDual(DualRows):
             return ()
         if self.linear_constraints is not None:
             return self._build_constrained_parts(self.linear_constraints.unconstrained_dual)
-        if self.classes is not None:  # one for each class, and they share rows
+        if self.classes is not None:  # one per class; they overlap
             return cast("tuple[DualPart, ...]", self.groups)
         if len(self.groups) == 1:
             group = self.groups[0]
@@ -263,20 +265,26 @@ class SVMDual(DualRows):
             for mask, total in zip(masks, totals, strict=True)
         )
 
-    def _build_constrained_parts(self, own: SVMDual) -> tuple[DualPart, ...]:
-        """Return the parts of the machine's own rows; an added constraint may be of several of them."""
-        behind = np.column_stack([group.column[own.m :] for group in self.groups]) @ own.inverse_mixing  # (p, q)
-        columns = [np.concatenate([part.column, behind[:, j]]) for j, part in enumerate(own.parts)]
-        return tuple(replace(p, rows=None, column=column) for p, column in zip(own.parts, columns, strict=True))
+    def _build_constrained_parts(self, unconstrained: SVMDual) -> tuple[DualPart, ...]:
+        """Return the parts with the added constraints, each of which may belong to several parts."""
+        constraint_columns = (
+            np.column_stack([group.column[unconstrained.m :] for group in self.groups]) @ unconstrained.inverse_mixing
+        )  # (p, q)
+        columns = [
+            np.concatenate([part.column, constraint_columns[:, j]]) for j, part in enumerate(unconstrained.parts)
+        ]
+        return tuple(
+            replace(p, rows=None, column=column) for p, column in zip(unconstrained.parts, columns, strict=True)
+        )
 
     @cached
     def _distinct_rows(self) -> tuple[FloatArray, list[NDArray[np.bool_]]]:
-        """The first, the second, … distinct row of E, (q, q), and the rows that have it: masks (m,)."""
-        beside = find_common_value(self.groups[1].column) if len(self.groups) == 2 else None
-        if beside and self.groups[0] is self.intercept and not self.penalised_groups:  # (±1, c) of a ν-machine
+        """The distinct rows of E, (q, q), and the masks (m,) of the rows equal to each."""
+        second_entry = find_common_value(self.groups[1].column) if len(self.groups) == 2 else None
+        if second_entry and self.groups[0] is self.intercept and not self.penalised_groups:  # (±1, c) of a ν-machine
             first = self.sign == self.sign[0]
             if not first.all():
-                return np.array([[self.sign[0], beside], [-self.sign[0], beside]]), [first, ~first]
+                return np.array([[self.sign[0], second_entry], [-self.sign[0], second_entry]]), [first, ~first]
         E = np.column_stack([group.column for group in self.groups])
         q = len(self.groups)
         first = E[find_distinct_rows(E, q + 1)]
@@ -299,12 +307,12 @@ class SVMDual(DualRows):
         Parameters
         ----------
         thetas : list of float
-            One for each part.
+            One per part.
 
         Returns
         -------
         dict of str to float
-            One for each group.
+            One per group.
         """
         if len(thetas) == 1:
             return {self.groups[0].multiplier: thetas[0]}

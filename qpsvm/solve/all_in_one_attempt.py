@@ -71,22 +71,26 @@ def solve_all_in_one(
         )
     if request.options:
         check_known_options(NAME, request.options, frozenset())
-    alone = backend == NAME or not request.polish or request.max_iter is not None
-    others = [] if alone else _list_fallback_solvers(problem, request.time_limit is not None)
+    is_only_method = backend == NAME or not request.polish or request.max_iter is not None
+    fallbacks = [] if is_only_method else _list_fallback_solvers(problem, request.time_limit is not None)
     best: AllInOneResult | None = None
     size = min(_count_primal_entries(problem) / SPARSE_ENTRIES, 1.0) if problem.space.is_linear else 0.0
-    each = QUICK_STEPS_PER_SAMPLE + int(size * EXTRA_STEPS_PER_SAMPLE)
-    brief = replace(request, max_iter=max(MIN_QUICK_STEPS, each * problem._all_in_one_dual.n))
-    first: list[tuple[SolveRequest, tuple[str, Form] | None]] = [(brief, None)] if others else []
-    for asked, other in [*first, *((request, other) for other in others), (request, None)]:
-        if other is not None:
-            result = _solve_by_general_backend(problem, backends.get(other[0]), other[1], asked)
+    steps_per_sample = QUICK_STEPS_PER_SAMPLE + int(size * EXTRA_STEPS_PER_SAMPLE)
+    brief = replace(request, max_iter=max(MIN_QUICK_STEPS, steps_per_sample * problem._all_in_one_dual.n))
+    first_attempt: list[tuple[SolveRequest, tuple[str, Form] | None]] = [(brief, None)] if fallbacks else []
+    for attempt_request, fallback in [
+        *first_attempt,
+        *((request, fallback) for fallback in fallbacks),
+        (request, None),
+    ]:
+        if fallback is not None:
+            result = _solve_by_general_backend(problem, backends.get(fallback[0]), fallback[1], attempt_request)
         else:
-            result = _solve_by_sequential_dual(problem, asked, last=asked is request)
+            result = _solve_by_sequential_dual(problem, attempt_request, last=attempt_request is request)
         best = result if best is None or result.gap < best.gap else best
         if best.status in (Status.OPTIMAL, Status.INTERRUPTED) or request.clock.find_stop_reason():
             break
-    assert best is not None  # there is at least one turn
+    assert best is not None  # there is at least one attempt
     return best
 
 
@@ -96,14 +100,16 @@ def _list_fallback_solvers(problem: AllInOneProblem, has_time_limit: bool) -> li
     If the time is limited, only those that enforce a limit.
     """
     dual, space = problem._all_in_one_dual, problem.space
-    others: list[tuple[str, Form]] = []
+    solvers: list[tuple[str, Form]] = []
     sparse = space.is_linear and _count_primal_entries(problem) <= SPARSE_ENTRIES
     if sparse and dual.k * space.samples.d <= SPARSE_COLUMNS:
-        others.append((SPARSE_SOLVER, "primal"))
+        solvers.append((SPARSE_SOLVER, "primal"))
     if len(dual.row_positions) <= DENSE_ROWS:
-        others.insert(0 if len(dual.row_positions) <= QUICK_ROWS else len(others), (DENSE_SOLVER, "dual"))
-    there = [(each, form) for each, form in others if backends.get(each).version() is not None]
-    return [other for other in there if not has_time_limit or backends.get(other[0]).abilities.supports("time_limit")]
+        solvers.insert(0 if len(dual.row_positions) <= QUICK_ROWS else len(solvers), (DENSE_SOLVER, "dual"))
+    installed = [(name, form) for name, form in solvers if backends.get(name).version() is not None]
+    return [
+        solver for solver in installed if not has_time_limit or backends.get(solver[0]).abilities.supports("time_limit")
+    ]
 
 
 def _count_primal_entries(problem: AllInOneProblem) -> int:
@@ -112,7 +118,7 @@ def _count_primal_entries(problem: AllInOneProblem) -> int:
 
 
 def list_general_backends() -> tuple[str, ...]:
-    """Return the names of the backends that take any QP, and so those of an all-in-one machine."""
+    """Return the names of the backends that accept any QP, and so those of all-in-one machines."""
     return tuple(
         each.name
         for each in backends.iter_backends()
@@ -141,12 +147,12 @@ def _get_general_backend(name: str) -> Backend:
 
 def _solve_by_sequential_dual(problem: AllInOneProblem, request: SolveRequest, last: bool = True) -> AllInOneResult:
     """Run the stages of the sequential dual method, each followed by polishing; longer at the end if `last`."""
-    judge, tol = problem._certifier, request.tol
-    late = request.explain_late_start(_estimate_gram_seconds(problem))
-    if late is not None:
-        return build_unstarted_result(problem, NAME, find_library_version(), "dual", request, late)
+    certifier, tol = problem._certifier, request.tol
+    late_reason = request.explain_late_start(_estimate_gram_seconds(problem))
+    if late_reason is not None:
+        return build_unstarted_result(problem, NAME, find_library_version(), "dual", request, late_reason)
     building = Clock()
-    most = request.max_iter or max(MIN_STEPS, STEPS_PER_SAMPLE * problem._all_in_one_dual.n)
+    max_steps = request.max_iter or max(MIN_STEPS, STEPS_PER_SAMPLE * problem._all_in_one_dual.n)
     gram, dual, svm = problem.space.centred_gram, problem._all_in_one_dual, problem.svm
     check_memory(gram, dual)
     build_time, solving, steps = building.seconds, 0.0, 0
@@ -155,43 +161,45 @@ def _solve_by_sequential_dual(problem: AllInOneProblem, request: SolveRequest, l
     reason, solver_gap = "converged", float("inf")
     with defer_interrupt():
         for stage in STAGES:
-            began = Clock()
-            left = None if request.clock.limit is None else max(request.clock.remaining, MIN_TIME_LIMIT)
-            answer = run(gram, dual, stage, Limits(None, max(most - steps, 1), left, request.verbose), alpha, b)
-            solving, steps = solving + began.seconds, steps + answer.iterations
-            reason = answer.reason
-            point = judge.certify(dual.flatten_alpha(answer.alpha))
+            stage_clock = Clock()
+            seconds_left = None if request.clock.limit is None else max(request.clock.remaining, MIN_TIME_LIMIT)
+            solution = run(
+                gram, dual, stage, Limits(None, max(max_steps - steps, 1), seconds_left, request.verbose), alpha, b
+            )
+            solving, steps = solving + stage_clock.seconds, steps + solution.iterations
+            reason = solution.reason
+            point = certifier.certify(dual.flatten_alpha(solution.alpha))
             solver_gap = point.gap
-            ended = reason != "converged" or stage == STAGES[-1]
+            is_final_stage = reason != "converged" or stage == STAGES[-1]
             if request.polish and not is_interrupted():
-                patience = FINAL_POLISH_SECONDS if ended and last else max(solving, MIN_POLISH_SECONDS)
-                seconds = min(patience, max(request.clock.remaining, 0.0))
-                lengths = None if ended or len(dual.row_positions) <= FEW_ROWS else 1
-                point = polish(svm, point, judge.certify, clock=Clock(max(seconds, 0.0)), lengths=lengths)
+                polish_seconds = FINAL_POLISH_SECONDS if is_final_stage and last else max(solving, MIN_POLISH_SECONDS)
+                seconds = min(polish_seconds, max(request.clock.remaining, 0.0))
+                lengths = None if is_final_stage or len(dual.row_positions) <= FEW_ROWS else 1
+                point = polish(svm, point, certifier.certify, clock=Clock(max(seconds, 0.0)), lengths=lengths)
             best = point if best is None or point.gap < best.gap else best
             if is_logging(request.verbose):
                 log_message(f"{NAME} to {stage:g}: gap {solver_gap:.1e}, polished {point.gap:.1e}", request.verbose)
             if best.gap <= tol and (best.gap <= FINE_GAP or not request.polish or solving > LONG_SECONDS):
-                with_rounding_bound = judge.with_rounding_bound(best, tol)
+                with_rounding_bound = certifier.with_rounding_bound(best, tol)
                 if with_rounding_bound.gap <= tol:
                     best = with_rounding_bound
                     break
-            if ended:
+            if is_final_stage:
                 break
-            alpha, b = answer.alpha, answer.b
+            alpha, b = solution.alpha, solution.b
             if point.gap < MIN_GAP_RATIO * solver_gap:
                 alpha, b = dual.unflatten_alpha(point.alpha), dual.extract_intercepts(point.multipliers)
         if is_interrupted():
             if best is not None and best.gap <= tol:
-                raise KeyboardInterrupt  # pressed when there was nothing left to stop: it is not lost
+                raise KeyboardInterrupt  # Ctrl-C came after the last stage: do not lose it
             reason = "interrupted"
     assert best is not None  # there is at least one stage
-    status, words = translate_stop_reason(reason)
-    if math.isnan(best.size):  # not counted yet
-        best = judge.with_rounding_bound(best, tol)
+    status, status_text = translate_stop_reason(reason)
+    if math.isnan(best.size):  # rounding is not included yet
+        best = certifier.with_rounding_bound(best, tol)
     return problem._build_judged_result(
         best, status, tol, backend=NAME, form="dual", iterations=steps, build_time=build_time,
-        solve_time=solving, solver=Solver(NAME, find_library_version(), words), solver_gap=solver_gap,
+        solve_time=solving, solver=Solver(NAME, find_library_version(), status_text), solver_gap=solver_gap,
     )  # fmt: skip
 
 
@@ -216,9 +224,9 @@ def _solve_by_general_backend(
     backend.check_request(request.build_limits(backend), request.options, any_qp=True)
     needed = backend.requirements(_measure_qp_size(problem, chosen), chosen)
     check_available_memory(problem, backend, chosen, needed)
-    late = request.explain_late_start(needed.seconds)
-    if late is not None:
-        return build_unstarted_result(problem, backend.name, backend.version() or "?", chosen, request, late)
+    late_reason = request.explain_late_start(needed.seconds)
+    if late_reason is not None:
+        return build_unstarted_result(problem, backend.name, backend.version() or "?", chosen, request, late_reason)
     return run_backend(problem, backend, chosen, needed, replace(request, start=None))
 
 

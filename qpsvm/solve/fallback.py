@@ -101,8 +101,10 @@ class _Search:
             self._error = error
             self._left_out.append(f"{candidate} (memory)")
             return
-        spent = clock.seconds
-        self._remaining = bound_follow_up_time(spent) if self._remaining is None else self._remaining - spent
+        seconds_used = clock.seconds
+        self._remaining = (
+            bound_follow_up_time(seconds_used) if self._remaining is None else self._remaining - seconds_used
+        )
         self._best = result if self._best is None or result.gap < self._best.gap else self._best
         self._is_last = result.error is not None or self.request.forbids_retry(result)
 
@@ -199,12 +201,12 @@ def _check_request(backend: Backend, form: Form, needed: Requirements, request: 
 
 def _explain_unknown_option(options: Mapping[str, Any]) -> str:
     """Return the message about options that no backend chosen by "auto" has; it names the backends that have them."""
-    listed = {backend.name: backend.options() for backend in backends.iter_backends() if backend.version()}
-    option = next((name for name in options if not any(name in known for known in listed.values())), None)
+    options_by_backend = {backend.name: backend.options() for backend in backends.iter_backends() if backend.version()}
+    option = next((name for name in options if not any(name in names for names in options_by_backend.values())), None)
     if option is not None:
         return (
             f"no backend has an option {option!r}; {describe_nearest(option, COMMON_OPTIONS)}, and each backend's own"
         )
     option = next(iter(options))
-    owners = [name for name, known in listed.items() if option in known]
+    owners = [name for name, names in options_by_backend.items() if option in names]
     return f"the option {option!r} belongs to {' and '.join(owners)}: name the backend, as in backend={owners[0]!r}"

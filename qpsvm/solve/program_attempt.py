@@ -121,14 +121,14 @@ class QPAttempt:
         """Return the best bounds of the points, and the gap of the last point, which is the solver's."""
         program = self.program
         upper = UpperBound(math.inf, np.full(self.qp.n, math.nan), math.inf, "the solver gave no point")
-        none = (np.zeros(len(program.b)), np.zeros(len(program.h)), np.zeros(self.qp.n))
-        lower, own = LowerBound(-math.inf, *none, "" if points else "the solver gave no point"), math.inf
+        zero = (np.zeros(len(program.b)), np.zeros(len(program.h)), np.zeros(self.qp.n))
+        lower, own_gap = LowerBound(-math.inf, *zero, "" if points else "the solver gave no point"), math.inf
         for point in points:
             above, below = program.bound_above(point.u, None), program.bound_below(*point)
-            own = compute_gap(above.value, below.value)
+            own_gap = compute_gap(above.value, below.value)
             upper = above if above.value < upper.value or not math.isfinite(upper.radius) else upper
             lower = below if below.value > lower.value or not lower.c.any() else lower
-        return upper, lower, own
+        return upper, lower, own_gap
 
     def _bound_above(self, points: list[DualArguments], upper: UpperBound) -> UpperBound:
         """Return the best upper bound at the points moved off the rows or inside; the given one if none is better."""

@@ -161,7 +161,7 @@ def test_degenerate_matrices_end(what: str, C: float, kind: str, single: bool) -
         K = K.astype(np.float32) if single else K
     problem = build_dual(kind, y, t, C)
     with np.errstate(invalid="ignore", over="ignore"):
-        found = run_working_set_loop(problem, K, 1e-3, most=20_000)
+        found = run_working_set_loop(problem, K, 1e-3, max_iter=20_000)
         assert feasible(problem, found.beta)
         if found.converged and np.isfinite(K).all():
             assert violation(problem, K, found.beta) <= 1.1e-3 + 1e-12 * C * float(np.abs(K).max())
@@ -176,7 +176,7 @@ def test_a_matrix_that_is_no_number_is_never_finished(bad: float) -> None:
             spoilt = K.copy()
             spoilt[where] = spoilt[where[::-1]] = bad
             with np.errstate(invalid="ignore"):
-                found = run_working_set_loop(build_dual(kind, y, t), spoilt, TOL, most=10_000)
+                found = run_working_set_loop(build_dual(kind, y, t), spoilt, TOL, max_iter=10_000)
             assert feasible(build_dual(kind, y, t), found.beta)
             touched = found.beta[where[0]] != 0 or found.beta[where[1]] != 0
             assert not (found.converged and touched)
@@ -238,7 +238,7 @@ def test_the_clock_and_the_limit_end_it() -> None:
         assert not found.converged
         assert feasible(problem, found.beta)
         assert time.process_time() - began < 5.0
-    assert run_working_set_loop(problem, K, 1e-12, most=50).iterations == 50
+    assert run_working_set_loop(problem, K, 1e-12, max_iter=50).iterations == 50
 
 
 class Looked(Clock):
@@ -331,7 +331,7 @@ def test_rows_that_are_evaluated_are_those_of_the_matrix(
     largest = max(float(np.abs(K).max()), 1.0)
     _, y, t = table(n)
     problem = build_dual(kind, y, t * largest if kind == "svr" else t, 2.0 / largest)
-    found = run_working_set_loop(problem, KernelSamples(kernel, X, cache_bytes), 1e-4, most=20_000)
+    found = run_working_set_loop(problem, KernelSamples(kernel, X, cache_bytes), 1e-4, max_iter=20_000)
     assert feasible(problem, found.beta)
     assert found.u is not None
     error = 3e-5 * largest * float(np.abs(found.beta).sum()) + 1e-9
@@ -346,7 +346,7 @@ def test_samples_that_are_no_numbers_are_never_finished(bad: float) -> None:
     X, (_, y, t) = samples(70, 3), table(70)
     X[5, 1] = bad
     with np.errstate(invalid="ignore", over="ignore"):
-        found = run_working_set_loop(build_dual("svc", y, t), KernelSamples(RBF(0.1), X), TOL, most=5000)
+        found = run_working_set_loop(build_dual("svc", y, t), KernelSamples(RBF(0.1), X), TOL, max_iter=5000)
     assert feasible(build_dual("svc", y, t), found.beta)
 
 
@@ -369,9 +369,9 @@ def test_rows_are_kept_from_run_to_run_and_read_by_one_loop_at_a_time() -> None:
     X = np.random.default_rng(0).normal(size=(2000, 3))
     y = np.where(np.arange(2000) % 2 == 0, 1.0, -1.0)
     problem, data = KernelDual.from_hinges(y, np.full(2000, 1e9)), KernelSamples(RBF(0.4), X)
-    first = run_working_set_loop(problem, data, TOL, most=300)
-    again = run_working_set_loop(problem, data, TOL, most=300, start=first.beta, u=first.u)
-    whole = run_working_set_loop(problem, data, TOL, most=600)
+    first = run_working_set_loop(problem, data, TOL, max_iter=300)
+    again = run_working_set_loop(problem, data, TOL, max_iter=300, start=first.beta, u=first.u)
+    whole = run_working_set_loop(problem, data, TOL, max_iter=600)
     assert first.iterations == again.iterations == 300
     np.testing.assert_allclose(again.u, whole.u, atol=1e-6 * np.abs(whole.beta).sum())
     clock = Looked()

@@ -104,9 +104,9 @@ MUTANTS = [
     Mutant("bounds/restoration.py", "0.0, (INSIDE + 1.0) * r[broken])", "0.0, 0.0 * r[broken])", ROUNDING),
     Mutant("bounds/restoration.py", "np.inf, -t - INSIDE * r)", "np.inf, -t)", ROUNDING),
     Mutant("bounds/restoration.py", "t + FEW * r > 0.0)", "t > 0.0)", ROUNDING),
-    Mutant("program/losses.py", "upper * (short - 0.5 * knee)", "upper * short", DUAL),
+    Mutant("program/losses.py", "upper * (violation - 0.5 * threshold)", "upper * violation", DUAL),
     Mutant("program/losses.py", "alpha * (0.5 * curvature * alpha - t)", "alpha * (curvature * alpha - t)", DUAL),
-    Mutant("program/losses.py", "beyond = np.where(hard, np.inf,", "beyond = np.where(hard, 0.0,", TERMS),
+    Mutant("program/losses.py", "term_beyond = np.where(hard, np.inf,", "term_beyond = np.where(hard, 0.0,", TERMS),
     # --- how exactly a kernel value is known
     Mutant("bounds/accuracy.py", "(self.epsilon + gamma(terms + 6))", "gamma(terms)", COUNTED),
     Mutant("bounds/accuracy.py", "bound_norm(beta),", "float(np.linalg.norm(beta)),", JUDGED),

@@ -86,10 +86,10 @@ class FunctionCompiled(Compiled):
 
     def _run(self, limits: Limits, options: Mapping[str, Any]) -> QPSolution:
         keywords = {word: getattr(limits, word) for word in self.backend.passed}
-        given = {word: value for word, value in keywords.items() if value is not None}
+        set_keywords = {word: value for word, value in keywords.items() if value is not None}
         # copies, because the certificate may use the same P, which the function must not change
-        arguments = (None if part is None else part.copy() for part in self.data)
-        return self._read_solution(self.backend.function(*arguments, **given, **options))
+        arguments = (None if argument is None else argument.copy() for argument in self.data)
+        return self._read_solution(self.backend.function(*arguments, **set_keywords, **options))
 
     def _read_solution(self, returned: Any) -> QPSolution:
         """Check what the function returned, and build the solution. Raises SolverError."""

@@ -90,8 +90,8 @@ class LiblinearCompiled(Compiled):
             eps *= TUBE_SHARE
         clock = Clock(limits.time_limit)
         run = liblinear.run_liblinear(
-            data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)), most=max_passes,
-            clock=clock, verbose=limits.verbose,
+            data.X, rows.sign, rows.losses, data.fit_intercept, eps=float(options.get("eps", eps)),
+            max_passes=max_passes, clock=clock, verbose=limits.verbose,
         )  # fmt: skip
         status, raw = find_run_status(run, max_passes, clock)
         w = np.append(run.w, run.b) if data.fit_intercept else run.w

@@ -186,9 +186,9 @@ class LibsvmCompiled(Compiled):
         X, n = self.data.X, len(self.data.y)
         start_rows = 0.0 if self._nu is None else self._nu * n
         if self.data.kernel["kernel"] == "precomputed":
-            return bound_iterations(seconds, n, None, begins=start_rows)
+            return bound_iterations(seconds, n, None, start_rows=start_rows)
         width = int(SPARSE_FACTOR * X.nnz / n) if sp.issparse(X) else X.shape[1]
-        return bound_iterations(seconds, n, width, begins=start_rows)
+        return bound_iterations(seconds, n, width, start_rows=start_rows)
 
     def _build_initial_fit(self) -> FittedMachine:
         """Return LIBSVM's initial point: 0, or for a ν-SVM the first rows of each class at their bounds."""

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.program.losses import Loss
-from qpsvm.solvers.linear.descent import GOALS, DescentRun, build_table, count_entries
+from qpsvm.solvers.linear.descent import MAX_GOALS, DescentRun, build_table, count_entries
 from qpsvm.solvers.linear.effort import estimate_newton_seconds, estimate_pass_seconds
 from qpsvm.solvers.linear.row_problem import RowLosses, balance_alpha
 from qpsvm.solvers.linear.working_set import is_large
@@ -29,10 +29,10 @@ def is_descent_suitable(n: int, d: int) -> bool:
 class DescentRows:
     """Rows (n, d) in the layout of the compiled loop.
 
-    GOALS: How many goals one machine is given at most, one after the other.
+    GOALS: Limit of the successive goals of one machine.
     """
 
-    GOALS = GOALS
+    GOALS = MAX_GOALS
 
     def __init__(self, X: Matrix) -> None:
         self.table, self.shape = build_table(X), X.shape
@@ -59,7 +59,7 @@ class RowDescent:
         unit_and_free = (1.0 if intercept else 0.0, self._has_free_intercept)
         newton_seconds = rows.estimate_newton_seconds(not self._losses.is_piecewise_linear)
         self._run = DescentRun(
-            rows.table, rows.shape[1], self._y, self._losses, unit_and_free, rival=newton_seconds, tol=tol,
+            rows.table, rows.shape[1], self._y, self._losses, unit_and_free, newton_seconds=newton_seconds, tol=tol,
             budget=self._budget,
         )  # fmt: skip
         self.continue_to_goal(1.0)

@@ -136,7 +136,7 @@ def _as_dense(X: Any, name: str, labels: Sequence[Any] | None) -> FloatArray:
 
 
 def check_unmasked(values: Any, name: str) -> None:
-    """Raise a `DataError` where some entries are masked: NumPy would go on with what is under the mask."""
+    """Check that no entry is masked, because NumPy would use the values under the mask. Raises DataError."""
     if values is np.ma.masked:
         raise DataError(f"{name} is the masked constant, not an array")
     if np.ma.isMaskedArray(values) and np.ma.is_masked(values):
@@ -209,7 +209,7 @@ def _describe_column(column: int, labels: Sequence[Any] | None) -> str:
 
 
 def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> None:
-    """Refuse NaN, infinity, and numbers whose squares overflow, if only together."""
+    """Refuse NaN, infinity, and numbers whose sum of squares overflows. Raises DataError."""
 
     if isinstance(matrix, np.ndarray) and matrix.size <= FEW_VALUES:
         low, high = np.minimum.reduce(matrix, axis=None), np.maximum.reduce(matrix, axis=None)
@@ -227,7 +227,7 @@ def _check_finite(matrix: Matrix, name: str, labels: Sequence[Any] | None) -> No
 def compute_sum_of_squares(matrix: Matrix, describe_entry: Callable[[int, int, str], str], where: str = "") -> float:
     """Return Σ x_ij², which tests all numbers in one pass; infinite if it overflows, but no square does.
 
-    `said` puts row, column and number of a fault into words, and `where` of what part of the samples others are.
+    `describe_entry` formats row, column and value of a fault; `where` names the part of the samples that others are in.
 
     Raises DataError.
     """
@@ -248,19 +248,19 @@ def _build_number_error(
 ) -> DataError:
     """Build the error about the first number, row by row, that is not good."""
     values: NDArray[Any] = matrix.data if sp.issparse(matrix) else matrix
-    place = int(np.argmin(good.ravel()))
-    value, count = float(values.ravel()[place]), int((~good).sum())
-    what = "NaN" if math.isnan(value) else "an infinite value" if math.isinf(value) else f"{value:.1e}"
-    more = "" if count == 1 else f" (and {count - 1} more{where})"
+    position = int(np.argmin(good.ravel()))
+    value, count = float(values.ravel()[position]), int((~good).sum())
+    fault = "NaN" if math.isnan(value) else "an infinite value" if math.isinf(value) else f"{value:.1e}"
+    count_text = "" if count == 1 else f" (and {count - 1} more{where})"
     advice = ", whose square overflows: rescale" if math.isfinite(value) else "; impute or drop such rows first"
-    return DataError(f"{describe_entry(*find_index(matrix, place), what)}{more}{advice}")
+    return DataError(f"{describe_entry(*find_index(matrix, position), fault)}{count_text}{advice}")
 
 
-def find_index(X: Matrix, place: int) -> tuple[int, int]:
+def find_index(X: Matrix, position: int) -> tuple[int, int]:
     """Return row and column of a number from its position among those stored, row by row."""
     if sp.issparse(X):
-        return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
-    row, column = np.unravel_index(place, X.shape)
+        return int(np.searchsorted(X.indptr, position, side="right")) - 1, int(X.indices[position])
+    row, column = np.unravel_index(position, X.shape)
     return int(row), int(column)
 
 
@@ -301,7 +301,7 @@ def as_positive(value: Any, name: str) -> float:
 
 
 def as_tolerance(value: Any) -> float:
-    """Check a relative gap that is asked for. Raises ParameterTypeError, ParameterError."""
+    """Check the target of the relative gap. Raises ParameterTypeError, ParameterError."""
     number = as_positive(value, "tol")
     if not number < 1.0:
         raise ParameterError(
@@ -315,8 +315,8 @@ def as_real(value: Any, name: str) -> float:
     """Check a finite real number. Raises ParameterTypeError, ParameterError."""
     if type(value) is float and math.isfinite(value):
         return value
-    truth = isinstance(value, (bool, np.bool_, np.timedelta64))  # Python or NumPy call these numbers; we do not
-    if truth or not isinstance(value, (int, float, np.integer, np.floating)):
+    is_excluded = isinstance(value, (bool, np.bool_, np.timedelta64))  # numbers for Python or NumPy, but not here
+    if is_excluded or not isinstance(value, (int, float, np.integer, np.floating)):
         if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
             return as_real(value.item(), name)
         raise ParameterTypeError(f"{name} must be a number, got {format_value(value)}")
@@ -332,14 +332,14 @@ def as_real(value: Any, name: str) -> float:
 
 
 def as_flag(value: Any, name: str) -> bool:
-    """Check True or False, for which 1 or 0 may stand. Raises ParameterTypeError."""
+    """Check True or False; 1 and 0 are accepted too. Raises ParameterTypeError."""
     if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
         raise ParameterTypeError(f"{name} must be True or False, got {format_value(value)}")
     return bool(value)
 
 
 def as_penalties(C: Any, n: int) -> FloatArray:
-    """Check C, which is one number, or one for each of n samples.
+    """Check C, which is one number, or one per sample.
 
     Returns (n,). Raises ParameterTypeError, ParameterError.
     """
@@ -372,51 +372,51 @@ def find_column_order(X: Any, known: Sequence[str] | None) -> IntArray | None:
     names = find_column_names(X) or []
     if known is None or not any(isinstance(name, str) for name in names):
         return None
-    given = find_feature_names(X)
-    if given is None:
-        odd = next(name for i, name in enumerate(names) if not isinstance(name, str) or name in names[:i])
+    column_names = find_feature_names(X)
+    if column_names is None:
+        bad_name = next(name for i, name in enumerate(names) if not isinstance(name, str) or name in names[:i])
         fault = (
-            f"the column {format_value(odd)} twice"
-            if isinstance(odd, str)
-            else f"{format_value(odd)} for the name of a column"
+            f"the column {format_value(bad_name)} twice"
+            if isinstance(bad_name, str)
+            else f"{format_value(bad_name)} for the name of a column"
         )
         raise DataError(
             f"X has {fault}, so that its columns cannot be matched with the model's by name; rename them, or pass "
             "X.to_numpy() to go by position"
         )
-    return find_order(given, known, "X")
+    return find_order(column_names, known, "X")
 
 
-def find_order(given: Sequence[str], known: Sequence[str], what: str) -> IntArray | None:
+def find_order(names: Sequence[str], known: Sequence[str], owner: str) -> IntArray | None:
     """Return the positions of known names among the given ones, (d,), or None if the order is the same.
 
     Raises DataError.
     """
-    if tuple(given) == tuple(known):
+    if tuple(names) == tuple(known):
         return None
-    place, wanted = {name: j for j, name in enumerate(given)}, set(known)
-    missing = [name for name in known if name not in place]
-    others = [name for name in given if name not in wanted]
+    positions, known_set = {name: j for j, name in enumerate(names)}, set(known)
+    missing = [name for name in known if name not in positions]
+    extra = [name for name in names if name not in known_set]
     if missing:
-        too_many = f" and has {_join_first_names(others)} too many" if others else ""
+        too_many = f" and has {_join_first_names(extra)} too many" if extra else ""
         raise DataError(
-            f"{what} has no column {_join_first_names(missing, others)}{too_many}: columns are matched by the names "
+            f"{owner} has no column {_join_first_names(missing, extra)}{too_many}: columns are matched by the names "
             f"that the "
             f"model was trained on; rename them, or pass an array to go by position"
         )
-    if others:
+    if extra:
         raise DataError(
-            f"{what} has {_join_first_names(others)} too many: columns are matched by the names that the model was "
+            f"{owner} has {_join_first_names(extra)} too many: columns are matched by the names that the model was "
             f"trained on; "
             "pass X[list(model.feature_names)]"
         )
-    return np.array([place[name] for name in known], dtype=np.intp)
+    return np.array([positions[name] for name in known], dtype=np.intp)
 
 
-def _join_first_names(names: Sequence[str], near: Sequence[str] = ()) -> str:
-    """Return the first names, each with the nearest one of `near`, and how many more there are."""
+def _join_first_names(names: Sequence[str], candidates: Sequence[str] = ()) -> str:
+    """Return the first names, each with the nearest candidate, and the number of the others."""
     texts = []
     for name in names[:MAX_LISTED]:
-        close = difflib.get_close_matches(name, near, n=1)
+        close = difflib.get_close_matches(name, candidates, n=1)
         texts.append(format_value(name) + (f" (is it {format_value(close[0])}?)" if close else ""))
     return ", ".join(texts) + (f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else "")

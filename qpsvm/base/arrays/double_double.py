@@ -19,21 +19,21 @@ import numpy as np
 from qpsvm.base.arrays.rounding import UNIT, gamma
 from qpsvm.base.arrays.types import FloatArray, IntArray
 
-#: What an operation that underflows may lose.
+#: Absolute error of an operation that underflows.
 UNDERFLOW = 2.0**-1070
 #: Veltkamp's factor. It splits 53 bits into halves whose products are exact.
 SPLITTER = 2.0**27 + 1.0
-#: Numbers between these have room beside them for a power of 2 that is larger, or less, by many times.
+#: Numbers between these can be multiplied or divided by a large power of 2 without overflow or underflow.
 TINY, HUGE = 2.0**-900, 2.0**900
 #: Terms that are added in any order before the partial sums are added exactly.
 CHUNK = 256
-#: Of more numbers than this, those that are 0 are left out first.
+#: Zeros are removed first if there are more numbers than this.
 SPARSE = 64
-#: A sum of at most this many terms is exact but for its last rounding.
+#: A sum of at most this many terms is exact up to its last rounding.
 EXACT = 4096
-#: Numbers of a vector that is worked on in one piece.
+#: Longest vector that is processed in one block.
 IN_CACHE = 16_384
-#: How often a longer vector is cut before what is left is added in any order.
+#: Limit of the cuts of a longer vector, before the remainder is added in any order.
 CUTS = 6
 
 
@@ -49,7 +49,7 @@ def two_sum(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return (ROUND.3): the product of two arrays of one shape, and its error.
 
-    The two are exact for |a|, |b| < 2⁹⁹⁵ where nothing underflows.
+    Both are exact for |a|, |b| < 2⁹⁹⁵ if nothing underflows.
     """
     if a.ndim == 1 and len(a) > IN_CACHE:
         return _map_blocks(two_product, a, b)
@@ -63,13 +63,13 @@ def two_product(a: FloatArray, b: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _map_blocks(
-    pair: Callable[..., tuple[FloatArray, FloatArray]], *given: FloatArray
+    pair: Callable[..., tuple[FloatArray, FloatArray]], *vectors: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Apply a function that makes two vectors, by blocks: fresh memory takes longer than the arithmetic."""
-    first, second = np.empty(len(given[0])), np.empty(len(given[0]))
+    """Apply a function that returns two vectors, block by block, so that temporary arrays stay in the cache."""
+    first, second = np.empty(len(vectors[0])), np.empty(len(vectors[0]))
     for start in range(0, len(first), IN_CACHE):
-        part = slice(start, start + IN_CACHE)
-        first[part], second[part] = pair(*(vector[part] for vector in given))
+        block = slice(start, start + IN_CACHE)
+        first[block], second[block] = pair(*(vector[block] for vector in vectors))
     return first, second
 
 
@@ -110,8 +110,8 @@ def sum_pairs(parts: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         low = low + (error + other_low)
         spread += np.abs(error) + np.abs(other_low)
         radii = radii + other_radii
-    more = gamma(2 * len(parts) + 4)
-    return *two_sum(high, low), (radii + more * spread) * (1.0 + more)
+    rounding = gamma(2 * len(parts) + 4)
+    return *two_sum(high, low), (radii + rounding * spread) * (1.0 + rounding)
 
 
 def sum_columns_to_pairs(columns: IntArray, products: FloatArray, n: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -120,19 +120,19 @@ def sum_columns_to_pairs(columns: IntArray, products: FloatArray, n: int) -> tup
     Each number is cut in two, the first part a multiple of one power of 2 that is so large that these parts are added
     without rounding (Rump). Shapes: columns (k,), products (k,) → high, low, radii (n,).
     """
-    most = int(np.bincount(columns, minlength=n).max(initial=0))
+    max_count = int(np.bincount(columns, minlength=n).max(initial=0))
     largest = float(np.abs(products).max(initial=0.0))
     if not 0.0 < largest < HUGE:
         return (
             _sum_by_column(columns, products, n),
             np.zeros(n),
-            2.0 * gamma(most) * _sum_by_column(columns, np.abs(products), n),
+            2.0 * gamma(max_count) * _sum_by_column(columns, np.abs(products), n),
         )
-    cut = math.ldexp(1.0, math.frexp(largest)[1] + math.ceil(math.log2(most + 2)))
+    cut = math.ldexp(1.0, math.frexp(largest)[1] + math.ceil(math.log2(max_count + 2)))
     heads = (cut + products) - cut
     tails = products - heads
     high, low, sizes = (_sum_by_column(columns, part, n) for part in (heads, tails, np.abs(tails)))
-    return *two_sum(high, low), 2.0 * gamma(most) * sizes
+    return *two_sum(high, low), 2.0 * gamma(max_count) * sizes
 
 
 def _sum_by_column(columns: IntArray, values: FloatArray, n: int) -> FloatArray:
@@ -167,23 +167,23 @@ def _sum_in_chunks(values: FloatArray) -> tuple[list[float], float]:
     A long vector is cut into multiples of one power of 2, which are added without rounding, as in
     `sum_columns_to_pairs`, until little is left.
     """
-    found: list[float] = []
+    sums: list[float] = []
     for _ in range(CUTS):
         if len(values) > SPARSE:
             values = values[values.nonzero()[0]]
         n = len(values)
         if n <= EXACT:
-            return [*found, *values.tolist()] if found else values.tolist(), 0.0
-        largest = float(np.abs(values).max())
-        if not largest < HUGE:
+            return [*sums, *values.tolist()] if sums else values.tolist(), 0.0
+        max_value = float(np.abs(values).max())
+        if not max_value < HUGE:
             break
-        cut = math.ldexp(1.0, math.frexp(largest)[1] + math.ceil(math.log2(n + 2)))
+        cut = math.ldexp(1.0, math.frexp(max_value)[1] + math.ceil(math.log2(n + 2)))
         heads = values + cut
         heads -= cut
-        found.append(float(heads.sum()))
+        sums.append(float(heads.sum()))
         values = values - heads
     n = len(values)
-    whole = n - n % CHUNK
-    parts = values[:whole].reshape(-1, CHUNK).sum(axis=1)
+    n_chunked = n - n % CHUNK
+    chunk_sums = values[:n_chunked].reshape(-1, CHUNK).sum(axis=1)
     spread = gamma(CHUNK) * float(np.abs(values).sum()) * (1.0 + gamma(n))
-    return [*found, *parts.tolist(), *values[whole:].tolist()], spread
+    return [*sums, *chunk_sums.tolist(), *values[n_chunked:].tolist()], spread

@@ -69,15 +69,15 @@ def describe_nearest(name: object, known: Iterable[object]) -> str:
     )
 
 
-def suggest_names(name: object, known: Iterable[object]) -> list[str]:
+def suggest_names(name: object, known_options: Iterable[object]) -> list[str]:
     """Return the question alone, in a list that is empty if no option is near; options are quoted as passed."""
-    options = sorted(known, key=lambda option: _natural_sort_key(str(option)))
+    options = sorted(known_options, key=lambda option: _natural_sort_key(str(option)))
     wanted = name[:80].lower() if isinstance(name, str) else ""
-    lowered = {str(option).lower(): option for option in reversed(options)}
-    close = difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.8)
-    close = close or [k for k in sorted(lowered, key=len, reverse=True) if wanted.startswith(k)]
-    close = close or difflib.get_close_matches(wanted, lowered, n=1, cutoff=0.5)
-    return [f"did you mean {lowered[close[0]]!r}?"] if close else []
+    by_lower_case = {str(option).lower(): option for option in reversed(options)}
+    close = difflib.get_close_matches(wanted, by_lower_case, n=1, cutoff=0.8)
+    close = close or [k for k in sorted(by_lower_case, key=len, reverse=True) if wanted.startswith(k)]
+    close = close or difflib.get_close_matches(wanted, by_lower_case, n=1, cutoff=0.5)
+    return [f"did you mean {by_lower_case[close[0]]!r}?"] if close else []
 
 
 def _natural_sort_key(name: str) -> list[tuple[int, str]]:

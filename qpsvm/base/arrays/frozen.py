@@ -1,9 +1,9 @@
 """Make arrays read-only: those that are stored or returned cannot be changed in place (`freeze`, `cached`).
 
-An array of ours is frozen itself. A caller's is left as it is: what is kept of it is a view that is frozen. The same
-for whole objects: frozen dataclasses, and properties that are computed once; and their abstract classes.
+Arrays created by this library are frozen themselves; of a caller's array a frozen view is stored. `build_frozen` builds
+frozen dataclasses, and `cached` defines properties that are computed once.
 
-Vectors that are one number n times take the memory of one, and are known to be constant by their strides.
+A vector with one number n times (`repeat_value`) takes the memory of one, and is recognised by its strides.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from qpsvm.base.arrays.types import FloatArray, Matrix
 
 T = TypeVar("T")
 V = TypeVar("V", covariant=True)
-#: Types of values that hold no array: the usual ones, and those of this library that were met.
+#: Types of values without arrays: the built-in ones, and those of this library seen so far.
 IMMUTABLE_TYPES: set[type] = {float, int, bool, str, type(None), np.float64}
 
 
 class FastABCMeta(ABCMeta):
-    """The type of abstract classes of this library, of which objects are told by their type, as others are.
+    """Metaclass of the abstract classes of this library, with a fast `isinstance`.
 
-    `ABCMeta` looks into its registry, in Python, at each call of `isinstance`.
+    That of `ABCMeta` searches a registry, in Python, at each call; this one only compares types.
     """
 
     __instancecheck__ = type.__instancecheck__
@@ -43,7 +43,7 @@ def list_arrays(array: Matrix) -> list[Any]:
 
 
 def _is_compressed(value: Any) -> bool:
-    """Return whether it is CSR or CSC; `issparse` alone takes microseconds, and most values are not."""
+    """Return whether a value is CSR or CSC; `issparse` is only called if it may be, because it takes microseconds."""
     kind = getattr(value, "format", None)  # of a task that Dask has not computed, another task
     return isinstance(kind, str) and kind in ("csr", "csc") and bool(sp.issparse(value))
 
@@ -58,7 +58,7 @@ def freeze(value: T) -> T:
     elif isinstance(value, (tuple, list)):
         freeze_each(value)
     elif _is_compressed(value):
-        value.sum_duplicates()  # type: ignore[attr-defined]  # as SciPy would when it is first used
+        value.sum_duplicates()  # type: ignore[attr-defined]  # as SciPy would do at first use
         freeze_each(list_arrays(value))
     elif kind.__module__.startswith("qpsvm."):
         IMMUTABLE_TYPES.add(kind)
@@ -66,7 +66,7 @@ def freeze(value: T) -> T:
 
 
 def freeze_each(values: Iterable[Any]) -> None:
-    """Freeze all of several values, of which most are arrays or hold none."""
+    """Freeze several values."""
     for value in values:
         kind = type(value)
         if kind is np.ndarray:
@@ -91,50 +91,50 @@ def as_read_only(value: Any) -> Any:
         return value
     if not value.has_canonical_format:
         return freeze(value.copy())
-    parts = list_arrays(value)
-    if not any(part.flags.writeable for part in parts):
+    arrays = list_arrays(value)
+    if not any(array.flags.writeable for array in arrays):
         return value
-    views = tuple(freeze(part.view()) for part in parts)
-    twin = type(value)(views, shape=value.shape)
-    twin.has_canonical_format = True
-    return twin
+    views = tuple(freeze(array.view()) for array in arrays)
+    copy_ = type(value)(views, shape=value.shape)
+    copy_.has_canonical_format = True
+    return copy_
 
 
 def freeze_parts(record: Any) -> None:
-    """Keep the arrays of a record, which may be a caller's, as `as_read_only`."""
+    """Replace the arrays of a record, which may be a caller's, by `as_read_only`."""
     for name, value in record.__dict__.items():
-        if type(value) not in IMMUTABLE_TYPES and (held := as_read_only(value)) is not value:
-            record.__dict__[name] = held
+        if type(value) not in IMMUTABLE_TYPES and (stored := as_read_only(value)) is not value:
+            record.__dict__[name] = stored
 
 
-def freeze_all(thing: Any, seen: set[int] | None = None) -> None:
-    """Freeze every array that an object of this library reaches: one that was pickled forgets that it was frozen."""
-    seen = set() if seen is None else seen
-    if id(thing) in seen:
+def freeze_all(value: Any, visited: set[int] | None = None) -> None:
+    """Freeze every array reachable from an object of this library, because pickles do not store that it was frozen."""
+    visited = set() if visited is None else visited
+    if id(value) in visited:
         return
-    seen.add(id(thing))
-    if list_arrays(thing):
-        freeze(thing)
-    elif isinstance(thing, (list, tuple, Mapping)):
-        for each in thing.values() if isinstance(thing, Mapping) else thing:
-            freeze_all(each, seen)
-    elif type(thing).__module__.startswith("qpsvm."):
-        freeze_all(getattr(thing, "__dict__", {}), seen)
+    visited.add(id(value))
+    if list_arrays(value):
+        freeze(value)
+    elif isinstance(value, (list, tuple, Mapping)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            freeze_all(item, visited)
+    elif type(value).__module__.startswith("qpsvm."):
+        freeze_all(getattr(value, "__dict__", {}), visited)
 
 
 def is_ours(array: Matrix) -> bool:
-    """Return whether an array is frozen and no view of another one, so that it cannot be written to."""
+    """Return whether an array is frozen and not a view, so that nobody can write to it."""
     if type(array) is np.ndarray:
         return array.base is None and not array.flags.writeable
-    return not any(part.flags.writeable or part.base is not None for part in list_arrays(array))
+    return not any(stored.flags.writeable or stored.base is not None for stored in list_arrays(array))
 
 
 def build_frozen(kind: type[T], /, **parts: Any) -> T:
     """Build an object of a frozen dataclass from its parts by name.
 
-    Parts with a plain default may be left out. Its arrays, which must not be a caller's, become read-only.
+    Parts with a plain default may be omitted. Its arrays, which must not be a caller's, become read-only.
 
-    `__init__` of a frozen class sets each part by a call of its own, as long as a small vector takes to be added up.
+    This is faster than `__init__` of a frozen class, which sets each part by a function call.
     """
     for part in parts.values():
         if type(part) is np.ndarray:
@@ -145,11 +145,11 @@ def build_frozen(kind: type[T], /, **parts: Any) -> T:
 
 
 class cached(cached_property[V]):
-    """A `functools.cached_property` without its lock. An array that it keeps is frozen.
+    """A `functools.cached_property` without its lock, which freezes the arrays of its value.
 
-    Up to Python 3.11 that lock is one for all objects of a class. Where the value is a sum over a group whose members
-    are threads, the first of them would hold it while it waits for the others, which wait for the lock. Every object
-    of this library is asked by one thread at a time.
+    Up to Python 3.11 all objects of a class share one lock. If the value is a sum over a group of threads, the first
+    thread would hold the lock while it waits for the others, a deadlock. Every object of this library is used by one
+    thread at a time.
     """
 
     @overload
@@ -169,12 +169,12 @@ class cached(cached_property[V]):
         return value  # type: ignore[no-any-return]
 
 
-def copy_without_cache(thing: T) -> T:
+def copy_without_cache(original: T) -> T:
     """Return a copy without cached values, such as the Gram matrix of a problem."""
-    computed = _list_cached_names(thing.__class__)  # type: ignore[arg-type]  # a class is hashable
-    twin = object.__new__(thing.__class__)
-    twin.__dict__.update({name: value for name, value in thing.__dict__.items() if name not in computed})
-    return twin
+    computed = _list_cached_names(original.__class__)  # type: ignore[arg-type]  # a class is hashable
+    copy_ = object.__new__(original.__class__)
+    copy_.__dict__.update({name: value for name, value in original.__dict__.items() if name not in computed})
+    return copy_
 
 
 @cache

@@ -1,9 +1,9 @@
 """Find weighted quantiles of many numbers, without sorting them all (`find_quantile_interval`, `find_crossing`).
 
-    (OVER.2)  where Rt + the weights of the points up to t rise to a level:  a sample of the points brackets the place,
-              four sums say in which part it is, and only that part is looked at again
+    (OVER.2)  the t at which Rt + the weights of the points up to t reach a level:  a sample of the points brackets it,
+              four sums decide in which part it is, and only that part is searched again
 
-A round of (OVER.2) leaves a tenth of the points, and never the wrong ones: the sums decide, not the sample.
+A round of (OVER.2) leaves about a tenth of the points. The result is exact, because the sums decide, not the sample.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from qpsvm.base.arrays.frozen import find_common_value, sum_where
 from qpsvm.base.arrays.types import FloatArray
 
-#: So few points are sorted; of more, a crossing is bracketed by a sample of SAMPLE, BRACKET to each side.
+#: Up to SAMPLE points are sorted. Of more, SAMPLE points are sorted, and the bracket ends BRACKET of them to each side.
 SAMPLE, BRACKET = 4096, 200
 EPS = float(np.finfo(float).eps)
 
@@ -34,10 +34,10 @@ def find_quantile_interval(points: FloatArray, weights: FloatArray, level: float
     if not low < math.inf:
         return float(points.max(initial=-math.inf)), math.inf
     above = points > low
-    passed = sum_where(weights, ~above)
-    if passed > level + slack:
+    weight_up_to_low = sum_where(weights, ~above)
+    if weight_up_to_low > level + slack:
         return low, low
-    return low, find_crossing(points[above], weights[above], level + slack, before=passed, strict=True)
+    return low, find_crossing(points[above], weights[above], level + slack, before=weight_up_to_low, strict=True)
 
 
 def _find_order_statistics(points: FloatArray, level: float) -> tuple[float, float]:
@@ -68,19 +68,19 @@ def find_crossing(
         low, high = _bracket_crossing(points, weights, level - before, ridge)
         below, inside = points < low, (points > low) & (points < high)
         at_low, at_high = points == low, (points == high) & (high > low)
-        masses = np.array([sum_where(weights, part) for part in (below, at_low, inside, at_high)])
+        masses = np.array([sum_where(weights, mask) for mask in (below, at_low, inside, at_high)])
         to_low, with_low, to_high, with_high = (before + np.cumsum(masses)).tolist()
         if reached(ridge * low + to_low, level):
-            kept, end = below, low
+            is_inside, end = below, low
         elif reached(ridge * low + with_low, level):
             return low
         elif reached(ridge * high + to_high, level):
-            kept, end, before = inside, high, with_low
+            is_inside, end, before = inside, high, with_low
         elif reached(ridge * high + with_high, level):
             return high
         else:
-            kept, before = points > high, with_high
-        points, weights = points[kept], weights[kept]
+            is_inside, before = points > high, with_high
+        points, weights = points[is_inside], weights[is_inside]
     return _find_crossing_of_few(points, weights, level, before, ridge, strict, end)
 
 
@@ -95,16 +95,16 @@ def _bracket_crossing(points: FloatArray, weights: FloatArray, level: float, rid
 
 
 def _find_crossing_of_few(
-    points: FloatArray, weights: FloatArray, level: float, before: float, ridge: float, strict: bool, end: float
+    points: FloatArray, weights: FloatArray, level: float, weight_before: float, ridge: float, strict: bool, end: float
 ) -> float:
     """Return `find_crossing` for few points; beyond their part, its end."""
     order = np.argsort(points, kind="stable")
-    points, passed = points[order], before + np.cumsum(weights[order])
+    points, passed = points[order], weight_before + np.cumsum(weights[order])
     k = int(np.searchsorted(ridge * points + passed, level, side="right" if strict else "left"))
     knot = float(points[k]) if k < len(points) else end
     if not ridge:
         return knot
-    return min((level - (float(passed[k - 1]) if k else before)) / ridge, knot)
+    return min((level - (float(passed[k - 1]) if k else weight_before)) / ridge, knot)
 
 
 __all__ = ["find_crossing", "find_quantile_interval"]

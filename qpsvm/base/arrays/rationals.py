@@ -1,12 +1,11 @@
 """Store vectors of rational numbers, exactly and as floats below and above them (`RationalVector`).
 
-    (EXACT.1)  value_k = factor·(high_k + low_k), or factor/(high_k + low_k):  the sum of two doubles is what t − ε and
-               C·s are without rounding, by (ROUND.2) and (ROUND.3), and 1/Σs is a factor
-    (EXACT.2)  in floats it is off by at most 6u of itself, and by nothing where low = 0 and the factor is 1
+    (EXACT.1)  value_k = factor·(high_k + low_k), or factor/(high_k + low_k):  the sum of two doubles represents t − ε
+    and
+               C·s exactly, by (ROUND.2) and (ROUND.3), and 1/Σs is a factor
+    (EXACT.2)  its relative error in floats is at most 6u, and 0 if low = 0 and the factor is 1
 
-A bound is rounded outwards: what is below is a float that is not above the number.
-
-Floats as integers with a common power of 2, and rationals with a common denominator: exact sums without gcds.
+Bounds are rounded outwards: a lower bound is a float that is not above the number.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: Relative error of (EXACT.2): sum, factor, product or quotient, and the rounding of the bounds themselves.
 LOOSE = 6.0 * UNIT
-#: Between these, (EXACT.2) holds: nothing on the way is denormal, or overflows.
+#: (EXACT.2) holds between these: no intermediate result is denormal, or overflows.
 TINY, GREAT = 2.0**-960, 2.0**960
 #: Bits of a float.
 DIGITS = 53
-#: Products beside these sizes might lose their errors to underflow, or overflow.
+#: Products of numbers outside this range might lose their errors to underflow, or overflow.
 SMALLEST, LARGEST = 2.0**-400, 2.0**400
 #: The largest float.
 FINITE = math.nextafter(math.inf, 0.0)
@@ -39,13 +38,14 @@ FINITE = math.nextafter(math.inf, 0.0)
 
 def enclose_fraction(value: Fraction) -> tuple[float, float]:
     """Return the floats next to a rational, below and above it; both are the number itself if it is a float."""
-    near = round_to_nearest(value)
-    if math.isinf(near):
-        return (math.nextafter(near, 0.0), near) if near > 0 else (near, math.nextafter(near, 0.0))
-    numerator, denominator = near.as_integer_ratio()
-    apart = numerator * value.denominator - value.numerator * denominator  # near − value, times what is positive
-    low = near if apart <= 0 else math.nextafter(near, -math.inf)
-    return low, near if apart >= 0 else math.nextafter(near, math.inf)
+    nearest = round_to_nearest(value)
+    if math.isinf(nearest):
+        return (math.nextafter(nearest, 0.0), nearest) if nearest > 0 else (nearest, math.nextafter(nearest, 0.0))
+    numerator, denominator = nearest.as_integer_ratio()
+    # (nearest − value) times a positive number
+    sign_of_error = numerator * value.denominator - value.numerator * denominator
+    low = nearest if sign_of_error <= 0 else math.nextafter(nearest, -math.inf)
+    return low, nearest if sign_of_error >= 0 else math.nextafter(nearest, math.inf)
 
 
 def round_down(value: Fraction) -> float:
@@ -60,9 +60,9 @@ def round_up(value: Fraction) -> float:
 
 def sum_rounded_down(*parts: float) -> float:
     """Return a sum of few floats from below."""
-    if any(math.isnan(part) or part == -math.inf for part in parts):
+    if any(math.isnan(term) or term == -math.inf for term in parts):
         return -math.inf
-    return round_down(sum((Fraction(min(part, FINITE)) for part in parts), Fraction(0)))
+    return round_down(sum((Fraction(min(term, FINITE)) for term in parts), Fraction(0)))
 
 
 def sqrt_rounded_down(value: Fraction) -> float:
@@ -71,17 +71,17 @@ def sqrt_rounded_down(value: Fraction) -> float:
 
 
 def sqrt_rounded_up(value: Fraction) -> float:
-    """Return a float that is not below √value, and hardly above it; 0 if the value is not positive."""
+    """Return a float slightly above √value, or equal to it; 0 if the value is not positive."""
     if value <= 0:
         return 0.0
     shift = (value.denominator.bit_length() - value.numerator.bit_length()) // 2
-    near = round_up(value * Fraction(4) ** shift)  # between 1/4 and 4
-    return round_up(Fraction(math.nextafter(math.sqrt(near), math.inf)) / Fraction(2) ** shift)
+    scaled = round_up(value * Fraction(4) ** shift)  # between 1/4 and 4
+    return round_up(Fraction(math.nextafter(math.sqrt(scaled), math.inf)) / Fraction(2) ** shift)
 
 
 @dataclass(frozen=True, eq=False)
 class RationalVector:
-    """The numbers of (EXACT.1).
+    """A vector of the numbers (EXACT.1).
 
     high, low (m,)
     inverse: Whether the factor is divided by the sums.
@@ -96,7 +96,7 @@ class RationalVector:
         return len(self.high)
 
     def __getitem__(self, k: int) -> Fraction:
-        """Return the number itself."""
+        """Return the exact number."""
         high, low = float(self.high[k]), float(self.low[k])
         if high == 1.0 and not low:
             return self.factor
@@ -105,10 +105,10 @@ class RationalVector:
 
     @property
     def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Floats that are not above and not below: (m,) each, (EXACT.2)."""
-        one = find_common_value(self.high)
-        if one is not None and find_common_value(self.low) is not None:
-            if math.isinf(one):
+        """Lower and upper bounds as floats: (m,) each, (EXACT.2)."""
+        common = find_common_value(self.high)
+        if common is not None and find_common_value(self.low) is not None:
+            if math.isinf(common):
                 return self.high, self.high
             low, high = enclose_fraction(self[0]) if len(self) else (0.0, 0.0)
             return repeat_value(low, len(self)), repeat_value(high, len(self))
@@ -118,8 +118,10 @@ class RationalVector:
         with np.errstate(divide="ignore", over="ignore", under="ignore"):
             values = factor / sums if self.inverse else factor * sums
         sizes = np.abs(values[~self.infinite_mask & (sums != 0.0)])
-        least, most = sizes.min(initial=1.0), sizes.max(initial=1.0)
-        if not (least > TINY and most < GREAT and TINY < abs(factor) < GREAT):  # a factor, or a value, is denormal
+        min_size, max_size = sizes.min(initial=1.0), sizes.max(initial=1.0)
+        if not (
+            min_size > TINY and max_size < GREAT and TINY < abs(factor) < GREAT
+        ):  # a factor, or a value, is denormal
             ends = [(h, h) if math.isinf(h) else enclose_fraction(self[k]) for k, h in enumerate(self.high.tolist())]
             return np.array([low for low, _ in ends]), np.array([high for _, high in ends])
         radius = LOOSE * np.abs(values)
@@ -129,30 +131,30 @@ class RationalVector:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each number is high + low itself."""
+        """Whether each number is high + low."""
         return self.factor == 1 and not self.inverse
 
     @property
     def infinite_mask(self) -> NDArray[np.bool_]:
-        """The mask of infinite entries: (m,)."""
+        """Mask of infinite entries: (m,)."""
         return np.isinf(self.high)
 
     @property
     def is_zero(self) -> bool:
-        """Whether all of them are 0."""
+        """Whether all numbers are 0."""
         return not self.inverse and not (self.high.any() or self.low.any())
 
     def get_finite(self, k: int) -> Fraction | None:
-        """Return the number itself; None if it is ∞."""
+        """Return the exact number; None if it is ∞."""
         return None if math.isinf(self.high[k]) else self[k]
 
 
 @dataclass(frozen=True, eq=False)
 class ListedRationals(RationalVector):
-    """Numbers of any kind, or those of several concatenated vectors.
+    """Arbitrary rational numbers, or several concatenated vectors.
 
-    high, low (m,): Floats that are not above and not below; or, of the vectors, theirs.
-    number_at: The number at a place, exactly.
+    high, low (m,): Lower and upper bounds as floats; for concatenated vectors, their `high` and `low`.
+    number_at: Return the exact number at an index.
     """
 
     number_at: Callable[[int], Fraction] = Fraction
@@ -175,7 +177,7 @@ class ListedRationals(RationalVector):
     def map_values(
         self, change: Callable[[RationalVector], RationalVector], number: Callable[[Fraction], Fraction]
     ) -> RationalVector:
-        """Return the vector with every number changed, each of its parts in its own way."""
+        """Return the vector of changed numbers: by `change` for concatenated vectors, else by `number`."""
         if self.parts:
             return concatenate_rationals(*map(change, self.parts))
         return from_fractions([number(self[k]) for k in range(len(self))])
@@ -209,9 +211,9 @@ def concatenate_rationals(*parts: RationalVector) -> RationalVector:
 
 def _concatenate_floats(vectors: Sequence[FloatArray]) -> FloatArray:
     """Concatenate vectors of floats: `repeat_value` if all are, by one number."""
-    ones = {find_common_value(vector) for vector in vectors}
-    one = ones.pop() if len(ones) == 1 else None
-    return np.concatenate(vectors) if one is None else repeat_value(one, sum(map(len, vectors)))
+    common_values = {find_common_value(vector) for vector in vectors}
+    common = common_values.pop() if len(common_values) == 1 else None
+    return np.concatenate(vectors) if common is None else repeat_value(common, sum(map(len, vectors)))
 
 
 def from_constant(value: Fraction | float, m: int) -> RationalVector:
@@ -233,7 +235,7 @@ def add_exactly(a: FloatArray, b: FloatArray) -> RationalVector:
 
 def have_exact_products(values: FloatArray) -> bool:
     """Return whether products of such floats keep their rounding errors: no underflow nor overflow."""
-    if len(values) and values.min() > SMALLEST and values.max() < LARGEST:  # as weights and penalties are
+    if len(values) and values.min() > SMALLEST and values.max() < LARGEST:  # typical for weights and penalties
         return True
     sizes = np.abs(values[values != 0.0])
     return bool(sizes.min(initial=1.0) > SMALLEST and sizes.max(initial=1.0) < LARGEST)
@@ -241,15 +243,15 @@ def have_exact_products(values: FloatArray) -> bool:
 
 def multiply_exactly(a: FloatArray, b: FloatArray, factor: Fraction = Fraction(1)) -> RationalVector:
     """Return factor·a∘b, (m,) each; one by one if their sizes do not allow products as two doubles."""
-    one, other = find_common_value(a), find_common_value(b)
-    if one == 1.0 and factor == 1:
+    common_a, common_b = find_common_value(a), find_common_value(b)
+    if common_a == 1.0 and factor == 1:
         return from_floats(b)
-    if one is not None and other is not None:
-        return from_constant(factor * Fraction(one) * Fraction(other), len(a))
-    if one is not None:
-        return from_floats(b, factor * Fraction(one))
-    if other is not None:
-        return from_floats(a, factor * Fraction(other))
+    if common_a is not None and common_b is not None:
+        return from_constant(factor * Fraction(common_a) * Fraction(common_b), len(a))
+    if common_a is not None:
+        return from_floats(b, factor * Fraction(common_a))
+    if common_b is not None:
+        return from_floats(a, factor * Fraction(common_b))
     if not (have_exact_products(a) and have_exact_products(b)):
         return from_fractions([factor * Fraction(x) * Fraction(y) for x, y in zip(a.tolist(), b.tolist(), strict=True)])
     return RationalVector(*two_product(a, b), factor)
@@ -272,7 +274,7 @@ def scale_exactly(values: RationalVector, factor: Fraction) -> RationalVector:
 
 
 def as_rationals(values: RationalVector | FloatArray | Fraction | float, m: int) -> RationalVector:
-    """Return numbers of any of these types as a vector (m,): one number stands for m of them."""
+    """Return numbers of any of these types as a vector (m,): one number is repeated m times."""
     if isinstance(values, RationalVector):
         return values
     return from_floats(values) if isinstance(values, np.ndarray) else from_constant(values, m)
@@ -289,12 +291,12 @@ def as_floats(values: RationalVector) -> FloatArray:
         return np.array([round_to_nearest(values[k]) for k in range(len(values))])
     if values.is_exact:
         return values.high
-    one = find_common_value(values.high)
-    if one is not None and find_common_value(values.low) is not None:
-        return repeat_value(one if math.isinf(one) else round_to_nearest(values[0]), len(values))
-    whole = round_to_nearest(1 / values.factor) if values.factor and not values.inverse else 0.0
-    if TINY < abs(whole) < GREAT and Fraction(whole) * values.factor == 1 and not values.low.any():
-        quotient: FloatArray = values.high / whole  # 1/Σs of weights whose sum is a float
+    common = find_common_value(values.high)
+    if common is not None and find_common_value(values.low) is not None:
+        return repeat_value(common if math.isinf(common) else round_to_nearest(values[0]), len(values))
+    divisor = round_to_nearest(1 / values.factor) if values.factor and not values.inverse else 0.0
+    if TINY < abs(divisor) < GREAT and Fraction(divisor) * values.factor == 1 and not values.low.any():
+        quotient: FloatArray = values.high / divisor  # 1/Σs of weights whose sum is a float
         return quotient
     factor = round_to_nearest(values.factor)
     if values.factor and not (
@@ -303,22 +305,22 @@ def as_floats(values: RationalVector) -> FloatArray:
         power = values.factor.numerator.bit_length() - values.factor.denominator.bit_length()
         high, exponents = np.frexp(values.high)
         low = np.ldexp(values.low, -exponents)
-        near = as_floats(RationalVector(high, low, values.factor / Fraction(2) ** power, values.inverse))
+        rounded = as_floats(RationalVector(high, low, values.factor / Fraction(2) ** power, values.inverse))
         with np.errstate(over="ignore", under="ignore"):
-            scaled: FloatArray = np.ldexp(near, power - exponents if values.inverse else power + exponents)
+            scaled: FloatArray = np.ldexp(rounded, power - exponents if values.inverse else power + exponents)
         return scaled
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
-        near = factor / values.high if values.inverse else factor * values.high
+        rounded = factor / values.high if values.inverse else factor * values.high
         if Fraction(factor) == values.factor and not values.low.any():
-            return near
-        rest, spread = round_to_nearest(values.factor - Fraction(factor)), np.broadcast_to(factor, near.shape)
+            return rounded
+        rest, spread = round_to_nearest(values.factor - Fraction(factor)), np.broadcast_to(factor, rounded.shape)
         if values.inverse:
-            p, e = two_product(near, values.high)
-            better = near + (((factor - p) - e) + (rest - near * values.low)) / values.high
+            p, e = two_product(rounded, values.high)
+            better = rounded + (((factor - p) - e) + (rest - rounded * values.low)) / values.high
         else:
             p, e = two_product(spread, values.high)
             better = p + (e + (factor * values.low + rest * values.high))
-        return np.where(np.isfinite(better), better, near)
+        return np.where(np.isfinite(better), better, rounded)
 
 
 def bound_float_errors(values: RationalVector, near: FloatArray | None = None) -> FloatArray | None:

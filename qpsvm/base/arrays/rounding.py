@@ -18,16 +18,16 @@ from qpsvm.base.arrays.types import FloatArray
 
 #: Unit roundoff u of a double.
 UNIT = 2.0**-53
-#: A sum below this share of its terms is 0 but for rounding, and numbers that differ by less are one.
+#: A sum below this share of its terms counts as 0, and numbers that differ by less count as equal.
 ROUNDED = 1e-12
-#: A few roundings, where it does not pay to count them.
+#: A few roundings, for places where an exact count does not pay.
 FEW = 1.0 + 64.0 * UNIT
-#: Numbers whose square underflows.
+#: Squares of smaller numbers underflow.
 TINY_NORM = 2.0**-536
 
 
 def compute_relative_gap(difference: float, primal: float, dual: float, floor: float = 0.0) -> float:
-    """Return (CERT.3): P − D over max(|P|, |D|, floor); 0 where all are 0, infinite where P is."""
+    """Return (CERT.3): P − D over max(|P|, |D|, floor); 0 if all are 0, infinite if P is."""
     scale = max(abs(primal), abs(dual), floor)
     if difference == 0.0:
         return 0.0
@@ -37,12 +37,12 @@ def compute_relative_gap(difference: float, primal: float, dual: float, floor: f
 
 
 def gamma(k: float) -> float:
-    """Return γ_k of (ROUND.1), or infinity where k roundings leave no digit."""
+    """Return γ_k of (ROUND.1), or infinity if k roundings leave no digit."""
     return k * UNIT / (1.0 - k * UNIT) if k * UNIT < 1.0 else math.inf
 
 
 def bound_row_norms(squares: FloatArray, k: int) -> FloatArray:
-    """Bound lengths from above by (ROUND.5), (n,), from their squares as computed of k numbers each, in any order."""
+    """Bound lengths from above by (ROUND.5), (n,), from their squares, each summed from k numbers in any order."""
     lengths: FloatArray = np.sqrt(squares)
     lengths *= 1.0 + gamma(k + 6)
     lengths += math.sqrt(k) * TINY_NORM

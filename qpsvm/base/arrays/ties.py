@@ -40,23 +40,30 @@ class Ties:
     def distribute_alpha(self, alpha: FloatArray, upper: FloatArray) -> FloatArray:
         """Return α (n,) from its sums over the groups (g,), filled up to C (n,) one row after the other."""
         sorted_upper = upper[self.order]
-        before = np.cumsum(sorted_upper) - sorted_upper
-        filled = before - np.repeat(before[self.starts], np.diff(np.append(self.starts, len(self.order))))
+        upper_before = np.cumsum(sorted_upper) - sorted_upper
+        filled = upper_before - np.repeat(upper_before[self.starts], np.diff(np.append(self.starts, len(self.order))))
         out = np.empty(len(self.order))
         out[self.order] = np.clip(self.expand_groups(alpha)[self.order] - filled, 0.0, sorted_upper)
         return out
 
 
-def find_ties(X: Matrix, *labels: FloatArray, least: float = 0.0) -> Ties | None:
-    """Group equal rows of X (n, d) with equal labels, (n,) each; None if fewer than this share of them go."""
+def find_ties(X: Matrix, *labels: FloatArray, min_share: float = 0.0) -> Ties | None:
+    """Group equal rows of X (n, d) with equal labels, (n,) each.
+
+    Returns None if merging would remove less than the share `min_share` of the rows.
+    """
     n, d = X.shape
     weights = np.random.default_rng(0).normal(size=d)
-    key = np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights  # BLAS rounds by the place
+    # einsum, because BLAS may round equal rows differently
+    key = np.einsum("ij,j->i", X, weights) if isinstance(X, np.ndarray) else X @ weights
     order = np.lexsort((*labels, key))
-    equal = np.logical_and.reduce([each[order[1:]] == each[order[:-1]] for each in (key, *labels)])
-    if np.count_nonzero(equal) < least * n:
+    equal = np.logical_and.reduce([values[order[1:]] == values[order[:-1]] for values in (key, *labels)])
+    if np.count_nonzero(equal) < min_share * n:
         return None
     later = np.flatnonzero(equal) + 1
-    apart = X[order[later]] != X[order[later - 1]]
-    equal[later - 1] = ~apart.any(axis=1) if isinstance(apart, np.ndarray) else np.diff(sp.csr_array(apart).indptr) == 0
+    differences = X[order[later]] != X[order[later - 1]]
+    if isinstance(differences, np.ndarray):
+        equal[later - 1] = ~differences.any(axis=1)
+    else:
+        equal[later - 1] = np.diff(sp.csr_array(differences).indptr) == 0
     return Ties(order, np.flatnonzero(np.concatenate([[True], ~equal])))

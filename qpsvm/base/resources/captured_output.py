@@ -1,4 +1,4 @@
-"""Capture what compiled solvers print although they are told not to (`capture_output`).
+"""Capture output that compiled solvers print although it was switched off (`capture_output`).
 
 OSQP and SCS write to Python's `sys.stdout`. There only what the capturing thread writes is taken: others print on.
 HiGHS writes to the file descriptors of the process. While these are redirected, `print` of other threads still reaches
@@ -33,12 +33,12 @@ class CapturedOutput:
 
     @property
     def first_line(self) -> str:
-        """The first line, behind ": "; empty where nothing was printed."""
+        """First line, after ": "; empty if nothing was printed."""
         return f": {self.text.splitlines()[0]}" if self.text else ""
 
 
 class _CapturingStream:
-    """Stands in for a stream of `sys`: collects what capturing threads write, and passes on what others do.
+    """Replacement of a stream of `sys`, which collects the output of capturing threads, and passes on that of others.
 
     stream: None in a program without a console, where Python's C functions would write to the descriptor.
     """
@@ -49,7 +49,7 @@ class _CapturingStream:
         self.texts: dict[int, list[io.StringIO]] = {}  # by thread, the innermost block last
 
     def write(self, text: str) -> int:
-        """Write, or collect."""
+        """Write the text, or collect it if this thread captures."""
         own = self.texts.get(threading.get_ident())
         if own:
             return own[-1].write(text)
@@ -61,7 +61,7 @@ class _CapturingStream:
             return (self.detour or self.stream).write(text)
 
     def flush(self) -> None:
-        """Flush what is not collected."""
+        """Flush the original stream."""
         if threading.get_ident() not in self.texts and self.stream is not None:
             with _LOCK:
                 (self.detour or self.stream).flush()
@@ -71,7 +71,7 @@ class _CapturingStream:
 
 
 class _Redirection:
-    """Descriptors 1 and 2 lead to a file as long as any thread captures them."""
+    """Redirection of descriptors 1 and 2 to a file, as long as any thread captures them."""
 
     def __init__(self) -> None:
         self.users = 0
@@ -94,7 +94,7 @@ class _Redirection:
                     os.dup2(self.file.fileno(), descriptor)
 
     def leave(self) -> str:
-        """Return what was captured, to the last thread that leaves."""
+        """End the capture of a thread; return the text to the last one."""
         self.users -= 1
         if self.users:
             return ""
@@ -187,7 +187,7 @@ def _end_capture(streams: list[_CapturingStream], descriptors: bool) -> str:
 
 @cache
 def _c_library() -> Any:
-    """Return the C library, whose buffers compiled code prints to; None if it is not found."""
+    """Return the C library, whose buffers have to be flushed; None if it is not found."""
     import ctypes  # imported late: few solvers need it
 
     try:

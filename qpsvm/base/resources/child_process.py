@@ -1,11 +1,10 @@
 """Run compiled code that cannot be stopped in a child process, which can be stopped (`run_in_child`).
 
-A compiled loop sees neither the interrupt key nor a time limit, and there is no way to end a thread from outside. A
-process can be ended at any moment, and with it everything that it holds. On Linux the child is a fork: it begins within
-some milliseconds and reads the parent's arrays where they lie. Elsewhere forks are unsafe or do not exist, and it is a
-fresh interpreter, which takes a second and a copy of the arrays. The child ignores the interrupt key, which is its
-parent's affair, and ends when its parent does. What it has found is lost with it, unless it has said how it can be
-hurried to an end of its own (`on_stop_request`).
+A compiled loop polls neither Ctrl-C nor a time limit, and a thread cannot be stopped from outside. A process can be
+killed at any time. On Linux the child is a fork: it starts within milliseconds and reads the parent's arrays without a
+copy. On other systems forks are unsafe or do not exist, so the child is a fresh interpreter, which takes a second and a
+copy of the arrays. The child ignores Ctrl-C, which the parent handles, and ends when its parent does. Its result is
+lost when it is killed, unless it has registered an action that ends its call early (`on_stop_request`).
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ from typing import Any
 
 from qpsvm.base.errors import SolverError
 
-#: Seconds between two looks at the clock and at the key.
+#: Seconds between two checks of the clock and of Ctrl-C.
 POLL_SECONDS = 0.02
-#: What a fresh interpreter is told.
+#: Program of a fresh interpreter.
 FRESH = "import sys; sys.path[:] = {path!r}; from qpsvm.base.resources.child_process import serve; serve()"
 
 
 class _ChildState:
-    """This process, if it is a child."""
+    """State of this process as a child."""
 
     is_child = False
     stop_requested = False
@@ -44,7 +43,7 @@ def is_child() -> bool:
 def on_stop_request(action: Callable[[], None]) -> None:
     """Register the action by which a child ends its call early when the parent requests a stop.
 
-    At once where that is wanted already; an action that is done twice does no more than once.
+    It runs at once if a stop was already requested. It may run twice, and must be idempotent.
     """
     _ChildState.stop_action = action
     if _ChildState.stop_requested:
@@ -58,7 +57,7 @@ def run_in_child(
     grace: float = 0.0,
     start: type[ForkedProcess | FreshInterpreter] | None = None,
 ) -> Any:
-    """Call a function in a child process, until it returns or is stopped. Raises SolverError, OSError, Exception."""
+    """Call a function in a child process; return None if it is stopped. Raises SolverError, OSError, Exception."""
     child = (start or (ForkedProcess if sys.platform == "linux" else FreshInterpreter))(function, arguments)
     try:
         while not child.is_ready(POLL_SECONDS):
@@ -87,7 +86,7 @@ def _call_to_bytes(function: Callable[..., Any], arguments: tuple[Any, ...]) -> 
 
 
 def _follow_parent(read_message: Callable[[], bytes]) -> None:
-    """Act on the parent: request a stop when it sends something; leave when its end is closed or it has died."""
+    """Follow the parent: stop early when it sends something; exit when it has closed its end or died."""
     with suppress(OSError, EOFError):
         while read_message():
             _ChildState.stop_requested = True
@@ -99,18 +98,18 @@ def _follow_parent(read_message: Callable[[], bytes]) -> None:
 class ForkedProcess:
     """A fork of this process that calls the function and nothing else.
 
-    `is_ready(seconds)`: whether it has ended, after waiting at most that long. `stop_action`: request it to end with
-    its best point. `outcome`: the pickled outcome, once it is ready; empty if the child died. `kill`: kill it, if it
-    still runs.
+    `is_ready(seconds)`: wait at most that long, and return whether it has ended. `request_stop`: request it to end with
+    its best point. `outcome`: return the pickled outcome, once it is ready; empty if the child died. `kill`: kill it,
+    if it still runs.
     """
 
-    _is_killed = True  # there is nothing to end yet
+    _is_killed = True  # nothing to kill yet
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         from multiprocessing import Pipe
 
         self._ours, theirs = Pipe()
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # none falls between the lines
+        old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # no Ctrl-C between the following lines
         try:
             self._pid = os.fork()
             if self._pid == 0:
@@ -121,10 +120,10 @@ class ForkedProcess:
             raise
         finally:
             theirs.close()
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
 
     def _serve(self, function: Callable[..., Any], arguments: tuple[Any, ...], theirs: Any) -> None:
-        """Run the child's whole life: it never returns."""
+        """Run the call in the child, and exit: it never returns."""
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             self._ours.close()
@@ -135,7 +134,7 @@ class ForkedProcess:
             os._exit(0)
 
     def is_ready(self, seconds: float) -> bool:
-        """Return whether there is something to read, or never will be: another fork may hold the child's end open."""
+        """Return whether there is something to read, or the child has exited: another fork may hold its end open."""
         return self._ours.poll(seconds) or (self._has_exited() and not self._ours.poll(0))
 
     def request_stop(self) -> None:
@@ -159,8 +158,8 @@ class ForkedProcess:
         return b""
 
     def kill(self) -> None:
-        """Kill the child, once; an interrupt meanwhile is raised when it is done."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        """Kill the child, once; a Ctrl-C meanwhile is raised afterwards."""
+        old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             if self._is_killed:
                 return
@@ -173,7 +172,7 @@ class ForkedProcess:
                 self._alive = False
             self._ours.close()
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
 
     def __del__(self) -> None:
         """Kill the child if an interrupt came just before `kill`."""
@@ -182,40 +181,40 @@ class ForkedProcess:
 
 
 class FreshInterpreter:
-    """A new interpreter, told by its standard input what to call."""
+    """A new interpreter, which receives its call by standard input."""
 
     def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         if not sys.executable or getattr(sys, "frozen", False):
             raise OSError("there is no Python interpreter to start")
         own_group: dict[str, Any] = {"start_new_session": True}
         if sys.platform == "win32":
-            own_group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # the key does not reach it
+            own_group = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}  # so that Ctrl-C does not reach it
         self._process = subprocess.Popen(
             [sys.executable, "-c", FRESH.format(path=sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             **own_group,
         )  # fmt: skip
-        self._answer, self._told = b"", False
-        self._talk = threading.Thread(target=self._converse, args=((function, arguments),), daemon=True)
-        self._talk.start()
+        self._answer, self._job_sent = b"", False
+        self._conversation = threading.Thread(target=self._converse, args=((function, arguments),), daemon=True)
+        self._conversation.start()
 
     def _converse(self, job: tuple[Callable[..., Any], tuple[Any, ...]]) -> None:
-        to, back = self._process.stdin, self._process.stdout
-        assert to is not None
-        assert back is not None
+        job_pipe, outcome_pipe = self._process.stdin, self._process.stdout
+        assert job_pipe is not None
+        assert outcome_pipe is not None
         with suppress(OSError, ValueError):  # it was killed
-            pickle.dump(job, to)
-            to.flush()
-            self._told = True
-            self._answer = back.read()
+            pickle.dump(job, job_pipe)
+            job_pipe.flush()
+            self._job_sent = True
+            self._answer = outcome_pipe.read()
 
     def is_ready(self, seconds: float) -> bool:
         """Return whether it has closed its output."""
-        self._talk.join(seconds)
-        return not self._talk.is_alive()
+        self._conversation.join(seconds)
+        return not self._conversation.is_alive()
 
     def request_stop(self) -> None:
         """Send a byte, if the job has been sent."""
-        if self._told and self._process.stdin is not None:
+        if self._job_sent and self._process.stdin is not None:
             with suppress(OSError, ValueError):
                 self._process.stdin.write(b"!")
                 self._process.stdin.flush()
@@ -228,7 +227,7 @@ class FreshInterpreter:
         """Kill the interpreter."""
         self._process.kill()
         self._process.wait()
-        self._talk.join()
+        self._conversation.join()
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 with suppress(OSError):

@@ -10,7 +10,7 @@ from qpsvm.base.resources.interrupt import is_interrupted
 
 
 class Clock:
-    """A clock that runs from when it is made.
+    """A clock that starts when it is created.
 
     limit: Seconds allowed.
     """
@@ -23,12 +23,12 @@ class Clock:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the run began."""
+        """Seconds since the start."""
         return time.perf_counter() - self._began
 
     @property
     def remaining(self) -> float:
-        """Seconds left; infinite without a limit."""
+        """Remaining seconds; infinite without a limit."""
         return float("inf") if self.limit is None else self.limit - self.seconds
 
     def find_stop_reason(self, next_step_seconds: float = 0.0) -> Literal["time_limit", "interrupted"] | None:

@@ -13,19 +13,19 @@ import signal
 import threading
 from typing import Any
 
-#: The functions behind those of `signal`, which take ten times as long to look a handler up among their own names.
+#: The C functions behind those of `signal`, which take ten times as long, because they convert handlers to enums.
 _calls: Any = getattr(signal, "_signal", signal)
 
 
 class _InterruptKey:
-    """Whether the main thread holds the key, and whether the key has been pressed since."""
+    """Whether the main thread defers Ctrl-C, and whether it was pressed since."""
 
     is_deferred = False
     was_pressed = False
 
 
 def is_interrupted() -> bool:
-    """Return whether Ctrl-C was pressed since the run of this thread began."""
+    """Return whether Ctrl-C was pressed since the run of this thread started."""
     return (
         _InterruptKey.is_deferred
         and _InterruptKey.was_pressed
@@ -57,7 +57,7 @@ class defer_interrupt:
 
 
 def _release_key() -> None:
-    """Release the key. The order is safe whenever the key is pressed in between."""
+    """Restore the handler, in an order that is safe if Ctrl-C is pressed in between."""
     _InterruptKey.is_deferred = False
     _calls.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,20 +1,18 @@
 """Limit memory (`find_available_memory`) and BLAS threads (`limit_blas_threads`).
 
-Compiled solvers end the process where memory runs out in the wrong place. So what they will need is compared, before
-they start, with what there is.
+Compiled solvers may abort the process if memory runs out. So the memory that they need is compared, before they start,
+with the available memory.
 
-One thread for BLAS while a solve runs.
+BLAS uses one thread while a solve runs. The built-in solvers multiply strips and small blocks, thousands of times. For
+these, BLAS's threads cost more than they gain: NumPy and SciPy have a pool each, and the threads of one spin while the
+other works. Instead, as many threads as BLAS had work on tiles (`workers`).
 
-Our solvers multiply strips and small blocks, thousands of times. For these, BLAS's threads cost more than they bring:
-NumPy and SciPy have a pool each, and the threads of one spin while the other works. As many threads as BLAS had work
-on tiles instead (`workers`).
-
-The number of threads belongs to the process. So the first solve to begin, of all threads, remembers the number and sets
-it to one, and the last one to end restores it. Solves in several threads run side by side as before, on one core each.
+The number of threads is a setting of the process. So the first solve to start, in any thread, saves the number and sets
+it to one, and the last one to end restores it. Solves in several threads run in parallel, on one core each.
 
 Newer versions of threadpoolctl let only one thread at a time change the number. While solves run, this is the thread of
-the first one, and that of the last one takes over at the end. Where the user has set the number in another thread, for
-a block that is still running, it stays as the user set it.
+the first one, and that of the last one restores it. If the user has set the number in another thread, within a block
+that is still running, it is not changed.
 """
 
 from __future__ import annotations
@@ -28,24 +26,24 @@ from typing import Any
 
 from qpsvm.base.errors import TooLargeError
 
-try:  # it exists on Unix only
+try:  # on Unix only
     import resource
 except ImportError:  # pragma: no cover
     resource = None  # type: ignore[assignment]
 
-#: Where Linux says how much memory is available, and how much this process has mapped.
+#: Linux files with the available memory, and with the memory mapped by this process.
 MEMINFO, STATM = Path("/proc/meminfo"), Path("/proc/self/statm")
-#: Where it says how much the container may use, and how much it uses.
+#: Linux files with the memory limit and the memory use of the container.
 CONTAINER_LIMIT, CONTAINER_USE = Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")
-#: Bytes that a machine is assumed to have where its system does not say.
+#: Assumed bytes of memory if the system does not provide them.
 UNKNOWN = 16 * 2**30
-#: Share of the memory that one dense matrix may take, or features, or a collection, that are kept.
+#: Limit of one stored dense matrix, feature matrix or collection, as a share of the memory.
 MEMORY_SHARE = 0.4
-#: Numbers that pass through memory at a time, where there may be more than it holds: 32 MB.
+#: Numbers per block, 32 MB, in passes over data that may not fit into memory.
 BLOCK_NUMBERS = 4_000_000
 #: Bytes up to which availability is not checked.
 SMALL_BYTES = 1e8
-#: What to do instead of a matrix that is too large.
+#: Advice if a matrix is too large.
 SMALLER = "Use fewer rows, or form='primal' where the kernel is linear"
 
 
@@ -57,7 +55,7 @@ def find_total_memory() -> float:
 
 
 def find_available_memory() -> float:
-    """Return the bytes still available: the least of the machine's, the container's and the process's limit."""
+    """Return the bytes still available: the smallest limit of machine, container and process."""
     return max(min(_find_machine_memory(), _find_container_memory(), find_free_address_space()), 0.0)
 
 
@@ -73,16 +71,16 @@ def find_free_address_space() -> float:
     return float(limit) - mapped
 
 
-def check_memory(n: int, m: int, what: str, instead: str = SMALLER) -> None:
+def check_memory(n: int, m: int, noun: str, instead: str = SMALLER) -> None:
     """Refuse a dense (n, m) matrix that would take too much of this machine's memory. Raises TooLargeError."""
     size, total = 8.0 * n * m, find_total_memory()
     if size <= SMALL_BYTES:
         return
-    there = find_available_memory()
-    if size > min(MEMORY_SHARE * total, there):
-        short = size > MEMORY_SHARE * total
-        has = f"this machine has {format_bytes(total)}" if short else f"{format_bytes(there)} are available"
-        raise TooLargeError(f"{what} would be a dense {n} × {m} matrix of {format_bytes(size)}; {has}. {instead}")
+    available = find_available_memory()
+    if size > min(MEMORY_SHARE * total, available):
+        exceeds_share = size > MEMORY_SHARE * total
+        has = f"this machine has {format_bytes(total)}" if exceeds_share else f"{format_bytes(available)} are available"
+        raise TooLargeError(f"{noun} would be a dense {n} × {m} matrix of {format_bytes(size)}; {has}. {instead}")
 
 
 def format_bytes(size: float) -> str:
@@ -112,13 +110,13 @@ def _read_text(path: Path) -> str:
 
 @dataclass
 class _BlasPools:
-    """What is known of the process. `_lock` guards it.
+    """State of the BLAS pools of the process, guarded by `_lock`.
 
-    found: The pools of the BLAS libraries that were loaded when they were last looked for.
-    modules: How many modules were loaded then.
-    inside: The blocks that are running, by `id`, and the threads that entered them.
-    before: The numbers of threads to restore, from the last to the first.
-    threads: The largest number that a library had when the first of these blocks was entered.
+    found: The pools of the BLAS libraries at the last search.
+    modules: Number of modules imported then.
+    inside: The running blocks, by `id`, and the threads that entered them.
+    before: The numbers of threads to restore, in reverse order.
+    threads: The largest number of threads of a library when the first of these blocks was entered.
     """
 
     found: tuple[Any, ...] = ()
@@ -146,7 +144,8 @@ class limit_blas_threads:
         try:
             with _lock:
                 if not _pools.inside:
-                    _pools.threads = max([1, *(number for _, number in _pools.before)])  # some are left in a fork
+                    # in a fork, some are not restored yet
+                    _pools.threads = max([1, *(number for _, number in _pools.before)])
                 _pools.inside[id(self)] = threading.get_ident()
                 for pool in _find_blas_pools():
                     threads = pool.get_num_threads()
@@ -182,8 +181,8 @@ def _reset_after_fork() -> None:
     """Reset the state after a fork: no other thread exists, so their blocks are over; the next block restores."""
     global _lock
     _lock = threading.RLock()
-    own = threading.get_ident()
-    for block in [block for block, thread in _pools.inside.items() if thread != own]:
+    this_thread = threading.get_ident()
+    for block in [block for block, thread in _pools.inside.items() if thread != this_thread]:
         del _pools.inside[block]
 
 
@@ -202,12 +201,12 @@ def count_spare_threads() -> int:
 
 def _restore(pool: Any, threads: int) -> None:
     """Set the number of threads, even if another thread set it last, and let any thread set it next."""
-    let_go = getattr(pool, "clear_controlling_thread", None)
-    if let_go is not None:
-        let_go(force=True)
+    release = getattr(pool, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
     pool.set_num_threads(threads)
-    if let_go is not None:
-        let_go()
+    if release is not None:
+        release()
 
 
 def _find_blas_pools() -> tuple[Any, ...]:
@@ -215,7 +214,7 @@ def _find_blas_pools() -> tuple[Any, ...]:
     if len(sys.modules) != _pools.modules:
         try:
             import threadpoolctl
-        except ImportError:  # it comes with scikit-learn; without it the threads stay as they are
+        except ImportError:  # it is a requirement of scikit-learn; without it threads are not limited
             return ()
         controller = threadpoolctl.ThreadpoolController()
         _pools.found = tuple(pool for pool in controller.lib_controllers if pool.user_api == "blas")

@@ -19,7 +19,7 @@ LOGGER = logging.getLogger("qpsvm")
 LOGGER.addHandler(logging.NullHandler())
 
 
-#: How far a solve is, at DEBUG: whoever draws a bar listens to this one, and finds the numbers in the record.
+#: Logger of the progress of solves, at DEBUG; progress bars can read the numbers from its records.
 PROGRESS = logging.getLogger("qpsvm.progress")
 
 
@@ -39,7 +39,7 @@ def log_step(text: str, verbose: bool) -> None:
 
 
 def log_progress(stage: str, gap: float, passes: int | None = None, rows: int | None = None) -> None:
-    """Log how far a solve is: its stage and relative gap, and passes so far over so many rows, where these are counted.
+    """Log the progress of a solve: its stage and relative gap and, if counted, passes and the number of rows.
 
     The record has them as `stage`, `gap`, `passes` and `rows`.
     """
@@ -50,7 +50,7 @@ def log_progress(stage: str, gap: float, passes: int | None = None, rows: int | 
 
 
 def log_done(done: int, total: int, unit: str) -> None:
-    """Log how many solves, or other units, of how many are done. The record has them as `done`, `total` and `unit`."""
+    """Log the number of finished solves, or other units. The record has `done`, `total` and `unit`."""
     if PROGRESS.isEnabledFor(logging.DEBUG):
         PROGRESS.debug(f"{done} of {total} {unit}s", extra={"done": done, "total": total, "unit": unit}, stacklevel=2)
 

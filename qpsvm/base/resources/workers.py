@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 T = TypeVar("T")
-#: Seconds of work that each thread must have. To wake one and to wait for it takes .05 ms on a quiet machine, and
+#: Minimal seconds of work per thread. Waking one and waiting for it takes .05 ms on an idle machine, and
 #: several times as much on a busy one.
 MIN_THREADED_SECONDS = 4e-4
-#: Most parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
+#: Limit of the parts of a sum over rows: two for each of 16 cores. Each part takes the memory of the sum.
 PARTS = 32
-#: Maximal number of helper threads, all solves of the process together; one is started only if none is idle.
+#: Limit of the helper threads, for all solves of the process together; one is started only if none is idle.
 THREADS = 64
 
 
@@ -48,7 +48,7 @@ class _WorkerState(threading.local):
 
 
 class _Pool:
-    """The threads of this process; none before they are needed, and none where they cannot be had."""
+    """The threads of this process; none before they are needed, or if they cannot be created."""
 
     threads: ThreadPoolExecutor | None = None
     refused = sys.platform == "emscripten"  # a browser's Python has no threads
@@ -66,7 +66,7 @@ def count_cores() -> int:
 
 
 def run_tiles(task: Callable[[T], object], tiles: Sequence[T], seconds: float) -> None:
-    """Call `task` once for each tile, in several threads where that pays. Raises BaseException."""
+    """Call `task` once for each tile, in several threads if that pays. Raises BaseException."""
     helpers = 0
     if seconds >= 2.0 * MIN_THREADED_SECONDS and len(tiles) > 1 and not _here.is_working and not _Pool.refused:
         helpers = min(count_spare_threads(), count_cores() - 1, len(tiles) - 1, int(seconds / MIN_THREADED_SECONDS) - 1)

@@ -67,19 +67,19 @@ def read_defaults(kind: type) -> dict[str, Any]:
 
 
 class StandIn(metaclass=StandInMeta):
-    """Base of the replacements: a fit with a fallback, and the methods of what was fitted instead."""
+    """Base of the replacements: a fit that may fall back to scikit-learn, and methods of the fallback."""
 
-    #: The class of scikit-learn in whose place this one stands.
+    #: The class of scikit-learn that this one replaces.
     original: ClassVar[type]
-    #: The estimator of scikit-learn that was fitted instead; None where the fit was taken over.
+    #: The fitted estimator of scikit-learn; None if this library fitted.
     fallback_: Any
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit by this library, or by scikit-learn's own class where this library refuses.
+        """Fit by this library or, if it raises an error, by scikit-learn's own class.
 
         Shapes: X (n, d), y (n,), sample_weight (n,). Raises QPSVMError.
         """
-        before = vars(self).keys() - vars(self).get("_learnt", ())
+        old_attributes = vars(self).keys() - vars(self).get("_learnt", ())
         refusal = None
         try:
             super().fit(X, y, sample_weight)  # type: ignore[misc]
@@ -88,7 +88,7 @@ class StandIn(metaclass=StandInMeta):
                 raise
             refusal = error
         finally:
-            self._learnt = vars(self).keys() - before
+            self._learnt = vars(self).keys() - old_attributes
         if refusal is None:
             self.fallback_ = None
             log.info("%s is fitted by qpsvm: certified gap %.1e", type(self).__name__, vars(self)["gap_"])
@@ -96,7 +96,7 @@ class StandIn(metaclass=StandInMeta):
         return self._fit_fallback(refusal, X, y, sample_weight)
 
     def _fit_fallback(self, refusal: errors.QPSVMError, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Fit scikit-learn's own class, and forget what this object has learnt."""
+        """Fit scikit-learn's own class, and delete all fitted attributes of this object."""
         why = " ".join(str(refusal).split())
         log.warning("%s falls back to scikit-learn's own: %s", type(self).__name__, why)
         for name in self._learnt:
@@ -107,7 +107,7 @@ class StandIn(metaclass=StandInMeta):
         return self
 
     def _needs_qpsvm(self) -> bool:
-        """Tell whether a parameter is given that scikit-learn's class does not have: it could not stand in."""
+        """Tell whether a parameter is given that scikit-learn's class does not have, so that there is no fallback."""
         only = read_defaults(self._find_stand_in()).keys() - read_defaults(self.original).keys()
         given = any(not self._is_default(name) for name in only)
         return given or isinstance(getattr(self, "kernel", None), Kernel)
@@ -128,10 +128,10 @@ class StandIn(metaclass=StandInMeta):
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of scikit-learn's estimator, if that was fitted."""
-        other = vars(self).get("fallback_")
-        if other is None or name.startswith("__"):
+        fallback = vars(self).get("fallback_")
+        if fallback is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(other, name)
+        return getattr(fallback, name)
 
 
 def _has_probabilities(self: Any) -> bool:
@@ -142,7 +142,7 @@ def _has_probabilities(self: Any) -> bool:
 
 
 class ProbableStandIn(StandIn):
-    """A classifier that has probabilities where scikit-learn's own class was fitted."""
+    """A classifier with probabilities if scikit-learn's own class was fitted."""
 
     probability: Any
     _wants_probabilities: bool
@@ -178,7 +178,7 @@ class LinearStandIn(StandIn):
         raise errors.UnsupportedError("penalty='l1': qpsvm.estimators.LinearSVC certifies it, in more time")
 
 
-#: Scikit-learn is about to drop the parameter, and says so where it is given at all.
+#: Scikit-learn deprecates the parameter, and warns if it is given at all.
 NO_PROBABILITIES = read_defaults(theirs.SVC).get("probability", False)
 
 
@@ -196,8 +196,8 @@ def build_stand_in(ours: Any, base: type = StandIn, **defaults: Any) -> type:
     return StandInMeta(name, (base, ours), {**about, **members})
 
 
-# An indefinite kernel matrix, as "sigmoid" may have, is left to scikit-learn, whose answer is another than that of
-# psd="clip". `LinearSVC` and `LinearSVR` penalise the intercept, as scikit-learn's do.
+# An indefinite kernel matrix, as of "sigmoid", is left to scikit-learn, whose result differs from that of psd="clip".
+# `LinearSVC` and `LinearSVR` penalise the intercept, like those of scikit-learn.
 SVC = build_stand_in(estimators.SVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
 NuSVC = build_stand_in(estimators.NuSVC, ProbableStandIn, psd="raise", probability=NO_PROBABILITIES)
 LinearSVC = build_stand_in(estimators.LinearSVC, LinearStandIn, intercept_scaling=1)

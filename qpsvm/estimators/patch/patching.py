@@ -1,8 +1,8 @@
 """Replace estimators in scikit-learn's modules by those of this library, and restore them (`patch_sklearn`).
 
-A program that says `from sklearn.svm import SVC` afterwards gets `qpsvm.estimators.patch.classes.SVC`. Every module of
-scikit-learn that has the name from there (`sklearn.calibration` has `LinearSVC`) gets it too. `sklearn.svm._classes`
-does not: it is the address under which pickles find scikit-learn's own classes, which they have to go on finding.
+After the patch, `from sklearn.svm import SVC` imports `qpsvm.estimators.patch.classes.SVC`. The name is also replaced
+in modules of scikit-learn that imported it (`sklearn.calibration` has `LinearSVC`), but not in `sklearn.svm._classes`,
+where pickles find scikit-learn's own classes.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ log = logging.getLogger("qpsvm.patch")
 
 #: Where scikit-learn defines its classes.
 HOME = "sklearn.svm._classes"
-#: Packages that import scikit-learn's classes in order to have them beside their own.
+#: Packages that import scikit-learn's classes in addition to their own.
 KNOW_BOTH = ("qpsvm", "sklearnex", "daal4py")
-#: How many names a message lists.
+#: Limit of the names listed in a message.
 MAX_LISTED = 5
 
 _lock = threading.RLock()
-#: What stood for each name that is patched, by module.
-_before: dict[str, dict[str, type]] = {}
+#: The replaced classes of each patched name, by module.
+_replaced: dict[str, dict[str, type]] = {}
 
 
 class Patch:
     """Context manager of `patch_sklearn`, which restores the patched names.
 
-    names: The classes that the call put in place; not those that stood there before.
+    names: The names patched by this call, without those that were already patched.
     """
 
     def __init__(self, names: tuple[str, ...]) -> None:
@@ -59,13 +59,13 @@ class Patch:
 def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
     """Let programs that import from `sklearn.svm` use this library's estimators.
 
-    What is imported from `sklearn.svm` afterwards is taken over. A module that imported a name before keeps
-    scikit-learn's class; the log says which. Calling it again changes nothing.
+    It affects later imports from `sklearn.svm`. Modules that imported a name before keep scikit-learn's class; the log
+    names them. Calling it again has no effect.
 
     The classes solve scikit-learn's problems with scikit-learn's defaults: `LinearSVC` and `LinearSVR` penalise the
-    intercept. `tol` is the relative gap that is reached, 1e-6 unless it is given, and `max_iter` no limit unless it is
-    given; `random_state` does nothing. Where a fit cannot be taken over, scikit-learn's own class does it, and the
-    logger "qpsvm" says so and why, as a warning; as information it says what is taken over, too.
+    intercept. `tol` is the relative gap to be reached, 1e-6 by default; `max_iter` has no limit by default;
+    `random_state` has no effect. If this library cannot fit, scikit-learn's own class does, and the logger "qpsvm"
+    emits a warning with the reason. Other fits are logged as information.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
 
     See Also
     --------
-    unpatch_sklearn : Give the names back.
+    unpatch_sklearn : Restore the names.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
         new = tuple(name for name in wanted if getattr(svm, name) is not CLASSES[name])
         for name in new:
             holders = _find_holders(name, {getattr(svm, name), _find_original(name)})
-            _before[name] = {where: getattr(module, name) for where, module in holders.items()}
+            _replaced[name] = {where: getattr(module, name) for where, module in holders.items()}
             for module in holders.values():
                 setattr(module, name, CLASSES[name])
         if new:
@@ -110,15 +110,14 @@ def patch_sklearn(names: str | Iterable[str] | None = None) -> Patch:
 
 
 def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
-    """Give the names back that `patch_sklearn` took: exactly what was there before.
+    """Restore the names patched by `patch_sklearn` to the previous classes.
 
-    Objects that were made meanwhile, and names that a program imported, stay as they are. Where nothing is patched,
-    nothing happens.
+    Existing objects, and names already imported by a program, are not changed. Without a patch, nothing happens.
 
     Parameters
     ----------
     names : str or list of str, optional
-        The classes to give back; all by default.
+        The classes to restore; all by default.
 
     Raises
     ------
@@ -127,7 +126,7 @@ def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
 
     See Also
     --------
-    patch_sklearn : Take them.
+    patch_sklearn : Patch the names.
 
     Examples
     --------
@@ -140,10 +139,10 @@ def unpatch_sklearn(names: str | Iterable[str] | None = None) -> None:
     True
     """
     with _lock:
-        for name in [name for name in _resolve_names(names) if name in _before]:
-            before = _before.pop(name)
+        for name in [name for name in _resolve_names(names) if name in _replaced]:
+            previous = _replaced.pop(name)
             for where, module in _find_holders(name, {CLASSES[name]}).items():
-                setattr(module, name, before.get(where, before[svm.__name__]))
+                setattr(module, name, previous.get(where, previous[svm.__name__]))
 
 
 def _resolve_names(names: str | Iterable[str] | None) -> list[str]:
@@ -159,8 +158,8 @@ def _resolve_names(names: str | Iterable[str] | None) -> list[str]:
 
 def _find_original(name: str) -> type:
     """Find scikit-learn's own class."""
-    found: type = vars(CLASSES[name])["original"]
-    return found
+    original: type = vars(CLASSES[name])["original"]
+    return original
 
 
 def _find_holders(name: str, values: set[type]) -> dict[str, ModuleType]:
@@ -173,18 +172,18 @@ def _find_holders(name: str, values: set[type]) -> dict[str, ModuleType]:
 
 
 def _warn_of_earlier_imports(names: tuple[str, ...]) -> None:
-    """Say which modules outside of scikit-learn imported a class before, under any name, and so keep it."""
-    kept = {_find_original(name) for name in names}.union(*(_before[name].values() for name in names))
+    """Log the modules outside scikit-learn that imported a class before the patch, and so keep it."""
+    originals = {_find_original(name) for name in names}.union(*(_replaced[name].values() for name in names))
     outside = {id(module): (where, module) for where, module in reversed(sys.modules.copy().items())
                if where.partition(".")[0] not in ("sklearn", *KNOW_BOTH)}  # fmt: skip
-    found = [
+    imports = [
         f"{where}.{name}"
         for where, module in reversed(outside.values())
         for name, value in getattr(module, "__dict__", {}).copy().items()
-        if isinstance(value, type) and value in kept
+        if isinstance(value, type) and value in originals
     ]
-    if found:
-        listing = ", ".join(found[:MAX_LISTED]) + (", …" if len(found) > MAX_LISTED else "")
+    if imports:
+        listing = ", ".join(imports[:MAX_LISTED]) + (", …" if len(imports) > MAX_LISTED else "")
         log.warning(
             "imported from scikit-learn before the patch, and left as it is: %s; call patch_sklearn() before such "
             "imports", listing,

@@ -4,7 +4,7 @@ On a piece f_i(s) = (1 − x) f_i(s₀) + x f_i(s₁), so that f_i changes its s
 
     (ERROR.1)  the steps are at x = f_i(s₀)/(f_i(s₀) − f_i(s₁)), and where b jumps between two pieces
 
-So the least error of all values of an interval is found, and the whole set of values that attain it.
+So `least_error` finds the smallest error over an interval, and all values that attain it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from qpsvm.many.exact.line import ParameterLine
 
 @dataclass(frozen=True, eq=False)
 class ErrorCurve:
-    """A share of wrong labels over an interval, constant on consecutive parts of it.
+    """Error rate over an interval, as a step function.
 
     edges (c + 1,): Values of the parameter, in the order of the path.
-    values (c,): The share on each part.
+    values (c,): The error rate between two edges.
     """
 
     edges: FloatArray
@@ -31,9 +31,9 @@ class ErrorCurve:
 
 @dataclass(frozen=True, eq=False)
 class LeastError:
-    """Where an error curve is least.
+    """Minimum of an error curve.
 
-    error: The least share of wrong labels.
+    error: The smallest error rate.
     intervals: All values of the parameter that attain it, smallest first.
     """
 
@@ -42,12 +42,12 @@ class LeastError:
 
     @property
     def widest(self) -> tuple[float, float]:
-        """The widest of the intervals, in ratios; one that begins at 0 is wider than any other."""
+        """The widest of the intervals, by the ratio of its ends; one that starts at 0 is wider than any other."""
         return max(self.intervals, key=lambda pair: pair[1] / pair[0] if pair[0] > 0.0 else np.inf)
 
     @property
     def value(self) -> float:
-        """The middle of the widest, in ratios."""
+        """Geometric mean of the ends of the widest interval; their mean if it starts at 0."""
         low, high = self.widest
         return float(np.sqrt(low * high)) if low > 0.0 else 0.5 * (low + high)
 
@@ -55,30 +55,30 @@ class LeastError:
 def error_curve(
     line: ParameterLine, pieces: FloatArray, first: FloatArray, second: FloatArray, target: FloatArray
 ) -> ErrorCurve:
-    """(ERROR.1) of pieces from s to an end, (k, 2), for f at both, (q, k) each, and targets ±1 (q,)."""
+    """Compute (ERROR.1) for pieces from s to an end, (k, 2), given f at both ends, (q, k) each, and targets ±1 (q,)."""
     s, ends = pieces.T
     wrong = [((values > 0.0) != (target > 0.0)[:, None]).astype(np.int64) for values in (first, second)]
     i, k = np.nonzero(wrong[0] != wrong[1])
     x = first[i, k] / (first[i, k] - second[i, k])
-    inner = s[k] + x * (ends[k] - s[k])
+    crossings = s[k] + x * (ends[k] - s[k])
     jumps = wrong[0][:, 1:].sum(axis=0) - wrong[1][:, :-1].sum(axis=0)
-    places = np.concatenate([inner, s[1:]])
+    positions = np.concatenate([crossings, s[1:]])
     changes = np.concatenate([wrong[1][i, k] - wrong[0][i, k], jumps])
-    order = np.argsort(places, kind="stable")
-    places, changes = places[order], changes[order]
-    edges = np.concatenate([s[:1], places, ends[-1:]])
+    order = np.argsort(positions, kind="stable")
+    positions, changes = positions[order], changes[order]
+    edges = np.concatenate([s[:1], positions, ends[-1:]])
     counts = wrong[0][:, 0].sum() + np.concatenate([[0], np.cumsum(changes)])
-    kept = edges[1:] > edges[:-1]  # a part of no width has no value inside
-    edges, counts = np.append(edges[:-1][kept], edges[-1]), counts[kept]
-    new = np.append(True, counts[1:] != counts[:-1])
-    edges, counts = np.append(edges[:-1][new], edges[-1]), counts[new]
+    is_wide = edges[1:] > edges[:-1]  # drop parts of width 0
+    edges, counts = np.append(edges[:-1][is_wide], edges[-1]), counts[is_wide]
+    is_step = np.append(True, counts[1:] != counts[:-1])
+    edges, counts = np.append(edges[:-1][is_step], edges[-1]), counts[is_step]
     return ErrorCurve(np.asarray(line.value(edges), dtype=np.float64), counts / len(target))
 
 
 def least_error(curve: ErrorCurve) -> LeastError:
     """Return the minimum of a curve, and where it is attained."""
     error = float(curve.values.min())
-    at = np.flatnonzero(curve.values == error)
-    runs = np.split(at, np.flatnonzero(np.diff(at) > 1) + 1)
-    found = [sorted((float(curve.edges[run[0]]), float(curve.edges[run[-1] + 1]))) for run in runs]
-    return LeastError(error, [(low, high) for low, high in sorted(found)])
+    minimal = np.flatnonzero(curve.values == error)
+    runs = np.split(minimal, np.flatnonzero(np.diff(minimal) > 1) + 1)
+    intervals = [sorted((float(curve.edges[run[0]]), float(curve.edges[run[-1] + 1]))) for run in runs]
+    return LeastError(error, [(low, high) for low, high in sorted(intervals)])

@@ -1,7 +1,7 @@
 """Run the ordinary events of a parametric active set in compiled code (CACTIVE of qpsvm/core/c/active.c).
 
-Whatever is unusual (a tie, a row that adds nothing or may not go, a residual to be repaired) is done by `ActiveSet`,
-which does all of it where nothing is compiled.
+`ActiveSet` handles everything unusual (a tie, a row that would make M singular, a large residual), and all events
+without the compiled core. `run` is the entry point.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 from qpsvm import core
 from qpsvm.base.arrays.types import FloatArray, IntArray
 
-#: Steps at a time, and the least that arrays have room for.
-STEPS, FEWEST = 32, 8
-#: Why it ended; `AGAIN` and `FULL` are no reasons to do anything.
+#: Limit of the steps per call, and the minimum for which the arrays must have space.
+STEPS, MIN_STEPS = 32, 8
+#: Why a call ended; `AGAIN` and `FULL` need no action.
 END, FULL, AGAIN, UNUSUAL, ENTERS, LEAVES_UP, LEAVES_DOWN = range(7)
 NOTHING: Any = (np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int8))
 
 
 class Steps:
-    """What a number of steps went through, one after the other: from s to `end`, with F and the kinds on the way.
+    """Record of successive steps: from s to `end` each, with F and the kinds of all rows.
 
-    numbers (limit, 2 + 2p + 2 width): s, end, μ, its slope, v_F and its slope, `width` for each of these two.
-    rows (limit, 1 + width): How many rows F has, and F.
+    numbers (limit, 2 + 2p + 2 width): s, end, μ, its slope, v_F and its slope, `width` numbers for each of these two.
+    rows (limit, 1 + width): The size of F, and F.
     kinds (limit, m).
     """
 
@@ -48,31 +48,31 @@ class Steps:
         return steps
 
 
-#: Is told of steps, whose arrays are used again.
+#: Callback that receives steps; it must copy their arrays, which are reused.
 Record = Callable[[Steps], None]
 
 
 def run(engine: Any, record: Record | None) -> tuple[int, int, int]:
-    """Events of an `ActiveSet` up to an unusual one, or `STEPS`: why it ends, where, and how many there were."""
+    """Run at most `STEPS` ordinary events of an `ActiveSet`; return why it ended, the row, and their number."""
     rows, factor = engine.rows, engine.factor
-    limit = factor.places
-    if limit < FEWEST:
+    limit = factor.n_spare_rows
+    if limit < MIN_STEPS:
         factor.grow(STEPS)
         limit = STEPS
     limit = min(limit, STEPS)
-    kept = None if record is None else engine.steps
-    if record is not None and (kept is None or kept.width < factor.count + STEPS):
-        kept = engine.steps = Steps(STEPS, rows.m, rows.p, 2 * factor.count + 2 * STEPS)
+    steps = None if record is None else engine.steps
+    if record is not None and (steps is None or steps.width < factor.count + STEPS):
+        steps = engine.steps = Steps(STEPS, rows.m, rows.p, 2 * factor.count + 2 * STEPS)
     arrays = (
-        rows.K, rows.E, rows.curvature, rows.ridge, rows.sample, *engine.slope.parts, *engine.now.parts, engine.pinned,
-        engine.v, engine.mu, engine.f, engine.rate, engine.q, engine.b, engine.kind, factor.W, factor.kernel,
-        factor.order, *(NOTHING if kept is None else (kept.numbers, kept.rows, kept.kinds)),
+        rows.K, rows.E, rows.curvature, rows.ridge, rows.sample, *engine.slope.parts, *engine.current.parts,
+        engine.pinned, engine.v, engine.mu, engine.f, engine.rate, engine.q, engine.b, engine.kind, factor.W,
+        factor.kernel, factor.order, *(NOTHING if steps is None else (steps.numbers, steps.rows, steps.kinds)),
     )  # fmt: skip
-    why, place, count, factor.count, engine.s = core.compiled.active_run(
-        arrays, rows.top, factor.no_pivot, engine.s, factor.count, limit, 0 if kept is None else kept.width
+    reason, row, count, factor.count, engine.s = core.compiled.active_run(
+        arrays, rows.top, factor.no_pivot, engine.s, factor.count, limit, 0 if steps is None else steps.width
     )
-    engine.events += count - (why == END)
-    if kept is not None and record is not None and count:
-        kept.count = count
-        record(kept)
-    return why, place, count
+    engine.events += count - (reason == END)
+    if steps is not None and record is not None and count:
+        steps.count = count
+        record(steps)
+    return reason, row, count

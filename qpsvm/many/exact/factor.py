@@ -1,10 +1,10 @@
-"""Update the inverse of the optimality system when rows enter or leave the free set.
+"""Update the inverse of the optimality system when rows enter or leave the free set (`InverseFactor`).
 
     (FACTOR.1)  M = [−R, E_Fᵀ; E_F, K_FF + Δ_F],  M [μ; v_F] = [e − E_Bᵀv_B; t_F − K_FB v_B];  B at bounds
-    (FACTOR.2)  row i comes with x = M⁻¹c, c = [E_i; K_Fi], pivot κ = K_ii + Δ_i − cᵀx:  M⁻¹ grows by [x; −1][x; −1]ᵀ/κ
-    (FACTOR.3)  the last row goes:  M⁻¹ − ccᵀ/c_q for its column c of M⁻¹
+    (FACTOR.2)  row i enters with x = M⁻¹c, c = [E_i; K_Fi], pivot κ = K_ii + Δ_i − cᵀx:  M⁻¹ grows by [x; −1][x; −1]ᵀ/κ
+    (FACTOR.3)  the last row leaves:  M⁻¹ − ccᵀ/c_q for its column c of M⁻¹
 
-κ = 0 says that the row adds nothing: [x; −1] is a null vector of the larger system. Each change is O(f²).
+κ = 0 means that the larger system is singular, with null vector [x; −1]. Each change is O(f²).
 
 Source: bordered inverses; Cauwenberghs & Poggio, *Incremental and decremental support vector machine learning* (2000).
 """
@@ -16,16 +16,16 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.many.exact.rows import SignedRows
 
-#: A pivot below this share of what it is the difference of counts as none, at first; it is raised where M suffers.
-NO_PIVOT, MOST_PIVOT = 1e-14, 1e-8
-#: Share of the largest K_ii that a pivot is compared with, where the row itself has less.
-LEAST_SIZE = 1e-4
-#: An entry of M⁻¹ below this, in units of 1/max K_ii: the row does not go alone, because M would be singular.
+#: A pivot below this share of its terms counts as 0; the share is raised, up to the second, if M is ill-conditioned.
+NO_PIVOT, MAX_NO_PIVOT = 1e-14, 1e-8
+#: The terms of a pivot count as at least this share of the largest K_ii.
+MIN_SIZE = 1e-4
+#: A row whose diagonal entry of M⁻¹ is below this, in units of 1/max K_ii, cannot leave: M would be singular.
 NO_EXIT = 1e-9
-#: Fewer free rows than this are factored again rather than replaced.
+#: With fewer free rows than this, `replace` inverts M from scratch.
 FEW_FREE = 30
-#: Room for this many more rows before the arrays grow.
-ROOM = 16
+#: Spare rows of the arrays.
+SPARE_ROWS = 16
 
 
 class InverseFactor:
@@ -57,7 +57,7 @@ class InverseFactor:
         """Grow the arrays to hold this many free rows."""
         p = self.rows.p
         if len(self.W) < p + count:
-            size = 2 * (p + count) + ROOM
+            size = 2 * (p + count) + SPARE_ROWS
             W, kernel, order = (
                 np.zeros((size, size)),
                 np.zeros((size, len(self.rows.K))),
@@ -68,13 +68,13 @@ class InverseFactor:
             self.W, self.kernel, self.order = W, kernel, order
 
     @property
-    def places(self) -> int:
+    def n_spare_rows(self) -> int:
         """Number of rows that fit before the arrays grow."""
         return len(self.order) - self.rows.p - self.count - 1
 
-    def grow(self, more: int) -> None:
+    def grow(self, count: int) -> None:
         """Grow the arrays for this many more rows."""
-        self._reserve_rows(self.count + more + 1)
+        self._reserve_rows(self.count + count + 1)
 
     def invert(self, free: IntArray) -> None:
         """Compute M⁻¹ of these free rows. Raises LinAlgError."""
@@ -92,23 +92,23 @@ class InverseFactor:
         self.order[:m], self.kernel[:m], self.count = free, rows.K[r], m
 
     def border(self, i: int) -> tuple[FloatArray, float, float]:
-        """x and κ of (FACTOR.2) for row i, and κ as a share of what it is the difference of."""
+        """Return x and κ of (FACTOR.2) for row i, and κ as a share of its terms."""
         rows, p, free = self.rows, self.rows.p, self.free
         k, r = rows.sample[i], rows.sample[free]
         c = np.concatenate([rows.E[i], self.K_free[:, k]])
         W = self.inverse
         x = W @ c
-        left = np.empty_like(c)
-        left[:p] = c[:p] - rows.E[free].T @ x[p:] + rows.ridge * x[:p]
-        left[p:] = c[p:] - (x[p:] @ self.K_free)[r] - rows.E[free] @ x[:p] - rows.curvature[free] * x[p:]
-        x += W @ left
-        own = float(rows.diagonal[i])
-        pivot = own - float(c @ x)
-        size = own + float(np.square(x[p:]) @ rows.diagonal[free])
-        return x, pivot, pivot / max(size, LEAST_SIZE * rows.top)
+        residual = np.empty_like(c)
+        residual[:p] = c[:p] - rows.E[free].T @ x[p:] + rows.ridge * x[:p]
+        residual[p:] = c[p:] - (x[p:] @ self.K_free)[r] - rows.E[free] @ x[:p] - rows.curvature[free] * x[p:]
+        x += W @ residual
+        diagonal = float(rows.diagonal[i])
+        pivot = diagonal - float(c @ x)
+        size = diagonal + float(np.square(x[p:]) @ rows.diagonal[free])
+        return x, pivot, pivot / max(size, MIN_SIZE * rows.top)
 
     def append(self, i: int, x: FloatArray, pivot: float) -> None:
-        """(FACTOR.2)."""
+        """Add row i by (FACTOR.2)."""
         self._reserve_rows(self.count + 1)
         q, W = self.rows.p + self.count, self.W
         W[:q, :q] += np.multiply.outer(x, x / pivot)
@@ -117,13 +117,13 @@ class InverseFactor:
         self.kernel[self.count], self.order[self.count] = self.rows.K[self.rows.sample[i]], i
         self.count += 1
 
-    def may_go(self, j: int) -> bool:
-        """Whether M stays regular without position j of F."""
+    def can_leave(self, j: int) -> bool:
+        """Return whether M stays regular without position j of F."""
         a = self.rows.p + j
         return bool(self.W[a, a] * self.rows.top > NO_EXIT)
 
     def delete(self, j: int) -> None:
-        """(FACTOR.3) for position j of F, with which the last one changes places."""
+        """Remove position j of F by (FACTOR.3), after swapping it with the last one."""
         last, p, W = self.count - 1, self.rows.p, self.W
         q, a = p + last, p + j
         if j != last:
@@ -135,10 +135,10 @@ class InverseFactor:
         W[:q, :q] -= np.multiply.outer(column, column / W[q, q])
 
     def replace(self, j: int, i: int) -> None:
-        """Row i for position j, where neither may go alone."""
+        """Replace the row at position j of F by row i."""
         free = self.free.copy()
         free[j] = i
-        if len(free) >= FEW_FREE and self.may_go(j):
+        if len(free) >= FEW_FREE and self.can_leave(j):
             self.delete(j)
             x, pivot, share = self.border(i)
             if share > 1e3 * self.no_pivot:
@@ -149,7 +149,7 @@ class InverseFactor:
     def copy(self) -> InverseFactor:
         """Return an independent copy."""
         new = InverseFactor(self.rows, self.no_pivot)
-        new._reserve_rows(self.count + ROOM)
+        new._reserve_rows(self.count + SPARE_ROWS)
         q = self.rows.p + self.count
         new.W[:q, :q], new.order[: self.count], new.kernel[: self.count] = self.inverse, self.free, self.K_free
         new.count = self.count

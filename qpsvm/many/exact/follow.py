@@ -1,7 +1,7 @@
 """Follow the optimum along a line of data, and certify each linear piece.
 
-Pieces are judged a batch at a time. Where one is worse than asked for, the path goes back to the last good breakpoint
-and is followed from there again, with other random shifts and watched more closely. Where that does not help, it ends.
+`follow` certifies pieces in batches. If a gap exceeds the tolerance, the path is followed again from the last good
+breakpoint, with other random shifts and smaller batches. If that does not help, the path ends there.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from qpsvm.many.exact.events import Steps
 from qpsvm.many.exact.judge import PathPoints, PieceJudge
 from qpsvm.many.exact.rows import Data, SignedRows
 
-#: Pieces judged at a time; and after one of them was bad.
-BATCH, WATCHED = 96, 4
-#: How often the same place is tried again.
-TRIES = 3
-#: Width in s of a piece that is none: ties come one after the other.
+#: Pieces certified at a time; and after one of them failed.
+BATCH, RETRY_BATCH = 96, 4
+#: Limit of the retries at the same place.
+MAX_TRIES = 3
+#: Pieces narrower than this in s, as between ties, are joined to the next.
 SLIVER = 1e-11
 #: Progress in s below which a path is stuck.
-LEAST_PROGRESS = 1e-9
+MIN_PROGRESS = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """v and μ from s to `end`: on the free rows `free` they move along, all other rows are at the bound of `kind`.
+    """The optimum from s to `end`: μ and v of the rows `free` are linear, all other rows are at the bound of `kind`.
 
     kind (m,): −1 at lo, 0 free, 1 at hi.
     v (f,), dv (f,), mu (p,), dmu (p,): At s, and their slopes.
@@ -56,14 +56,15 @@ class Piece:
 
 
 class _PieceRejected(Exception):
-    """A piece is worse than was asked for."""
+    """Raised when the gap of a piece exceeds the tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Pieces one after the other: s and the end of each (k, 2), kinds (k, m), μ and its slope (k, p).
+    """Consecutive pieces: s and the end of each (k, 2), kinds (k, m), μ and its slope (k, p).
 
-    offset (k + 1,): Where the rows of each piece begin in `free`, v and dv, which are those of a `Piece`.
+    free, v, dv: The fields of all pieces, concatenated.
+    offset (k + 1,): Start of each piece in `free`, v and dv.
     """
 
     s: FloatArray
@@ -80,17 +81,17 @@ class Stretch:
 
     def piece(self, k: int) -> Piece:
         """Return piece k."""
-        own = slice(int(self.offset[k]), int(self.offset[k + 1]))
+        rows = slice(int(self.offset[k]), int(self.offset[k + 1]))
         s, end = self.s[k].tolist()
-        return Piece(s, end, self.free[own], self.kinds[k], self.v[own], self.dv[own], self.mu[k], self.dmu[k])
+        return Piece(s, end, self.free[rows], self.kinds[k], self.v[rows], self.dv[rows], self.mu[k], self.dmu[k])
 
 
 @dataclass(frozen=True, eq=False)
 class CertifiedStretch:
-    """A stretch, its gaps (k,), and v (c, m), μ (c, p), s (c,) of points, two of which are the ends of a piece.
+    """A stretch, its gaps (k,), and v (c, m), μ (c, p), s (c,) at the ends of its pieces.
 
-    first, second (k,): Which ones.
-    steady (n,): The samples whose v is at its bound on all of the pieces.
+    first, second (k,): Indices of the two ends of each piece among these points.
+    steady (n,): Mask of the samples whose v is at the same bound on all pieces.
     """
 
     stretch: Stretch
@@ -105,7 +106,7 @@ class CertifiedStretch:
 
 @dataclass(eq=False)
 class FollowedPath:
-    """What was followed: the pieces up to `reached`, the relative gap of each, and why there are no more."""
+    """The followed path: the pieces up to `reached`, the relative gap of each, and why it ended ("" at its goal)."""
 
     rows: SignedRows
     start: Data
@@ -116,7 +117,7 @@ class FollowedPath:
     events: int = 0
 
     def data(self, s: float) -> Data:
-        """The data at s."""
+        """Return the data at s."""
         return self.start.step_along(s, self.slope)
 
     @property
@@ -136,7 +137,7 @@ class FollowedPath:
         return np.concatenate([np.empty(0, dtype=np.int64), *counts])
 
     def piece(self, k: int) -> Piece:
-        """Piece k."""
+        """Return piece k. Raises IndexError."""
         for part in self.parts:
             if k < len(part.gaps):
                 return part.stretch.piece(k)
@@ -145,7 +146,7 @@ class FollowedPath:
 
 
 class _PendingPieces:
-    """Steps that are pieces, until they are judged."""
+    """Steps that wait to be certified as pieces."""
 
     def __init__(self, reached: float) -> None:
         self.end = reached
@@ -154,27 +155,27 @@ class _PendingPieces:
 
     def add_steps(self, steps: Steps) -> None:
         """Store the steps that are wide enough; narrower ones are joined to the next."""
-        kept, begins = [], []
+        wide, offsets = [], []
         for k, (s, end) in enumerate(steps.numbers[: steps.count, :2].tolist()):
             if not end - self.end <= SLIVER < 1.0 - self.end:
-                kept.append(k)
-                begins.append(self.end - s)
+                wide.append(k)
+                offsets.append(self.end - s)
                 self.ends.append((self.end, end))
                 self.end = end
-        if not kept:
+        if not wide:
             return
-        some: Any = slice(steps.count) if len(kept) == steps.count else kept
-        p, back = steps.p, np.array(begins)
-        counts, width = steps.rows[some, 0], int(steps.rows[some, 0].max())
-        inside = np.arange(width) < counts[:, None]
+        selected: Any = slice(steps.count) if len(wide) == steps.count else wide
+        p, offset = steps.p, np.array(offsets)
+        counts, width = steps.rows[selected, 0], int(steps.rows[selected, 0].max())
+        is_free = np.arange(width) < counts[:, None]
         first = 2 + 2 * p
-        v, dv = (steps.numbers[some, at : at + width][inside] for at in (first, first + steps.width))
-        if back.any():
-            v = v + np.repeat(back, counts) * dv
-        dmu = steps.numbers[some, 2 + p : first].copy()
-        mu = steps.numbers[some, 2 : 2 + p] + back[:, None] * dmu
-        rows = steps.rows[some, 1 : 1 + width][inside]
-        self.parts.append((steps.kinds[some].copy(), counts.copy(), rows, v, dv, mu, dmu))
+        v, dv = (steps.numbers[selected, at : at + width][is_free] for at in (first, first + steps.width))
+        if offset.any():
+            v = v + np.repeat(offset, counts) * dv
+        dmu = steps.numbers[selected, 2 + p : first].copy()
+        mu = steps.numbers[selected, 2 : 2 + p] + offset[:, None] * dmu
+        rows = steps.rows[selected, 1 : 1 + width][is_free]
+        self.parts.append((steps.kinds[selected].copy(), counts.copy(), rows, v, dv, mu, dmu))
 
     def stretch(self) -> Stretch:
         """Return all pending pieces as a stretch, and clear them."""
@@ -195,106 +196,106 @@ def follow(
     progress: Callable[[float], None] | None = None,
 ) -> FollowedPath:
     """Follow the optimum from v (m,) of `start`, or a point near it, to that of `goal`."""
-    found = FollowedPath(rows, start, start.difference_to(goal))
+    path = FollowedPath(rows, start, start.difference_to(goal))
     judge = PieceJudge(rows)
     batch, tries, seed = BATCH, 0, 0
-    while found.reached < 1.0:
-        before = found.reached
+    while path.reached < 1.0:
+        previous = path.reached
         try:
-            engine = ActiveSet(rows, found.data(found.reached), v, seed, clock).settle(found.data(found.reached))
-            _follow_rest(engine, found, judge, batch, tol, progress)
-            found.why = ""
-            return found
+            engine = ActiveSet(rows, path.data(path.reached), v, seed, clock).settle(path.data(path.reached))
+            _follow_rest(engine, path, judge, batch, tol, progress)
+            path.why = ""
+            return path
         except Stopped:
-            found.why = "time_limit" if clock is None or clock.find_stop_reason() != "interrupted" else "interrupted"
-            return found
-        except (_PieceRejected, Stuck, np.linalg.LinAlgError) as fault:
+            path.why = "time_limit" if clock is None or clock.find_stop_reason() != "interrupted" else "interrupted"
+            return path
+        except (_PieceRejected, Stuck, np.linalg.LinAlgError) as error:
             stopped = None if clock is None else clock.find_stop_reason()
-            found.why = stopped or str(fault)
-            if stopped:  # a start that there was no time for leads nowhere, and is no fault of rounding
-                return found
-        tries = tries + 1 if found.reached <= before + LEAST_PROGRESS else 0
-        if tries > TRIES:
-            return found
-        batch, seed = WATCHED, seed + 1
-        if found.parts:
-            last = found.parts[-1]
+            path.why = stopped or str(error)
+            if stopped:  # a rough start for lack of time, not a failure by rounding
+                return path
+        tries = tries + 1 if path.reached <= previous + MIN_PROGRESS else 0
+        if tries > MAX_TRIES:
+            return path
+        batch, seed = RETRY_BATCH, seed + 1
+        if path.parts:
+            last = path.parts[-1]
             v = last.v[last.second[len(last.gaps) - 1]]
-    return found
+    return path
 
 
 def _follow_rest(
     engine: ActiveSet,
-    found: FollowedPath,
+    path: FollowedPath,
     judge: PieceJudge,
     batch: int,
     tol: float,
     progress: Callable[[float], None] | None,
 ) -> None:
     """Follow the rest of the path, certified batch by batch. Raises `_PieceRejected`, Stuck, Stopped, LinAlgError."""
-    waiting = _PendingPieces(found.reached)
+    pending = _PendingPieces(path.reached)
 
     def record(steps: Steps) -> None:
-        found.events += steps.count
-        waiting.add_steps(steps)
-        if len(waiting.ends) >= batch:
-            _judge(found, judge, waiting, tol)
+        path.events += steps.count
+        pending.add_steps(steps)
+        if len(pending.ends) >= batch:
+            _judge(path, judge, pending, tol)
             if progress is not None:
-                progress(found.reached)
+                progress(path.reached)
 
     try:
-        engine.advance(found.slope, record, found.reached)
+        engine.advance(path.slope, record, path.reached)
     finally:
-        _judge(found, judge, waiting, tol)
+        _judge(path, judge, pending, tol)
     if progress is not None:
-        progress(found.reached)
+        progress(path.reached)
 
 
-def _judge(found: FollowedPath, judge: PieceJudge, waiting: _PendingPieces, tol: float) -> None:
+def _judge(path: FollowedPath, judge: PieceJudge, pending: _PendingPieces, tol: float) -> None:
     """Certify the pending pieces, up to the first bad one. Raises `_PieceRejected`."""
-    if not waiting.ends:
+    if not pending.ends:
         return
-    stretch = waiting.stretch()
-    steady = np.ones(len(found.rows.K), dtype=np.bool_)
+    stretch = pending.stretch()
+    steady = np.ones(len(path.rows.K), dtype=np.bool_)
     kinds = stretch.kinds
-    steady[found.rows.sample[(kinds != kinds[0]).any(axis=0) | (kinds[0] == 0)]] = False
-    points, s, first, second = (_ends if core.compiled is None else _compiled_ends)(found, judge, stretch, steady)
+    steady[path.rows.sample[(kinds != kinds[0]).any(axis=0) | (kinds[0] == 0)]] = False
+    points, s, first, second = (_ends if core.compiled is None else _compiled_ends)(path, judge, stretch, steady)
     gaps = judge.gaps(points, first, second)
-    measured = gaps if (gaps <= tol).all() else judge.gaps(points, first, second, counted=False)
-    bad = np.flatnonzero(~(np.minimum(gaps, measured) <= tol))
-    good = int(bad[0]) if len(bad) else len(gaps)
-    if good:
-        first, second = first[:good], second[:good]
-        kept = int(second[-1]) + 1
-        v, mu = points.v.T[:kept], points.mu.T[:kept]
-        found.parts.append(CertifiedStretch(stretch, gaps[:good], v, mu, s[:kept], first, second, steady))
-        found.reached = float(stretch.s[good - 1, 1])
-    if len(bad):
-        raise _PieceRejected(f"gap {measured[good]:.1e}")
+    computed_gaps = gaps if (gaps <= tol).all() else judge.gaps(points, first, second, counted=False)
+    failed = np.flatnonzero(~(np.minimum(gaps, computed_gaps) <= tol))
+    n_good = int(failed[0]) if len(failed) else len(gaps)
+    if n_good:
+        first, second = first[:n_good], second[:n_good]
+        n_points = int(second[-1]) + 1
+        v, mu = points.v.T[:n_points], points.mu.T[:n_points]
+        path.parts.append(CertifiedStretch(stretch, gaps[:n_good], v, mu, s[:n_points], first, second, steady))
+        path.reached = float(stretch.s[n_good - 1, 1])
+    if len(failed):
+        raise _PieceRejected(f"gap {computed_gaps[n_good]:.1e}")
 
 
 def _compiled_ends(
-    found: FollowedPath, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
+    path: FollowedPath, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
 ) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
-    """The points at the ends of pieces, their s, and which of them are the ends of each: (k,)."""
-    k, m, p = len(stretch), found.rows.m, found.rows.p
-    start, slope = found.start, found.slope
+    """Return the points at the ends of pieces, their s, and the indices of both ends of each piece: (k,)."""
+    k, m, p = len(stretch), path.rows.m, path.rows.p
+    start, slope = path.start, path.slope
     sums = [judge.mixing @ data.e[judge.hard] if judge.mixing is not None else np.zeros(0) for data in (start, slope)]
-    out = [np.empty((2 * k, m)), *(judge.reserve_buffer(name, 2 * k, m) for name in ("t", "lo", "hi"))]
+    outputs = [np.empty((2 * k, m)), *(judge.reserve_buffer(name, 2 * k, m) for name in ("t", "lo", "hi"))]
     mu, s = np.empty((2 * k, p)), np.empty(2 * k)
     first, second = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
     count = core.compiled.piece_ends((
-        judge.of_row, start.t, start.lo, start.hi, slope.t, slope.lo, slope.hi, *sums, stretch.free, stretch.v,
-        stretch.dv, stretch.offset, stretch.kinds, stretch.s, stretch.mu, stretch.dmu, *out, mu, s, first, second,
+        judge.kind_of_row, start.t, start.lo, start.hi, slope.t, slope.lo, slope.hi, *sums, stretch.free, stretch.v,
+        stretch.dv, stretch.offset, stretch.kinds, stretch.s, stretch.mu, stretch.dmu, *outputs, mu, s, first, second,
     ))  # fmt: skip
-    v, t, lo, hi = (each[:count].T for each in out)
+    v, t, lo, hi = (each[:count].T for each in outputs)
     s = s[:count]
     e = start.e[:, None] + slope.e[:, None] * s
     return judge.points_along(v, mu[:count].T, t, lo, hi, e, s, steady), s, first, second
 
 
 def _ends(
-    found: FollowedPath, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
+    path: FollowedPath, judge: PieceJudge, stretch: Stretch, steady: NDArray[np.bool_]
 ) -> tuple[PathPoints, FloatArray, IntArray, IntArray]:  # fmt: skip
     """Return the ends of the pieces, without compiled code."""
     v: list[FloatArray] = []
@@ -304,22 +305,24 @@ def _ends(
     second: list[int] = []
     for k in range(len(stretch)):
         piece = stretch.piece(k)
-        for places, place in ((first, piece.s), (second, piece.end)):
-            data = found.data(place)
-            value, multiplier = piece.evaluate(place, data)
+        for indices, s_end in ((first, piece.s), (second, piece.end)):
+            data = path.data(s_end)
+            value, multiplier = piece.evaluate(s_end, data)
             value = judge.repair(value, data)
-            if not (places is first and v and _is_close(v[-1], value) and _is_close(mu[-1], multiplier)):
+            if not (indices is first and v and _is_close(v[-1], value) and _is_close(mu[-1], multiplier)):
                 v.append(value)
                 mu.append(multiplier)
-                s.append(place)
-            places.append(len(v) - 1)
-    at = np.array(s)
-    t, lo, hi, e = (a[:, None] + b[:, None] * at for a, b in zip(found.start.parts, found.slope.parts, strict=True))
-    points = judge.points_along(np.array(v).T, np.array(mu).T, t, lo, hi, e, at, steady)
-    return points, at, np.array(first), np.array(second)
+                s.append(s_end)
+            indices.append(len(v) - 1)
+    positions = np.array(s)
+    t, lo, hi, e = (
+        a[:, None] + b[:, None] * positions for a, b in zip(path.start.parts, path.slope.parts, strict=True)
+    )
+    points = judge.points_along(np.array(v).T, np.array(mu).T, t, lo, hi, e, positions, steady)
+    return points, positions, np.array(first), np.array(second)
 
 
-def _is_close(one: FloatArray, other: FloatArray) -> bool:
-    """Return whether two vectors differ by a few roundings only."""
-    size = float(np.abs(other).max(initial=0.0))
-    return bool((np.abs(one - other) <= 64.0 * np.finfo(float).eps * size).all())
+def _is_close(a: FloatArray, b: FloatArray) -> bool:
+    """Return whether two vectors differ by at most a few roundings."""
+    size = float(np.abs(b).max(initial=0.0))
+    return bool((np.abs(a - b) <= 64.0 * np.finfo(float).eps * size).all())

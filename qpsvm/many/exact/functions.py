@@ -17,10 +17,10 @@ from qpsvm.space.kernels.functions import Linear, Precomputed
 
 
 class Functions:
-    """f = Σ coef_i K(x_i, ·) + b of all samples, and of those without some, where that is another function.
+    """Decision functions f = Σ coef_i K(x_i, ·) + b of the machines with and without some samples.
 
-    rows: The samples that take part.
-    machine (n,): Which of the functions is without the sample; 0 is that of all samples, −1 none.
+    rows: Indices of the samples of positive weight.
+    machine (n,): Index of the function without each sample; 0 is that of all samples, −1 means none.
     """
 
     def __init__(self, problem: Problem, full: SVMResult) -> None:
@@ -30,29 +30,29 @@ class Functions:
         self.vectors = samples.active_rows if isinstance(space.kernel, Precomputed) else space.X
         self.width, self.names = samples.X.shape[1], samples.feature_names
         self.machine = np.zeros(problem.n, dtype=np.intp)
-        self.in_space = full.model.w is not None  # w is a vector, of features or of what a map makes of them
+        self.in_space = full.model.w is not None  # w is a vector, of features or mapped features
         self.coef: list[Any] = [full.model.w if self.in_space else full.coef[self.rows]]
         self.b = [full.b]
 
     def add_certified(self, rows: IntArray, certificate: Certificate) -> None:
-        """The machine without some rows, as a certificate over all of them."""
+        """Add the machine without some rows, from a certificate over all rows."""
         w, b = certificate.w, certificate.b
         if w is None:
             self._add(rows, certificate.coef[: len(self.rows)], b)
         else:
             self._add(rows, self.space.to_caller_weights(w), self.space.to_caller_intercept(w, b))
 
-    def planes(self, rows: IntArray, coef: FloatArray, b: float) -> None:
-        """The machine without some rows, as coefficients of the samples that take part."""
+    def add_coefficients(self, rows: IntArray, coef: FloatArray, b: float) -> None:
+        """Add the machine without some rows, from coefficients of the samples of positive weight."""
         self._add(rows, coef, b)
 
-    def add_result(self, rows: IntArray, kept: IntArray, result: SVMResult) -> None:
+    def add_result(self, rows: IntArray, remaining: IntArray, result: SVMResult) -> None:
         """Add the machine without some rows, from a result over the remaining ones."""
         if self.in_space:
             self._add(rows, result.model.w, result.b)
             return
         coef = np.zeros(len(self.rows))
-        coef[kept] = result.coef
+        coef[remaining] = result.coef
         self._add(rows, coef, result.b)
 
     def mark_missing(self, rows: IntArray) -> None:
@@ -65,16 +65,16 @@ class Functions:
         self.b.append(b)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the kernel matrix."""
+        """Return the state without the kernel matrix."""
         return {**self.__dict__, "space": None}
 
     def __call__(self, X: Any) -> FloatArray:
-        """f without each sample at the rows of X: (m, n). Raises DataError, UnsupportedError."""
+        """Evaluate f without each sample at the rows of X: (m, n). Raises DataError, UnsupportedError."""
         return self.select_values(self.evaluate_distinct(X))
 
-    def select_values(self, each: FloatArray) -> FloatArray:
+    def select_values(self, distinct_values: FloatArray) -> FloatArray:
         """Return the value of each function, from the values of the distinct ones."""
-        values = each[:, self.machine]
+        values = distinct_values[:, self.machine]
         values[:, self.machine < 0] = np.nan
         return values
 

@@ -2,10 +2,10 @@
 
     (INFLUENCE.1)  ‖w − w₋ᵢ‖ = √(dᵀKd) with d = β − β₋ᵢ, of f = Σ β_j K(x_j, ·) + b;  of a linear machine from w itself
     (INFLUENCE.2)  max_j |f(x_j) − f₋ᵢ(x_j)|, and its mean, over all samples: with the intercept
-    (INFLUENCE.3)  ‖w − w₋ᵢ‖² ≤ ψ_i(f₋ᵢ) − ψ_i(f), the loss of (DUAL.3) that the sample has without itself, less the one
-                   that it has; where the losses of the others do not depend on i.  α_i = 0 makes all of them 0
+    (INFLUENCE.3)  ‖w − w₋ᵢ‖² ≤ ψ_i(f₋ᵢ) − ψ_i(f), the loss of (DUAL.3) of sample i under the machine without it, minus
+                   that under the full machine, if the other losses do not depend on i.  All are 0 if α_i = 0
 
-The last one is strong convexity, twice: P(w₋ᵢ) ≥ P(w) + ½‖w − w₋ᵢ‖², and the same of P₋ᵢ = P − ψ_i from w₋ᵢ to w.
+The last one is strong convexity, twice: P(w₋ᵢ) ≥ P(w) + ½‖w − w₋ᵢ‖², and the same for P₋ᵢ = P − ψ_i from w₋ᵢ to w.
 
 Sources: Cook, *Detection of influential observation in linear regression*, Technometrics 19 (1977); Bousquet &
 Elisseeff, *Stability and generalization*, JMLR 2 (2002), for the argument of (INFLUENCE.3).
@@ -30,26 +30,26 @@ from qpsvm.result.svm_result import SVMResult
 
 @dataclass(frozen=True, eq=False)
 class Influence:
-    """How far the machine moves without each sample, or without its group.
+    """Change of the machine without each sample, or without its group.
 
     Attributes
     ----------
     distance : ndarray, shape (n,)
-        ‖w − w₋ᵢ‖ in the space of the kernel; 0 where the machine is the same, NaN where there is none.
+        ‖w − w₋ᵢ‖ in the feature space of the kernel; 0 if the machine is the same, NaN if there is none.
     largest : ndarray, shape (n,)
         The largest |f(x_j) − f₋ᵢ(x_j)| over all samples x_j.
     mean : ndarray, shape (n,)
         Its mean over all samples.
     norm : float
-        ‖w‖, which distances may be compared with.
+        ‖w‖, for comparison with the distances.
     gap : ndarray, shape (n,)
         The certified relative gap of each machine without a sample.
     left_out : LeaveOneOut
-        These machines: their decisions, functions, status, and what there is to know.
+        These machines: their decisions, functions, status and message.
 
     See Also
     --------
-    influence : What makes one.
+    influence : Computes one.
 
     Examples
     --------
@@ -68,9 +68,9 @@ class Influence:
 
     @property
     def order(self) -> IntArray:
-        """The samples that matter, those whose absence moves f most first: all others could be left out, one by one."""
-        moved = np.flatnonzero(self.largest > 0.0)
-        return np.asarray(moved[np.argsort(-self.mean[moved], kind="stable")])
+        """Samples whose removal changes f, the largest mean change first; each other one could be left out alone."""
+        influential = np.flatnonzero(self.largest > 0.0)
+        return np.asarray(influential[np.argsort(-self.mean[influential], kind="stable")])
 
     def __repr__(self) -> str:
         first = "".join(f", most of row {row}" for row in self.order[:1])
@@ -86,22 +86,22 @@ def influence(
     time_limit: float | None = None,
     verbose: bool = False,
 ) -> Influence:
-    """Measure how far the machine moves without each sample, by the exact machines without them.
+    """Measure the change of the machine without each sample, by the exact machines without them.
 
     Parameters
     ----------
     problem : Problem
-        Of two classes, a regression, or a one-class SVM.
+        With two classes, a regression, or a one-class SVM.
     result : SVMResult, optional
-        Of this problem, to begin from; it is solved where absent.
+        The result of this problem; computed if omitted.
     groups : array_like, shape (n,), optional
         Labels: samples with the same one are left out together, and have the influence of their group.
     tol : float, default=1e-9
         Relative gap up to which a machine counts as optimal.
     time_limit : float, optional
-        Seconds; samples that were not reached have NaN.
+        Seconds; samples not reached in time have NaN.
     verbose : bool, default=False
-        A progress bar, where tqdm is installed; else a line at every tenth of the way.
+        Show a progress bar if tqdm is installed, else a line for every tenth of the work.
 
     Returns
     -------
@@ -111,21 +111,21 @@ def influence(
     Raises
     ------
     ParameterError, ParameterTypeError, DataError
-        No problem; a result of another one; groups of another length.
+        Not a problem; a result of another problem; groups of wrong length.
     UnsupportedError
-        What `leave_one_out` refuses, and an SVDD.
+        As for `leave_one_out`, and for an SVDD.
     TooLargeError
-        The kernel matrix does not fit: said before it is made.
+        The kernel matrix does not fit into memory; checked before it is computed.
 
     See Also
     --------
-    leave_one_out : What is predicted of each sample without it.
-    qpsvm.plotting.influence : A picture.
+    leave_one_out : The predictions for each sample by the machine without it.
+    qpsvm.plotting.influence : Plots the result.
 
     Notes
     -----
-    Whether a sample matters is no property of it alone: of two equal samples on the margin one may make up for the
-    other. `groups` leaves them out together.
+    The influence of a sample depends on the others: of two equal samples on the margin one may replace the other.
+    `groups` leaves them out together.
 
     Examples
     --------
@@ -144,29 +144,30 @@ def influence(
     functions = found.functions
     distance, norm = _distances(problem, functions)
     values = functions.evaluate_distinct(problem.X)
-    apart = np.abs(values - values[:, :1])  # (INFLUENCE.2)
-    w, most, mean = (
-        _of_samples(functions, each, found.gap) for each in (distance, apart.max(axis=0), apart.mean(axis=0))
+    differences = np.abs(values - values[:, :1])  # (INFLUENCE.2)
+    w, largest, mean = (
+        _of_samples(functions, values_of_functions, found.gap)
+        for values_of_functions in (distance, differences.max(axis=0), differences.mean(axis=0))
     )
-    return Influence(w, most, mean, norm, found.gap, found)
+    return Influence(w, largest, mean, norm, found.gap, found)
 
 
 def _distances(problem: Problem, functions: Functions) -> tuple[FloatArray, float]:
-    """(INFLUENCE.1) of each function, and ‖w‖ of the first."""
+    """Return (INFLUENCE.1) of each function, and ‖w‖ of the first."""
     coef = np.array(functions.coef)
-    apart = coef - coef[0]
-    apart[0] = coef[0]
+    differences = coef - coef[0]
+    differences[0] = coef[0]
     if functions.in_space:
-        sizes = np.linalg.norm(apart, axis=1)
+        sizes = np.linalg.norm(differences, axis=1)
     else:
-        sizes = np.sqrt(np.maximum(np.einsum("kj,jk->k", apart, kernel_matrix(problem) @ apart.T), 0.0))
+        sizes = np.sqrt(np.maximum(np.einsum("kj,jk->k", differences, kernel_matrix(problem) @ differences.T), 0.0))
     norm, sizes[0] = float(sizes[0]), 0.0
     return sizes, norm
 
 
-def _of_samples(functions: Functions, each: FloatArray, gap: FloatArray) -> FloatArray:
+def _of_samples(functions: Functions, values: FloatArray, gap: FloatArray) -> FloatArray:
     """Return the value of each sample from that of its function; NaN without one, or if not reached."""
-    return np.where((functions.machine < 0) | np.isnan(gap), np.nan, each[functions.machine])
+    return np.where((functions.machine < 0) | np.isnan(gap), np.nan, values[functions.machine])
 
 
 __all__ = ["Influence", "influence"]

@@ -1,4 +1,4 @@
-"""Compute the exact leave-one-out values and their error (`leave_one_out`)."""
+"""Compute the exact leave-one-out decisions and their error (`leave_one_out`)."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ from qpsvm.many.grid.walk import bar_of
 from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 
-#: Machines that are led and judged at a time.
+#: Machines that are computed and certified at a time.
 BATCH = 64
 
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """f of the machine without each sample, at that sample.
+    """Decision of the machine without each sample, at that sample.
 
     Attributes
     ----------
     decision : ndarray, shape (n,)
-        f without sample i, or its group, at sample i; NaN where there is no such machine, or it was not reached.
+        f without sample i, or its group, at sample i; NaN if there is no such machine, or it was not reached.
     gap : ndarray, shape (n,)
-        The certified relative gap of the machine that it is of; NaN where there is none.
+        The certified relative gap of that machine; NaN if there is none.
     error : float
-        Of two classes the share of samples on the wrong side; of a regression the mean of (f − t)²; of novelty
-        detection the share that the others would call new. Samples without a decision do not count.
+        For two classes the share of misclassified samples; for a regression the mean of (f − t)²; for novelty
+        detection the share of samples that the others classify as novel. Samples without a decision do not count.
     status : Status
-        `optimal` where every machine is; `time_limit` or `interrupted` where some were not reached.
+        `optimal` if every machine is; `time_limit` or `interrupted` if some were not reached.
     message : str
         Which samples have no decision, and why.
     moved : int
-        How many machines had another optimum than that of all samples.
+        Number of machines whose optimum differs from that of all samples.
     functions : Functions
-        The machines themselves.
+        The decision functions of these machines.
 
     See Also
     --------
-    leave_one_out : What makes one.
+    leave_one_out : Computes one.
 
     Examples
     --------
@@ -73,24 +73,24 @@ class LeaveOneOut:
     functions: Functions = field(repr=False)
 
     def decision_function(self, X: Any) -> FloatArray:
-        """f without each sample, or its group, at new points.
+        """Evaluate f without each sample, or its group, at new points.
 
         Parameters
         ----------
         X : array_like or SciPy sparse, shape (m, d)
-            Its columns are those of the samples; of a precomputed kernel the values with each of them, (m, n).
+            Points with the columns of the samples; for a precomputed kernel its values with each sample, (m, n).
 
         Returns
         -------
         ndarray, shape (m, n)
-            Column i is of the machine without sample i; NaN where there is none.
+            Column i belongs to the machine without sample i; NaN if there is none.
 
         Raises
         ------
         DataError, DataTypeError
-            Samples that do not fit.
+            Points with wrong columns or types.
         UnsupportedError
-            Of an SVDD, whose f is more than a sum of kernel values.
+            For an SVDD, whose f is more than a sum of kernel values.
 
         Examples
         --------
@@ -116,22 +116,22 @@ def leave_one_out(
     time_limit: float | None = None,
     verbose: bool = False,
 ) -> LeaveOneOut:
-    """The exact leave-one-out decision of every sample, each machine certified.
+    """Compute the exact leave-one-out decision of every sample, by certified machines.
 
     Parameters
     ----------
     problem : Problem
-        Of two classes, a regression, or novelty detection.
+        With two classes, a regression, or novelty detection.
     result : SVMResult, optional
-        Of this problem, to begin from; it is solved where absent.
+        The result of this problem; computed if omitted.
     groups : array_like, shape (n,), optional
         Labels: samples with the same one are left out together.
     tol : float, default=1e-6
         Relative gap up to which a machine counts as optimal.
     time_limit : float, optional
-        Seconds; what was reached until then is returned.
+        Seconds; the decisions reached in time are returned.
     verbose : bool, default=False
-        A progress bar, where tqdm is installed; else a line at every tenth of the way.
+        Show a progress bar if tqdm is installed, else a line for every tenth of the work.
 
     Returns
     -------
@@ -141,22 +141,22 @@ def leave_one_out(
     Raises
     ------
     ParameterError, ParameterTypeError, DataError
-        No problem; a result of another one; groups of another length.
+        Not a problem; a result of another problem; groups of wrong length.
     UnsupportedError
-        A machine with linear constraints, of pairs, of several classes in one program, or over several processes; an
-        indefinite kernel matrix that is repaired.
+        A machine with linear constraints, over pairs, with several classes in one program, or over several processes;
+        an indefinite kernel matrix that was repaired.
     TooLargeError
-        The kernel matrix does not fit: said before it is made.
+        The kernel matrix does not fit into memory; checked before it is computed.
 
     See Also
     --------
-    cross_validate : Folds of many samples.
+    cross_validate : Validation on folds; for many samples.
     exact_path : The same machine for every value of a parameter.
 
     Notes
     -----
-    Samples with α = 0 cost nothing. A sample that is the last of its class has no such machine: NaN, and a note.
-    The kernel stays: γ by "scale", and landmarks, are those of all samples.
+    Samples with α = 0 cost nothing. For the last sample of a class there is no such machine: its decision is NaN, and
+    the message says so. The kernel is that of all samples, including γ by "scale" and landmarks.
 
     Examples
     --------
@@ -170,11 +170,9 @@ def leave_one_out(
     """
     if not isinstance(problem, BaseProblem):
         raise ParameterTypeError(f"leave_one_out takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    tol, verbose, clock = (
-        as_tolerance(tol),
-        as_flag(verbose, "verbose"),
-        Clock(None if time_limit is None else as_positive(time_limit, "time_limit")),
-    )
+    tol = as_tolerance(tol)
+    verbose = as_flag(verbose, "verbose")
+    clock = Clock(None if time_limit is None else as_positive(time_limit, "time_limit"))
     sets = groups_of(problem, groups)
     check_supported(problem)
     if problem.psd != "raise" and (problem.space.shift or problem.space.is_clipped):
@@ -183,20 +181,20 @@ def leave_one_out(
             "solve the problem of the other samples, which makes it again"
         )
     with defer_interrupt(), limit_blas_threads(), closing(bar_of(len(sets), verbose, "machine")) as bar:
-        out = LeaveOutSolver(problem, result, tol, clock)
+        solver = LeaveOutSolver(problem, result, tol, clock)
         decision, gap = np.full(len(problem.active_rows), np.nan), np.full(len(problem.active_rows), np.nan)
         notes: list[str] = []
         stopped = ""
         for batch in (sets[k : k + BATCH] for k in range(0, len(sets), BATCH)):
-            for rows, known in zip(batch, out.find_in_batch(batch), strict=True):
-                if known is None and (stopped := stopped or clock.find_stop_reason() or ""):
+            for rows, values in zip(batch, solver.find_in_batch(batch), strict=True):
+                if values is None and (stopped := stopped or clock.find_stop_reason() or ""):
                     continue
                 try:
-                    decision[rows], gap[rows] = out.evaluate_without(rows) if known is None else known
+                    decision[rows], gap[rows] = solver.evaluate_without(rows) if values is None else values
                 except Stopped:
                     stopped = clock.find_stop_reason() or "time_limit"
                     continue
-                except KeyboardInterrupt:  # by a solve that had nothing left to stop; a second press is not noted
+                except KeyboardInterrupt:  # raised by a solve that could not be stopped; a second Ctrl-C ends the run
                     if not (stopped := clock.find_stop_reason() or ""):
                         raise
                     continue
@@ -205,11 +203,11 @@ def leave_one_out(
                 bar.update(1)
             if stopped:
                 break
-    return _build_result(problem, out, decision, gap, tol, notes, stopped)
+    return _build_result(problem, solver, decision, gap, tol, notes, stopped)
 
 
 def groups_of(problem: Problem, groups: ArrayLike | None) -> list[IntArray]:
-    """The samples that are left out together, as places among those that take part. Raises DataError."""
+    """Return the sets of samples that are left out together, as indices among the active samples. Raises DataError."""
     if groups is None:
         return [np.array([i]) for i in range(len(problem.active_rows))]
     labels = np.asarray(groups)
@@ -228,33 +226,35 @@ def _name_rows(rows: IntArray) -> str:
 
 
 def error_of(problem: Problem, decision: FloatArray) -> float:
-    """The share of wrong sides, the mean squared error, or the share outside, over samples with a decision (n,)."""
-    known = np.isfinite(decision)
-    if not known.any():
+    """Return the error of the decisions (n,) as defined by `LeaveOneOut.error`; NaN if there are none."""
+    has_decision = np.isfinite(decision)
+    if not has_decision.any():
         return float("nan")
-    f = decision[known]
+    f = decision[has_decision]
     if problem.samples.classes is not None:
-        return float(np.mean((f > 0.0) != (problem.samples.target[known] > 0.0)))
+        return float(np.mean((f > 0.0) != (problem.samples.target[has_decision] > 0.0)))
     if problem._regression_target is not None:
-        return float(np.mean(np.square(f - problem.samples.target[known])))
+        return float(np.mean(np.square(f - problem.samples.target[has_decision])))
     return float(np.mean(f < 0.0))
 
 
 def _build_result(
     problem: Problem,
-    out: LeaveOutSolver,
+    solver: LeaveOutSolver,
     decision: FloatArray,
     gap: FloatArray,
     tol: float,
     notes: list[str],
     stopped: str,
 ) -> LeaveOneOut:
-    whole, gaps = np.full(problem.n, np.nan), np.full(problem.n, np.nan)
-    whole[problem.active_rows], gaps[problem.active_rows] = decision, gap
-    if not problem._all_weights_positive and not stopped:  # a sample of weight 0 trains nothing
+    decisions, gaps = np.full(problem.n, np.nan), np.full(problem.n, np.nan)
+    decisions[problem.active_rows], gaps[problem.active_rows] = decision, gap
+    if not problem._all_weights_positive and not stopped:  # samples of weight 0 do not influence any machine
         absent = np.flatnonzero(problem.sample_weight == 0.0)
-        whole[absent] = out.full.decision_function(problem.X[absent], diagonal=problem._take_kernel_diagonal(absent))
-        gaps[absent] = out.full.gap
+        decisions[absent] = solver.full.decision_function(
+            problem.X[absent], diagonal=problem._take_kernel_diagonal(absent)
+        )
+        gaps[absent] = solver.full.gap
     status = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}[stopped]
     if (
         status is Status.OPTIMAL
@@ -262,5 +262,5 @@ def _build_result(
     ):
         status = Status.INACCURATE
     message = "; ".join(notes[:3]) + (f"; and {len(notes) - 3} more" if len(notes) > 3 else "")
-    out.functions.mark_missing(np.flatnonzero(np.isnan(decision)))
-    return LeaveOneOut(whole, gaps, error_of(problem, whole), status, message, out.moved, out.functions)
+    solver.functions.mark_missing(np.flatnonzero(np.isnan(decision)))
+    return LeaveOneOut(decisions, gaps, error_of(problem, decisions), status, message, solver.moved, solver.functions)

@@ -4,7 +4,7 @@
               in the weight of a sample, U = C s_i, and in the target of a regression, ℓ = ±y_i − ε
     (AFFINE.2)  K, δ and R may not move: a C or a width that bends the loss enters K's diagonal, γ all of K
 
-Which of them it is, is found by looking at three values.
+`line_of` finds the right one by comparing the data at three values.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from qpsvm.many.exact.rows import SignedRows, check_supported
 from qpsvm.many.grid.parameters import FROM_ZERO, replace_own
 from qpsvm.program.svm_dual import SVMDual
 
-#: What a sample has of its own.
-OF_A_SAMPLE = ("sample_weight", "y")
-#: Relative difference up to which data in the middle lie on the line.
+#: Parameters with one value per sample.
+PER_SAMPLE = ("sample_weight", "y")
+#: Relative difference up to which data at the midpoint count as linear.
 ON_LINE = 1e-10
 
 
 @dataclass(frozen=True)
 class ParameterLine:
-    """One machine for all values of one parameter from low to high; s in [0, 1] goes along it, or its inverse.
+    """One machine for all values of a parameter from low to high; s in [0, 1] is linear in it, or in its inverse.
 
-    row: The sample whose weight or target it is, where it is one of `OF_A_SAMPLE`.
+    row: The sample whose weight or target varies; None for other parameters.
     """
 
     problem: Problem
@@ -72,7 +72,7 @@ class ParameterLine:
 
 
 def line_of(problem: Problem, name: Any, low: Any, high: Any, row: Any = None) -> tuple[ParameterLine, SignedRows]:
-    """The line, and the rows of the dual, checked.
+    """Build the line and the rows of the dual, after checking the arguments.
 
     Raises DataError, ParameterError, ParameterTypeError, UnknownOptionError, UnsupportedError, TooLargeError.
     """
@@ -93,7 +93,7 @@ def line_of(problem: Problem, name: Any, low: Any, high: Any, row: Any = None) -
     line = ParameterLine(problem, name, low, high, row=row)
     first, last = (line.build_problem(value).svm for value in (line.low, line.high))
     for dual in (last, line.build_problem(0.5 * (line.low + line.high)).svm):
-        if not _same_matrix(first, dual):
+        if not _have_same_matrix(first, dual):
             raise UnsupportedError(
                 f"{name} of this {type(problem).__name__} bends the loss, so that it enters the matrix of the dual, "
                 "and optima do not move along straight lines: qpsvm.path solves as many values as you ask for"
@@ -120,24 +120,22 @@ def check_name(problem: Problem, name: Any) -> None:
             f"{name} does not enter the dual linearly, so optima do not move along straight lines with it: qpsvm.path "
             "and cross_validate take a grid of it"
         )
-    known = (
+    hint = (
         describe_nearest(str(name), problem._hyperparameters)
         if problem._hyperparameters
         else "it has none that is a number"
     )
-    raise UnknownOptionError(f"{type(problem).__name__} has no parameter {name!r}; {known}")
+    raise UnknownOptionError(f"{type(problem).__name__} has no parameter {name!r}; {hint}")
 
 
 def _row_of(problem: Problem, name: Any, row: Any) -> int | None:
-    """The sample whose weight or target varies; None where it is a parameter of the machine.
+    """Return the checked index of the sample whose weight or target varies; None for parameters of the machine.
 
     Raises DataError, ParameterError, ParameterTypeError, UnsupportedError.
     """
-    if name not in OF_A_SAMPLE:
+    if name not in PER_SAMPLE:
         if row is not None:
-            raise ParameterError(
-                f"row is that of a sample whose {' or '.join(OF_A_SAMPLE)} varies, and {name} has none"
-            )
+            raise ParameterError(f"row is that of a sample whose {' or '.join(PER_SAMPLE)} varies, and {name} has none")
         return None
     if name == "y" and problem._target_kind != "numbers":
         what = "labels, which do not move"
@@ -147,37 +145,37 @@ def _row_of(problem: Problem, name: Any, row: Any) -> int | None:
     if row is None:
         raise ParameterError(f"{name} is one for each sample: say of which one, such as row=0")
     try:
-        found = index(row)
+        sample = index(row)
     except TypeError:
         raise ParameterTypeError(f"row must be a whole number, got {row!r}") from None
-    if not 0 <= found < problem.n:
-        raise DataError(f"there is no row {found}: the samples are rows 0 to {problem.n - 1}")
-    return found
+    if not 0 <= sample < problem.n:
+        raise DataError(f"there is no row {sample}: the samples are rows 0 to {problem.n - 1}")
+    return sample
 
 
 def _replace_sample_value(problem: Problem, name: str, row: int, value: float) -> Any:
     """Return the machine over the same samples, one of which has another weight or target."""
     samples = problem.samples
     values = {"sample_weight": np.array(samples.weight), "y": np.array(samples.target)}
-    known = bool(values["sample_weight"][row] > 0.0)
+    was_active = bool(values["sample_weight"][row] > 0.0)
     values[name][row] = value
     new = with_samples(
         problem,
         replace(samples, target=freeze(values["y"]), weight=freeze(values["sample_weight"])),
-        {each: getattr(problem, each) for each in problem._hyperparameters},
+        {parameter: getattr(problem, parameter) for parameter in problem._hyperparameters},
     )
-    if known and type(new.kernel) is type(problem.kernel):
+    if was_active and type(new.kernel) is type(problem.kernel):
         new.__dict__["space"] = problem.space
     return new
 
 
-def _same_matrix(one: SVMDual, other: SVMDual) -> bool:
-    ridges = [[group.ridge for group in dual.groups] for dual in (one, other)]
-    return bool((np.asarray(one.curvature) == np.asarray(other.curvature)).all()) and ridges[0] == ridges[1]
+def _have_same_matrix(first: SVMDual, second: SVMDual) -> bool:
+    ridges = [[group.ridge for group in dual.groups] for dual in (first, second)]
+    return bool((np.asarray(first.curvature) == np.asarray(second.curvature)).all()) and ridges[0] == ridges[1]
 
 
 def _is_midpoint(first: SVMDual, middle: SVMDual, last: SVMDual) -> bool:
-    """Return whether the data of the second are the means of those of the others."""
+    """Return whether the data of the second dual are the means of those of the other two."""
     for a, b, c in zip(_list_varying_data(first), _list_varying_data(middle), _list_varying_data(last), strict=True):
         finite = np.isfinite(a)
         if not (np.isfinite(b) == finite).all() or not (np.isfinite(c) == finite).all():

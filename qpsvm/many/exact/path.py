@@ -14,15 +14,15 @@ from qpsvm.machines import Problem
 from qpsvm.many.exact.follow import FollowedPath, follow
 from qpsvm.many.exact.line import ParameterLine, line_of
 from qpsvm.many.exact.pieces import ExactPath
-from qpsvm.many.exact.start import FIRST, LEAST_TIME
+from qpsvm.many.exact.start import FIRST, MIN_SECONDS
 from qpsvm.many.grid.walk import bar_of
 from qpsvm.program.status import Status
 from qpsvm.solve.call import solve
 
-#: What a progress bar counts to.
-WHOLE = 1000
-#: The status of a path by what ended it.
-ENDED = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}
+#: Number of steps of the progress bar.
+BAR_STEPS = 1000
+#: Status of a path by its reason to end.
+STATUS_OF_REASON = {"": Status.OPTIMAL, "time_limit": Status.TIME_LIMIT, "interrupted": Status.INTERRUPTED}
 
 
 def exact_path(
@@ -36,56 +36,56 @@ def exact_path(
     time_limit: float | None = None,
     verbose: bool = False,
 ) -> ExactPath:
-    """The exact optimum for every value of a parameter in an interval.
+    """Compute the exact optimum for every value of a parameter in an interval.
 
     Parameters
     ----------
     problem : Problem
-        Its own value of the parameter is not used. Where C differs between samples, each C asked for is the mean, and
-        the ratios stay.
+        Its own value of the parameter is not used. If C differs between samples, the parameter is the mean of C, and
+        the ratios are kept.
     parameter : str
-        "C", "lam", "nu", "epsilon" or "quantile": one that the machine has, and that its dual is linear in; or
-        "sample_weight" or "y", of one sample.
+        "C", "lam", "nu", "epsilon" or "quantile": a parameter of the machine in which its dual is linear; or
+        "sample_weight" or "y" of one sample.
     low, high : float
         The interval.
     row : int, optional
-        The sample whose weight, or target, it is; the others keep theirs.
+        The sample whose weight or target varies.
     tol : float, default=1e-6
-        Relative gap that has to be proven of every piece.
+        Relative gap that is to be proven for every piece.
     time_limit : float, optional
-        Seconds; what was reached until then is returned.
+        Seconds; the part reached in time is returned.
     verbose : bool, default=False
-        A progress bar, where tqdm is installed; else a line at every tenth of the way.
+        Show a progress bar if tqdm is installed, else a line for every tenth of the work.
 
     Returns
     -------
     ExactPath
-        Breakpoints, and all that is between them.
+        Breakpoints, and the optima between them.
 
     Raises
     ------
     ParameterError, ParameterTypeError
-        An interval that is none; a value that the machine refuses; no problem; no row, or one too many.
+        Not a valid interval; a value that the machine does not accept; not a problem; a row missing or not applicable.
     DataError
         No such row.
     UnknownOptionError, UnsupportedError
-        No such parameter (the nearest is named); one that does not enter linearly, as those of a kernel; a machine with
-        linear constraints, of pairs, of several classes in one program, or over several processes.
+        No such parameter; one in which the dual is not linear, such as those of a kernel; a machine with linear
+        constraints, over pairs, with several classes in one program, or over several processes.
     TooLargeError
-        The kernel matrix does not fit: said before it is made.
+        The kernel matrix does not fit into memory; checked before it is computed.
 
     See Also
     --------
-    path : As many values as are asked for, each solved by itself: for many samples.
+    path : Solves a list of values, each separately; for many samples.
     leave_one_out : The same machine without each sample.
 
     Notes
     -----
-    The number of pieces is about that of the samples, a few times over. Each costs about as much as a product with the
-    kernel values of the free rows: up to a few thousand samples this is a matter of seconds.
+    The number of pieces is a small multiple of the number of samples. Each costs about as much as a product with the
+    kernel values of the free rows: for up to a few thousand samples this takes seconds.
 
-    Ctrl-C, the time limit and rounding end a path early; what was reached is certified all the same. `ExactPath.at`
-    goes on from there by `solve`.
+    Ctrl-C, the time limit and rounding may end a path early; the part up to there is certified. `ExactPath.at` uses
+    `solve` beyond it.
 
     Examples
     --------
@@ -94,39 +94,37 @@ def exact_path(
     >>> print(qpsvm.exact_path(problem, "C", 0.05, 100))
     C from 0.05 to 100: 5 pieces, each certified, gap at most ...: optimal
     """
-    tol, verbose, clock = (
-        as_tolerance(tol),
-        as_flag(verbose, "verbose"),
-        Clock(None if time_limit is None else as_positive(time_limit, "time_limit")),
-    )
+    tol = as_tolerance(tol)
+    verbose = as_flag(verbose, "verbose")
+    clock = Clock(None if time_limit is None else as_positive(time_limit, "time_limit"))
     line, rows = line_of(problem, parameter, low, high, row)
-    with defer_interrupt(), limit_blas_threads(), closing(bar_of(WHOLE, verbose, "step")) as bar:
+    with defer_interrupt(), limit_blas_threads(), closing(bar_of(BAR_STEPS, verbose, "step")) as bar:
         start = line.build_problem(line.low)
-        left = None if time_limit is None else max(clock.remaining, LEAST_TIME)
-        first = solve(start, tol=min(FIRST, tol), check=False, time_limit=left)
-        said = 0
+        seconds = None if time_limit is None else max(clock.remaining, MIN_SECONDS)
+        first = solve(start, tol=min(FIRST, tol), check=False, time_limit=seconds)
+        steps_shown = 0
 
         def progress(share: float) -> None:
-            nonlocal said
-            now = int(WHOLE * share)
-            bar.update(now - said)
-            said = now
+            nonlocal steps_shown
+            steps_done = int(BAR_STEPS * share)
+            bar.update(steps_done - steps_shown)
+            steps_shown = steps_done
 
         v = rows.v(start._restrict_to_dual(first.alpha))
-        found = follow(
+        followed = follow(
             rows, rows.data(start.svm), rows.data(line.build_problem(line.high).svm), v, tol, clock, progress
         )
-    return path_of(line, found, tol)
+    return path_of(line, followed, tol)
 
 
 def path_of(line: ParameterLine, found: FollowedPath, tol: float) -> ExactPath:
-    """Build the public path from one that was followed."""
+    """Build the public path from a followed one."""
     ends = np.append(0.0, found.s[:, 1])
     breakpoints = np.asarray(line.value(ends), dtype=np.float64)
     breakpoints[0] = line.low
     if found.parts and found.reached == 1.0:
         breakpoints[-1] = line.high
-    status, message, gaps = ENDED.get(found.why, Status.INACCURATE), "", found.gaps
+    status, message, gaps = STATUS_OF_REASON.get(found.why, Status.INACCURATE), "", found.gaps
     if not found.why and not (gaps <= tol).all():
         status = Status.INACCURATE
         message = (

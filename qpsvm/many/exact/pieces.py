@@ -1,4 +1,4 @@
-"""Store the exact optima of an interval, which are linear between breakpoints (`ExactPath`)."""
+"""Store the exact optima along an interval of a parameter (`ExactPath`)."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ from qpsvm.solve.call import solve
 class ExactPath:
     """The exact optimum of a machine for every value of one of its parameters in an interval.
 
-    Between two breakpoints α, b and f are linear in the parameter (of λ, and of ν where it divides, in its inverse).
-    On a piece whose gap is not proven, b, f and the margin are those of `at`, which solves again where it has to.
+    Between two breakpoints α, b and f are linear in the parameter (or in its inverse, for λ and for ν as a divisor).
+    On a piece whose gap is not proven, b, f and the margin are those of `at`, which solves again if necessary.
 
     Attributes
     ----------
     problem : Problem
-        Whose parameter varies.
+        The machine whose parameter varies.
     parameter : str
         Its name.
     low, high : float
-        What was asked for.
+        The interval.
     breakpoints : ndarray, shape (k + 1,)
-        From `low` to `high`, or to where the path ends.
+        From `low` to `high`, or to the end of the path.
     gaps : ndarray, shape (k,)
-        Relative gap that is proven at every value between two breakpoints, rounding included.
+        Proven bound on the relative gap at every value between two breakpoints, including rounding.
     status : Status
-        `optimal`; `time_limit` or `interrupted` where the path was stopped; `inaccurate` where rounding ended it.
+        `optimal`; `time_limit` or `interrupted` if the path was stopped; `inaccurate` if rounding ended it.
     message : str
-        What else there is to know.
+        Why the path is not optimal or ended early; empty otherwise.
 
     See Also
     --------
-    exact_path : What makes one.
+    exact_path : Computes one.
 
     Examples
     --------
@@ -73,42 +73,42 @@ class ExactPath:
 
     @property
     def reached(self) -> float:
-        """The last value that is certified: `high`, unless the path ended before."""
+        """Last certified value: `high`, unless the path ended early."""
         return float(self.breakpoints[-1])
 
     def __len__(self) -> int:
-        """How many pieces there are."""
+        """Return the number of pieces."""
         return len(self.gaps)
 
     def _piece(self, value: float) -> tuple[Piece, float]:
-        """The piece of a value, and its s. Raises ParameterError, ParameterTypeError."""
+        """Return the piece of a value, and its s. Raises ParameterError, ParameterTypeError."""
         value = as_real(value, self.parameter)
         first, last = sorted((self.low, self.reached))
         if not first <= value <= last or not len(self):
             raise ParameterError(
                 f"{self.parameter} = {value:g} is not on this path, which goes from {self.low:g} to {self.reached:g}"
             )
-        k, s = self._place(value)
+        k, s = self._locate(value)
         return self._followed.piece(k), s
 
-    def _place(self, value: float) -> tuple[int, float]:
-        """The number of the piece of a value that is on the path, and its s."""
+    def _locate(self, value: float) -> tuple[int, float]:
+        """Return the index of the piece of a value on the path, and its s."""
         s = min(max(float(self._line.s(value)), 0.0), self._followed.reached)
         return min(int(np.searchsorted(self._followed.s[:, 1], s)), len(self) - 1), s
 
     def _solve_if_unproven(self, value: float) -> SVMResult | None:
         """Return the result `at(value)` on a piece whose gap is not proven, otherwise None."""
-        return None if self.gaps[self._place(value)[0]] <= self._tol else self.at(value, self._tol)
+        return None if self.gaps[self._locate(value)[0]] <= self._tol else self.at(value, self._tol)
 
     def _point(self, value: float) -> tuple[FloatArray, FloatArray, Any]:
-        """α over the rows of the dual, μ, and the problem of a value."""
+        """Return α over the rows of the dual, μ, and the problem at a value."""
         piece, s = self._piece(value)
         problem = self._line.build_problem(float(value))
         v, mu = piece.evaluate(s, self._followed.data(s))
         return self._followed.rows.alpha(v, problem.svm.upper), mu, problem
 
     def alpha(self, value: float) -> FloatArray:
-        """α of one value of the parameter.
+        """Return α at one value of the parameter.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class ExactPath:
 
         Returns
         -------
-        ndarray, shape (n,), or (2n,) of a regression
+        ndarray, shape (n,), or (2n,) for a regression
             In the order of the caller's rows.
 
         Raises
@@ -133,8 +133,8 @@ class ExactPath:
         [0.  0.3 0.3 0. ]
         """
         alpha, _, problem = self._point(value)
-        found: FloatArray = problem._expand_from_dual(alpha)
-        return found
+        full_alpha: FloatArray = problem._expand_from_dual(alpha)
+        return full_alpha
 
     def kind(self, value: float) -> NDArray[np.int8]:
         """Return the kind of each sample, non-support vector (0), on the margin (1) or at the bound (2), at a value.
@@ -164,7 +164,7 @@ class ExactPath:
         return self.at(value).kind
 
     def b(self, value: float) -> float:
-        """The intercept of one value of the parameter.
+        """Return the intercept at one value of the parameter.
 
         Parameters
         ----------
@@ -174,7 +174,7 @@ class ExactPath:
         Returns
         -------
         float
-            Where any of an interval is as good, one of them.
+            If it is not unique, one of the optimal intercepts.
 
         Raises
         ------
@@ -193,7 +193,7 @@ class ExactPath:
         return Decisions(problem, self._followed.rows).intercept(alpha, mu) if solved is None else solved.b
 
     def margin(self, value: float) -> float:
-        """Return the distance of margin and hyperplane, ρ/‖w‖ (1/‖w‖ of a C-SVM), for one value of the parameter.
+        """Return the distance of margin and hyperplane, ρ/‖w‖ (1/‖w‖ of a C-SVM), at one value of the parameter.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class ExactPath:
         Returns
         -------
         float
-            Infinite where w = 0.
+            Infinite if w = 0.
 
         Raises
         ------
@@ -218,14 +218,14 @@ class ExactPath:
         1.666667
         """
         alpha, mu, problem = self._point(value)
-        reached = next((float(m) for g, m in zip(problem.svm.groups, mu, strict=True) if g.multiplier == "rho"), 1.0)
+        rho = next((float(m) for g, m in zip(problem.svm.groups, mu, strict=True) if g.multiplier == "rho"), 1.0)
         if (solved := self._solve_if_unproven(value)) is not None:
-            alpha, reached = problem._restrict_to_dual(solved.alpha), solved.rho
+            alpha, rho = problem._restrict_to_dual(solved.alpha), solved.rho
         norm = Decisions(problem, self._followed.rows).norm(alpha)
-        return reached / norm if norm else float("inf")
+        return rho / norm if norm else float("inf")
 
     def decision(self, X: Any, values: ArrayLike, *, diagonal: Any = None) -> FloatArray:
-        """f at samples for one value of the parameter, or several.
+        """Evaluate f at samples, for one value of the parameter or several.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class ExactPath:
         Returns
         -------
         ndarray, shape (q,), or (q, c)
-            A column for each value.
+            One column per value.
 
         Raises
         ------
@@ -253,17 +253,17 @@ class ExactPath:
         >>> print(path.decision([[2.5]], [0.1, 0.3, 1.0]).round(6))
         [[ 0.111111 -0.1       0.5     ]]
         """
-        several = np.atleast_1d(as_raw_array(values, self.parameter)).tolist()
-        points = [self._point(value) for value in several]
+        all_values = np.atleast_1d(as_raw_array(values, self.parameter)).tolist()
+        points = [self._point(value) for value in all_values]
         decisions = Decisions(self.problem, self._followed.rows)
-        found = decisions.evaluate(X, diagonal, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
-        for k, value in enumerate(several):
+        f = decisions.evaluate(X, diagonal, [alpha for alpha, _, _ in points], [mu for _, mu, _ in points])
+        for k, value in enumerate(all_values):
             if (solved := self._solve_if_unproven(value)) is not None:
-                found[:, k] = solved.decision_function(X, diagonal=diagonal)
-        return found if np.ndim(values) else found[:, 0]
+                f[:, k] = solved.decision_function(X, diagonal=diagonal)
+        return f if np.ndim(values) else f[:, 0]
 
     def at(self, value: float, tol: float = 1e-6, **options: Any) -> SVMResult:
-        """The certified result of one value: of the path where it has come so far, of `solve` beyond.
+        """Return the certified result at one value: from the path, or from `solve` beyond its end.
 
         Parameters
         ----------
@@ -272,17 +272,17 @@ class ExactPath:
         tol : float
             As for `solve`.
         **options
-            For `solve`, where that has to go on.
+            For `solve`, if that is needed.
 
         Returns
         -------
         SVMResult
-            With its own certificate, whatever made the point.
+            Certified independently of the path.
 
         Raises
         ------
         ParameterError, ParameterTypeError
-            A value outside of the interval.
+            A value outside the interval.
 
         Examples
         --------
@@ -292,31 +292,31 @@ class ExactPath:
         optimal True
         """
         tol, value = as_tolerance(tol), as_real(value, self.parameter)
-        beyond = min(self.low, self.high) <= value <= max(self.low, self.high) and not self._covers(value)
-        if beyond and not len(self):
-            only: SVMResult = solve(self._line.build_problem(value), **{"tol": tol, **options})
-            return only
-        start = self.reached if beyond else value
+        is_beyond_end = min(self.low, self.high) <= value <= max(self.low, self.high) and not self._covers(value)
+        if is_beyond_end and not len(self):
+            solved: SVMResult = solve(self._line.build_problem(value), **{"tol": tol, **options})
+            return solved
+        start = self.reached if is_beyond_end else value
         alpha, _, problem = self._point(start)
-        whole = problem._expand_from_dual(alpha)
-        if not beyond:
-            found: SVMResult = problem.at(whole, tol)
-            if found.gap <= tol:
+        full_alpha = problem._expand_from_dual(alpha)
+        if not is_beyond_end:
+            result: SVMResult = problem.at(full_alpha, tol)
+            if result.gap <= tol:
                 solver = Solver("exact path", "", f"linear in {self.parameter} between two breakpoints")
-                return replace(found, backend="exact path", solver=solver)
+                return replace(result, backend="exact path", solver=solver)
         problem = self._line.build_problem(value)
-        found = solve(problem, **{"tol": tol, "start": whole, "check": False, **options})
-        return found if found.gap <= tol else solve(problem, **{"tol": tol, **options})
+        result = solve(problem, **{"tol": tol, "start": full_alpha, "check": False, **options})
+        return result if result.gap <= tol else solve(problem, **{"tol": tol, **options})
 
     def _covers(self, value: float) -> bool:
         return bool(len(self)) and min(self.low, self.reached) <= value <= max(self.low, self.reached)
 
     def _error_curve(self, X: Any, target: FloatArray) -> ErrorCurve:
-        """The share of wrong labels among samples (q, d) with targets ±1 (q,), for every value: (ERROR.1)."""
+        """Compute (ERROR.1) for samples (q, d) with targets ±1 (q,)."""
         return error_curve(self._line, self._followed.s, *self.pieces_at(X), target)
 
     def pieces_at(self, X: Any, *, diagonal: Any = None) -> tuple[FloatArray, FloatArray]:
-        """f at samples at both ends of every piece, between which it is linear: (q, k) each.
+        """Evaluate f at samples, at both ends of every piece, between which it is linear: (q, k) each.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class ExactPath:
         Returns
         -------
         ndarray, ndarray
-            At the smaller and at the larger end, in the order of `breakpoints`.
+            At the lower and the upper end of each piece, in the order of `breakpoints`.
 
         Examples
         --------
@@ -337,19 +337,19 @@ class ExactPath:
         >>> print(path.pieces_at([[2.5]])[1].round(6))
         [[ 0.111111  0.111111 -0.142857  0.5       0.5     ]]
         """
-        ends = Decisions(self.problem, self._followed.rows).of_pieces(X, diagonal, self._followed.parts)
+        ends = Decisions(self.problem, self._followed.rows).evaluate_pieces(X, diagonal, self._followed.parts)
         unproven = np.flatnonzero(~(self.gaps <= self._tol))
-        known = {
+        f_at = {
             k: self.at(self.breakpoints[k], self._tol).decision_function(X, diagonal=diagonal)
             for k in {*unproven, *(unproven + 1)}
         }
         for k in unproven.tolist():
-            ends[0][:, k], ends[1][:, k] = known[k], known[k + 1]
+            ends[0][:, k], ends[1][:, k] = f_at[k], f_at[k + 1]
         return ends
 
     @cached
     def support(self) -> NDArray[Any]:
-        """Support vectors on each piece: (k,)."""
+        """Number of support vectors on each piece: (k,)."""
         counts = [
             np.count_nonzero((part.v[i] != 0) | (part.v[j] != 0))
             for part in self._followed.parts
@@ -358,12 +358,12 @@ class ExactPath:
         return np.array(counts, dtype=np.int64)
 
     def columns(self) -> dict[str, list[Any]]:
-        """A list for each column, one entry a piece: `pandas.DataFrame(path.columns())`.
+        """Return a list per column, one entry per piece: `pandas.DataFrame(path.columns())`.
 
         Returns
         -------
         dict of str to list
-            From, to, how many rows are free, how many support, and the gap.
+            From, to, the numbers of free rows and of support vectors, and the gap.
 
         Examples
         --------

@@ -2,10 +2,10 @@
 
     (SIGNED.1)  v = s∘α:  minimise ½ vᵀ(K_rr + Δ)v − tᵀv + Σ_R (E_gᵀv − e_g)²/(2R_g)
               subject to  lo ≤ v ≤ hi,  E_gᵀv = e_g without a ridge;   t = s∘ℓ,  E of (DUAL.1) times s
-    (SIGNED.2)  rows with equal φ, s, t and E, and no curvature, are one, whose bounds are the sums of theirs:
-              what of v belongs to which of them is free, and α is shared out in proportion to U
+    (SIGNED.2)  rows with equal φ, s, t and E, and no curvature, are merged to one, whose bounds are the sums of theirs:
+              any division of v among them is optimal, and α is divided in proportion to U
 
-Source: (DUAL.1) in other letters.
+This is (DUAL.1) in other variables.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from qpsvm.base.resources.limits import check_memory
 from qpsvm.machines import Problem
 from qpsvm.program.svm_dual import SVMDual
 
-#: What to do where the kernel matrix does not fit.
+#: Advice if the kernel matrix does not fit into memory.
 INSTEAD = "qpsvm.path solves as many values as you ask for, without it"
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """What moves: t, lo, hi (m,) and e (p,) of (SIGNED.1)."""
+    """Data of (SIGNED.1) that vary along a path: t, lo, hi (m,) and e (p,)."""
 
     t: FloatArray
     lo: FloatArray
@@ -42,7 +42,7 @@ class Data:
         return self.t, self.lo, self.hi, self.e
 
     def difference_to(self, other: Data) -> Data:
-        """Return the difference to other data; 0 where both are the same infinity."""
+        """Return the difference to other data; 0 where both are infinite."""
         with np.errstate(invalid="ignore"):
             return Data(*(np.where(a == b, 0.0, b - a) for a, b in zip(self.parts, other.parts, strict=True)))
 
@@ -61,11 +61,11 @@ class Data:
 
 
 class SignedRows:
-    """(SIGNED.1) without what moves: K over distinct samples (n, n), and of each row its sample, E, Δ.
+    """(SIGNED.1) without its varying data: K over distinct samples (n, n), and the sample, E and Δ of each row.
 
     sample (m,): r, among the distinct samples.
     E (m, p), ridge (p,), curvature (m,).
-    whole (rows of the dual,): the row here of each row of the dual.
+    whole (rows of the dual,): Signed row of each row of the dual.
     sign (rows of the dual,): s.
     distinct: The representative of each distinct sample.
     """
@@ -101,17 +101,17 @@ class SignedRows:
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether K is to the last digit."""
+        """Whether K is exactly symmetric."""
         return np.array_equal(self.K, self.K.T)
 
     @property
     def m(self) -> int:
-        """Rows."""
+        """Number of rows."""
         return len(self.sample)
 
     @property
     def p(self) -> int:
-        """Groups."""
+        """Number of groups."""
         return int(self.E.shape[1])
 
     def data(self, dual: SVMDual) -> Data:
@@ -123,11 +123,11 @@ class SignedRows:
         return Data(t, np.where(sign < 0.0, -upper, 0.0), np.where(sign > 0.0, upper, 0.0), e)
 
     def v(self, alpha: FloatArray) -> FloatArray:
-        """v (m,) of α over the rows of the dual."""
+        """Return v (m,) for α over the rows of the dual."""
         return np.asarray(np.bincount(self.whole, self.sign * alpha, self.m), dtype=np.float64)
 
     def alpha(self, v: FloatArray, upper: FloatArray) -> FloatArray:
-        """α over the rows of the dual, (SIGNED.2), from v (m,) and U: what is at a bound is exactly there."""
+        """Return α over the rows of the dual, (SIGNED.2), from v (m,) and U; rows at a bound are exactly at it."""
         upper = np.array(upper, dtype=np.float64)
         finite = np.where(np.isinf(upper), 1.0, upper)  # rows without bounds share equally
         total = np.bincount(self.whole, finite, self.m)[self.whole]
@@ -136,11 +136,11 @@ class SignedRows:
         return np.minimum(np.where(np.abs(v)[self.whole] == total, finite, alpha), upper)
 
     def f(self, v: FloatArray) -> FloatArray:
-        """K β over the distinct samples, (n,), or (n, k) of v (m, k)."""
+        """Return K β over the distinct samples, (n,), or (n, k) for v (m, k)."""
         return self.K @ self.beta(v)
 
     def beta(self, v: FloatArray) -> FloatArray:
-        """β (n,), or (n, k), over the distinct samples: the sums of v over their rows."""
+        """Return β (n,), or (n, k), over the distinct samples: the sums of v over their rows."""
         if self.plain:
             return v
         if v.ndim == 1:
@@ -149,14 +149,14 @@ class SignedRows:
         return np.asarray(gather @ v)
 
     def at_rows(self, values: FloatArray) -> FloatArray:
-        """The entries of a vector over the distinct samples at the rows, (m,) or (m, k)."""
+        """Return the entries of a vector over the distinct samples at the rows, (m,) or (m, k)."""
         return values if self.plain else values[self.sample]
 
 
 def kernel_matrix(problem: Problem) -> FloatArray:
-    """K among the samples that take part, whole: (n, n).
+    """Return the kernel matrix of the samples of positive weight: (n, n).
 
-    Raises TooLargeError before it is made where it does not fit.
+    Raises TooLargeError before computing it.
     """
     n = problem.svm.n
     check_memory(3 * n, n, "an exact path needs the kernel matrix and a factor of a part of it, which", INSTEAD)
@@ -171,9 +171,9 @@ def find_equal_samples(problem: Problem) -> IntArray:
     X = problem.samples.active_features
     if sp.issparse(X) or not isinstance(X, np.ndarray):
         X = np.asarray(problem.svm.gram.dense())
-    seen: dict[bytes, int] = {}
-    rows = np.ascontiguousarray(X + 0.0)  # −0.0 is 0.0
-    return np.array([seen.setdefault(row.tobytes(), i) for i, row in enumerate(rows)])
+    first_index: dict[bytes, int] = {}
+    rows = np.ascontiguousarray(X + 0.0)  # turns −0.0 into 0.0
+    return np.array([first_index.setdefault(row.tobytes(), i) for i, row in enumerate(rows)])
 
 
 def check_supported(problem: Problem) -> None:

@@ -1,4 +1,4 @@
-"""Find the active set of an optimum that a solver found."""
+"""Find the active set of an optimum computed by a solver (`exact_start`)."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from qpsvm.many.exact.rows import SignedRows
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: The gap of a solve that active sets begin from.
+#: Target gap of the solve from which an active set starts.
 FIRST = 1e-10
-#: Seconds that a solve is given where the time is over: it ends with what it has.
-LEAST_TIME = 1e-3
+#: Time limit of a solve if no time is left: it returns its first point.
+MIN_SECONDS = 1e-3
 
 
 def exact_start(
     problem: Problem, rows: SignedRows, result: SVMResult | None, clock: Clock
 ) -> tuple[SVMResult, ActiveSet | None]:
-    """The result of a problem, and the active set of its optimum; None where rounding keeps it from settling.
+    """Return the result of a problem, and the active set of its optimum, or None if rounding prevents it.
 
-    Any point will do, unless rows may not be violated. Raises NotSeparableError, ParameterTypeError, DataError.
+    An inaccurate result suffices, except with hard rows. Raises NotSeparableError, ParameterTypeError, DataError.
     """
     if result is not None:
         result = _adopt_result(problem, result)
     if result is None or not result.gap <= FIRST:
-        left = None if clock.limit is None else max(clock.remaining, LEAST_TIME)
-        begin = None if result is None else result.alpha
-        found = solve(problem, tol=FIRST, check=False, time_limit=left, start=begin)
-        result = found if result is None or found.gap < result.gap else result
+        seconds = None if clock.limit is None else max(clock.remaining, MIN_SECONDS)
+        start = None if result is None else result.alpha
+        solved = solve(problem, tol=FIRST, check=False, time_limit=seconds, start=start)
+        result = solved if result is None or solved.gap < result.gap else result
         if result.error is not None and problem.svm.hard_rows is not None:
             raise result.error
     try:
@@ -56,15 +56,15 @@ def _adopt_result(problem: Problem, result: SVMResult) -> SVMResult:
     owner = result.problem() if callable(result.problem) else result.problem
     if owner is not None and not _is_same_data(problem.samples, owner.samples):
         raise DataError("the result is of other samples than the problem: give that of solve(problem), or none")
-    found: SVMResult = problem.at(result.alpha)
-    return found
+    adopted: SVMResult = problem.at(result.alpha)
+    return adopted
 
 
-def _is_same_data(one: Any, other: Any) -> bool:
+def _is_same_data(a: Any, b: Any) -> bool:
     """Return whether samples are equal, in the same order."""
-    if one is other:
+    if a is b:
         return True
-    if one.is_sparse != other.is_sparse or one.X.shape != other.X.shape:
+    if a.is_sparse != b.is_sparse or a.X.shape != b.X.shape:
         return False
-    equal = (one.X != other.X).nnz == 0 if sp.issparse(one.X) else np.array_equal(one.X, other.X)
-    return bool(equal and np.array_equal(one.target, other.target) and np.array_equal(one.weight, other.weight))
+    equal = (a.X != b.X).nnz == 0 if sp.issparse(a.X) else np.array_equal(a.X, b.X)
+    return bool(equal and np.array_equal(a.target, b.target) and np.array_equal(a.weight, b.weight))

@@ -1,8 +1,8 @@
 """Cross-validate over every value of an interval, by the exact error curve of each fold.
 
-Each fold has an exact path over the rows that train; the wrong labels among those tested are a step function of the
-parameter. The mean of the folds is another, whose edges are those of all folds. Both are counted in whole numbers, so
-that values with equal errors are equal.
+Each fold has an exact path for its training rows; the number of wrong labels among its test rows is a step function of
+the parameter. The mean over the folds is another step function, with the edges of all folds. Both are counted in
+integers, so that equal errors compare equal. `cross_validate_interval` is the entry point.
 """
 
 from __future__ import annotations
@@ -38,41 +38,41 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: What `exact_path` takes, and what says whether to warn.
+#: Options of `exact_path`, and `check`, which decides whether to warn.
 OPTIONS = ("tol", "time_limit", "check")
 ERROR = "error"
 
 
 @dataclass(frozen=True, eq=False)
 class ValidationCurves:
-    """The share of wrong labels among samples that did not train, for every value of a parameter in an interval.
+    """Error rate on the test samples of each fold, for every value of a parameter in an interval.
 
     Attributes
     ----------
     problem : Problem
-        What was validated.
+        The validated problem.
     parameter : str
         The parameter of the interval.
     interval : Interval
-        What was asked for.
+        The interval.
     axes : mapping of str to ndarray
         The values of each other parameter, in the order of the axes `…` below.
     curves : ndarray of ErrorCurve, shape (folds, …)
         The error of each fold: `edges` (c + 1,), and the `values` (c,) between them, as far as its path was followed.
     reached : ndarray, shape (folds, …)
-        Up to which value that is; below `interval.high` where a path ended early.
+        The last value of each curve; below `interval.high` if a path ended early.
     gaps : ndarray, shape (folds, …)
-        The largest relative gap on each path that is proven; infinite where nothing was followed.
+        The largest proven relative gap on each path; infinite if nothing was followed.
     status : ndarray of str, shape (folds, …)
-        How each path ended: "optimal"; "time_limit"; "interrupted"; "inaccurate" where rounding ended it or hides more
+        How each path ended: "optimal"; "time_limit"; "interrupted"; "inaccurate" if rounding ended it or may hide more
         than `tol`.
     tested : ndarray of int, shape (folds,)
-        How many samples each fold tests.
+        Number of test samples of each fold.
 
     See Also
     --------
-    qpsvm.cross_validate : What makes one, of an `Interval`.
-    CrossValidation : The same of a grid.
+    qpsvm.cross_validate : Returns one for an `Interval`.
+    CrossValidation : The same for a grid.
 
     Examples
     --------
@@ -109,27 +109,27 @@ class ValidationCurves:
 
     @cached
     def mean(self) -> NDArray[Any]:
-        """The mean error of the folds: an `ErrorCurve` for each point of the other parameters, shape (…).
+        """Mean error of the folds: an `ErrorCurve` for each point of the other parameters, shape (…).
 
-        It goes as far as the paths of all folds do; where one of them has no part at all, it has no values.
+        It ends where the first path of a fold ends; if one of them is empty, it has no values.
         """
-        found = np.empty(self.curves.shape[1:], dtype=object)
-        for place in np.ndindex(found.shape):
-            found[place] = mean_of([self.curves[k, *place] for k in range(self.folds)], self.tested.tolist())
-        return found
+        means = np.empty(self.curves.shape[1:], dtype=object)
+        for place in np.ndindex(means.shape):
+            means[place] = mean_of([self.curves[k, *place] for k in range(self.folds)], self.tested.tolist())
+        return means
 
     @cached
     def bests(self) -> NDArray[Any]:
         """Minimum of each mean: a `LeastError`, or None if it has no values, shape (…)."""
-        found = np.empty(self.mean.shape, dtype=object)
-        for place in np.ndindex(found.shape):
+        minima = np.empty(self.mean.shape, dtype=object)
+        for place in np.ndindex(minima.shape):
             curve: Any = self.mean[place]
-            found[place] = least_error(curve) if len(curve.values) else None
-        return found
+            minima[place] = least_error(curve) if len(curve.values) else None
+        return minima
 
     @property
     def best_index(self) -> tuple[int, ...]:
-        """The place of the least mean error among the other parameters: the first of several that are equal.
+        """Index of the smallest mean error among the other parameters, the first one in case of ties.
 
         Raises
         ------
@@ -143,30 +143,30 @@ class ValidationCurves:
 
     @property
     def _least_error(self) -> LeastError:
-        found: LeastError = self.bests[self.best_index]
-        return found
+        minimum: LeastError = self.bests[self.best_index]
+        return minimum
 
     @property
     def best(self) -> dict[str, Any]:
-        """The parameters of the least mean error: of the interval the middle, in ratios, of `best_interval`."""
-        others = {
+        """Parameters of the smallest mean error, with the geometric mean of the ends of `best_interval`."""
+        other_values = {
             name: values.tolist()[i] for (name, values), i in zip(self.axes.items(), self.best_index, strict=True)
         }
-        return {self.parameter: self._least_error.value, **others}
+        return {self.parameter: self._least_error.value, **other_values}
 
     @property
     def best_score(self) -> float:
-        """The least mean error."""
+        """Smallest mean error."""
         return self._least_error.error
 
     @property
     def best_intervals(self) -> list[tuple[float, float]]:
-        """Intervals of the parameter that attain it, with the best of the others: smallest first."""
+        """Intervals of the parameter that attain it, with the best other parameters, in ascending order."""
         return self._least_error.intervals
 
     @property
     def best_interval(self) -> tuple[float, float]:
-        """The widest of them, in ratios."""
+        """The widest of them, by the ratio of its ends."""
         return self._least_error.widest
 
     @property
@@ -185,12 +185,12 @@ class ValidationCurves:
         Returns
         -------
         ndarray, shape (…), or (…, c)
-            For each point of the other parameters; NaN beyond what all folds reached.
+            For each point of the other parameters; NaN beyond the last value reached by all folds.
 
         Raises
         ------
         ParameterError
-            A value outside of the interval.
+            A value outside the interval.
 
         Examples
         --------
@@ -199,14 +199,14 @@ class ValidationCurves:
         >>> print(qpsvm.cross_validate(qpsvm.CSVM(X, y), C=qpsvm.Interval(0.1, 10), folds=2).at([0.5, 5.0]))
         [0. 0.]
         """
-        asked = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        if not ((asked >= self.interval.low) & (asked <= self.interval.high)).all():
+        points = np.atleast_1d(np.asarray(values, dtype=np.float64))
+        if not ((points >= self.interval.low) & (points <= self.interval.high)).all():
             raise ParameterError(f"{self.parameter} goes {self.interval} here, and other values were not validated")
-        found = np.empty((*self.mean.shape, len(asked)))
+        errors = np.empty((*self.mean.shape, len(points)))
         for place in np.ndindex(self.mean.shape):
             curve: Any = self.mean[place]
-            found[place] = _steps_at(curve, asked)
-        return found if np.ndim(values) else found[..., 0]
+            errors[place] = _steps_at(curve, points)
+        return errors if np.ndim(values) else errors[..., 0]
 
     def refit(self, **options: Any) -> SVMResult:
         """Solve the best problem over all samples.
@@ -232,13 +232,13 @@ class ValidationCurves:
         return solve(self.best_problem, **options)
 
     def columns(self) -> dict[str, list[Any]]:
-        """A list for each column, one entry a point of the other parameters: `pandas.DataFrame(found.columns())`.
+        """Return a list per column, one entry per point of the other parameters: `pandas.DataFrame(found.columns())`.
 
         Returns
         -------
         dict of str to list
-            The other parameters; the least mean error, the widest interval that attains it, up to where all folds
-            reach, the largest gap, and the status of the first fold that is not optimal.
+            The other parameters; the smallest mean error, the widest interval that attains it, the last value reached
+            by all folds, the largest gap, and the status of the first fold that is not optimal.
 
         Examples
         --------
@@ -249,17 +249,17 @@ class ValidationCurves:
         """
         nan = (math.nan, math.nan)
         bests = self.bests.ravel().tolist()
-        wide = [nan if each is None else each.widest for each in bests]
-        places = list(np.ndindex(self.bests.shape))
+        widest = [nan if item is None else item.widest for item in bests]
+        indices = list(np.ndindex(self.bests.shape))
         return {
-            **{name: [values[p[k]].item() for p in places] for k, (name, values) in enumerate(self.axes.items())},
-            ERROR: [math.nan if each is None else each.error for each in bests],
-            "from": [pair[0] for pair in wide],
-            "to": [pair[1] for pair in wide],
+            **{name: [values[p[k]].item() for p in indices] for k, (name, values) in enumerate(self.axes.items())},
+            ERROR: [math.nan if item is None else item.error for item in bests],
+            "from": [pair[0] for pair in widest],
+            "to": [pair[1] for pair in widest],
             "reached": self.reached.min(axis=0).ravel().tolist(),
             "gap": self.gaps.max(axis=0).ravel().tolist(),
             "status": [
-                next((each for each in column if each != "optimal"), "optimal")
+                next((item for item in column if item != "optimal"), "optimal")
                 for column in self.status.reshape(self.folds, -1).T.tolist()
             ],
         }
@@ -282,21 +282,21 @@ def mean_of(curves: Sequence[ErrorCurve], tested: Sequence[int]) -> ErrorCurve:
         return ErrorCurve(edges, np.zeros(0))
     common, total = math.lcm(*tested), np.zeros(len(edges) - 1, dtype=object)
     for curve, count in zip(curves, tested, strict=True):
-        part = np.searchsorted(curve.edges, edges[:-1], side="right") - 1
+        position = np.searchsorted(curve.edges, edges[:-1], side="right") - 1
         wrong = np.rint(curve.values * count).astype(np.int64).astype(object)
-        total += wrong[part] * (common // count)  # whole numbers of any size: equal errors are equal
-    new = np.append(True, total[1:] != total[:-1])
-    edges = np.append(edges[:-1][new], edges[-1])
-    values = np.array([int(each) / (common * len(curves)) for each in total[new]])
+        total += wrong[position] * (common // count)  # integers of any size: equal errors compare equal
+    is_step = np.append(True, total[1:] != total[:-1])
+    edges = np.append(edges[:-1][is_step], edges[-1])
+    values = np.array([int(count_wrong) / (common * len(curves)) for count_wrong in total[is_step]])
     return ErrorCurve(edges, values)
 
 
 def _steps_at(curve: ErrorCurve, values: FloatArray) -> FloatArray:
-    """A step function at values (c,): at an edge that of the part above; NaN beyond its end."""
+    """Evaluate a step function at values (c,): at an edge the value of the upper part; NaN beyond its end."""
     if not len(curve.values):
         return np.full(len(values), np.nan)
-    part = np.searchsorted(curve.edges[:-1], values, side="right") - 1
-    return np.where(values <= curve.edges[-1], curve.values[np.maximum(part, 0)], np.nan)
+    position = np.searchsorted(curve.edges[:-1], values, side="right") - 1
+    return np.where(values <= curve.edges[-1], curve.values[np.maximum(position, 0)], np.nan)
 
 
 def cross_validate_interval(
@@ -306,31 +306,31 @@ def cross_validate_interval(
     """Run `cross_validate` with an `Interval` as an option."""
     name, interval = _interval_of(problem, options)
     _check_loss(problem, scoring)
-    axes, asked = _split_options(problem, {key: value for key, value in options.items() if key != name})
-    check = as_flag(asked.pop("check", True), "check")
+    axes, path_options = _split_options(problem, {key: value for key, value in options.items() if key != name})
+    check = as_flag(path_options.pop("check", True), "check")
     split = build_folds(problem, folds, shuffle, seed)
     grid = Grid(problem, axes)
     points = grid.points
-    together = [split] if n_jobs in (None, 1) else [[fold] for fold in split]
-    tasks, where = [], []
+    bundles = [split] if n_jobs in (None, 1) else [[fold] for fold in split]
+    tasks, slots = [], []
     for place, point in enumerate(points):
-        for k, bundle in enumerate(together):
-            tasks.append((problem, point, bundle, name, interval, asked))
-            where += [(fold, place) for fold in (range(len(split)) if len(together) == 1 else [k])]
+        for k, bundle in enumerate(bundles):
+            tasks.append((problem, point, bundle, name, interval, path_options))
+            slots += [(fold, place) for fold in (range(len(split)) if len(bundles) == 1 else [k])]
     sizes = [len(task[2]) for task in tasks]
     with defer_interrupt() if n_jobs in (None, 1) else nullcontext():
         found = [each for outcome in run_tasks(_paths, tasks, sizes, n_jobs, verbose, "path") for each in outcome]
-    order = dict(zip(where, found, strict=True))
+    order = dict(zip(slots, found, strict=True))
     ordered = [order[fold, place] for fold in range(len(split)) for place in range(len(points))]
     shape = (len(split), *grid.shape)
     curves = np.empty(len(ordered), dtype=object)
     for k, each in enumerate(ordered):
         curves[k] = each.curve
-    short = [each for each in ordered if each.status != "optimal"]
-    if check and short:
+    incomplete = [each for each in ordered if each.status != "optimal"]
+    if check and incomplete:
         warnings.warn(
-            f"{len(short)} of {len(ordered)} paths are not optimal up to {name} = {interval.high:g}, and what was "
-            f"reached is used: `reached`, `gaps` and `status` say which; the first of them: {short[0].message}",
+            f"{len(incomplete)} of {len(ordered)} paths are not optimal up to {name} = {interval.high:g}, and what was "
+            f"reached is used: `reached`, `gaps` and `status` say which; the first of them: {incomplete[0].message}",
             InaccurateWarning,
             stacklevel=3,
         )
@@ -355,22 +355,26 @@ class _Outcome:
 
 
 def _interval_of(problem: Problem, options: Mapping[str, Any]) -> tuple[str, Interval]:
-    """The parameter of the interval. Raises ParameterError, UnknownOptionError, UnsupportedError."""
-    given = {name: value for name, value in options.items() if isinstance(value, Interval)}
-    for name in given:
+    """Return the parameter with an interval, and the interval.
+
+    Raises ParameterError, UnknownOptionError, UnsupportedError.
+    """
+    intervals = {name: value for name, value in options.items() if isinstance(value, Interval)}
+    for name in intervals:
         try:
             check_name(problem, name)
         except UnsupportedError as error:
             raise UnsupportedError(
                 f"{name} does not enter the dual linearly, so that there is no exact curve over an interval of it: "
-                f"give a list of its values, such as {name}=[{given[name].low:g}, {given[name].high:g}], beside the "
-                "interval of another parameter"
+                f"give a list of its values, such as {name}=[{intervals[name].low:g}, {intervals[name].high:g}], "
+                "beside the interval of another parameter"
             ) from error
-    if len(given) > 1:
+    if len(intervals) > 1:
         raise ParameterError(
-            f"{' and '.join(given)} are intervals, and an exact curve is over one parameter: give lists of the others"
+            f"{' and '.join(intervals)} are intervals, and an exact curve is over one parameter: give lists of "
+            "the others"
         )
-    ((name, interval),) = given.items()
+    ((name, interval),) = intervals.items()
     return name, interval
 
 
@@ -391,25 +395,25 @@ def _check_loss(problem: Problem, scoring: Any) -> None:
 def _split_options(problem: Problem, options: Mapping[str, Any]) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
     """Return the axes of the other parameters, and the options of the paths. Raises UnknownOptionError."""
     axes: Mapping[str, tuple[Any, ...]] = {}
-    rest = dict(options)
+    path_options = dict(options)
     if any(name not in OPTIONS for name in options):
         try:
-            grid, rest = grid_of(problem, options)
+            grid, path_options = grid_of(problem, options)
             axes = grid.axes
         except ParameterError:
             if any(name in problem._hyperparameters for name in options):
                 raise
-    for name in rest:
+    for name in path_options:
         if name not in OPTIONS:
             raise UnknownOptionError(
                 f"an interval is followed without {name!r}: no solver's option has a meaning; "
                 f"{describe_nearest(name, OPTIONS)}"
             )
-    return dict(axes), rest
+    return dict(axes), path_options
 
 
 def _path(problem: Problem, name: str, interval: Interval, options: Mapping[str, Any]) -> ExactPath | None:
-    """The path of a fold; None where Ctrl-C came before its first machine was solved. Raises KeyboardInterrupt."""
+    """Return the path of a fold; None if Ctrl-C came before its first machine was solved. Raises KeyboardInterrupt."""
     try:
         return exact_path(problem, name, interval.low, interval.high, **options)
     except KeyboardInterrupt:
@@ -422,22 +426,24 @@ def _paths(
     problem: Problem, point: Mapping[str, Any], folds: Sequence[Fold], name: str, interval: Interval,
     options: Mapping[str, Any],
 ) -> Iterator[_Outcome]:  # fmt: skip
-    """The paths of some folds, one after the other; after Ctrl-C what was reached, and nothing of those that follow."""
-    whole = problem_at(problem, point)
+    """Yield the outcomes of the paths of some folds; after Ctrl-C the path so far, and empty ones for other folds."""
+    full_problem = problem_at(problem, point)
     with limit_blas_threads():
-        share_gram(whole)
+        share_gram(full_problem)
         for fold in folds:
-            none = ErrorCurve(np.array([interval.low]), np.zeros(0))
-            part = FoldProblem(whole, fold)
-            path = None if is_interrupted() else _path(part.problem, name, interval, options)
+            empty_curve = ErrorCurve(np.array([interval.low]), np.zeros(0))
+            fold_problem = FoldProblem(full_problem, fold)
+            path = None if is_interrupted() else _path(fold_problem.problem, name, interval, options)
             if path is None:
-                yield _Outcome(none, interval.low, math.inf, str(Status.INTERRUPTED), Status.INTERRUPTED.sentence)
+                yield _Outcome(
+                    empty_curve, interval.low, math.inf, str(Status.INTERRUPTED), Status.INTERRUPTED.sentence
+                )
                 continue
             if not len(path):
-                yield _Outcome(none, interval.low, math.inf, str(path.status), path.message)
+                yield _Outcome(empty_curve, interval.low, math.inf, str(path.status), path.message)
                 continue
-            curve = path._error_curve(part.X, whole.samples.target[part.test_rows])
+            curve = path._error_curve(fold_problem.X, full_problem.samples.target[fold_problem.test_rows])
             edges = np.clip(curve.edges, interval.low, path.reached)
-            edges[0], edges[-1] = interval.low, path.reached  # without the roundings of the way there
-            kept = ErrorCurve(edges, curve.values)
-            yield _Outcome(kept, path.reached, float(path.gaps.max()), str(path.status), path.message)
+            edges[0], edges[-1] = interval.low, path.reached  # exact ends, without rounding errors
+            clipped_curve = ErrorCurve(edges, curve.values)
+            yield _Outcome(clipped_curve, path.reached, float(path.gaps.max()), str(path.status), path.message)

@@ -1,4 +1,4 @@
-"""Evaluate f at many optima at once, by one product."""
+"""Evaluate f at many optima by one product (`Decisions`)."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Decisions:
         self.problem, self.rows = problem, rows
 
     def planes(self, alphas: list[FloatArray], mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
-        """β (n, c) over the samples that take part, and b (c,), of α over the rows of the dual and μ (p,).
+        """Return β (n, c) over the samples of positive weight, and b (c,), for α over the rows of the dual and μ (p,).
 
-        Of a linear machine w (d, c) and b over `FeatureSpace.rows`.
+        For a linear machine, return w (d, c) and b with respect to `FeatureSpace.rows`.
         """
         return self._build_planes([self.problem.svm.beta(alpha) for alpha in alphas], mus)
 
     def intercept(self, alpha: FloatArray, mu: FloatArray) -> float:
-        """The caller's own b."""
+        """Return b for the caller's data."""
         space, size = self.problem.space, self.problem._f_scale
         if not space.is_linear:
             return float(self.planes([alpha], [mu])[1][0])
@@ -44,7 +44,7 @@ class Decisions:
         return float(size * space.to_caller_intercept(w, space.build_hyperplane(beta, w, level).b))
 
     def norm(self, alpha: FloatArray) -> float:
-        """‖w(α)‖."""
+        """Return ‖w(α)‖."""
         space = self.problem.space
         if space.is_linear:
             return float(np.linalg.norm(space.weights(self.problem.svm.beta(alpha))))
@@ -53,7 +53,7 @@ class Decisions:
 
     @property
     def _is_simple(self) -> bool:
-        """Whether f is Kβ + b as it is computed, of a kernel."""
+        """Whether f is computed as Kβ + b with kernel values."""
         space = self.problem.space
         return space.is_plain and not (space.is_linear or space.is_clipped or self.problem.intercept == "penalised")
 
@@ -65,50 +65,55 @@ class Decisions:
     def _build_planes(self, betas: Any, mus: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
         problem, svm, space = self.problem, self.problem.svm, self.problem.space
         b = self._intercepts(mus)
-        own = np.asarray(betas).reshape(len(b), svm.n).T
+        beta = np.asarray(betas).reshape(len(b), svm.n).T
         if space.is_linear:
-            return problem._f_scale * space.weights(np.ascontiguousarray(own)), problem._f_scale * np.array(b)
+            return problem._f_scale * space.weights(np.ascontiguousarray(beta)), problem._f_scale * np.array(b)
         if self._is_simple:
-            return problem._f_scale * own, problem._f_scale * np.array(b)
-        found = [space.build_hyperplane(beta, None, each) for beta, each in zip(betas, b, strict=True)]
-        coef = np.array([plane.coef for plane in found]).T.reshape(svm.n, len(found))
-        return problem._f_scale * coef, problem._f_scale * np.array([plane.b for plane in found])
+            return problem._f_scale * beta, problem._f_scale * np.array(b)
+        hyperplanes = [space.build_hyperplane(beta, None, b_k) for beta, b_k in zip(betas, b, strict=True)]
+        coef = np.array([plane.coef for plane in hyperplanes]).T.reshape(svm.n, len(hyperplanes))
+        return problem._f_scale * coef, problem._f_scale * np.array([plane.b for plane in hyperplanes])
 
     def evaluate(self, X: Any, diagonal: Any, alphas: list[FloatArray], mus: list[FloatArray]) -> FloatArray:
-        """Evaluate f at samples X (q, d), K(x, x) of a matrix (q,): (q, c)."""
-        K, own = self._kernel(X, diagonal)
+        """Evaluate f at samples X (q, d): (q, c); `diagonal`, (q,), is K(x, x) for a precomputed kernel, or None."""
+        K, diagonal_term = self._kernel(X, diagonal)
         coef, b = self.planes(alphas, mus)
-        return np.asarray(K @ coef + b + own)
+        return np.asarray(K @ coef + b + diagonal_term)
 
-    def of_pieces(self, X: Any, diagonal: Any, parts: Sequence[CertifiedStretch]) -> tuple[FloatArray, FloatArray]:
-        """f at samples X (q, d), K(x, x) of a matrix (q,), at both ends of all pieces: (q, pieces) each."""
-        K, own = self._kernel(X, diagonal)
-        rows, simple = self.rows, self._is_simple
-        placed = np.ascontiguousarray(K[:, rows.distinct].T) if simple else K
+    def evaluate_pieces(
+        self, X: Any, diagonal: Any, parts: Sequence[CertifiedStretch]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Evaluate f at samples X (q, d) at both ends of all pieces: (q, pieces) each.
+
+        diagonal (q,): K(x, x) for a precomputed kernel, or None.
+        """
+        K, diagonal_term = self._kernel(X, diagonal)
+        rows, is_simple = self.rows, self._is_simple
+        K_distinct = np.ascontiguousarray(K[:, rows.distinct].T) if is_simple else K
         ends: tuple[list[FloatArray], list[FloatArray]] = ([np.empty((0, K.shape[0]))], [np.empty((0, K.shape[0]))])
-        for part in parts:
-            beta = rows.beta(part.v.T).T
-            if simple:
-                f = multiply_along(beta, part.s, part.steady, placed) * self.problem._f_scale
-                f += self.problem._f_scale * np.array(self._intercepts(list(part.mu)))[:, None]
+        for stretch in parts:
+            beta = rows.beta(stretch.v.T).T
+            if is_simple:
+                f = multiply_along(beta, stretch.s, stretch.steady, K_distinct) * self.problem._f_scale
+                f += self.problem._f_scale * np.array(self._intercepts(list(stretch.mu)))[:, None]
             else:
                 betas = np.zeros((len(beta), rows.n_samples))
-                betas[:, rows.distinct] = beta  # one sample represents those that are equal
-                coef, b = self._build_planes(betas, list(part.mu))
+                betas[:, rows.distinct] = beta  # equal samples are represented by one
+                coef, b = self._build_planes(betas, list(stretch.mu))
                 f = (K @ coef + b).T
-            for known, places in zip(ends, (part.first, part.second), strict=True):
-                known.append(f[places])
-        first, second = (np.concatenate(each).T + own for each in ends)
+            for values, indices in zip(ends, (stretch.first, stretch.second), strict=True):
+                values.append(f[indices])
+        first, second = (np.concatenate(each).T + diagonal_term for each in ends)
         return first, second
 
     def _kernel(self, X: Any, diagonal: Any) -> tuple[Matrix, FloatArray]:
-        """K between samples and those that take part, (q, n), and what f has of K(x, x), (q, 1). Raises DataError.
+        """Return K between samples and those of positive weight, (q, n), and the term of K(x, x) in f, (q, 1).
 
-        Of a linear machine, which goes by w, the samples as it computes with them, (q, d).
+        For a linear machine, return the features instead of K, (q, d). Raises DataError.
         """
         problem = self.problem
         samples, space = self._check_samples(X), problem.space
-        known = check_kernel_diagonal(
+        diagonal_values = check_kernel_diagonal(
             problem.kernel, diagonal, samples.shape[0], needed=problem._diagonal_weight != 0.0
         )
         if space.is_linear:
@@ -120,8 +125,10 @@ class Decisions:
         else:
             K = problem.kernel(samples, problem.samples.active_features)
         if problem._diagonal_weight:
-            known = np.asarray(problem.kernel.diagonal(samples)) if known is None else known
-            return np.asarray(K), problem._diagonal_weight * known[:, None]
+            diagonal_values = (
+                np.asarray(problem.kernel.diagonal(samples)) if diagonal_values is None else diagonal_values
+            )
+            return np.asarray(K), problem._diagonal_weight * diagonal_values[:, None]
         return np.asarray(K.toarray() if sp.issparse(K) else K), np.zeros((samples.shape[0], 1))
 
     def _check_samples(self, X: Any) -> Any:
@@ -139,6 +146,6 @@ def multiply_along(beta: FloatArray, s: FloatArray, steady: NDArray[np.bool_], K
     if not s[-1] > s[0]:
         return beta @ K
     x = (s - s[0]) / (s[-1] - s[0])
-    other = np.flatnonzero(~steady)
+    moving = np.flatnonzero(~steady)
     ends = np.where(steady, beta[[0, -1]], 0.0) @ K
-    return np.asarray(beta[:, other] @ K[other] + np.column_stack([1.0 - x, x]) @ ends)
+    return np.asarray(beta[:, moving] @ K[moving] + np.column_stack([1.0 - x, x]) @ ends)

@@ -28,34 +28,34 @@ from qpsvm.program.status import Status
 from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
-#: Rows of a table that are printed; of more points, only the best.
+#: Limit of the printed rows of a table; of more points, only the best are printed.
 MOST_ROWS = 30
 
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """The scores of a grid of parameters on the folds that did not train them. Arrays have one axis a parameter.
+    """Scores of a grid of parameters on the test samples of each fold. Arrays have one axis per parameter.
 
     Attributes
     ----------
     problem : Problem
-        What was validated.
+        The validated problem.
     axes : mapping of str to ndarray
         The values of each parameter, in the order of the axes of `mean`.
     scores : ndarray, shape (folds, …)
-        The score of each fold at each point; NaN where it has none.
+        The score of each fold at each point; NaN if it has none.
     gaps : ndarray, shape (folds, …)
-        The certified relative gap of each solve on the rows that train; infinite where there is no point.
+        The certified relative gap of each solve on the training rows; infinite if there is no solution.
     status : ndarray of str, shape (folds, …)
-        How each solve ended: "optimal", and "infeasible" where a machine has no solution on these rows.
+        How each solve ended: such as "optimal", or "infeasible" if the machine has no solution on these rows.
     support : ndarray of int, shape (folds, …)
-        Support vectors.
+        Number of support vectors.
     scoring : str
-        What the scores are.
+        Name of the score.
 
     See Also
     --------
-    cross_validate : What makes one.
+    cross_validate : Computes one.
 
     Examples
     --------
@@ -79,12 +79,12 @@ class CrossValidation:
 
     @cached
     def mean(self) -> FloatArray:
-        """The mean score of each point over the folds; NaN where a fold has none."""
+        """Mean score of each point over the folds; NaN if a fold has none."""
         return np.asarray(self.scores.mean(axis=0))
 
     @cached
     def std(self) -> FloatArray:
-        """Its standard deviation over the folds."""
+        """Standard deviation of the scores of each point over the folds."""
         return np.asarray(self.scores.std(axis=0))
 
     @property
@@ -94,7 +94,7 @@ class CrossValidation:
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """The parameters of each point, the last axis running fastest."""
+        """Parameters of each point; the last axis varies fastest."""
         return [
             {name: values[i] for (name, values), i in zip(self._values.items(), place, strict=True)}
             for place in np.ndindex(self.mean.shape)
@@ -106,7 +106,7 @@ class CrossValidation:
 
     @property
     def best_index(self) -> tuple[int, ...]:
-        """The place of the best mean score: the first of several that are equal.
+        """Index of the best mean score, the first one in case of ties.
 
         Raises
         ------
@@ -119,12 +119,12 @@ class CrossValidation:
 
     @property
     def best(self) -> dict[str, Any]:
-        """The parameters of the best mean score."""
+        """Parameters of the best mean score."""
         return {name: values[i] for (name, values), i in zip(self._values.items(), self.best_index, strict=True)}
 
     @property
     def best_score(self) -> float:
-        """The best mean score."""
+        """Best mean score."""
         return float(self.mean[self.best_index])
 
     @property
@@ -156,12 +156,12 @@ class CrossValidation:
         return solve(self.best_problem, **options)
 
     def columns(self) -> dict[str, list[Any]]:
-        """The table of all points, a list for each column: for a data frame, `pandas.DataFrame(found.columns())`.
+        """Return the table of all points, a list per column: for a data frame, `pandas.DataFrame(found.columns())`.
 
         Returns
         -------
         dict of str to list
-            One entry for each point. The gap is the largest of all folds; the status that of the first fold that is not
+            One entry per point. The gap is the largest of all folds; the status is that of the first fold that is not
             optimal.
 
         Examples
@@ -185,13 +185,13 @@ class CrossValidation:
     def __str__(self) -> str:
         columns = self.columns()
         count = len(columns["mean"])
-        shown = np.arange(count)
+        row_order = np.arange(count)
         heading = f"{self.scoring}, {self.folds} folds"
         if count > MOST_ROWS:
             order = np.argsort(-np.nan_to_num(self.mean.ravel(), nan=-np.inf), kind="stable")
-            shown, heading = order[:MOST_ROWS], f"{heading}: the best {MOST_ROWS} of {count} points"
-        picked = {name: [column[i] for i in shown] for name, column in columns.items()}
-        return f"{heading}\n{table(picked, {'mean': _score, 'std': _score, 'gap': '{:.1e}'.format})}"
+            row_order, heading = order[:MOST_ROWS], f"{heading}: the best {MOST_ROWS} of {count} points"
+        selected = {name: [column[i] for i in row_order] for name, column in columns.items()}
+        return f"{heading}\n{table(selected, {'mean': _score, 'std': _score, 'gap': '{:.1e}'.format})}"
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name}: {len(values)}" for name, values in self.axes.items())
@@ -215,70 +215,70 @@ def cross_validate(
 ) -> CrossValidation | ValidationCurves:
     """Score a grid of parameters on samples that did not train them, each solve certified.
 
-    Samples of weight 0 take no part: they neither train nor are they tested. Other weights count in training only.
+    Samples of weight 0 are ignored, in training and in testing. Other weights count only in training.
 
     Parameters
     ----------
     problem : Problem or AllInOneProblem
-        Of two classes, or a regression. Its own values of these parameters are not used. Where C differs between
-        samples, each C asked for is the mean over all samples, and the ratios stay.
+        With two classes, or a regression. Its own values of these parameters are not used. If C differs between
+        samples, the given C is the mean over all samples, and the ratios are kept.
     folds : int, iterable of (train, test), or splitter, default=5
-        A number of folds, those of scikit-learn's `StratifiedKFold`, or of `KFold` for a regression; pairs of row
-        numbers (or masks); or one of scikit-learn's splitters.
+        A number of folds, as of scikit-learn's `StratifiedKFold`, or of `KFold` for a regression; pairs of row
+        indices (or masks); or one of scikit-learn's splitters.
     shuffle, seed : bool, int
-        Of these: without shuffling, the folds are those of scikit-learn's own cross-validation. Rows of a regression
-        that are sorted want shuffling.
+        For a number of folds: without shuffling, they are the default folds of scikit-learn. Shuffle if the rows of a
+        regression are sorted.
     scoring : str or callable, optional
-        The name of one of scikit-learn's scorers, or such a scorer: called with an estimator, the tested samples and
-        their labels or numbers. The estimator has `predict`, and of two classes `decision_function`, whose values come
-        from the Gram matrix. By default "accuracy"; of a regression "r2"; and of a quantile "neg_mean_pinball_loss",
-        the loss that it is trained by.
+        The name of one of scikit-learn's scorers, or such a scorer: called with an estimator, the test samples and
+        their labels or targets. The estimator has `predict` and, for two classes, `decision_function`, whose values
+        come from the Gram matrix. By default "accuracy"; for a regression "r2"; and for a quantile
+        "neg_mean_pinball_loss", its training loss.
     n_jobs : int, optional
-        Processes that work at the same time, by joblib; −1 is one for each core.
+        Number of parallel processes, by joblib; −1 is one per core.
     verbose : bool, default=False
-        A progress bar, where tqdm is installed; else a line at every tenth of the points.
+        Show a progress bar if tqdm is installed, else a line for every tenth of the points.
     **options
         The values of one or more parameters, by name: `C`, `nu`, `lam`, `epsilon`, `width`, or a parameter of the
-        kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`. One parameter of the machine that enters
-        its dual linearly may be an `Interval`: then all its values are scored, exactly, by the share of wrong labels;
-        others are lists of values, and `tol` and `time_limit` are those of `exact_path`, for each path.
+        kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`. One parameter in which the dual is linear
+        may be an `Interval`: then the exact error rate is computed for all its values, other parameters are lists of
+        values, and `tol` and `time_limit` are those of `exact_path`, for each path.
 
     Returns
     -------
     CrossValidation
-        Of lists: scores, gaps and status of each fold at each point; the best parameters.
+        For lists: scores, gaps and status of each fold at each point; the best parameters.
     ValidationCurves
-        Of an `Interval`: the exact error curve of each fold, their mean, and all values at which it is least.
+        For an `Interval`: the exact error curve of each fold, their mean, and all values that minimise it.
 
     Raises
     ------
     UnknownOptionError
-        No such parameter or scorer; names the nearest.
+        No such parameter or scorer; the message names the nearest.
     ParameterError, ParameterTypeError
-        No parameter at all; a value that is not positive and finite; invalid folds.
+        No parameter given; a value that is not positive and finite; invalid folds.
     DataError
-        Rows that do not exist, or that train and are tested; a fold whose rows that train are of one class.
+        Rows that do not exist, or are in both parts of a fold; a fold with training rows of only one class.
     UnsupportedError
-        A machine without a target, or one of pairs; one without a parameter; a scorer that asks for probabilities, or
-        for labels where numbers are predicted.
+        A machine without a target, over pairs, or without a parameter; a scorer that needs probabilities, or labels for
+        a regression.
     KeyboardInterrupt
         Ctrl-C was pressed.
 
     Warns
     -----
     InaccurateWarning
-        A solve is not optimal (`check=True`). A ν that the rows of a fold do not allow, and a hard margin that they do
-        not have, are no reason to warn: their status is "infeasible", and the score NaN.
+        A solve is not optimal (`check=True`). A ν or a hard margin that is infeasible for the rows of a fold causes no
+        warning: its status is "infeasible", and its score NaN.
 
     See Also
     --------
-    path : The results themselves.
-    qpsvm.plotting.scores : The picture of it.
+    path : Returns the results themselves.
+    qpsvm.plotting.scores : Plots the scores.
 
     Notes
     -----
-    The Gram matrix is made once a kernel, and all folds take their parts of it. Where it is not kept (of more than
-    10 000 rows, or of a kernel that may be indefinite), each fold evaluates what it needs.
+    The Gram matrix is computed once per kernel, and shared by all folds. If it is not stored (for more than 10 000
+    rows, or a kernel that may be indefinite), each fold evaluates the values it needs.
 
     Examples
     --------
@@ -301,33 +301,31 @@ def cross_validate(
     if not isinstance(problem, BaseProblem):
         raise ParameterTypeError(f"cross_validate takes a problem such as CSVM(X, y), got {type(problem).__name__}")
     machine = cast("Problem", problem)
-    get_target(machine)  # or an error that says why there is none
+    get_target(machine)  # raises an error if there is none
     if any(isinstance(value, Interval) for value in options.values()):
         return cross_validate_interval(machine, options, folds, shuffle, seed, scoring, n_jobs, verbose)
-    grid, rest = grid_of(machine, options)
-    if "start" in rest:
+    grid, other_options = grid_of(machine, options)
+    if "start" in other_options:
         raise ParameterError("a start is for one set of rows, and each fold has its own: leave it out")
-    check, scorer, split = (
-        as_flag(rest.pop("check", True), "check"),
-        find_scorer(scoring, machine, grid.axes),
-        build_folds(machine, folds, shuffle, seed),
-    )
-    groups, asked = grid.groups(), {**rest, "check": False}
-    apart = n_jobs not in (None, 1) and len(groups) == 1  # then folds are what works at the same time
-    bundles = [[fold] for fold in split] if apart else [split]
-    tasks, sizes, where = [], [], []
+    check = as_flag(other_options.pop("check", True), "check")
+    scorer = find_scorer(scoring, machine, grid.axes)
+    split = build_folds(machine, folds, shuffle, seed)
+    groups, solve_options = grid.groups(), {**other_options, "check": False}
+    splits_folds = n_jobs not in (None, 1) and len(groups) == 1  # with one kernel, parallelise over folds
+    bundles = [[fold] for fold in split] if splits_folds else [split]
+    tasks, sizes, slots = [], [], []
     for kernel, places in groups:
         for k, bundle in enumerate(bundles):
-            tasks.append((grid, kernel, [grid.points[place] for place in places], bundle, scorer, asked))
+            tasks.append((grid, kernel, [grid.points[place] for place in places], bundle, scorer, solve_options))
             sizes.append(len(places) * len(bundle))
-            where += [(fold, place) for fold in (range(len(split)) if not apart else [k]) for place in places]
-    found = [each for outcome in run_tasks(_group, tasks, sizes, n_jobs, verbose) for each in outcome]
-    return _build_result(grid, len(split), where, found, name_scorer(scoring, machine), check)
+            slots += [(fold, place) for fold in (range(len(split)) if not splits_folds else [k]) for place in places]
+    outcomes = [each for outcome in run_tasks(_group, tasks, sizes, n_jobs, verbose) for each in outcome]
+    return _build_result(grid, len(split), slots, outcomes, name_scorer(scoring, machine), check)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """One point of one fold."""
+    """Outcome of one point on one fold."""
 
     score: float
     gap: float
@@ -343,32 +341,34 @@ def _group(
     scorer: Scorer | None,
     options: Mapping[str, Any],
 ) -> Iterator[Outcome]:
-    """The points of one kernel on some folds, fold after fold."""
+    """Yield the outcomes of the points of one kernel, fold by fold."""
     problem = grid.problem.replace(**kernel)
     with limit_blas_threads():
         share_gram(problem)
         for fold in folds:
-            part = FoldProblem(problem, fold)
-            for result in walk(part.problem, points, options, refuse=False):  # one by one: a bar counts them
+            fold_problem = FoldProblem(problem, fold)
+            for result in walk(fold_problem.problem, points, options, refuse=False):  # one by one, for the progress bar
                 if isinstance(result, InfeasibleNuError):
                     yield Outcome(np.nan, np.inf, str(Status.INFEASIBLE), 0)
                 elif result.error is not None or not result.gap < np.inf:
                     yield Outcome(np.nan, np.inf, str(result.status), 0)
                 else:
-                    values = part.values([result])[0]
-                    worth = score_predictions(scorer, problem.samples.classes, values, part.X, part.target)
-                    yield Outcome(worth, result.gap, str(result.status), len(result.support))
+                    values = fold_problem.values([result])[0]
+                    score = score_predictions(
+                        scorer, problem.samples.classes, values, fold_problem.X, fold_problem.target
+                    )
+                    yield Outcome(score, result.gap, str(result.status), len(result.support))
 
 
 def _build_result(
-    grid: Grid, folds: int, where: Sequence[tuple[int, int]], found: Sequence[Outcome], scoring: str, check: bool
+    grid: Grid, folds: int, slots: Sequence[tuple[int, int]], outcomes: Sequence[Outcome], scoring: str, check: bool
 ) -> CrossValidation:
     """Build the result from the outcomes, in the order of folds and points."""
     count = len(grid.points)
     order = np.empty(folds * count, dtype=int)
-    order[[fold * count + place for fold, place in where]] = np.arange(len(where))
+    order[[fold * count + place for fold, place in slots]] = np.arange(len(slots))
     shape = (folds, *grid.shape)
-    ordered = [found[i] for i in order]
+    ordered = [outcomes[i] for i in order]
     status = np.array([each.status for each in ordered]).reshape(shape)
     short = int(np.count_nonzero((status != "optimal") & (status != "infeasible")))
     if check and short:

@@ -18,12 +18,12 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.space.kernels.functions import Precomputed
 from qpsvm.space.kernels.gram import CACHE_ROWS, KernelGram
 
-#: The matrices that a fold needs at the same time: that of all samples, its part, and what solvers make of that.
+#: Number of matrices that a fold needs at the same time: of all samples, of the fold, and a copy for the solver.
 MATRICES = 3
 
 
 def share_gram(problem: Problem) -> None:
-    """Make the Gram matrix that all folds take their parts of, where it is the kernel's own and fits."""
+    """Cache the Gram matrix shared by all folds, if it is that of the kernel and fits into memory."""
     space = problem.space
     if space.is_linear or space.n > CACHE_ROWS or not space.is_plain or not isinstance(space.gram, KernelGram):
         return
@@ -35,9 +35,9 @@ def share_gram(problem: Problem) -> None:
 
 
 class FoldProblem:
-    """The problem of one fold, and the tested samples as it sees them.
+    """The problem of one fold, and its test samples.
 
-    problem: Over all samples.
+    problem: The problem over the training rows.
     """
 
     def __init__(self, problem: Problem, fold: Fold) -> None:
@@ -50,30 +50,30 @@ class FoldProblem:
 
     @cached
     def _cross_gram(self) -> FloatArray | None:
-        """K between the tested rows and those that train, (t, k), if the full matrix is stored."""
+        """K between test and training rows, (t, k); None if the full matrix is not stored."""
         gram = None if self.space.is_linear else self.space.gram
-        kept = gram.cached_matrix if isinstance(gram, KernelGram) and self.space.is_plain else None
-        return None if kept is None else kept[self.fold.test[:, None], self.fold.train]
+        K = gram.cached_matrix if isinstance(gram, KernelGram) and self.space.is_plain else None
+        return None if K is None else K[self.fold.test[:, None], self.fold.train]
 
     def values(self, results: Sequence[SVMResult]) -> Sequence[FloatArray]:
-        """f at the tested samples for each result: (t,), or (t, k) of several classes in one program."""
+        """Evaluate f at the test samples for each result: (t,), or (t, k) for several classes in one program."""
         if results[0].coef.ndim > 1:
             return [result.decision_function(self.X) for result in results]
         K = self._cross_gram
         columns = [None if K is None else _collect_coefficients(result) for result in results]
-        known = [j for j, column in enumerate(columns) if column is not None]
+        with_coefficients = [j for j, column in enumerate(columns) if column is not None]
         values = np.empty((len(self.fold.test), len(results)))
-        if known:
+        if with_coefficients:
             assert K is not None
             coef = np.column_stack([column for column in columns if column is not None])
-            values[:, known] = K @ coef + [results[j].b for j in known]
-        for j in set(range(len(results))) - set(known):
+            values[:, with_coefficients] = K @ coef + [results[j].b for j in with_coefficients]
+        for j in set(range(len(results))) - set(with_coefficients):
             values[:, j] = results[j].decision_function(self.X)
         return list(values.T)
 
 
 def _collect_coefficients(result: SVMResult) -> FloatArray | None:
-    """c of f = Kc + b over the samples that train, (k,); None where the model has others than those with c ≠ 0."""
+    """Return c of f = Kc + b over the training samples, (k,); None if the model is not of this form."""
     support = np.flatnonzero(result.coef)
     if result.model.w is not None or len(support) != len(result.model.coef):
         return None

@@ -15,20 +15,23 @@ from qpsvm.base.errors import DataError, ParameterError, ParameterTypeError
 from qpsvm.machines import Problem
 from qpsvm.many.grid.scorers import get_target
 
-#: Seeds that NumPy's older generator, which scikit-learn's splitters use, can begin from.
+#: Number of valid seeds of NumPy's older generator, which scikit-learn's splitters use.
 SEEDS = 2**32
 
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """The rows that train and those that are tested, among the samples that take part."""
+    """Training and test rows, as indices among the active samples."""
 
     train: IntArray
     test: IntArray
 
 
 def build_folds(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -> list[Fold]:
-    """The folds asked for; of a number of them, scikit-learn's `StratifiedKFold`, or `KFold` of a regression."""
+    """Build the folds; for a number of them, by scikit-learn's `StratifiedKFold`, or `KFold` for a regression.
+
+    Raises DataError, ParameterError, ParameterTypeError.
+    """
     target, two_classes = get_target(problem), problem.samples.classes is not None
     labels = target[problem.active_rows]
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
@@ -42,13 +45,13 @@ def build_folds(problem: Problem, folds: Any, shuffle: bool, seed: int | None) -
             f"folds must be a number, pairs (train, test) of row numbers, or one of scikit-learn's splitters, "
             f"got {format_value(folds)}"
         )
-    found = [_read_fold(problem, pair) for pair in pairs]
-    for k, fold in enumerate(found):
+    fold_list = [_read_fold(problem, pair) for pair in pairs]
+    for k, fold in enumerate(fold_list):
         if two_classes and len(np.unique(labels[fold.train])) < 2:
             raise DataError(f"the rows that train fold {k} are all of one class")
-    if not found:
+    if not fold_list:
         raise ParameterError("folds is empty: give at least one pair (train, test) of row numbers")
-    return found
+    return fold_list
 
 
 def _split_into_folds(
@@ -67,26 +70,26 @@ def draw_folds(
     n: int, labels: NDArray[Any] | None, groups: NDArray[Any] | None, folds: int, shuffle: bool, seed: int | None,
     unit: str = "sample",
 ) -> Iterator[Fold]:  # fmt: skip
-    """Return scikit-learn's folds of n rows: with labels stratified by class, else with groups kept whole."""
+    """Return scikit-learn's folds of n rows: stratified by class if labels are given, else with undivided groups."""
     from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
 
-    what, fewest = f"there are {describe_active(n, unit)}", n
+    subject, n_smallest = f"there are {describe_active(n, unit)}", n
     if groups is not None:
-        fewest = len(np.unique(groups))
-        what = f"there are {fewest} groups"
+        n_smallest = len(np.unique(groups))
+        subject = f"there are {n_smallest} groups"
     elif labels is not None:
-        label, fewest = find_smallest_class(labels)
-        what = f"the class {label} has {describe_active(fewest, unit)}"
-    if fewest < folds:
-        more = f"; {fewest} folds are the most" if fewest >= 2 else ""
-        raise DataError(f"{what}, too few for {folds} folds, each of which needs one{more}")
-    kind, how = (KFold if labels is None else StratifiedKFold), {"shuffle": shuffle, "random_state": seed}
-    splitter = kind(folds, **how) if groups is None else GroupKFold(folds)
+        label, n_smallest = find_smallest_class(labels)
+        subject = f"the class {label} has {describe_active(n_smallest, unit)}"
+    if n_smallest < folds:
+        hint = f"; {n_smallest} folds are the most" if n_smallest >= 2 else ""
+        raise DataError(f"{subject}, too few for {folds} folds, each of which needs one{hint}")
+    kind, options = (KFold if labels is None else StratifiedKFold), {"shuffle": shuffle, "random_state": seed}
+    splitter = kind(folds, **options) if groups is None else GroupKFold(folds)
     return (Fold(train, test) for train, test in splitter.split(np.zeros((n, 1)), labels, groups))
 
 
 def find_smallest_class(labels: NDArray[Any]) -> tuple[Any, int]:
-    """The class of the fewest rows, and how many they are."""
+    """Return the class with the fewest rows, and their number."""
     classes, counts = np.unique(labels, return_counts=True)
     k = int(counts.argmin())
     return classes[k], int(counts[k])
@@ -98,7 +101,7 @@ def describe_active(count: int, unit: str) -> str:
 
 
 def _read_fold(problem: Problem, pair: Any) -> Fold:
-    """Return a pair of the caller's row numbers, or masks, as places among the active samples."""
+    """Return a pair of the caller's row numbers, or masks, as indices among the active samples."""
     if not isinstance(pair, Sequence) or len(pair) != 2:
         raise ParameterTypeError(f"a fold must be a pair (train, test) of row numbers, got {format_value(pair)}")
     parts = []

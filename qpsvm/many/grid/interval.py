@@ -12,7 +12,7 @@ from qpsvm.base.errors import ParameterError
 
 @dataclass(frozen=True)
 class Interval:
-    """Every value of a parameter from low to high, and not only those of a grid: for `cross_validate`.
+    """All values of a parameter from low to high, instead of a grid: for `cross_validate`.
 
     Parameters
     ----------
@@ -22,12 +22,12 @@ class Interval:
     Raises
     ------
     ParameterError, ParameterTypeError
-        Numbers between which there is no interval.
+        Not numbers, or not a valid interval.
 
     See Also
     --------
-    qpsvm.cross_validate : Where it replaces a list of values.
-    qpsvm.exact_path : The optima of an interval.
+    qpsvm.cross_validate : Takes it in place of a list of values.
+    qpsvm.exact_path : Computes the optima of an interval.
 
     Examples
     --------

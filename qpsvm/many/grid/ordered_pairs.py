@@ -12,7 +12,7 @@ from qpsvm.base.resources.limits import BLOCK_NUMBERS
 
 
 def count_ordered_pairs(y: FloatArray, f: FloatArray, groups: NDArray[Any] | None) -> tuple[int, int]:
-    """Count the pairs of a group, one better than the other, that f ranks in this order, and all such pairs."""
+    """Count the pairs within groups with different y that f ranks in the same order, and all such pairs."""
     names = np.zeros(len(y)) if groups is None else groups
     right = pairs = 0
     for name in np.unique(names):

@@ -1,7 +1,7 @@
 """List the parameters that can vary, the points of a grid, and the order in which they are solved.
 
-A grid is the product of its axes, the last one running fastest. It is solved in another order: parameters of the kernel
-outermost, so that one Gram matrix serves all other parameters, and each C from the one below it.
+A `Grid` is the product of its axes; the last one varies fastest. It is solved in another order: kernel parameters vary
+slowest, so that one Gram matrix serves all other parameters, and each C starts from the next smaller one.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from qpsvm.machines.problem.derived_problems import get_kernel_parameters, get_p
 from qpsvm.machines.problem.hyperparameters import HYPERPARAMETERS
 from qpsvm.many.grid.interval import Interval
 
-#: The letters of the machines' own parameters and of the kernels', for people; of others the name.
+#: Display symbols of parameters of machines and kernels; others are displayed by name.
 LETTERS = {
     **{name: each.symbol for name, each in HYPERPARAMETERS.items()},
     "intercept": "b", "gamma": "γ", "coef0": "r", "degree": "p",
 }  # fmt: skip
-#: Those that may be 0.
+#: Parameters that may be 0.
 FROM_ZERO = ("epsilon",)
-#: How much slack costs grows along the first and falls along the second: a path is walked towards larger penalties.
+#: Parameters with which the penalty of slack grows, and falls: a path goes towards larger penalties.
 RISING, FALLING = ("C",), ("lam",)
 
 
@@ -40,7 +40,7 @@ RISING, FALLING = ("C",), ("lam",)
 class Grid:
     """The axes of a grid over one problem.
 
-    axes: The values of each parameter, in the order asked for.
+    axes: The values of each parameter, in the given order.
     """
 
     problem: Problem
@@ -48,58 +48,61 @@ class Grid:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Values of each axis."""
+        """Number of values on each axis."""
         return tuple(len(values) for values in self.axes.values())
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The values of each axis as a vector."""
+        """Values of each axis as a vector."""
         return {name: np.array(values) for name, values in self.axes.items()}
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """Every combination, the last axis running fastest."""
+        """All combinations; the last axis varies fastest."""
         return [dict(zip(self.axes, point, strict=True)) for point in itertools.product(*self.axes.values())]
 
     def groups(self) -> list[tuple[dict[str, Any], list[int]]]:
-        """The points by kernel: its parameters, and the places of its points in the order in which they are solved."""
-        of_kernel = [name for name in self.axes if name not in self.problem._hyperparameters]
-        found: dict[tuple[Any, ...], list[int]] = {}
+        """Group the points by kernel: return its parameters, and the indices of its points in the order of solving."""
+        kernel_names = [name for name in self.axes if name not in self.problem._hyperparameters]
+        groups: dict[tuple[Any, ...], list[int]] = {}
         points = self.points
-        for place, point in enumerate(points):
-            found.setdefault(tuple(point[name] for name in of_kernel), []).append(place)
+        for index, point in enumerate(points):
+            groups.setdefault(tuple(point[name] for name in kernel_names), []).append(index)
         return [
             (
-                dict(zip(of_kernel, key, strict=True)),
-                sorted(places, key=lambda place: self._build_sort_key(points[place])),
+                dict(zip(kernel_names, key, strict=True)),
+                sorted(indices, key=lambda index: self._build_sort_key(points[index])),
             )
-            for key, places in found.items()
+            for key, indices in groups.items()
         ]
 
     def _build_sort_key(self, point: Mapping[str, Any]) -> tuple[float, ...]:
-        """Return the sort key of a point of one kernel: the penalty of slack varies fastest, upwards."""
-        own = [name for name in self.axes if name in self.problem._hyperparameters]
-        own.sort(key=lambda name: name in (*RISING, *FALLING))
-        return tuple(-point[name] if name in FALLING else point[name] for name in own)
+        """Return the sort key of a point of one kernel: the penalty of slack varies fastest, in ascending order."""
+        names = [name for name in self.axes if name in self.problem._hyperparameters]
+        names.sort(key=lambda name: name in (*RISING, *FALLING))
+        return tuple(-point[name] if name in FALLING else point[name] for name in names)
 
 
 def problem_at(problem: Problem, point: Mapping[str, Any]) -> Problem:
     """Return the problem with the parameters of a point; a C that differs between samples keeps its ratios."""
-    of_kernel = {name: value for name, value in point.items() if name not in problem._hyperparameters}
-    return replace_own(problem.replace(**of_kernel) if of_kernel else problem, point)
+    kernel_values = {name: value for name, value in point.items() if name not in problem._hyperparameters}
+    return replace_own(problem.replace(**kernel_values) if kernel_values else problem, point)
 
 
 def replace_own(problem: Problem, point: Mapping[str, Any]) -> Problem:
-    """Return the problem with the machine's own parameters of a point; those of the kernel stay, and so does K."""
-    own = {name: point[name] for name in problem._hyperparameters if name in point}
+    """Return the problem with the hyperparameters of a point; kernel parameters are ignored, so K stays cached."""
+    values = {name: point[name] for name in problem._hyperparameters if name in point}
     C = getattr(problem, "C", None)
-    if "C" in own and isinstance(C, np.ndarray) and find_common_value(C) is None:
-        own["C"] = own["C"] * (C / float(C.mean()))
-    return problem.replace(**own)
+    if "C" in values and isinstance(C, np.ndarray) and find_common_value(C) is None:
+        values["C"] = values["C"] * (C / float(C.mean()))
+    return problem.replace(**values)
 
 
 def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[str, Any]]:
-    """The grid among keyword arguments, and what is left of them, for `solve`."""
+    """Return the grid given by keyword arguments, and the remaining ones, for `solve`.
+
+    Raises ParameterError, UnknownOptionError, UnsupportedError.
+    """
     known = get_parameters(problem)
     if not known:
         raise UnsupportedError(
@@ -107,8 +110,8 @@ def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[st
             f"{type(problem).__name__} has none of them with {problem.kernel}"
         )
     axes = {name: values_of(problem, name, options[name]) for name in options if name in known}
-    rest = {name: value for name, value in options.items() if name not in known}
-    for name, value in rest.items():
+    other_options = {name: value for name, value in options.items() if name not in known}
+    for name, value in other_options.items():
         if name != "start" and not isinstance(value, str) and np.ndim(value):
             raise UnknownOptionError(
                 f"{type(problem).__name__} with {problem.kernel} has no parameter {name!r}; "
@@ -117,44 +120,46 @@ def grid_of(problem: Problem, options: Mapping[str, Any]) -> tuple[Grid, dict[st
     if not axes:
         example = next(iter(known))
         raise ParameterError(f"give the values of a parameter, such as {example}=[…]; known: {', '.join(known)}")
-    return Grid(problem, axes), rest
+    return Grid(problem, axes), other_options
 
 
 def values_of(problem: Problem, name: str, values: Any) -> tuple[Any, ...]:
-    """The values of one axis, checked: numbers as floats, and rules for γ as the numbers that they stand for."""
+    """Check the values of one axis; return numbers as floats, and rules for γ as their values."""
     if isinstance(values, Interval):
         raise UnsupportedError(
             f"solves are of values one by one, and {name} is an interval: take exact_path or cross_validate, or a list"
         )
-    word = isinstance(getattr(problem, name, None), str)
-    if name in problem._hyperparameters and not word:
+    is_text = isinstance(getattr(problem, name, None), str)
+    if name in problem._hyperparameters and not is_text:
         numbers = tuple(float(value) for value in path_values(values, name, name in FROM_ZERO))
         for value in numbers:
-            with suppress(InfeasibleNuError):  # which depends on the rows
+            with suppress(InfeasibleNuError):  # feasibility of ν depends on the rows
                 problem.replace(**{name: value})
         return numbers
     if isinstance(values, str) or not np.ndim(values):
         values = [values]
     if np.ndim(values) != 1 or not len(values):
         raise ParameterError(f"{name} must be a vector of at least one value, got {format_value(values)}")
-    listed = [value.item() if isinstance(value, np.generic) else value for value in values]
-    if word:
-        return tuple(getattr(problem.replace(**{name: value}), name) for value in listed)
-    return tuple(get_kernel_parameters(problem.replace(**{name: value}).kernel)[name] for value in listed)
+    plain_values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if is_text:
+        return tuple(getattr(problem.replace(**{name: value}), name) for value in plain_values)
+    return tuple(get_kernel_parameters(problem.replace(**{name: value}).kernel)[name] for value in plain_values)
 
 
 def path_values(values: ArrayLike, name: str = "values", from_zero: bool = False) -> FloatArray:
-    """The values of a path, checked: (k,). Raises ParameterError, DataTypeError."""
-    at = as_real_vector(values, name)
-    if at.ndim != 1:
-        raise ParameterError(f"{name} must be a vector, one number for each point of the path, got shape {at.shape}")
-    if not len(at) or not (np.isfinite(at) & ((at >= 0) if from_zero else (at > 0))).all():
+    """Check the values of a path: (k,). Raises ParameterError, DataTypeError."""
+    vector = as_real_vector(values, name)
+    if vector.ndim != 1:
+        raise ParameterError(
+            f"{name} must be a vector, one number for each point of the path, got shape {vector.shape}"
+        )
+    if not len(vector) or not (np.isfinite(vector) & ((vector >= 0) if from_zero else (vector > 0))).all():
         raise ParameterError(f"{name} must be {'0 or ' if from_zero else ''}positive and finite, at least one")
-    return at
+    return vector
 
 
 def family(problem: Problem) -> tuple[str, str]:
-    """The name and the letter of the machine's own parameter. Raises UnsupportedError."""
+    """Return name and symbol of the first hyperparameter of the machine. Raises UnsupportedError."""
     if not problem._hyperparameters:
         raise UnsupportedError(
             f"a path varies a parameter such as the C of a CSVM or the nu of a NuSVM; {type(problem).__name__} has none"
@@ -164,7 +169,7 @@ def family(problem: Problem) -> tuple[str, str]:
 
 
 def table(columns: Mapping[str, Sequence[Any]], formats: Mapping[str, Callable[[Any], str]]) -> str:
-    """Columns under their names, right-aligned, a line a row."""
+    """Format columns under their names, right-aligned, one line per row."""
     cells = {name: [formats.get(name, _number)(value) for value in values] for name, values in columns.items()}
     widths = {name: max(len(name), *(len(cell) for cell in column)) for name, column in cells.items()}
     rows = [list(cells), *(list(row) for row in zip(*cells.values(), strict=True))]

@@ -21,20 +21,20 @@ from qpsvm.result.svm_result import SVMResult
 
 @dataclass(frozen=True, eq=False)
 class Path(Sequence[SVMResult]):
-    """The results of a path or a grid, in the order in which its values were given: a sequence of `SVMResult`.
+    """The results of a path or a grid, in the order of the given values: a sequence of `SVMResult`.
 
     Attributes
     ----------
     axes : mapping of str to ndarray
         The values of each parameter.
     points : list of dict
-        The parameters of each result: every combination, the last parameter running fastest.
+        The parameters of each result: all combinations; the last parameter varies fastest.
     results : tuple of SVMResult
         One for each point.
 
     See Also
     --------
-    path : What makes one.
+    path : Computes one.
 
     Examples
     --------
@@ -53,13 +53,13 @@ class Path(Sequence[SVMResult]):
 
     @property
     def values(self) -> FloatArray:
-        """The parameters of the points: (k,) where one varies, else a column for each, (k, p)."""
+        """Parameters of the points: (k,) if one varies, else one column per parameter, (k, p)."""
         columns = np.array([[point[name] for name in self.axes] for point in self.points])
         return columns[:, 0] if len(self.axes) == 1 else columns
 
     @property
     def gaps(self) -> FloatArray:
-        """The certified relative gap of each point: (k,)."""
+        """Certified relative gap of each point: (k,)."""
         return np.array([result.gap for result in self.results])
 
     def at(self, **point: Any) -> SVMResult:
@@ -68,12 +68,12 @@ class Path(Sequence[SVMResult]):
         Parameters
         ----------
         **point
-            A value for each parameter that varies: one of those that were asked for.
+            A value of each parameter of the path.
 
         Returns
         -------
         SVMResult
-            Of that point.
+            The result at that point.
 
         Raises
         ------
@@ -88,11 +88,13 @@ class Path(Sequence[SVMResult]):
         [1.]
         """
         if point.keys() == self.axes.keys():
-            for known, result in zip(self.points, self.results, strict=True):
-                if all(known[name] == point[name] for name in point):
+            for known_point, result in zip(self.points, self.results, strict=True):
+                if all(known_point[name] == point[name] for name in point):
                     return result
-        wanted = ", ".join(f"{name}={value!r}" for name, value in point.items())
-        raise ParameterError(f"no point of this path has {wanted or 'no parameter'}: it varies {', '.join(self.axes)}")
+        requested = ", ".join(f"{name}={value!r}" for name, value in point.items())
+        raise ParameterError(
+            f"no point of this path has {requested or 'no parameter'}: it varies {', '.join(self.axes)}"
+        )
 
     @overload
     def __getitem__(self, index: int) -> SVMResult: ...
@@ -108,12 +110,12 @@ class Path(Sequence[SVMResult]):
         return iter(self.results)
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return the table of `print`, a list for each column: `pandas.DataFrame(path.columns())`.
+        """Return the table of `print`, a list per column: `pandas.DataFrame(path.columns())`.
 
         Returns
         -------
         dict of str to list
-            One entry for each point.
+            One entry per point.
 
         Examples
         --------
@@ -142,53 +144,51 @@ class Path(Sequence[SVMResult]):
 def path(
     problem: Problem | AllInOneProblem, *, verbose: bool = False, n_jobs: int | None = None, **options: Any
 ) -> Path:
-    """Solve a problem for many parameters, each point certified, over one Gram matrix a kernel.
+    """Solve a problem for many parameters, each point certified, with one Gram matrix per kernel.
 
     Parameters
     ----------
     problem : Problem or AllInOneProblem
-        Its own values of these parameters are not used. Where C differs between samples, each C asked for is the mean,
-        and the ratios stay. Kernel values that are kept belong to `problem`, where its kernel does not vary: all solves
-        share them, and they stay with it afterwards.
+        Its own values of these parameters are not used. If C differs between samples, the given C is the mean, and the
+        ratios are kept. If the kernel does not vary, kernel values are cached in `problem`, and shared by all solves.
     verbose : bool, default=False
-        A progress bar, where tqdm is installed; else a line for each kernel.
+        Show a progress bar if tqdm is installed, else lines of progress.
     n_jobs : int, optional
-        Processes that work at the same time, one kernel each, by joblib; −1 is one for each core.
+        Number of parallel processes, one kernel each, by joblib; −1 is one per core.
     **options
         The values of one or more parameters, by name: `C`, `nu`, `lam`, `epsilon`, `quantile`, `width`, or a parameter
-        of the kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`. A `start` among them begins every
-        solve.
+        of the kernel (`gamma`, `degree`, `coef0`). All others are for `qpsvm.solve`. A `start` is used for every solve.
 
     Returns
     -------
     Path
-        The results in the order of the values, whatever the order in which they were solved.
+        The results in the order of the values.
 
     Raises
     ------
     UnsupportedError
         A machine and a kernel without any parameter.
     UnknownOptionError
-        No such parameter; names the nearest.
+        No such parameter; the message names the nearest.
     ParameterError, ParameterTypeError
-        No parameter at all; a value that is not positive and finite, or no vector of them; no problem.
+        No parameter given; not a vector of positive and finite values; not a problem.
     KeyboardInterrupt
-        Ctrl-C was pressed. It ends the path even where `solve` would return the best point so far.
+        Ctrl-C was pressed. It ends the whole path, although `solve` would return the best point so far.
 
     See Also
     --------
-    cross_validate : Which of them predicts best.
-    qpsvm.plotting.path : The picture of it.
+    cross_validate : Finds the parameters that predict best.
+    qpsvm.plotting.path : Plots the path.
 
     Notes
     -----
-    Each C is solved from the solutions of the next smaller ones. Between two values at which the same samples are free,
-    α is linear in C, and nothing has to be solved (Hastie, Rosset, Tibshirani & Zhu, *The entire regularization path
-    for the support vector machine*, JMLR 5, 2004); it is certified all the same.
+    Each C is started from the solutions of the next smaller ones. As long as the same samples are free, α is linear in
+    C, and the start is optimal (Hastie, Rosset, Tibshirani & Zhu, *The entire regularization path
+    for the support vector machine*, JMLR 5, 2004); it is certified like any other.
 
     Examples
     --------
-    The more slack costs, the longer w, and the narrower the margin:
+    The larger C, the longer w, and the narrower the margin:
 
     >>> import qpsvm
     >>> problem = qpsvm.CSVM([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
@@ -205,28 +205,28 @@ def path(
     verbose = as_flag(verbose, "verbose")
     if not isinstance(problem, BaseProblem):
         raise ParameterTypeError(f"path takes a problem such as CSVM(X, y), got {type(problem).__name__}")
-    grid, rest = grid_of(cast("Problem", problem), options)
-    return Path(grid.arrays, grid.points, _solve_points(grid, rest, n_jobs, verbose))
+    grid, solve_options = grid_of(cast("Problem", problem), options)
+    return Path(grid.arrays, grid.points, _solve_points(grid, solve_options, n_jobs, verbose))
 
 
 def _solve_points(grid: Grid, options: Mapping[str, Any], n_jobs: int | None, verbose: bool) -> tuple[SVMResult, ...]:
     """Return the results of all points, in their order."""
     points, groups = grid.points, grid.groups()
-    tasks = [(grid, kernel, [points[place] for place in places], options) for kernel, places in groups]
-    sizes = [len(places) for _, places in groups]
+    tasks = [(grid, kernel, [points[index] for index in indices], options) for kernel, indices in groups]
+    sizes = [len(indices) for _, indices in groups]
     results = {
-        place: result
-        for (_, places), found in zip(groups, run_tasks(_group, tasks, sizes, n_jobs, verbose), strict=True)
-        for place, result in zip(places, found, strict=True)
+        index: result
+        for (_, indices), group_results in zip(groups, run_tasks(_group, tasks, sizes, n_jobs, verbose), strict=True)
+        for index, result in zip(indices, group_results, strict=True)
     }
-    return tuple(results[place] for place in range(len(points)))
+    return tuple(results[index] for index in range(len(points)))
 
 
 def _group(
     grid: Grid, kernel: Mapping[str, Any], points: Sequence[Mapping[str, Any]], options: Mapping[str, Any]
 ) -> Iterator[SVMResult]:
-    """The points of one kernel, in the order in which they are solved."""
+    """Yield the results of the points of one kernel, in the order of solving."""
     problem = grid.problem.replace(**kernel)
     for result in walk(problem, points, options):
-        assert not isinstance(result, InfeasibleNuError)  # which is an error here
+        assert not isinstance(result, InfeasibleNuError)  # raised by walk, because `refuse` is set
         yield result

@@ -16,10 +16,10 @@ from qpsvm.base.errors import DataError, ParameterTypeError, UnknownOptionError,
 from qpsvm.data.samples import restore_labels
 from qpsvm.machines import Problem
 
-#: scorer(estimator, X, y) of scikit-learn; the estimator has `predict`, and of two classes
-#: `decision_function` and `classes_`.
+#: scorer(estimator, X, y) of scikit-learn; the estimator has `predict` and, for two classes, `decision_function` and
+#: `classes_`.
 Scorer = Callable[[Any, Any, NDArray[Any]], float]
-#: The scores by default: of two classes, of a regression, and of a quantile.
+#: Default scores: for two classes, for a regression, and for a quantile.
 ACCURACY, R2, PINBALL = "accuracy", "r2", "neg_mean_pinball_loss"
 
 
@@ -41,7 +41,7 @@ def get_target(problem: Problem) -> NDArray[Any]:
 
 
 def name_scorer(scoring: Any, problem: Problem) -> str:
-    """Return the name of the score: by default accuracy, R², or of a quantile the negative mean pinball loss."""
+    """Return the name of the score: by default accuracy, R², or for a quantile the negative mean pinball loss."""
     if scoring is not None:
         return scoring if isinstance(scoring, str) else "score"
     if problem.samples.classes is not None:
@@ -50,7 +50,7 @@ def name_scorer(scoring: Any, problem: Problem) -> str:
 
 
 def find_scorer(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> Scorer | None:
-    """The scorer of that name, or itself; None for the accuracy, which needs no scorer."""
+    """Return the scorer of that name, or a given callable; None for the accuracy, which needs no scorer."""
     if callable(scoring):
         found: Scorer = scoring
         return found
@@ -65,8 +65,8 @@ def find_scorer(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> S
         from sklearn.metrics import make_scorer, mean_pinball_loss
 
         quantile: float = problem.quantile  # type: ignore[attr-defined]
-        own: Scorer = make_scorer(mean_pinball_loss, alpha=quantile, greater_is_better=False)
-        return own
+        pinball_scorer: Scorer = make_scorer(mean_pinball_loss, alpha=quantile, greater_is_better=False)
+        return pinball_scorer
     if name == ACCURACY and problem.samples.classes is not None:
         return None
     if name == ACCURACY:
@@ -83,7 +83,7 @@ def find_scorer(scoring: Any, problem: Problem, varied: Iterable[str] = ()) -> S
 
 @dataclass(frozen=True)
 class _Named:
-    """One of scikit-learn's scorers, whose complaints become ours."""
+    """One of scikit-learn's scorers, with its errors translated to those of this library."""
 
     name: str
     scorer: Scorer
@@ -106,30 +106,30 @@ class _Named:
 def score_predictions(
     scorer: Scorer | None, classes: NDArray[Any] | None, values: FloatArray, X: Any, target: NDArray[Any]
 ) -> float:
-    """The score of decision values (t,) for samples X (t, d) with labels, or numbers, (t,)."""
+    """Score decision values (t,) for samples X (t, d) with labels or targets (t,). Raises ParameterTypeError."""
     if scorer is None:
         assert classes is not None
         return float(np.mean(_choose_labels(classes, values) == target))
-    found = scorer(_build_predictor(classes, values), X, target)
-    if not isinstance(found, Real):
-        raise ParameterTypeError(f"scoring must return a number, got {format_value(found)}")
-    return float(found)
+    score = scorer(_build_predictor(classes, values), X, target)
+    if not isinstance(score, Real):
+        raise ParameterTypeError(f"scoring must return a number, got {format_value(score)}")
+    return float(score)
 
 
 def _choose_labels(classes: NDArray[Any], values: FloatArray) -> NDArray[Any]:
-    """The labels that decision values (t,) or (t, k) say: (t,)."""
+    """Return the labels of decision values (t,) or (t, k): (t,)."""
     return np.asarray(classes[values.argmax(axis=1) if values.ndim > 1 else (values > 0).astype(int)])
 
 
 def _build_predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
-    """An estimator as scikit-learn's scorers want it, which answers what has been computed: numbers, or labels."""
+    """Build an estimator for scikit-learn's scorers that returns the computed predictions."""
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
     def decision_function(X: Any) -> FloatArray:  # noqa: ARG001
         return values
 
     class Predictor(RegressorMixin if classes is None else ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-        """Its values at the tested samples are known."""
+        """An estimator with fixed decision values."""
 
         def __init__(self) -> None:
             self.fitted_ = True
@@ -138,11 +138,11 @@ def _build_predictor(classes: NDArray[Any] | None, values: FloatArray) -> Any:
                 self.decision_function = decision_function
 
         def fit(self, X: Any, y: Any) -> Predictor:  # noqa: ARG002
-            """It has been."""
+            """Do nothing."""
             return self
 
         def predict(self, X: Any) -> NDArray[Any]:  # noqa: ARG002
-            """f at the tested samples, or their labels."""
+            """Return f at the test samples, or their labels."""
             return values if classes is None else _choose_labels(classes, values)
 
     return Predictor()

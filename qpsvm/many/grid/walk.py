@@ -1,14 +1,14 @@
 """Solve the points of one kernel in order, each started from the previous ones (`walk`, `run_tasks`).
 
-Between two values of C at which the same samples are free, α is linear in C: where that held for the last two points,
-the next one follows exactly. Where samples change sides, most of the changes still follow.
+α is linear in C as long as the same samples are free. If that holds for the last two points, extrapolation gives the
+next one exactly; if samples change sides, it is still a good start.
 
-    (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  brought into its box
-    (WALK.2)  after the first point, C/C₁ α₁:  where C is small, α is nearly proportional to it
+    (WALK.1)  α(C) = α₂ + (C − C₂)/(C₂ − C₁) (α₂ − α₁),  clipped to its box
+    (WALK.2)  after the first point, C/C₁ α₁:  for small C, α is nearly proportional to it
 
-Where another parameter of the machine changes, C starts again, from what was found for the same C before.
+If another parameter of the machine changes, the first C starts from the previous result for the same C.
 
-Tasks of many points each: one after the other, or several at a time in processes of their own, with a bar.
+`run_tasks` runs tasks of many points each in sequence or in parallel processes, with a progress bar.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from qpsvm.result.svm_result import SVMResult
 from qpsvm.solve.call import solve
 
 T = TypeVar("T")
-#: Relative difference of two C from which on a third is extrapolated.
-LEAST_STEP = 1e-9
+#: Minimal relative difference of two C from which a third is extrapolated.
+MIN_STEP = 1e-9
 
 
 def run_tasks(
@@ -49,38 +49,40 @@ def run_tasks(
         raise ParameterError(f"n_jobs must be a whole number other than 0, or None, got {n_jobs!r}")
     with closing(bar_of(sum(sizes), verbose, unit)) as bar:
         if n_jobs in (None, 1) or len(arguments) == 1:
-            for given in arguments:
-                found = []
-                for each in task(*given):
-                    found.append(each)
+            for task_arguments in arguments:
+                outputs = []
+                for output in task(*task_arguments):
+                    outputs.append(output)
                     bar.update(1)
-                yield found
+                yield outputs
             return
         from joblib import Parallel, delayed
 
         run = Parallel(n_jobs=n_jobs, return_as="generator")
-        for found, size in zip(run(delayed(_collect_results)(task, given) for given in arguments), sizes, strict=True):
+        for outputs, size in zip(
+            run(delayed(_collect_results)(task, task_arguments) for task_arguments in arguments), sizes, strict=True
+        ):
             bar.update(size)
-            yield found
+            yield outputs
 
 
-def _collect_results(task: Callable[..., Iterable[T]], given: tuple[Any, ...]) -> list[T]:
-    return list(task(*given))
+def _collect_results(task: Callable[..., Iterable[T]], task_arguments: tuple[Any, ...]) -> list[T]:
+    return list(task(*task_arguments))
 
 
-class Lines:
-    """A message at every tenth of the way, for its listeners; and each step to the logger of progress."""
+class ProgressLines:
+    """Progress as messages, one for every tenth of the work; each step is also logged."""
 
     def __init__(self, total: int, verbose: bool, unit: str) -> None:
-        self.total, self.verbose, self.unit, self.done, self.said = total, verbose, unit, 0, 0
+        self.total, self.verbose, self.unit, self.done, self.tenths_shown = total, verbose, unit, 0, 0
         log_done(0, total, unit)
 
     def update(self, n: int) -> None:
-        """Count, and say so where another tenth is done."""
+        """Count n steps, and print a message if another tenth is done."""
         self.done += n
         log_done(self.done, self.total, self.unit)
-        if 10 * self.done // self.total > self.said:
-            self.said = 10 * self.done // self.total
+        if 10 * self.done // self.total > self.tenths_shown:
+            self.tenths_shown = 10 * self.done // self.total
             log_message(f"{self.done} of {self.total} {self.unit}s", self.verbose)
 
     def close(self) -> None:
@@ -88,23 +90,25 @@ class Lines:
 
 
 def bar_of(total: int, verbose: bool, unit: str) -> Any:
-    """A progress bar, or where tqdm is not installed, or nothing is displayed, lines."""
+    """Build a progress bar; without tqdm, or if nothing is to be displayed, progress by messages."""
     if not verbose or importlib.util.find_spec("tqdm") is None:
-        return Lines(total, verbose, unit)
+        return ProgressLines(total, verbose, unit)
     return importlib.import_module("tqdm.auto").tqdm(total=total, unit=unit)
 
 
 def walk(
     problem: Problem, points: Sequence[Mapping[str, Any]], options: Mapping[str, Any], refuse: bool = True
 ) -> Iterator[SVMResult | InfeasibleNuError]:
-    """Solve the points in this order. Raises KeyboardInterrupt."""
+    """Solve the points in this order.
+
+    An infeasible ν raises InfeasibleNuError if `refuse`, else the error is yielded. Raises KeyboardInterrupt.
+    """
     name = options.get("backend", "auto")
-    begins = (
-        name == "auto" or backends.get(name).abilities.supports_warm_start
-    )  # a named one that cannot refuses a start
+    # a named backend without warm starts would refuse a start
+    can_start = name == "auto" or backends.get(name).abilities.supports_warm_start
     past: list[tuple[float | None, SVMResult]] = []
-    beside: Mapping[str, Any] | None = None
-    before: dict[float, SVMResult] = {}
+    last_others: Mapping[str, Any] | None = None
+    results_by_penalty: dict[float, SVMResult] = {}
     for point in points:
         try:
             step = replace_own(problem, point)
@@ -114,18 +118,18 @@ def walk(
             yield error
             continue
         penalty = penalty_of(point)
-        others = {name: value for name, value in point.items() if name not in (*RISING, *FALLING)}
-        if penalty is not None and others != beside:
-            past = [(None, before[penalty])] if penalty in before else []
-            beside = others
-        start = {} if "start" in options or not past or not begins else {"start": _start(penalty, past)}
+        other_values = {name: value for name, value in point.items() if name not in (*RISING, *FALLING)}
+        if penalty is not None and other_values != last_others:
+            past = [(None, results_by_penalty[penalty])] if penalty in results_by_penalty else []
+            last_others = other_values
+        start = {} if "start" in options or not past or not can_start else {"start": _start(penalty, past)}
         result = solve(step, **{**start, **options})
         if result.status is Status.INTERRUPTED:
-            raise KeyboardInterrupt  # it was meant for all points, not for one of them
+            raise KeyboardInterrupt  # Ctrl-C ends all points, not just this one
         if result.gap < np.inf:
             past = [*past[-1:], (penalty, result)]
             if penalty is not None:
-                before[penalty] = result
+                results_by_penalty[penalty] = result
         yield result
 
 
@@ -141,9 +145,9 @@ def penalty_of(point: Mapping[str, Any]) -> float | None:
 
 def _start(penalty: float | None, past: Sequence[tuple[float | None, SVMResult]]) -> SVMResult | FloatArray:
     """Return the start: the extrapolation of the last two results, or the last one."""
-    (before, first), (last, second) = past[0], past[-1]
+    (previous, first), (last, second) = past[0], past[-1]
     if penalty is None or last is None:
         return second
-    if len(past) == 1 or before is None or abs(last - before) <= LEAST_STEP * last:
+    if len(past) == 1 or previous is None or abs(last - previous) <= MIN_STEP * last:
         return penalty / last * second.alpha  # (WALK.2)
-    return second.alpha + (penalty - last) / (last - before) * (second.alpha - first.alpha)  # (WALK.1)
+    return second.alpha + (penalty - last) / (last - previous) * (second.alpha - first.alpha)  # (WALK.1)

@@ -1,9 +1,8 @@
 """Compute the elementwise part of an interior-point iteration for a chunk of variables, (IPM.6) and (IPM.7).
 
-A chunk owns the room c and the force f of both bounds of its variables, (2, rows), and works in place on its slices of
-the vectors that the Newton system sees. Its arrays stay in a core's second-level cache.
-
-The numbers of the interior point method, each with its reason: what its authors chose, and what they measured.
+A `VariableChunk` owns the room c and the force f of both bounds of its variables, (2, rows), and works in place on its
+slices of the vectors shared with the Newton system. Its arrays stay in a core's second-level cache.
+`InteriorPointSettings` are the constants of the whole method.
 """
 
 from __future__ import annotations
@@ -17,42 +16,43 @@ from qpsvm.base.arrays.types import FloatArray
 
 @dataclass(frozen=True)
 class InteriorPointSettings:
-    """The numbers of one solve, file by file. Those that follow from what a product with B costs stand in `systems`."""
+    """Constants of one solve, file by file. Those that depend on the cost of a product with B are in `systems`."""
 
-    # --- mehrotra: where it ends
-    # Iterations that each leave more than this share of the best gap, after which only rounding is left: where it makes
-    # the gap creep, any progress at all would count for thirty iterations more.
+    # --- mehrotra: the stopping test
+    # The run ends after this many successive iterations that each leave more than the share `progress` of the best gap:
+    # only rounding is left then. Without the share, a creeping gap would count as progress for thirty iterations more.
     stalled: int = 6
     progress: float = 0.9
 
-    # --- iterate, chunk: the iteration
+    # --- mehrotra, chunk: the iteration
     # Exponent of (IPM.8). No exponent is best everywhere: on ijcnn1 6 takes 24 iterations and 4 takes
     # 30; on sixteen duals of smaller sets, raw and standardised, to 1e-7, 6 takes 327 in all and 4 takes 306.
     centring_power: int = 6
-    # Share of the longest step that is taken, where that is short, and where it is nearly or more than a whole one.
+    # Share of the longest step that is taken: if that is short, and if it exceeds `nearly_whole`.
     short_step: float = 0.9
     long_step: float = 0.999
     nearly_whole: float = 0.9
-    # Columns from which a factorisation costs five times as much as a corrector (Gondzio): 27 + k/4 ns a row for the
-    # corrector, 42 + k/2 + k²/33 ns for the iteration. There two are made at most, else one. And the step from which
-    # none is needed, with few columns and with many: small tables take a quarter longer with the second rule.
+    # Number of columns from which a factorisation costs five times as much as a corrector (Gondzio): 27 + k/4 ns per
+    # row for the corrector, 42 + k/2 + k²/33 ns for the iteration. From there on at most two correctors are used, else
+    # one. And the step length from which none is used, with few and with many columns: small tables take a quarter
+    # longer with the second rule.
     costly_width: int = 50
     sufficient_steps: tuple[float, float] = (0.5, 0.9)
-    # By how much longer a step a corrector aims for.
+    # A corrector aims for a step that is longer by this.
     target_step: float = 0.3
-    # A corrector is kept where the step grows by this share of what was aimed for.
+    # A corrector is accepted if the step grows by at least this share of that.
     min_gain: float = 0.1
-    # Variables of a chunk of the elementwise work: its two dozen temporaries stay in a core's second-level cache.
+    # Variables per chunk: its two dozen temporary arrays stay in a core's second-level cache.
     chunk_rows: int = 4096
-    # Objectives below these shares of their natural size count as this in relative gaps: of force times Σ|x|, where
-    # only rounding is left, and of force times room, which may be 1e35 times as large as an x that C does not hold.
+    # Lower limits of the objective in relative gaps: as a share of force times Σ|x|, below which there is only
+    # rounding, and as a share of force times room, which may be 1e35 times as large as x if C is not active.
     min_objective: float = 1e-12
     min_scale: float = 1e-40
-    # Below this share of force times room Σ|x| is looked at.
+    # Σ|x| is computed only if the objective is below this share of force times room.
     small_objective: float = 1e-9
-    # From this relative gap on the best point is kept aside.
+    # From this relative gap on the best point is saved.
     keep_below: float = 1e-4
-    # The products that a corrector aims at, in shares of σμ (Gondzio 1996).
+    # Interval of the products at which a corrector aims, in units of σμ (Gondzio 1996).
     lowest_product: float = 0.1
     highest_product: float = 10.0
 
@@ -60,10 +60,10 @@ class InteriorPointSettings:
     # μ of the start, in units of force times room. 3 is better on small sets (290 iterations for 327) and worse on
     # ijcnn1 (30 for 24); below 0.3 the first iterations make no progress.
     start_product: float = 1.0
-    # Columns of Z a row from which Z = LQᵀ, about 3n²k multiplications, costs less than what a smaller Newton matrix
-    # saves in a dozen iterations. P itself, (n, n), costs less again, but loses the digits of badly scaled columns.
+    # Columns of Z per row from which Z = LQᵀ, about 3n²k multiplications, costs less than a smaller Newton matrix saves
+    # in a dozen iterations. P itself, (n, n), would be cheaper, but loses accuracy for badly scaled columns.
     wide: float = 1.25
-    # Rows from which that time matters; below it the digits do.
+    # Rows from which that time matters; below, accuracy matters more.
     wide_rows: int = 256
     # θ of a free variable without curvature, a share of the mean diagonal of P (a proximal term: it vanishes with dx).
     proximal: float = 1e-8
@@ -74,7 +74,7 @@ SETTINGS = InteriorPointSettings()
 
 @dataclass(eq=False)
 class NewtonVectors:
-    """What the Newton system and the chunks share, each (n,): the point, θ, ρ of the predictor and of the step."""
+    """Vectors shared by the Newton system and the chunks, (n,) each: x, m, θ, ρ of the predictor and of the step."""
 
     x: FloatArray
     m: FloatArray
@@ -84,7 +84,7 @@ class NewtonVectors:
 
 
 class VariableChunk:
-    """Variables `part` of the problem.
+    """The variables in the slice `part` of the problem.
 
     room, force (2, n): c = (x − lb, x − ub) and f = (s, −t); copied.
     q (n,)
@@ -121,7 +121,7 @@ class VariableChunk:
         return float(self._flat_room @ self.force.ravel())
 
     def predict(self, dx: FloatArray) -> tuple[float, float]:
-        """e of (IPM.6) from the predicted dx (n,): 1/τ for the longest step τ, at least 1, and Σ c e."""
+        """Compute e of (IPM.6) from the predicted dx (n,); return 1/τ for the longest step τ, at least 1, and Σ c e."""
         r, flat, second = self._ratio, self._flat_ratio, self._second
         np.multiply(dx[self.part], self._inverse, out=r)
         # A room shrinks by −r, a force by 1 + r.
@@ -132,15 +132,15 @@ class VariableChunk:
         return longest, float(self._flat_room @ second.ravel())
 
     def set_centring_target(self, goal: float) -> None:
-        """ρ of (IPM.7) for the products `goal` = σμ."""
-        reduced_gradient = self._dforce
-        np.multiply(self._inverse, goal, out=reduced_gradient)
-        reduced_gradient += self._second
-        np.add(reduced_gradient[0], reduced_gradient[1], out=self._target)
+        """Compute ρ of (IPM.7) for the products `goal` = σμ."""
+        centred = self._dforce
+        np.multiply(self._inverse, goal, out=centred)
+        centred += self._second
+        np.add(centred[0], centred[1], out=self._target)
         self._target += self._rho
 
     def correct(self, dx: FloatArray) -> float:
-        """Compute df of (IPM.6) for dx (n,), after `aim`; return the lowest relative change of a room or a force."""
+        """Compute df of (IPM.6) for dx (n,), after `set_centring_target`; return the lowest relative change."""
         r, flat, dforce = self._ratio, self._flat_ratio, self._dforce
         np.multiply(dx[self.part], self._inverse, out=r)
         lowest = float(np.minimum.reduce(flat))
@@ -150,21 +150,21 @@ class VariableChunk:
         np.divide(dforce, self.force, out=r)
         return min(lowest, float(np.minimum.reduce(flat)))
 
-    def add_centrality_correction(self, dx: FloatArray, goal: float, aimed: float, total: FloatArray) -> None:
-        """Ask the products at the step `aimed` back into their interval; the sum of what that takes goes to `total`."""
-        push = np.multiply(self._dforce, aimed, out=self._push)
+    def add_centrality_correction(self, dx: FloatArray, goal: float, target_step: float, total: FloatArray) -> None:
+        """Compute the correction that moves products at a longer step into their interval, and its sums `total`."""
+        push = np.multiply(self._dforce, target_step, out=self._push)
         push += self.force
-        ahead = np.multiply(aimed, dx[self.part], out=total[self.part])
+        ahead = np.multiply(target_step, dx[self.part], out=total[self.part])
         push *= np.add(self.room, ahead, out=self._ratio)  # the products
-        wanted = np.maximum(push, SETTINGS.lowest_product * goal, out=self._ratio)
-        np.minimum(wanted, SETTINGS.highest_product * goal, out=wanted)
-        np.subtract(wanted, push, out=push)
+        target = np.maximum(push, SETTINGS.lowest_product * goal, out=self._ratio)
+        np.minimum(target, SETTINGS.highest_product * goal, out=target)
+        np.subtract(target, push, out=push)
         np.maximum(push, -SETTINGS.highest_product * goal, out=push)
         push *= self._inverse
         np.add(push[0], push[1], out=total[self.part])
 
     def propose(self, dx: FloatArray, correction: FloatArray) -> float:
-        """Compute df for dx + correction, (n,) each, beside the old df; return the lowest relative change."""
+        """Compute df for dx + correction, (n,) each, without losing the old df; return the lowest relative change."""
         part, push = self.part, self._push
         r = np.multiply(correction[part], self._inverse, out=self._ratio)
         r *= self.force
@@ -176,11 +176,11 @@ class VariableChunk:
         return min(lowest, float(np.minimum.reduce(self._flat_ratio)))
 
     def accept(self) -> None:
-        """Take the proposed df."""
+        """Replace df by the proposed one."""
         self._dforce, self._push = self._push, self._dforce
 
     def move(self, step: float, dx: FloatArray, dm: FloatArray) -> None:
-        """A step along dx, df and dm = B du."""
+        """Take a step along dx, df and dm = B du."""
         change = step * dx[self.part]
         self._x += change
         self.room += change
@@ -188,7 +188,7 @@ class VariableChunk:
         self.force += np.multiply(self._dforce, step, out=self._ratio)
 
     def measure_stationarity(self) -> tuple[float, float]:
-        """Return the largest entry of the gradient less the forces (IPM.5), and of its terms."""
+        """Return the largest entry of the gradient minus the forces (IPM.5), and the largest of its terms."""
         residual = self._rho + self.force[0]
         residual += self.force[1]
         terms = max(float(np.abs(self.force).max()), float(np.abs(self._m).max()))

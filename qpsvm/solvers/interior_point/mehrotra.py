@@ -22,10 +22,10 @@ that interval. Primal and dual steps are equal, so that residuals shrink by 1 �
     (IPM.9)  P − D = Σcf + ½‖r_v‖² + |r_yᵀy|                                       r = (r_v, r_y) of (IPM.1)
 
 An infinite bound is a bound at ±1e140: its force is about 1e-140 and vanishes from every sum, without a special case.
-Fixed variables are taken out. With equality rows a dense Z is centred, Z − AᵀW with W = (AAᵀ)⁻¹AZ, which changes only y
-and keeps the digits of badly centred data: for the dual of an SVM, W is the mean of the samples.
+Fixed variables are removed. With equality rows a dense Z is centred, Z − AᵀW with W = (AAᵀ)⁻¹AZ, which changes only y
+and avoids cancellation if data are badly centred: for the dual of an SVM, W is the mean of the samples.
 
-The iterate of `interior_point`: a point, its measures, and one iteration of Mehrotra's method from it.
+`solve_mehrotra` is the entry point; an `Iterate` holds a point and runs one iteration from it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from qpsvm.space.operators import Operator
 
 @dataclass(frozen=True, eq=False)
 class SavedPoint:
-    """A point kept aside: x (n',), force (2, n'), u (k + p,) and its objective."""
+    """A saved point: x (n',), force (2, n'), u (k + p,) and its objective."""
 
     x: FloatArray
     force: FloatArray
@@ -70,7 +70,7 @@ class Iterate:
         ]  # fmt: skip
         self._pairs = max(1, 2 * n)
         self._costly = not problem.n_lifted or len(self._u) > SETTINGS.costly_width
-        self._least_objective = SETTINGS.min_scale * problem.scales.force * problem.scales.room
+        self._min_objective = SETTINGS.min_scale * problem.scales.force * problem.scales.room
         self.step = 0.0
         self.objective = self.absolute_gap = self.gap = self._primal_residual = np.inf
         self._best: SavedPoint | None = None
@@ -83,26 +83,26 @@ class Iterate:
             raise NumericalTrouble("a product of room and force is not finite")
 
     def is_nearly_converged(self, tol: float) -> bool:
-        """Return whether Σcf alone is small enough: then r is worth a pass of its own, before the matrix is formed."""
+        """Return whether Σcf is within the tolerance; if so, update r before the Newton matrix is formed."""
         if self._products > tol * abs(self.objective) or not math.isfinite(self.objective):
             return False
         self._newton.update_residual(self._vectors.x, self._u)
         return True
 
     def factor(self) -> None:
-        """The factors of the Newton matrix, and r."""
+        """Factor the Newton matrix, and update r."""
         vectors = self._vectors
         self._newton.factor(vectors.theta, vectors.rho, vectors.x, self._u)
 
     def measure(self, tol: float) -> float:
-        """Return the largest of relative gap and residuals; the residuals are measured only where the gap is small."""
+        """Return the largest of relative gap and residuals; residuals are computed only if the gap is small."""
         problem, vectors, residual = self._problem, self._vectors, self._newton.residual
         k = problem.n_lifted
         lift, rows = residual[:k], residual[k:]
         gap = self._products + 0.5 * float(lift @ lift) + abs(float(rows @ self._u[k:]))  # (IPM.9)
         self.objective = problem.objective(vectors.x, self._u, vectors.m)
         self.absolute_gap = gap
-        size = max(abs(self.objective), abs(self.objective - gap), self._least_objective)
+        size = max(abs(self.objective), abs(self.objective - gap), self._min_objective)
         if size < SETTINGS.small_objective * problem.scales.force * problem.scales.room:
             size = max(size, SETTINGS.min_objective * problem.scales.force * float(np.abs(vectors.x).sum()))
         self.gap = gap / size
@@ -131,7 +131,7 @@ class Iterate:
 
     @property
     def best_point(self) -> SavedPoint:
-        """The best point so far: the last one, where none was good enough to be kept."""
+        """The best point so far; the current one if none was good enough to be saved."""
         if self._best is None:
             self._save_best(np.inf)
         assert self._best is not None
@@ -139,7 +139,7 @@ class Iterate:
 
     def advance(self) -> None:
         """Run one iteration: predictor, corrector, Gondzio's correctors, and the step."""
-        if not self._products > 0:  # of no inequality at all the first point is as good as the last one
+        if not self._products > 0:  # without inequalities the first point is as good as the last one
             raise NumericalTrouble("no product of a multiplier and its slack is left to make smaller")
         goal = self._predict() * self._products / self._pairs
         for chunk in self._chunks:
@@ -149,17 +149,17 @@ class Iterate:
         for _ in range(1 + self._costly):
             if step > SETTINGS.sufficient_steps[self._costly]:
                 break
-            aimed = min(1.0, step + SETTINGS.target_step)
+            target_step = min(1.0, step + SETTINGS.target_step)
             total = self._vectors.target
             for chunk in self._chunks:
-                chunk.add_centrality_correction(dx, goal, aimed, total)
+                chunk.add_centrality_correction(dx, goal, target_step, total)
             change, du_change, dm_change = self._newton.solve(total, residual=False)
-            better = _choose_step_length(min(chunk.propose(dx, change) for chunk in self._chunks))
-            if not better >= step + SETTINGS.min_gain * (aimed - step):
+            new_step = _choose_step_length(min(chunk.propose(dx, change) for chunk in self._chunks))
+            if not new_step >= step + SETTINGS.min_gain * (target_step - step):
                 break
             for chunk in self._chunks:
                 chunk.accept()
-            step, dx, du, dm = better, dx + change, du + du_change, dm + dm_change
+            step, dx, du, dm = new_step, dx + change, du + du_change, dm + dm_change
         if not math.isfinite(dx @ dx):
             raise NumericalTrouble("the step is not finite")
         self.step = step
@@ -168,19 +168,19 @@ class Iterate:
         self._u += step * du
 
     def _predict(self) -> float:
-        """σ (IPM.8) from the step to products of zero, and e of (IPM.6)."""
+        """Return σ (IPM.8) from the step to products of zero, and compute e of (IPM.6)."""
         dx, _, _ = self._newton.solve(self._vectors.rho)
-        longest, product = 1.0, 0.0
+        longest, second_order = 1.0, 0.0
         for chunk in self._chunks:
             chunk_longest, chunk_product = chunk.predict(dx)
-            longest, product = max(longest, chunk_longest), product + chunk_product
+            longest, second_order = max(longest, chunk_longest), second_order + chunk_product
         tau = 1.0 / longest
-        share = (1.0 - tau) - tau * tau * product / self._products  # (IPM.8)
+        share = (1.0 - tau) - tau * tau * second_order / self._products  # (IPM.8)
         return min(1.0, max(share, 0.0) ** SETTINGS.centring_power)
 
 
 def _choose_step_length(lowest: float) -> float:
-    """Return the step for the lowest relative change: a whole one where that is safe, else a share of the longest."""
+    """Return the step for the lowest relative change: 1 if that is safe, else a share of the longest step."""
     if lowest > -SETTINGS.long_step:
         return 1.0
     longest = -1.0 / lowest
@@ -189,11 +189,11 @@ def _choose_step_length(lowest: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class InteriorPointSolution:
-    """What `solve_mehrotra` found: Px + q + Aᵀy + z_box = 0, with z_box ≤ 0 at a lower bound, ≥ 0 at an upper.
+    """Solution of `solve_mehrotra`: Px + q + Aᵀy + z_box = 0, with z_box ≤ 0 at a lower bound, ≥ 0 at an upper.
 
     x, z_box (n,)
     y (p,)
-    v (k,): Zᵀx as the method's own variable, with which stationarity holds to rounding; None for a P without a
+    v (k,): Zᵀx as a variable of the method, for which stationarity holds to rounding; None for a P without a
         factor.
     objective: ½xᵀPx + qᵀx.
     """
@@ -227,25 +227,25 @@ def solve_mehrotra(
     low, high = np.full(n, -np.inf) if lb is None else lb, np.full(n, np.inf) if ub is None else ub
     if (low > high).any():
         raise ParameterError(f"lb must not exceed ub; entry {int(np.argmax(low > high))} does")
-    with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
+    with np.errstate(all="ignore"):  # non-finite values are detected, and end the run
         problem = reduce_problem(P, q, rows, right, low, high)
         iterate = Iterate(problem)
         reason = _iterate(iterate, tol, budget)
         best = iterate.best_point
         x, z_box = low.copy(), np.zeros(n)
-        moving = slice(None) if problem.free_variables is None else problem.free_variables
-        x[moving], z_box[moving], y, v = problem.restore_solution(best.x, best.force, best.u)
+        free = slice(None) if problem.free_variables is None else problem.free_variables
+        x[free], z_box[free], y, v = problem.restore_solution(best.x, best.force, best.u)
         if problem.free_variables is not None:
-            held = np.flatnonzero(low == high)
-            z_box[held] = -(P @ x + q + y @ rows)[held]
+            fixed = np.flatnonzero(low == high)
+            z_box[fixed] = -(P @ x + q + y @ rows)[fixed]
     return InteriorPointSolution(x, y, v, z_box, best.objective, budget.steps, reason)
 
 
 def _iterate(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
-    """Iterate to a stop: the reason. The steps are the budget's iterations."""
-    merits, gaps, since = np.inf, np.inf, 0
+    """Iterate until a stop, and return its reason; the iterations are counted in the budget."""
+    best_merit, best_gap, stalled_iterations = np.inf, np.inf, 0
     while True:
-        began = budget.clock.seconds
+        start_time = budget.clock.seconds
         try:
             iterate.update_weights()
             merit = iterate.measure(tol) if iterate.is_nearly_converged(tol) else np.inf
@@ -257,12 +257,12 @@ def _iterate(iterate: Iterate, tol: float, budget: Budget) -> StopReason:
             if merit <= tol:
                 return "converged"
             progress = SETTINGS.progress
-            better = merit < progress * merits or iterate.absolute_gap < progress * gaps
-            since = 0 if better else since + 1
-            merits, gaps = min(merits, merit), min(gaps, iterate.absolute_gap)
-            if since >= SETTINGS.stalled:
+            has_progress = merit < progress * best_merit or iterate.absolute_gap < progress * best_gap
+            stalled_iterations = 0 if has_progress else stalled_iterations + 1
+            best_merit, best_gap = min(best_merit, merit), min(best_gap, iterate.absolute_gap)
+            if stalled_iterations >= SETTINGS.stalled:
                 return "numerical_error"
-            if stop := budget.find_stop_reason(budget.clock.seconds - began):  # the next one takes as long
+            if stop := budget.find_stop_reason(budget.clock.seconds - start_time):  # the next iteration takes as long
                 return stop
             iterate.advance()
             budget.steps += 1

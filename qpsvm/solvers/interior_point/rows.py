@@ -13,7 +13,8 @@ over the columns with e > 0, and F₀, c₀ those of the columns with e = 0. Fro
 
     (IPM.13)  w = −c/e − v/√e,  w₀ = −y,  t = max(0, Fw − h), min(t, δλ) of it curved
 
-so that w and t are feasible whatever α is. The Newton matrix, (k, k), is that of the primal after its slacks are
+so that w and t are feasible for any α. `recognise_soft_rows` builds a `SoftRows`, whose `solve` does this. The Newton
+matrix, (k, k), is that of the primal after its slacks are
 eliminated: solving the dual loses nothing.
 """
 
@@ -32,13 +33,13 @@ from qpsvm.solvers.interior_point.systems import choose_storage
 from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.space.operators import LowRank
 
-#: Columns with e = 0 that become equality rows of the dual: few, for they are kept dense.
+#: Limit of the columns with e = 0, which become dense equality rows of the dual.
 MAX_FLAT_COLUMNS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class SoftRowsSolution:
-    """A QP minimise ½xᵀdiag(d)x + qᵀx subject to Gx ≤ h, lb ≤ x ≤ ub, solved: d∘x + q + Gᵀz + z_box = 0.
+    """Solution of minimise ½xᵀdiag(d)x + qᵀx subject to Gx ≤ h, lb ≤ x ≤ ub: d∘x + q + Gᵀz + z_box = 0.
 
     x, z_box (n,)
     z (m,): Multipliers of the rows, ≥ 0: α of (IPM.12).
@@ -59,10 +60,11 @@ class SoftRows:
     F (m, k)
     h, penalty, curvature (m,): Right-hand sides, λ and δ in units of the row.
     e, c (k,)
-    columns (k,): Where w stands in x.
-    softened_rows, slack (s,): Of each slack the row, which may have one of each kind, and where it stands in x.
-    entry (s,): The slack's entry in G, negative: t = −entry·x_slack.
-    is_linear (s,): Whether the slack's cost is linear; otherwise it is a square.
+    columns (k,): Indices of w in x.
+    softened_rows (s,): The row of each slack; a row may have one of each kind.
+    slack (s,): Indices of the slacks in x.
+    entry (s,): Entries of the slacks in G, negative: t = −entry·x_slack.
+    is_linear (s,): Whether the cost of a slack is linear; otherwise it is quadratic.
     """
 
     F: Matrix
@@ -86,30 +88,30 @@ class SoftRows:
         """Solve (IPM.12) by `solve_mehrotra`, whose options these are, and map back."""
         e, curved = self.e, self.e > 0
         root = np.sqrt(e[curved])
-        straight = np.zeros(len(e))
-        straight[curved] = self.c[curved] / e[curved]
-        q = self.h + self.F @ straight if straight.any() else self.h
+        minimiser = np.zeros(len(e))
+        minimiser[curved] = self.c[curved] / e[curved]
+        q = self.h + self.F @ minimiser if minimiser.any() else self.h
         A, b = (None, None) if curved.all() else (as_dense(self.F[:, ~curved]).T, -self.c[~curved])
         P = LowRank(_scale_columns(self.F, curved, root), self.curvature if self.curvature.any() else None)
-        found = solve_mehrotra(
+        solution = solve_mehrotra(
             P, q, A, b, np.zeros(len(q)), self.penalty,
             tol=tol, max_iter=max_iter, time_limit=time_limit, verbose=verbose,
         )  # fmt: skip
-        assert found.v is not None
+        assert solution.v is not None
         w = np.empty(len(e))
-        w[curved] = -straight[curved] - found.v / root  # (IPM.13)
-        w[~curved] = -found.y
-        over = np.maximum(self.F @ w - self.h, 0.0)[self.softened_rows]
-        bend, linear = self.curvature[self.softened_rows], self.penalty[self.softened_rows]
-        curved_part = np.minimum(over, bend * linear)  # all of it where λ = ∞, nothing where δ = 0
-        t = np.where(self.is_linear, over - curved_part, curved_part)
+        w[curved] = -minimiser[curved] - solution.v / root  # (IPM.13)
+        w[~curved] = -solution.y
+        violation = np.maximum(self.F @ w - self.h, 0.0)[self.softened_rows]
+        curvature, penalty = self.curvature[self.softened_rows], self.penalty[self.softened_rows]
+        curved_part = np.minimum(violation, curvature * penalty)  # all of t if λ = ∞, nothing if δ = 0
+        t = np.where(self.is_linear, violation - curved_part, curved_part)
         x, z_box = np.zeros(len(e) + len(t)), np.zeros(len(e) + len(t))
         x[self.columns], x[self.slack] = w, -t / self.entry
-        z = found.x
-        price = np.divide(t, bend, out=linear.copy(), where=~self.is_linear)  # of the last unit of slack
-        z_box[self.slack] = self.entry * (price - z[self.softened_rows])
-        primal = float(0.5 * (e * w) @ w + self.c @ w + np.where(self.is_linear, 1.0, 0.5) * price @ t)
-        return SoftRowsSolution(x, z, z_box, primal, found.iterations, found.reason)
+        z = solution.x
+        marginal_cost = np.divide(t, curvature, out=penalty.copy(), where=~self.is_linear)  # marginal cost of slack
+        z_box[self.slack] = self.entry * (marginal_cost - z[self.softened_rows])
+        primal = float(0.5 * (e * w) @ w + self.c @ w + np.where(self.is_linear, 1.0, 0.5) * marginal_cost @ t)
+        return SoftRowsSolution(x, z, z_box, primal, solution.iterations, solution.reason)
 
 
 def recognise_soft_rows(
@@ -117,8 +119,8 @@ def recognise_soft_rows(
 ) -> SoftRows | None:
     """Recognise (IPM.11) in minimise ½xᵀdiag(d)x + qᵀx subject to Gx ≤ h, lb ≤ x ≤ ub.
 
-    A slack is a column with d = 0, q ≥ 0 or d > 0, q = 0, with 0 ≤ x < ∞ and a single, negative entry in G, and no
-    other of its kind in that row; all other columns must be free.
+    A slack is a column with d = 0, q ≥ 0 or d > 0, q = 0, with 0 ≤ x < ∞ and a single, negative entry in G, the only
+    one of its kind in that row; all other columns must be free. Returns None if the QP does not have this form.
 
     Shapes: d, q, lb, ub (n,), G (m, n), h (m,).
     """
@@ -126,31 +128,31 @@ def recognise_soft_rows(
     free = (lb == -np.inf) & (ub == np.inf)
     columns, slack = np.flatnonzero(free), np.flatnonzero(~free)
     starts = G.indptr[slack]
-    priced = ((d[slack] == 0) & (q[slack] >= 0)) | ((d[slack] > 0) & (q[slack] == 0))
-    like_slack = priced & (lb[slack] == 0) & (ub[slack] == np.inf)
-    like_slack &= G.indptr[slack + 1] - starts == 1
-    if not like_slack.all() or (d[columns] < 0).any() or (d[columns] == 0).sum() > MAX_FLAT_COLUMNS:
+    has_cost = ((d[slack] == 0) & (q[slack] >= 0)) | ((d[slack] > 0) & (q[slack] == 0))
+    is_slack = has_cost & (lb[slack] == 0) & (ub[slack] == np.inf)
+    is_slack &= G.indptr[slack + 1] - starts == 1
+    if not is_slack.all() or (d[columns] < 0).any() or (d[columns] == 0).sum() > MAX_FLAT_COLUMNS:
         return None
     softened, entry = G.indices[starts].astype(np.intp), G.data[starts]
-    straight = d[slack] == 0
-    if (entry >= 0).any() or any(_has_repeats(softened[kind], len(h)) for kind in (straight, ~straight)):
+    is_linear = d[slack] == 0
+    if (entry >= 0).any() or any(_has_repeats(softened[kind], len(h)) for kind in (is_linear, ~is_linear)):
         return None
-    penalty, bend = np.full(len(h), np.inf), np.zeros(len(h))
-    penalty[softened[straight]] = (q[slack] / -entry)[straight]
-    bend[softened[~straight]] = np.square(entry[~straight]) / d[slack[~straight]]
+    penalty, curvature = np.full(len(h), np.inf), np.zeros(len(h))
+    penalty[softened[is_linear]] = (q[slack] / -entry)[is_linear]
+    curvature[softened[~is_linear]] = np.square(entry[~is_linear]) / d[slack[~is_linear]]
     F, e, c = _take_columns(G, columns), d[columns], q[columns]
-    return SoftRows(F, h, penalty, bend, e, c, columns, softened, slack, entry, straight)
+    return SoftRows(F, h, penalty, curvature, e, c, columns, softened, slack, entry, is_linear)
 
 
 def _has_repeats(rows: IntArray, m: int) -> bool:
-    """Return whether one of m rows is named more than once."""
+    """Return whether one of m rows occurs more than once."""
     return bool(np.bincount(rows, minlength=m).max(initial=0) > 1)
 
 
 def _take_columns(G: Matrix, columns: IntArray) -> Matrix:
-    """G[:, columns] of a CSC matrix (m, n), as CSR, or dense where it is small and full enough."""
+    """Return G[:, columns] of a CSC matrix (m, n), as CSR, or dense if that is cheaper."""
     k = len(columns)
-    if k and columns[-1] == k - 1:  # the first ones: shared
+    if k and columns[-1] == k - 1:  # a leading block: no copy
         ends = G.indptr[: k + 1]
         F = sp.csc_array((G.data[: ends[-1]], G.indices[: ends[-1]], ends), shape=(G.shape[0], k))
     else:
@@ -160,7 +162,7 @@ def _take_columns(G: Matrix, columns: IntArray) -> Matrix:
 
 
 def _scale_columns(F: Matrix, curved: NDArray[np.bool_], root: FloatArray) -> Matrix:
-    """F[:, curved] diag(1/root), without a copy where there is nothing to change."""
+    """Return F[:, curved] diag(1/root), without a copy if nothing changes."""
     if curved.all():
         if (root == 1.0).all():
             return F

@@ -1,20 +1,19 @@
-"""Multiply by the columns B = [Z, Aᵀ] of the interior-point method: dense in chunks of rows, or sparse.
+"""Solve Newton systems of the interior-point method, for P with a factor or dense (`FactoredNewton`, `DenseNewton`).
 
-The linear algebra of `interior_point`: one Newton system an iteration, for P with a factor and for P dense.
-
-With B = [Z, Aᵀ] (n, k + p), u = (v, y) and R = diag(1_k, 0_p), the conditions of optimality are m + d∘x + q = f and
-Bᵀx − Ru = g, where m = Bu, g = (0, b), and f collects the forces of the bounds. A Newton step with weights θ > 0
-(the curvature of the bounds, plus d) is
+One system is factored per iteration. The columns B = [Z, Aᵀ] are stored dense in chunks of rows, or sparse
+(`as_columns`). With B = [Z, Aᵀ] (n, k + p), u = (v, y) and R = diag(1_k, 0_p), the conditions of optimality are m + d∘x
++ q = f and Bᵀx − Ru = g, where m = Bu, g = (0, b), and f collects the forces of the bounds. A Newton step with weights
+θ > 0 (the curvature of the bounds, plus d) is
 
     (IPM.1)  θ∘dx + B du = ρ,  Bᵀdx − R du = −r,  r = Bᵀx − Ru − g
     (IPM.2)  (R + BᵀD B) du = BᵀDρ + r,  dx = D(ρ − B du),  D = diag(1/θ)
 
-(IPM.2) costs O(n (k + p)²) for BᵀDB, which is accumulated over chunks of rows, and needs memory beside B of one chunk.
+(IPM.2) costs O(n (k + p)²) for BᵀDB, which is accumulated over chunks of rows; besides B it needs memory for one chunk.
 Without a factor, (P + diag(θ)) takes the place of diag(θ) and u = y:
 
     (IPM.3)  H dx + Aᵀdy = ρ − γAᵀr,  A dx = −r,  H = P + diag(θ) + γAᵀA:  A H⁻¹Aᵀ dy = A H⁻¹(ρ − γAᵀr) + r
 
-whose solution does not depend on γ; γ > 0 gives curvature to variables that only the rows hold.
+whose solution does not depend on γ; γ > 0 gives curvature to variables that only the equality rows determine.
 
 Source: Ferris & Munson (2002), *Interior-point methods for massive support vector machines*; Fine & Scheinberg (2001).
 """
@@ -29,34 +28,34 @@ import scipy.sparse as sp
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.solvers.shared.cholesky import Cholesky
 
-#: Numbers of B in a chunk: 256 kB, so that a chunk and its scaled copy stay in a core's second-level cache.
+#: Entries of B per chunk: 256 kB, so that a chunk and its scaled copy stay in a core's second-level cache.
 CHUNK_NUMBERS = 32_768
-#: Columns up to which BᵀDB costs less as a product (DB)ᵀB than as the half (√D B)ᵀ(√D B) of a symmetric one, whose
-#: BLAS kernels want wide matrices: 0.15 against 0.23 ms at 3000 x 30, 0.85 against 0.70 at 5000 x 50.
+#: Columns up to which BᵀDB is cheaper as a general product (DB)ᵀB than as a symmetric one (√D B)ᵀ(√D B), whose BLAS
+#: kernels need wide matrices: 0.15 against 0.23 ms at 3000 x 30, 0.85 against 0.70 at 5000 x 50.
 MAX_GENERAL = 40
-#: A pair of non-zeros in a row costs about this many multiplications of the dense Gram matrix (1.3 ns against 0.03).
+#: A pair of nonzeros in a row costs about as much as this many multiplications in the dense product (1.3 ns to 0.03).
 PAIR_COST = 40
-#: Pairs that are kept at most: 12 bytes each, 600 MB.
+#: Limit of the stored pairs: 12 bytes each, 600 MB.
 MAX_ROW_PAIRS = 50_000_000
 
 
 class NewtonColumns(Protocol):
-    """B (n, k + p), touched only through these products."""
+    """The products with B (n, k + p) that a Newton system needs."""
 
     def multiply(self, u: FloatArray) -> FloatArray:
-        """B u: (n,)."""
+        """Return B u: (n,)."""
 
     def multiply_transposed(self, a: FloatArray) -> FloatArray:
-        """Bᵀa: (k + p,)."""
+        """Return Bᵀa: (k + p,)."""
 
     def build_normal_matrix(
         self, D: FloatArray, x: FloatArray, rho: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """BᵀDB, (k + p, k + p), Bᵀx and BᵀDρ, (k + p,), for D, x, ρ (n,)."""
+        """Return BᵀDB, (k + p, k + p), Bᵀx and BᵀDρ, (k + p,), for D, x, ρ (n,)."""
 
 
 class DenseColumns:
-    """B kept as chunks (k + p, rows), in which scaling by D runs along the memory.
+    """B stored as chunks (k + p, rows), in which scaling by D reads contiguous memory.
 
     Z (n, k): Copied into the chunks.
     A (p, n)
@@ -71,7 +70,7 @@ class DenseColumns:
         self._chunks = []
         for part in self._parts:
             if not len(A):
-                self._chunks.append(np.ascontiguousarray(Z[part].T))  # shared, where it has that order
+                self._chunks.append(np.ascontiguousarray(Z[part].T))  # a view if Z[part].T is contiguous
                 continue
             chunk = np.concatenate([Z[part].T, A[:, part]])
             if center.any():
@@ -80,17 +79,17 @@ class DenseColumns:
         self._scaled = np.empty((self._width, min(step, n)))
 
     def multiply(self, u: FloatArray) -> FloatArray:
-        """B u: (n,)."""
+        """Return B u: (n,)."""
         if len(self._chunks) == 1:
-            only: FloatArray = u @ self._chunks[0]
-            return only
+            product: FloatArray = u @ self._chunks[0]
+            return product
         out = np.empty(self._n)
         for part, chunk in zip(self._parts, self._chunks, strict=True):
             np.matmul(u, chunk, out=out[part])
         return out
 
     def multiply_transposed(self, a: FloatArray) -> FloatArray:
-        """Bᵀa: (k + p,)."""
+        """Return Bᵀa: (k + p,)."""
         if len(self._chunks) == 1:
             return self._chunks[0] @ a
         out = np.zeros(self._width)
@@ -101,7 +100,7 @@ class DenseColumns:
     def build_normal_matrix(
         self, D: FloatArray, x: FloatArray, rho: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """BᵀDB, Bᵀx and BᵀDρ, from one pass over the chunks."""
+        """Compute BᵀDB, Bᵀx and BᵀDρ in one pass over the chunks."""
         general = self._width <= MAX_GENERAL
         weights = D if general else np.sqrt(D)
         if len(self._chunks) == 1:
@@ -118,7 +117,7 @@ class DenseColumns:
 
 
 class SparseColumns:
-    """B with a sparse Z: ZᵀDZ by the products of pairs of non-zeros in a row, which are formed once.
+    """B with a sparse Z: ZᵀDZ is computed from the products of pairs of nonzeros in a row, which are stored.
 
     Entry (i, j) of ZᵀDZ is Σ_r D_r Z_ri Z_rj: a sparse matrix of all products Z_ri Z_rj, (k(k+1)/2, n), times D.
 
@@ -131,20 +130,20 @@ class SparseColumns:
         self._pairs, self._upper = compute_row_pairs(Z), np.triu_indices(self._k)
 
     def multiply(self, u: FloatArray) -> FloatArray:
-        """B u: (n,)."""
+        """Return B u: (n,)."""
         out: FloatArray = self._Z @ u[: self._k]
         if len(self._A):
             out += u[self._k :] @ self._A
         return out
 
     def multiply_transposed(self, a: FloatArray) -> FloatArray:
-        """Bᵀa: (k + p,)."""
+        """Return Bᵀa: (k + p,)."""
         return np.concatenate([self._ZT @ a, self._A @ a])
 
     def build_normal_matrix(
         self, D: FloatArray, x: FloatArray, rho: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """BᵀDB, Bᵀx and BᵀDρ."""
+        """Compute BᵀDB, Bᵀx and BᵀDρ."""
         k = self._k
         M = np.zeros((k + len(self._A), k + len(self._A)))
         M[self._upper] = self._pairs @ D
@@ -157,25 +156,25 @@ class SparseColumns:
 
 
 def compute_row_pairs(Z: Matrix) -> Matrix:
-    """The products of pairs of non-zeros in each row of Z (n, k), as CSR (k(k + 1)/2, n) in the order of `triu`."""
+    """Return the products of pairs of nonzeros per row of Z (n, k), as CSR (k(k + 1)/2, n) in the order of `triu`."""
     n, k = Z.shape
     lengths = np.diff(Z.indptr)
-    values, places, rows = [np.zeros(0)], [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    values, positions, rows = [np.zeros(0)], [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for length in np.unique(lengths[lengths > 0]):
-        which = np.flatnonzero(lengths == length)
-        entries = Z.indptr[which][:, None] + np.arange(length)
+        rows_of_length = np.flatnonzero(lengths == length)
+        entries = Z.indptr[rows_of_length][:, None] + np.arange(length)
         first, second = np.triu_indices(length)
         columns, data = Z.indices[entries].astype(np.int64), Z.data[entries]
         i, j = columns[:, first], columns[:, second]
-        places.append((i * (2 * k - i - 1) // 2 + j).ravel())
+        positions.append((i * (2 * k - i - 1) // 2 + j).ravel())
         values.append((data[:, first] * data[:, second]).ravel())
-        rows.append(np.repeat(which, len(first)))
-    triplets = (np.concatenate(values), (np.concatenate(places), np.concatenate(rows)))
+        rows.append(np.repeat(rows_of_length, len(first)))
+    triplets = (np.concatenate(values), (np.concatenate(positions), np.concatenate(rows)))
     return sp.csr_array(triplets, shape=(k * (k + 1) // 2, n))
 
 
 def choose_storage(Z: Matrix) -> Matrix:
-    """Z (n, k) in compressed rows, or dense where its zeros do not pay."""
+    """Return Z (n, k) as CSR, or dense if sparse products would cost more."""
     if not sp.issparse(Z):
         return Z
     Z = sp.csr_array(Z)
@@ -185,39 +184,39 @@ def choose_storage(Z: Matrix) -> Matrix:
     (n, k), lengths = Z.shape, np.diff(Z.indptr).astype(np.float64)
     pairs = float(lengths @ (lengths + 1)) / 2
     pays = pairs <= MAX_ROW_PAIRS and PAIR_COST * pairs <= n * k * k / 2
-    return Z if pays else Z.toarray(order="F")  # the order of the chunks
+    return Z if pays else Z.toarray(order="F")  # the memory order of the chunks
 
 
 def as_columns(Z: Matrix, A: FloatArray, center: FloatArray) -> NewtonColumns:
-    """The cheaper representation of B = [Z, Aᵀ], Z (n, k) dense or sparse, A (p, n), less AᵀW for W = center (p, k)."""
+    """Return the cheaper representation of B = [Z − AᵀW, Aᵀ], Z (n, k) dense or sparse, A (p, n), W = center (p, k)."""
     Z = choose_storage(Z)
     return SparseColumns(Z, A) if sp.issparse(Z) else DenseColumns(Z, A, center)
 
 
 class NewtonSolver(Protocol):
-    """A Newton system (IPM.1): `factor` once an iteration, `solve` for each right-hand side."""
+    """A Newton system (IPM.1): `factor` once per iteration, `solve` for each right-hand side."""
 
     residual: FloatArray
-    needs_refinement: bool  # whether to spend more on exact solutions; set where the residual grows
+    needs_refinement: bool  # whether to refine solutions; set when the residual grows
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
         """Prepare the matrix for θ (n,) and r = Bᵀx − Ru − g at x (n,), u; ρ (n,) is the first right-hand side."""
 
     def update_residual(self, x: FloatArray, u: FloatArray) -> None:
-        """r at x (n,), u, alone."""
+        """Compute only r at x (n,), u."""
 
     def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """dx (n,), du and dm = B du (n,) for ρ (n,), and for r or, without `residual`, for 0."""
+        """Return dx (n,), du and dm = B du (n,) for ρ (n,) and r, or r = 0 without `residual`."""
 
     def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
-        """½xᵀPx without d, at x (n,), u and m = Bu or Px + Aᵀy, (n,)."""
+        """Return ½xᵀPx without d, at x (n,), u and m = Bu or Px + Aᵀy, (n,)."""
 
     def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
-        """m, (n,): what P and A contribute to the gradient at x (n,), u, besides d∘x."""
+        """Return m, (n,): the gradient at x (n,), u without q and d∘x."""
 
 
 class FactoredNewton:
-    """(IPM.2), for P = ZZᵀ + diag(d).
+    """Solver of (IPM.2), for P = ZZᵀ + diag(d).
 
     B (n, k + p)
     g (k + p,): Right-hand side of Bᵀx − Ru = g.
@@ -245,7 +244,7 @@ class FactoredNewton:
         self.residual = self._B.multiply_transposed(x) - self._lift * u - self._g
 
     def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(IPM.2): two products with B, one for the right-hand side that `factor` saw; two more where it is careful."""
+        """Solve (IPM.2): two products with B, one if ρ is that of `factor`, and three more with refinement."""
         right = self._first[1] if self._first[0] is rho else self._B.multiply_transposed(self._D * rho)
         r = self.residual if residual else 0.0
         du = self._M.solve(right + r if residual else right)
@@ -254,26 +253,27 @@ class FactoredNewton:
         dx *= self._D
         if not self.needs_refinement:
             return dx, du, dm
-        missing = rho - dm - dx / self._D  # refinement of (IPM.1) as a whole: D of 1e12 multiplies rounding
+        # refine (IPM.1) as a whole, because D may be 1e12 and multiply rounding errors
+        missing = rho - dm - dx / self._D
         r = r + self._B.multiply_transposed(dx) - self._lift * du
         change = self._M.solve(self._B.multiply_transposed(self._D * missing) + r)
         dm_change = self._B.multiply(change)
         return dx + self._D * (missing - dm_change), du + change, dm + dm_change
 
     def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
-        """½‖Zᵀx‖², with Zᵀx = v + r_v."""
+        """Return ½‖Zᵀx‖², with Zᵀx = v + r_v."""
         del x, m
         Zx = self._lift * (u + self.residual)
         return 0.5 * float(Zx @ Zx)
 
     def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
-        """B u: (n,); x enters through v alone."""
+        """Return B u: (n,); x enters only through v."""
         del x
         return self._B.multiply(u)
 
 
 class DenseNewton:
-    """(IPM.3), for a matrix P (n, n) of moderate size.
+    """Solver of (IPM.3), for a dense P (n, n) of moderate size.
 
     P (n, n)
     A (p, n)
@@ -289,7 +289,7 @@ class DenseNewton:
         self.needs_refinement = False
 
     def factor(self, theta: FloatArray, rho: FloatArray, x: FloatArray, u: FloatArray) -> None:
-        """Cholesky factors of H and of its Schur complement A H⁻¹Aᵀ."""
+        """Factor H and its Schur complement A H⁻¹Aᵀ by Cholesky."""
         del rho
         H = self._augmented.copy()
         H.flat[:: len(H) + 1] += theta
@@ -304,7 +304,7 @@ class DenseNewton:
         self.residual = self._A @ x - self._b
 
     def solve(self, rho: FloatArray, residual: bool = True) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """(IPM.3)."""
+        """Solve (IPM.3)."""
         r = self.residual if residual else np.zeros(len(self._b))
         dx = self._H.solve(rho - self._gamma * (r @ self._A))
         dy = self._S.solve(self._A @ dx + r)
@@ -312,9 +312,9 @@ class DenseNewton:
         return dx, dy, self.compute_force(dx, dy)
 
     def compute_energy(self, x: FloatArray, u: FloatArray, m: FloatArray) -> float:
-        """½xᵀ(m − Aᵀy)."""
+        """Return ½xᵀ(m − Aᵀy)."""
         return 0.5 * float(x @ m - u @ (self._A @ x))
 
     def compute_force(self, x: FloatArray, u: FloatArray) -> FloatArray:
-        """P x + Aᵀy: (n,)."""
+        """Return P x + Aᵀy: (n,)."""
         return self._P @ x + u @ self._A

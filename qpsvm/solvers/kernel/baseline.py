@@ -1,14 +1,14 @@
 """Run the working-set loop over all rows, then Newton steps from its point.
 
-The loop runs on blocks of rows (`block_loop`) and where those are given up over all rows, to a loose tolerance. Newton
-steps on the rows that can still move then get the last digits, if they are forecast to take no longer than the loop
-has. If not, or where they stall, the loop goes on to the next tolerance. The forecast is
+`BaselineLoop` runs on blocks of rows (`block_loop`), and over all rows once blocks do not pay, to a loose tolerance.
+Newton steps on the rows that can still move then compute the last digits, if they are predicted to take no longer than
+the loop has taken. Otherwise, or if they stall, the loop continues to the next tolerance. The prediction is
 
     (BASE.1)  m(e_s n F + e_r F² + e_F F³):  m steps on F rows, the more the fewer of these are free
 
-The u of the loop and of the steps is rough, but on F. It is made again in double precision where that matters, before
-the steps and after them, and more steps follow if the target was not reached. Without the compiled core the loop is
-LIBSVM's, which cannot go on from a point: it runs once.
+The u of the loop and of the steps is exact only on F. Before and after the steps it is recomputed in double precision
+where that matters, and more steps follow if the target was not reached. Without the compiled core the loop is
+LIBSVM's. That cannot be warm-started, so it runs once.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ from qpsvm.space.kernels.functions import RBF
 class BaselineSettings:
     """Constants of the loop."""
 
-    #: The tolerances of the loop: at first, each time this share of the one before, and the last; and one that begins
-    #: again has SVC's own.
-    first: float = 1e-2
-    finer: float = 0.3
-    last: float = 1e-7
-    only: float = 1e-3
-    #: e_s, e_r and e_F of (BASE.1), in seconds; and m, where all of the F rows are free, and where none is.
-    streamed: float = 0.8e-9
-    square: float = 10e-9
-    cube: float = 1.2e-11
+    #: Tolerances of the loop: the first one, the factor from each to the next, and the last one. A loop that cannot be
+    #: warm-started runs once, with the default of scikit-learn's SVC.
+    first_tol: float = 1e-2
+    tol_factor: float = 0.3
+    last_tol: float = 1e-7
+    single_run_tol: float = 1e-3
+    #: e_s, e_r and e_F of (BASE.1), in seconds; and m if all of the F rows are free, and if none is.
+    streamed_seconds: float = 0.8e-9
+    square_seconds: float = 10e-9
+    cube_seconds: float = 1.2e-11
     steps: tuple[float, float] = (2.0, 10.0)
-    #: Bytes of K in single precision, where the loop cannot evaluate its rows itself.
-    stored: float = 4e8
-    #: Newton steps after a loop, and how often u is made again.
-    most: int = 40
-    refreshes: int = 3
+    #: Limit of the bytes of K, in single precision, if the loop cannot evaluate its rows itself.
+    max_gram_bytes: float = 4e8
+    #: Limits of the Newton steps after a loop, and of how often u is recomputed.
+    max_newton_steps: int = 40
+    max_refreshes: int = 3
 
 
 SETTINGS = BaselineSettings()
 
 
 class SearchState(Protocol):
-    """What the loop needs of `engines.EngineSearch`."""
+    """The part of `engines.EngineSearch` that the loop uses."""
 
     blocks: KernelBlocks
     problem: KernelDual
@@ -73,7 +73,7 @@ class SearchState(Protocol):
         """The best point so far."""
 
     def update_best(self, engine: str, point: DualPoint | None) -> bool:
-        """Keep a point if it is the best; whether that ends the search."""
+        """Keep a point if it is the best so far; return whether that ends the search."""
 
     def measure_point(self, beta: FloatArray) -> DualPoint:
         """Return the point of a feasible β (n,)."""
@@ -85,7 +85,7 @@ class SearchState(Protocol):
 class BaselineLoop:
     """The loop over all rows of an `EngineSearch`.
 
-    point: Where it stands.
+    point: The current point of the loop, None before its first run.
     """
 
     def __init__(self, engines: SearchState) -> None:
@@ -95,24 +95,24 @@ class BaselineLoop:
         self._blocks: BlockLoop | None = None
         blocks, n = engines.blocks, engines.problem.n
         self._sampled = blocks.allows_single and blocks.samples is not None and evaluates_kernel(engines.problem)
-        stored = min(SETTINGS.stored, 0.5 * find_available_memory()) >= 4.0 * n * n
+        stored = min(SETTINGS.max_gram_bytes, 0.5 * find_available_memory()) >= 4.0 * n * n
         self._resumes = core.compiled is not None and (self._sampled or stored)
-        self._tol = SETTINGS.first if self._resumes else SETTINGS.only
+        self._tol = SETTINGS.first_tol if self._resumes else SETTINGS.single_run_tol
 
     def run(self) -> None:
-        """To the target, or as far as the limits and rounding let it; its best point is kept."""
+        """Run until the target, a limit or rounding stops the loop; the search keeps the best point."""
         engines, effort = self._engines, self._engines.effort
         if not self._resumes and (engines.blocks.samples is None or not evaluates_kernel(engines.problem)):
             engines.solve_with_gram()
             return
-        began = effort.clock.seconds
+        start_time = effort.clock.seconds
         while not effort.is_over():
             if not self._run_loop():
                 continue
-            last = self._tol <= SETTINGS.last or not self._resumes
-            if self._finish(last, effort.clock.seconds - began) or last:
+            is_last = self._tol <= SETTINGS.last_tol or not self._resumes
+            if self._finish(is_last, effort.clock.seconds - start_time) or is_last:
                 break
-            self._tol *= SETTINGS.finer
+            self._tol *= SETTINGS.tol_factor
         if engines.best_point.gap > engines.target:
             engines.update_best("libsvm", self.point)
 
@@ -123,7 +123,7 @@ class BaselineLoop:
         return KernelSamples(kernel, X)
 
     def _run_loop(self) -> bool:
-        """Run the loop; return whether it met its tolerance, or went as far as rounding and its own limit allow."""
+        """Run the loop; return whether it converged, or stopped at rounding or its own limit."""
         engines, point, problem = self._engines, self.point, self._engines.problem
         start, u = (None, None) if point is None or not self._resumes else (point.beta, point.u)
         if self._blocks is None and self._resumes and problem.mass is None and (start is not None or not problem.total):
@@ -132,33 +132,37 @@ class BaselineLoop:
             self.point = point or problem.build_point(zero, zero)
         if self._blocks is not None and self._blocks.can_continue:
             assert self.point is not None
-            found = self._blocks.run(self._tol, self.point.beta, self.point.u)
-            goes_on = not self._blocks.can_continue
+            result = self._blocks.run(self._tol, self.point.beta, self.point.u)
+            has_left_blocks = not self._blocks.can_continue
         else:
-            goes_on = False
+            has_left_blocks = False
             if self._data is None:
                 sampled = self._sampled or not self._resumes
                 self._data = self._build_samples() if sampled else compute_full_gram(engines.blocks, engines.effort)
             if self._data is None:
                 return False
-            found = engines.effort.run_loop(problem, self._data, self._tol, start=start, u=u)
-        self.point = engines.measure_point(found.beta) if found.u is None else problem.build_point(found.beta, found.u)
+            result = engines.effort.run_loop(problem, self._data, self._tol, start=start, u=u)
+        self.point = (
+            engines.measure_point(result.beta) if result.u is None else problem.build_point(result.beta, result.u)
+        )
         engines.effort.report("loop", problem.n, self.point.gap)
-        return found.converged or not (goes_on or engines.effort.is_late())
+        return result.converged or not (has_left_blocks or engines.effort.is_late())
 
     def _estimate_newton_seconds(self) -> float:
         """Estimate the seconds of Newton steps, (BASE.1)."""
         assert self.point is not None
-        problem, (least, most) = self._engines.problem, SETTINGS.steps
+        problem, (min_steps, max_steps) = self._engines.problem, SETTINGS.steps
         F, n = len(find_moving_rows(problem, self.point, self._engines.target)), problem.n
-        held = max(F - int(np.count_nonzero(problem.find_free(self.point.beta))), 0) / max(F, 1)
-        each = SETTINGS.streamed * n * F + SETTINGS.square * F * F + SETTINGS.cube * F**3
-        return float(least + (most - least) * held) * each
+        share_at_bound = max(F - int(np.count_nonzero(problem.find_free(self.point.beta))), 0) / max(F, 1)
+        step_seconds = (
+            SETTINGS.streamed_seconds * n * F + SETTINGS.square_seconds * F * F + SETTINGS.cube_seconds * F**3
+        )
+        return float(min_steps + (max_steps - min_steps) * share_at_bound) * step_seconds
 
-    def _finish(self, last: bool, spent: float) -> bool:
-        """Run Newton steps after the loop, unless its next end is sooner; return whether they solved the problem."""
+    def _finish(self, is_last: bool, loop_seconds: float) -> bool:
+        """Run Newton steps if they are predicted to be cheap; return whether the problem is solved."""
         engines, point = self._engines, self.point
-        if last or self._estimate_newton_seconds() <= spent:
+        if is_last or self._estimate_newton_seconds() <= loop_seconds:
             return self._run_newton()
         if point is not None and point.gap <= engines.target:
             self.point = self._refine_point(point)
@@ -171,12 +175,14 @@ class BaselineLoop:
         engines, point = self._engines, self._refine_point(self.point)
         effort, problem, target = engines.effort, engines.problem, engines.target
         K = StreamedGram(engines.blocks)
-        for _ in range(SETTINGS.refreshes):
-            polished = polish_by_newton(K, problem, point.beta, target, SETTINGS.most, point.u, effort.is_late)
+        for _ in range(SETTINGS.max_refreshes):
+            polished = polish_by_newton(
+                K, problem, point.beta, target, SETTINGS.max_newton_steps, point.u, effort.is_late
+            )
             effort.newton_steps += polished.steps
             point = polished.point if polished.point.gap > target else self._refine_point(polished.point)
             effort.report("Newton", polished.max_free_rows, point.gap)
-            K.rough = False  # what rounding leaves, rough products would leave again
+            K.rough = False  # more steps with rough products would leave the same rounding errors
             if polished.point.gap > target or point.gap <= target or effort.is_late():
                 break
         self.point = point
@@ -184,28 +190,28 @@ class BaselineLoop:
         return bool(engines.best_point.gap <= target)
 
     def _refine_point(self, point: DualPoint) -> DualPoint:
-        """Return the point with u in double precision, wherever that matters."""
+        """Return the point with u in double precision for all rows that can be near the margin."""
         blocks, problem, margin = self._engines.blocks, self._engines.problem, estimate_margin(point.beta)
-        rest, capped = point.beta <= point.low, point.beta >= point.high
-        away = np.where(rest, -point.gradient, np.where(capped, point.gradient, 0.0))
+        at_low, at_high = point.beta <= point.low, point.beta >= point.high
+        distance = np.where(at_low, -point.gradient, np.where(at_high, point.gradient, 0.0))
         support, u = np.flatnonzero(point.beta), point.u.copy()
         while True:
-            near = np.flatnonzero(away <= margin)
-            u[near] = blocks.product(support, point.beta[support], near)
+            near_rows = np.flatnonzero(distance <= margin)
+            u[near_rows] = blocks.product(support, point.beta[support], near_rows)
             drift = float(np.abs(u - point.u).max())
-            if not drift > 0.5 * margin or len(near) == problem.n:
+            if not drift > 0.5 * margin or len(near_rows) == problem.n:
                 return problem.build_point(point.beta, u)
-            margin = 4.0 * drift  # what many steps have left of u is rougher than one product
+            margin = 4.0 * drift  # after many steps u is less accurate than one product
 
 
 def compute_full_gram(blocks: KernelBlocks, effort: Effort) -> NDArray[np.float32] | None:
-    """K, (n, n) in single precision; None where time runs out."""
+    """Return K, (n, n) in single precision; None if time runs out."""
     n = blocks.n
     K: NDArray[np.float32] = np.empty((n, n), dtype=np.float32)
-    tiles, many = split_strips(n, SYMMETRIC_STRIP), max(1, int(ENTRIES / (n * SYMMETRIC_STRIP)))
-    for first in range(0, len(tiles), many):
+    tiles, batch_size = split_strips(n, SYMMETRIC_STRIP), max(1, int(ENTRIES / (n * SYMMETRIC_STRIP)))
+    for first in range(0, len(tiles), batch_size):
         if effort.is_late():
             return None
-        seconds = estimate_entry_seconds(blocks.width) * n * SYMMETRIC_STRIP * many if blocks.is_fast else 0.0
-        run_tiles(lambda tile: blocks.fill(K[tile], tile.start), tiles[first : first + many], seconds)
+        seconds = estimate_entry_seconds(blocks.width) * n * SYMMETRIC_STRIP * batch_size if blocks.is_fast else 0.0
+        run_tiles(lambda tile: blocks.fill(K[tile], tile.start), tiles[first : first + batch_size], seconds)
     return K

@@ -1,8 +1,8 @@
 """Run the working-set loop on one block of rows after the other.
 
-A block holds the free rows and those that violate most. The compiled loop runs on its Gram matrix, which fits the
-cache: an iteration costs a tenth of one over all rows, and what it changed reaches the others in one product, which
-evaluates kernel values several times as fast as row by row, in tiles, and keeps none.
+A block of `BlockLoop` holds the free rows and those that violate most. The compiled loop runs on its Gram matrix, which
+fits the cache: an iteration costs a tenth of one over all rows. One product then updates u of the other rows; in tiles
+it evaluates kernel values several times as fast as row by row, and it stores none.
 
     (KBLOCKS.1)  v_i = max(up_i − b, b − down_i),  b = ½(max up + min down):  by how much a row violates, with
                  the rates up and down of core/c/loop.h
@@ -10,8 +10,9 @@ evaluates kernel values several times as fast as row by row, in tiles, and keeps
                  tenth of that over all rows
     (KBLOCKS.3)  u_R + K_RW Δβ_W for the rows R outside
 
-Where all rows react to each other alike, a block undoes what the one before did: then it becomes larger. Given up where
-too many rows are free for a block, or too much has been evaluated: the loop over all rows goes on from there.
+If all rows influence each other equally, a block undoes the changes of the previous one: then blocks become larger.
+Blocks are given up if too many rows are free, or too many kernel values have been evaluated: the loop over all rows
+resumes from the last point.
 Sources: Joachims, *Making large-scale SVM learning practical* (1999); Wen et al., *ThunderSVM*, JMLR 19 (2018).
 """
 
@@ -33,52 +34,59 @@ from qpsvm.space.kernels.blocks import KernelBlocks
 class BlockLoopSettings:
     """Constants of the blocks."""
 
-    #: Rows at first, and a free one; and the most, or this share of all, up to a last most; and never more than half.
+    #: Initial size of a block, and rows per free row.
     rows: int = 1000
-    room: float = 1.5
-    most: int = 2000
+    rows_per_free_row: float = 1.5
+    #: Limit of the size: `max_rows`, or `share` of all rows up to `max_share_rows`; and never more than `max_share`.
+    max_rows: int = 2000
     share: float = 0.25
-    largest: int = 4000
-    half: float = 0.5
-    #: δ, and what is left of the violation, of (KBLOCKS.2).
-    near: float = 0.1
-    left: float = 0.1
-    #: After so many rounds that have not brought the violation to this share, a block has so many times as many rows.
+    max_share_rows: int = 4000
+    max_share: float = 0.5
+    #: δ of (KBLOCKS.2), and the share of the violation at which a block is left.
+    delta: float = 0.1
+    remaining_violation: float = 0.1
+    #: After `patience` rounds that have not reduced the violation to the share `gain`, blocks grow by this factor.
     patience: int = 5
     gain: float = 0.5
-    wider: float = 1.5
-    #: Values that may be evaluated, in units of n².
-    values: float = 3.0
+    growth: float = 1.5
+    #: Limit of the kernel values that are evaluated, in units of n².
+    max_values: float = 3.0
 
 
 SETTINGS = BlockLoopSettings()
 
 
 class BlockLoop:
-    """Where the loop stands: β and u, (n,).
+    """State of the loop: β and u, (n,).
 
-    can_continue: Whether blocks are worth going on with.
+    can_continue: Whether blocks still pay.
     """
 
     def __init__(self, blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> None:
         self.blocks, self.problem, self.effort, self.can_continue = blocks, problem, effort, True
         self.beta = self.u = np.zeros(problem.n)
         n = problem.n
-        self._most = int(min(max(SETTINGS.most, min(SETTINGS.share * n, SETTINGS.largest)), SETTINGS.half * n))
-        self._rows, self._values, self._lowest, self._rounds = SETTINGS.rows, SETTINGS.values * n * n, np.inf, 0
-        self._memory: NDArray[np.floating] | None = None
+        by_share = min(SETTINGS.share * n, SETTINGS.max_share_rows)
+        self._max_rows = int(min(max(SETTINGS.max_rows, by_share), SETTINGS.max_share * n))
+        self._rows = SETTINGS.rows
+        self._remaining_values = SETTINGS.max_values * n * n
+        self._lowest_violation = np.inf
+        self._rounds_without_gain = 0
+        self._buffer: NDArray[np.floating] | None = None
 
     def run(self, tol: float, beta: FloatArray, u: FloatArray) -> LoopResult:
         """Run from a feasible β with its u, (n,), until violations are at most tol, time is over, or blocks fail."""
-        before, finished = self.effort.iterations, False
+        first_iteration, converged = self.effort.iterations, False
         self.beta, self.u = beta.copy(), u.copy()
         while self.can_continue and not self.effort.is_over():
             rows, violation = self._select_block()
-            finished = not violation >= tol
-            if finished or not len(rows):
+            converged = not violation >= tol
+            if converged or not len(rows):
                 break
-            self._solve_block(rows, max(SETTINGS.left * violation, 0.5 * tol))
-        return LoopResult(self.problem.make_feasible(self.beta), self.effort.iterations - before, finished, self.u)
+            self._solve_block(rows, max(SETTINGS.remaining_violation * violation, 0.5 * tol))
+        return LoopResult(
+            self.problem.make_feasible(self.beta), self.effort.iterations - first_iteration, converged, self.u
+        )
 
     def _select_block(self) -> tuple[IntArray, float]:
         """Return the block (KBLOCKS.2) and the violation of all rows; the block is empty if blocks are given up."""
@@ -86,50 +94,52 @@ class BlockLoop:
         tube = problem.tube if problem.has_kink else 0.0
         up = np.where(beta < problem.high, g - np.where(beta < 0.0, -tube, tube), -np.inf)
         down = np.where(beta > problem.low, g + np.where(beta > 0.0, -tube, tube), np.inf)
-        most, least = float(up.max()), float(down.min())
-        violation, b = most - least, 0.5 * (most + least)
-        reach, free = np.maximum(up - b, b - down), problem.find_free(beta)
-        count = SETTINGS.room * np.count_nonzero(free)
-        self._rounds = 0 if violation <= SETTINGS.gain * self._lowest else self._rounds + 1
-        self._lowest = min(self._lowest, violation)
-        stuck = self._rounds >= SETTINGS.patience
-        self.can_continue = bool(count <= self._most and self._values > 0.0) and not (
-            stuck and self._rows >= self._most
+        max_up, min_down = float(up.max()), float(down.min())
+        violation, b = max_up - min_down, 0.5 * (max_up + min_down)
+        row_violation, free = np.maximum(up - b, b - down), problem.find_free(beta)
+        needed_rows = SETTINGS.rows_per_free_row * np.count_nonzero(free)
+        self._rounds_without_gain = (
+            0 if violation <= SETTINGS.gain * self._lowest_violation else self._rounds_without_gain + 1
         )
-        if stuck:
-            self._rows, self._rounds = int(SETTINGS.wider * self._rows), 0
+        self._lowest_violation = min(self._lowest_violation, violation)
+        is_stuck = self._rounds_without_gain >= SETTINGS.patience
+        self.can_continue = bool(needed_rows <= self._max_rows and self._remaining_values > 0.0) and not (
+            is_stuck and self._rows >= self._max_rows
+        )
+        if is_stuck:
+            self._rows, self._rounds_without_gain = int(SETTINGS.growth * self._rows), 0
         if not self.can_continue or not np.isfinite(violation):
             return np.empty(0, dtype=np.intp), violation
-        size = int(min(max(self._rows, count), self._most))
+        size = int(min(max(self._rows, needed_rows), self._max_rows))
         if beta.any():
-            reach[free] = np.inf
-            rows = np.flatnonzero(reach > -SETTINGS.near * violation)
-        else:  # all violate alike
+            row_violation[free] = np.inf
+            rows = np.flatnonzero(row_violation > -SETTINGS.delta * violation)
+        else:  # at β = 0 the violations say little: take a random half from each side
             generator = np.random.default_rng(0)
             halves = [generator.permutation(np.flatnonzero(side)) for side in (up > b, down < b)]
             rows = np.unique(np.concatenate([half[: size // 2] for half in halves]))
         if len(rows) > size:
-            rows = np.sort(rows[np.argpartition(-reach[rows], size)[:size]])
+            rows = np.sort(rows[np.argpartition(-row_violation[rows], size)[:size]])
         return rows, violation
 
     def _solve_block(self, rows: IntArray, tol: float) -> None:
-        """The loop on a block, and (KBLOCKS.3)."""
+        """Run the loop on a block, then update u outside, (KBLOCKS.3)."""
         problem, beta, n = self.problem, self.beta[rows], self.problem.n
-        outside = np.ones(n, dtype=bool)
-        outside[rows] = False
-        others = np.flatnonzero(outside)
+        is_outside = np.ones(n, dtype=bool)
+        is_outside[rows] = False
+        outside_rows = np.flatnonzero(is_outside)
         K = self._compute_block(rows)
-        found = self.effort.run_loop(problem.restrict(rows, self.beta[others], 1.0), K, tol, beta, self.u[rows])
-        change = found.beta - beta
-        moved = np.flatnonzero(change)
-        self.u[others] += self.blocks.product(rows[moved], change[moved], others, rough=True)
-        assert found.u is not None
-        self.beta[rows], self.u[rows] = found.beta, found.u
-        self._values -= len(moved) * len(others) + 0.5 * len(rows) ** 2
+        result = self.effort.run_loop(problem.restrict(rows, self.beta[outside_rows], 1.0), K, tol, beta, self.u[rows])
+        change = result.beta - beta
+        changed = np.flatnonzero(change)
+        self.u[outside_rows] += self.blocks.product(rows[changed], change[changed], outside_rows, rough=True)
+        assert result.u is not None
+        self.beta[rows], self.u[rows] = result.beta, result.u
+        self._remaining_values -= len(changed) * len(outside_rows) + 0.5 * len(rows) ** 2
 
     def _compute_block(self, rows: IntArray) -> NDArray[np.floating]:
-        """K of a block, in memory that was touched before: (w, w)."""
+        """Compute K of a block in a reused buffer: (w, w)."""
         w = len(rows)
-        if self._memory is None or self._memory.size < w * w:
-            self._memory = np.empty(w * w, dtype=np.float32 if self.blocks.allows_single else np.float64)
-        return self.blocks.compute_symmetric(rows, rough=True, out=self._memory[: w * w].reshape(w, w))
+        if self._buffer is None or self._buffer.size < w * w:
+            self._buffer = np.empty(w * w, dtype=np.float32 if self.blocks.allows_single else np.float64)
+        return self.blocks.compute_symmetric(rows, rough=True, out=self._buffer[: w * w].reshape(w, w))

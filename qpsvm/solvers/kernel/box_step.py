@@ -4,10 +4,10 @@
     (KBOX.2)  with the entries P held at their bound t:  (A + ρI)d + Bz = r,  Bᵀd = (0, t),  B = [1, E_P],  z = (δ, μ)
               (or [S, E_P])
     (KBOX.3)  hence  (BᵀA⁻¹B) z = BᵀA⁻¹r − (0, t)  and  d = A⁻¹r − A⁻¹B z   (here A stands for A + ρI)
-    (KBOX.4)  (A + ρI)δ + Bz = ρd,  Bᵀδ = 0,  d ← d + δ:  what d lacks of the solution without ρ, by the same factor
+    (KBOX.4)  (A + ρI)δ + Bz = ρd,  Bᵀδ = 0,  d ← d + δ:  moves d towards the solution for ρ = 0, with the same factor
 
 A is factored once; each entry that joins P costs one more right-hand side. Entries that leave the box are held, entries
-whose multiplier μ has the wrong sign are released. The answer is a step to be searched along, so a few rounds do.
+whose multiplier μ has the wrong sign are released. A few rounds suffice, because a line search along d follows.
 Source: the Schur-complement active-set method, Gill, Murray, Saunders & Wright (1987).
 """
 
@@ -23,10 +23,11 @@ from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.kernel.dual import spread_residue_by_parts
 from qpsvm.solvers.shared.cholesky import NumericalTrouble, factorise_with_ridge
 
-#: Rounds of holding and releasing: nearly always fewer than five are needed. And most corrections (KBOX.4).
-ROUNDS, UNRIDGINGS = 12, 3
-#: Of more than so many rows, from this share on, those that are held are taken out of A, which is factored again: that
-#: costs less than a right-hand side for each.
+#: Limits of the rounds of holding and releasing, of which fewer than five are nearly always needed, and of the
+#: corrections (KBOX.4).
+ROUNDS, CORRECTIONS = 12, 3
+#: If more than this share of more than this many rows is held, A is factored again without them: that costs less than
+#: a right-hand side for each.
 MANY_HELD, MANY_ROWS = 0.1, 200
 
 
@@ -44,44 +45,47 @@ class RidgedFactor:
 
 @dataclass(eq=False)
 class _HeldEntries:
-    """P of (KBOX.2): positions, their t, and the columns A⁻¹E_P (m, k); S (m, q), by default a column of ones."""
+    """P of (KBOX.2): `index`, its bounds t, the columns A⁻¹E_P (m, k), and `border`, S (m, q)."""
 
     index: NDArray[np.intp]
-    at: FloatArray
+    t: FloatArray
     columns: FloatArray
     border: FloatArray
 
     def retain(self, mask: NDArray[np.bool_]) -> None:
-        self.index, self.at, self.columns = self.index[mask], self.at[mask], self.columns[:, mask]
+        self.index, self.t, self.columns = self.index[mask], self.t[mask], self.columns[:, mask]
 
-    def add(self, index: NDArray[np.intp], at: FloatArray, factor: RidgedFactor) -> None:
+    def add(self, index: NDArray[np.intp], t: FloatArray, factor: RidgedFactor) -> None:
         units = np.zeros((len(self.columns), len(index)), order="F")
         units[index, np.arange(len(index))] = 1.0
         self.index = np.concatenate([self.index, index])
-        self.at = np.concatenate([self.at, at])
+        self.t = np.concatenate([self.t, t])
         self.columns = np.concatenate([self.columns, factor.solve(units)], axis=1)
 
-    def solve(self, by_r: FloatArray, by_S: FloatArray, at: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """(KBOX.3): d (m,) and μ (k,), from A⁻¹r (m,) and A⁻¹S (m, q); held entries at other places where given."""
-        at = self.at if at is None else at
+    def solve(self, by_r: FloatArray, by_S: FloatArray, t: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Solve (KBOX.3): return d (m,) and μ (k,), from A⁻¹r (m,) and A⁻¹S (m, q).
+
+        The held entries are fixed at t if given, else at their bounds.
+        """
+        t = self.t if t is None else t
         S, q = self.border, by_S.shape[1]
         if q == 1 and not len(self.index):
-            return by_r - by_S[:, 0] * (np.add.reduce(by_r) / np.add.reduce(by_S, axis=None)), at
+            return by_r - by_S[:, 0] * (np.add.reduce(by_r) / np.add.reduce(by_S, axis=None)), t
         columns = np.concatenate([by_S, self.columns], axis=1)
         sums = S.T @ columns, S.T @ by_r
-        schur, right = np.concatenate([sums[0], columns[self.index]]), np.concatenate([sums[1], by_r[self.index] - at])
+        schur, right = np.concatenate([sums[0], columns[self.index]]), np.concatenate([sums[1], by_r[self.index] - t])
         z, info = lapack.dgesv(schur, right)[2:]
         if info:
             raise NumericalTrouble("the held entries leave no freedom")
         d = by_r - columns @ z
-        d[self.index] = at
+        d[self.index] = t
         return d, z[q:]
 
 
 def compute_box_step(
     A: FloatArray, ridge: float, r: FloatArray, low: FloatArray, high: FloatArray, border: FloatArray | None = None
 ) -> FloatArray:
-    """Solve (KBOX.1) approximately; what is returned is feasible.
+    """Return an approximate, but feasible solution of (KBOX.1).
 
     Shapes: A (m, m), r, low, high (m,), border (m, q) → d (m,). Raises NumericalTrouble.
     """
@@ -95,40 +99,40 @@ def compute_box_step(
     is_held = np.zeros(m, dtype=bool)
     d, mu = held.solve(by_r, by_one)
     for _ in range(ROUNDS):
-        leaves = (d < low) | (d > high)
-        leaves &= ~is_held
-        leaving = leaves.nonzero()[0]
-        stays = np.where(held.at <= low[held.index], mu <= 0.0, mu >= 0.0) if len(mu) else np.empty(0, dtype=bool)
+        is_leaving = (d < low) | (d > high)
+        is_leaving &= ~is_held
+        leaving = is_leaving.nonzero()[0]
+        stays = np.where(held.t <= low[held.index], mu <= 0.0, mu >= 0.0) if len(mu) else np.empty(0, dtype=bool)
         if not len(leaving) and bool(stays.all()):
             d = _remove_ridge(factor, held, d, by_one, low, high)
             break
         is_held[held.index[~stays]] = False
         is_held[leaving] = True
         if m > MANY_ROWS and np.count_nonzero(is_held) > MANY_HELD * m:
-            at = np.where(d < 0.0, low, high)
-            at[held.index] = held.at
-            d = _solve_without_held(A, factor.ridge, r, S, low, high, is_held, at)
+            t = np.where(d < 0.0, low, high)
+            t[held.index] = held.t
+            d = _solve_without_held(A, factor.ridge, r, S, low, high, is_held, t)
             break
         held.retain(stays)
         held.add(leaving, np.where(d[leaving] < 0, low[leaving], high[leaving]), factor)
         try:
             d, mu = held.solve(by_r, by_one)
-        except NumericalTrouble:  # the held entries leave no freedom: the clipped step is what there is
+        except NumericalTrouble:  # the held entries leave no freedom: return the clipped step
             break
     return spread_residue_by_parts(np.minimum(np.maximum(d, low), high), low, high, border)
 
 
 def _solve_without_held(
     A: FloatArray, ridge: float, r: FloatArray, S: FloatArray, low: FloatArray, high: FloatArray,
-    is_held: NDArray[np.bool_], at: FloatArray,
+    is_held: NDArray[np.bool_], t: FloatArray,
 ) -> FloatArray:  # fmt: skip
-    """(KBOX.1) by the same rounds over (KBOX.2), with the entries that are held, at `at`, taken out of A: d (m,)."""
-    d = np.where(is_held, at, 0.0)
-    for turn in range(2 * ROUNDS):
+    """Solve (KBOX.1) by the same rounds of (KBOX.2), but factor A without the held entries, fixed at t: d (m,)."""
+    d = np.where(is_held, t, 0.0)
+    for k in range(2 * ROUNDS):
         free = (~is_held).nonzero()[0]
         if not len(free):
             break
-        fixed, rows = np.where(is_held, at, 0.0), A.take(free, axis=0)
+        fixed, rows = np.where(is_held, t, 0.0), A.take(free, axis=0)
         right = np.empty((len(free), 1 + S.shape[1]), order="F")
         right[:, 0], right[:, 1:] = r[free] - rows @ fixed, S[free]
         solved = RidgedFactor(rows.take(free, axis=1), ridge).solve(right)
@@ -140,25 +144,26 @@ def _solve_without_held(
         d[free] = by_r - by_S @ z
         mu = r - A @ d - ridge * d - S @ z
         leaving = ~is_held & ((d < low) | (d > high))
-        wrong = is_held & np.where(at <= low, mu > 0.0, mu < 0.0) & (turn < ROUNDS)  # then none is released again
-        if not (leaving.any() or wrong.any()):
+        # in the last rounds no entry is released
+        has_wrong_sign = is_held & np.where(t <= low, mu > 0.0, mu < 0.0) & (k < ROUNDS)
+        if not (leaving.any() or has_wrong_sign.any()):
             break
-        at = np.where(is_held, at, np.where(d < 0.0, low, high))
-        is_held = (is_held & ~wrong) | leaving
+        t = np.where(is_held, t, np.where(d < 0.0, low, high))
+        is_held = (is_held & ~has_wrong_sign) | leaving
     return d
 
 
 def _remove_ridge(
     factor: RidgedFactor, held: _HeldEntries, d: FloatArray, by_one: FloatArray, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """Remove the effect of ρ from d (m,), (KBOX.4), as far as that stays in the box and converges."""
-    change, still = d, np.zeros(len(held.index))
+    """Remove the effect of ρ from d (m,) by (KBOX.4), as long as d stays in the box and the corrections shrink."""
+    change, zero = d, np.zeros(len(held.index))
     size = float(np.abs(d).max())
-    for _ in range(UNRIDGINGS):
-        change = held.solve(factor.solve((factor.ridge * change)[:, None])[:, 0], by_one, still)[0]
-        better = d + change
-        before, size = size, float(np.abs(change).max())
-        if not size < before or (better < low).any() or (better > high).any():
+    for _ in range(CORRECTIONS):
+        change = held.solve(factor.solve((factor.ridge * change)[:, None])[:, 0], by_one, zero)[0]
+        corrected = d + change
+        previous_size, size = size, float(np.abs(change).max())
+        if not size < previous_size or (corrected < low).any() or (corrected > high).any():
             break
-        d = better
+        d = corrected
     return d

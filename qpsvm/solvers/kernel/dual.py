@@ -9,7 +9,7 @@
                in (KDUAL.7), b ± ε are two of ℓ − u
     (KDUAL.7)  ν-SVR: no ε but Σ|β| = m, whose multiplier ε is
     (KDUAL.7)′ ν-SVM: the same, where β = y∘α has the sign of its interval and ρ is −ε: |β_i| = y_iβ_i has no kink
-    (KDUAL.8)  (KDUAL.7) with ε ≥ 0 is Σ|β| ≤ m;  where ε = 0 asks for less than m, both α of a sample share the rest
+    (KDUAL.8)  (KDUAL.7) with ε ≥ 0 is Σ|β| ≤ m;  if Σ|β| < m at ε = 0, both α of a sample share the rest
 
 | machine        | ℓ        | ε   | low, high        | e      |                                             |
 |----------------|----------|-----|------------------|--------|---------------------------------------------|
@@ -21,16 +21,16 @@
 | one-class      | 0        | 0   | 0, 1             | νn     |                                             |
 | SVDD           | ½K_ii    | 0   | 0, C             | 1      |                                             |
 
-On its side a row is inside an interval or at an end of it, and p is its reduced gradient: engines ask a point for
-`gradient`, `low` and `high`, and the problem for what it is (`has_kink`, `is_sign_constrained`, `is_standard_hinge`),
-never for its machine. A row stays at the kink as long as |r| ≤ ε, and is on the side of its residual.
+On its side a row is inside an interval or at an end of it, and p is its reduced gradient: engines use `gradient`, `low`
+and `high` of a point, and properties of the problem (`has_kink`, `is_sign_constrained`, `is_standard_hinge`), but not
+its machine. A row stays at the kink as long as |r| ≤ ε; otherwise it is on the side of its residual.
 
 The problem can be restricted to a working set W of rows while the others are at an end of their interval, or at the
 kink, on the right side of it: those contribute nothing to (KDUAL.3), and to (KDUAL.5) only
 
     (KDUAL.6)  level = Σ high over the rows of W − e + Σ β_i over the rows outside
 
-Where there is no kink, LIBSVM's loop and others count from the end that is 0, or from the lower one:
+Without a kink, LIBSVM's loop and others measure from the end that is 0, or from the lower one:
 
     (KDUAL.9)  β_i = base_i + s_i α_i,  0 ≤ α_i ≤ high_i − low_i
 """
@@ -48,20 +48,20 @@ from qpsvm.base.arrays.frozen import cached, find_common_value
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.program.losses import Loss, take_rows
 
-#: Features of a linear hard margin up to which few rows support.
+#: Features of a linear hard margin up to which it has few support vectors.
 NARROW = 60
-#: An entry within this share of its interval of the kink is there.
+#: An entry closer to the kink than this share of its interval is at the kink.
 ON_KINK = 1e-11
-#: What rounding leaves of a sum that is to be met, relative to the sum of all boxes.
+#: Rounding error of a required sum, relative to the sum of all boxes.
 UNMET = 1e-12
-#: What rounding may leave of a sum in units of Σ|β|: entries at their bounds are not moved for it.
+#: Rounding error of a sum in units of Σ|β|, for which entries at their bounds are not moved.
 ROUNDED_SUM = 1e-15
-#: A level that is so near a whole number of equal weights is one.
-WHOLE = 1e-6
+#: A level this close to a multiple of the common weight is one.
+INTEGER_TOL = 1e-6
 
 
 class Edges(NamedTuple):
-    """b, and the width of a tube around f that is a variable of its own, 0 where there is none."""
+    """b, and the width ε of the tube around f if that is a variable, else 0."""
 
     b: float
     tube: float = 0.0
@@ -69,13 +69,13 @@ class Edges(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KernelDual(Loss):
-    """The data of (KDUAL.1) apart from K: a loss, and sums.
+    """The data of (KDUAL.1) without K: a loss, and the required sums.
 
-    high, level, low (n,): Of `Loss`: finite. What is curved is added to K instead.
+    high, level, low (n,): As in `Loss`, finite. The curvature of squared losses is part of K instead.
     total: e.
-    mass: m of (KDUAL.7); ε is 0 then.
+    mass: m of (KDUAL.7), with ε = 0; None for other machines.
     fixed_sum, fixed_mass: Σβ and Σ|β| over the rows that a restriction left outside.
-    scale: The denominator of the gap, where rows outside make it unknown here.
+    scale: The denominator of the gap for a restriction; None to compute it from the rows.
     """
 
     high: FloatArray
@@ -94,7 +94,7 @@ class KernelDual(Loss):
         dual = cls(np.maximum(signed, 0.0), y, np.minimum(signed, 0.0))
         dual.__dict__.update(
             has_kink=False, is_sign_constrained=True, is_standard_hinge=True, sign=y, weight=upper
-        )  # what is known already
+        )  # fills the cache
         return dual
 
     @property
@@ -130,16 +130,16 @@ class KernelDual(Loss):
 
     @cached
     def common_weight(self) -> float | None:
-        """The weight of the ends of the tubes, where it is one number for all."""
+        """Common weight of all ends of the tubes; None if they differ."""
         first = float(self.weight[0])
         if self.is_sign_constrained and find_common_value(self.weight) is not None:
             return first
-        same = bool((self.weight == first).all()) and (not self.has_kink or bool((self.high == -self.low).all()))
-        return first if same and first > 0.0 else None
+        is_constant = bool((self.weight == first).all()) and (not self.has_kink or bool((self.high == -self.low).all()))
+        return first if is_constant and first > 0.0 else None
 
     @cached
     def sign(self) -> FloatArray:
-        """s of (KDUAL.9), where there is no kink: −1 where β = 0 is the upper end, else 1. (n,)."""
+        """s of (KDUAL.9), without a kink: −1 where β = 0 is the upper end, else 1; (n,)."""
         return np.where(self.high > 0.0, 1.0, -1.0)
 
     @cached
@@ -175,7 +175,7 @@ class KernelDual(Loss):
         return replace(self.restrict_rows(rows), fixed_sum=float(at_bound.sum()), fixed_mass=mass, scale=scale)
 
     def with_tube(self, edges: Edges) -> KernelDual:
-        """(KDUAL.1) at the ε of (KDUAL.7)."""
+        """Return (KDUAL.1) at the ε of (KDUAL.7)."""
         if self.mass is None:
             return self
         if self.is_nu_svm:
@@ -183,15 +183,15 @@ class KernelDual(Loss):
         return replace(self, tube=edges.tube, mass=None, fixed_mass=0.0)
 
     def needs_no_tube(self, point: DualPoint) -> bool:
-        """Return whether a point says that (KDUAL.7) needs no tube: then its solution is that of (KDUAL.8)."""
+        """Return whether a point of (KDUAL.7) has no tube: then the solution is that of (KDUAL.8)."""
         return self.mass is not None and self.has_kink and point.tube <= 0.0
 
     @property
     def target_sums(self) -> tuple[float, float]:
         """Required Σβ over the rows with β > 0 and over those with β < 0, in (KDUAL.7)."""
         assert self.mass is not None
-        own, size = self.total - self.fixed_sum, self.mass - self.fixed_mass
-        return 0.5 * (size + own), -0.5 * (size - own)
+        total, mass = self.total - self.fixed_sum, self.mass - self.fixed_mass
+        return 0.5 * (mass + total), -0.5 * (mass - total)
 
     def find_free(self, beta: FloatArray) -> NDArray[np.bool_]:
         """Return the mask of the rows strictly inside their interval, (n,)."""
@@ -200,12 +200,12 @@ class KernelDual(Loss):
 
     def compute_violation(self, beta: FloatArray, u: FloatArray, edges: Edges, rows: IntArray | slice) -> FloatArray:
         """Compute the violation of some rows at a bound, positive on the wrong side: (r,)."""
-        r, here = self.level[rows] - u[rows] - edges.b, beta[rows]
+        r, beta_rows = self.level[rows] - u[rows] - edges.b, beta[rows]
         if not self.has_kink:
             r = r - self.sign[rows] * edges.tube if edges.tube else r
-            return np.where(here <= self.low[rows], r, -r)
-        away: FloatArray = np.where(here == 0.0, np.abs(r), -np.sign(here) * r)
-        return away + np.where(here == 0.0, -1.0, 1.0) * (take_rows(self.tube, rows) + edges.tube)
+            return np.where(beta_rows <= self.low[rows], r, -r)
+        violation: FloatArray = np.where(beta_rows == 0.0, np.abs(r), -np.sign(beta_rows) * r)
+        return violation + np.where(beta_rows == 0.0, -1.0, 1.0) * (take_rows(self.tube, rows) + edges.tube)
 
     def compute_edges(self, u: FloatArray) -> Edges:
         """Compute the best b for u (n,), and ε if it is a variable: (KDUAL.5)."""
@@ -232,27 +232,27 @@ class KernelDual(Loss):
 
     def make_feasible(self, beta: FloatArray) -> FloatArray:
         """Return a feasible point near β: clip to the box, then spread the residue of the sums over rows with slack."""
-        found: FloatArray = np.minimum(np.maximum(beta, self.low), self.high)
+        feasible: FloatArray = np.minimum(np.maximum(beta, self.low), self.high)
         if self.is_nu_svm:
-            for mine, goal in zip((self.sign > 0.0, self.sign < 0.0), self.target_sums, strict=True):
-                found[mine] = spread_residue(found[mine], self.low[mine], self.high[mine], -goal)
-            return found
+            for members, goal in zip((self.sign > 0.0, self.sign < 0.0), self.target_sums, strict=True):
+                feasible[members] = spread_residue(feasible[members], self.low[members], self.high[members], -goal)
+            return feasible
         if not self.has_kink:
-            return spread_residue(found, self.low, self.high, self.fixed_sum - self.total)
-        found[np.abs(found) <= ON_KINK * self.weight] = 0.0
-        low, high = np.where(found < 0.0, self.low, 0.0), np.where(found > 0.0, self.high, 0.0)
+            return spread_residue(feasible, self.low, self.high, self.fixed_sum - self.total)
+        feasible[np.abs(feasible) <= ON_KINK * self.weight] = 0.0
+        low, high = np.where(feasible < 0.0, self.low, 0.0), np.where(feasible > 0.0, self.high, 0.0)
         if self.mass is None:
-            found = spread_residue(found, low, high, self.fixed_sum - self.total)
-            if abs(found.sum() + self.fixed_sum - self.total) > UNMET * self.total_penalty:
-                found = spread_residue(found, self.low, self.high, self.fixed_sum - self.total)
-            return found
-        for mine, goal in zip((found > 0.0, found < 0.0), self.target_sums, strict=True):
-            some = found[mine]
-            if len(some):
-                found[mine] = some = spread_residue(some, low[mine], high[mine], -goal)
-            if abs(some.sum() - goal) > UNMET * self.total_penalty:
+            feasible = spread_residue(feasible, low, high, self.fixed_sum - self.total)
+            if abs(feasible.sum() + self.fixed_sum - self.total) > UNMET * self.total_penalty:
+                feasible = spread_residue(feasible, self.low, self.high, self.fixed_sum - self.total)
+            return feasible
+        for members, goal in zip((feasible > 0.0, feasible < 0.0), self.target_sums, strict=True):
+            part_beta = feasible[members]
+            if len(part_beta):
+                feasible[members] = part_beta = spread_residue(part_beta, low[members], high[members], -goal)
+            if abs(part_beta.sum() - goal) > UNMET * self.total_penalty:
                 return self.fill_by_score(self.level)
-        return found
+        return feasible
 
     def build_uniform_start(self) -> FloatArray:
         """Build the point with the same share of every interval, as the sums require, if one end is 0: (n,)."""
@@ -264,13 +264,13 @@ class KernelDual(Loss):
         """Set the highest scores to the upper end and the lowest to the lower end, as far as the sums allow: (n,)."""
         plus, minus = (self.total - self.fixed_sum, 0.0) if self.mass is None else self.target_sums
         order = np.argsort(-score, kind="stable")
-        found = np.empty(self.n)
+        filled = np.empty(self.n)
         high = self.high[order]
-        found[order] = np.minimum(np.maximum(plus - (np.cumsum(high) - high), 0.0), high)
+        filled[order] = np.minimum(np.maximum(plus - (np.cumsum(high) - high), 0.0), high)
         if minus:
             low, order = -self.low[order][::-1], order[::-1]
-            found[order] -= np.minimum(np.maximum(-minus - (np.cumsum(low) - low), 0.0), low)
-        return found
+            filled[order] -= np.minimum(np.maximum(-minus - (np.cumsum(low) - low), 0.0), low)
+        return filled
 
     def build_zero_point(self) -> DualPoint:
         """Build a point without any work: β = 0 if that is feasible, else a feasible point of unknown gap."""
@@ -280,7 +280,7 @@ class KernelDual(Loss):
         return self.build_point_at(self.make_feasible(zero), zero, Edges(0.0), np.inf, 0.0)
 
     def build_point(self, beta: FloatArray, u: FloatArray, edges: Edges | None = None) -> DualPoint:
-        """Measure a feasible β with its u = Kβ, both (n,), at the best edges or at some that are known."""
+        """Measure a feasible β with its u = Kβ, both (n,), at the given edges or, if None, at the best ones."""
         edges = edges or self.compute_edges(u)
         r = self.level - u
         r -= edges.b
@@ -288,15 +288,15 @@ class KernelDual(Loss):
         value = float(self.level @ beta) - 0.5 * float(beta @ u)
         if self.has_kink:
             size, width = np.abs(beta), self.tube + edges.tube
-            inner = np.minimum(np.maximum(r, -width), width)
-            beyond = r - inner
-            difference = float(np.add.reduce(width * size - inner * beta))
+            clipped = np.minimum(np.maximum(r, -width), width)
+            excess = r - clipped
+            difference = float(np.add.reduce(width * size - clipped * beta))
             value -= float(np.add.reduce(self.tube * size))
             if self.mass is not None:  # (KDUAL.8)
                 difference += edges.tube * max(self.mass - self.fixed_mass - float(np.add.reduce(size)), 0.0)
         else:
-            difference, beyond = 0.0, sided[0]
-        difference += float((np.where(beyond > 0.0, self.high, self.low) - beta) @ beyond)  # (KDUAL.3)
+            difference, excess = 0.0, sided[0]
+        difference += float((np.where(excess > 0.0, self.high, self.low) - beta) @ excess)  # (KDUAL.3)
         scale = max(abs(value), abs(value + difference)) if self.scale is None else self.scale
         gap = difference / scale if scale > 0 else (0.0 if difference == 0 else np.inf)
         return DualPoint(beta, u, edges.b, gap if math.isfinite(gap) else np.inf, scale, *sided, edges.tube)
@@ -309,7 +309,7 @@ class KernelDual(Loss):
     def _compute_sided_gradient(
         self, beta: FloatArray, r: FloatArray, tube: float
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the reduced gradient, and as far as β may go on its side, for β and r of (KDUAL.2): (n,) each."""
+        """Return the reduced gradient, and the ends of the interval on the side of β, for r of (KDUAL.2): (n,) each."""
         if not self.has_kink:
             return r - self.sign * tube if tube else r, self.low, self.high
         side = _choose_sides(beta, r)
@@ -320,15 +320,15 @@ class KernelDual(Loss):
 
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """A feasible point with its certificate.
+    """A feasible point with its gap.
 
     beta, u (n,): β and u = Kβ.
     b: (KDUAL.5).
     gap: (KDUAL.4); infinite where it cannot be computed.
     scale: Its denominator.
     gradient (n,): The reduced gradient of the dual function, which is maximised: p of (KDUAL.2).
-    low, high (n,): As far as β may go on its side.
-    tube: That of `Edges`.
+    low, high (n,): The ends of the interval on the side of β.
+    tube: As in `Edges`.
     """
 
     beta: FloatArray
@@ -348,23 +348,23 @@ class DualPoint:
 
 
 def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside: float = 0.0) -> FloatArray:
-    """β in its box with Σβ + outside = 0, all (n,): the sum is taken off in proportion to the room that each entry has.
+    """Return β in its box with Σβ + outside = 0, by subtracting the excess in proportion to the slack of each entry.
 
-    What rounding leaves afterwards goes to the entry farthest inside its box: spread over all, it would lift zeros off
-    their bound. Changes β in place where little is to be done.
+    The remaining rounding error goes to the entry farthest inside its box: spread over all, it would lift zeros off
+        their bound. May change β in place. Shapes: beta, low, high (n,).
     """
     residue = float(beta.sum()) + outside
     if residue == 0.0:
         return beta
-    inner = np.minimum(beta - low, high - beta)
-    deepest = int(inner.argmax())
-    if abs(residue) <= inner[deepest]:
+    depth = np.minimum(beta - low, high - beta)
+    deepest = int(depth.argmax())
+    if abs(residue) <= depth[deepest]:
         beta[deepest] -= residue
         return beta
     if abs(residue) <= ROUNDED_SUM * float(np.abs(beta).sum()):
         return beta
-    room = beta - low if residue > 0 else high - beta
-    beta = beta - room * (residue / max(float(room.sum()), abs(residue)))
+    slack = beta - low if residue > 0 else high - beta
+    beta = beta - slack * (residue / max(float(slack.sum()), abs(residue)))
     deepest = int(np.minimum(beta - low, high - beta).argmax())
     beta[deepest] = np.clip(beta[deepest] - beta.sum() - outside, low[deepest], high[deepest])
     return beta
@@ -373,7 +373,7 @@ def spread_residue(beta: FloatArray, low: FloatArray, high: FloatArray, outside:
 def spread_residue_by_parts(
     beta: FloatArray, low: FloatArray, high: FloatArray, border: FloatArray | None
 ) -> FloatArray:
-    """`spread_residue` over all rows, or over each part of them, where a column of `border` (m, q) is not 0."""
+    """Apply `spread_residue` to all rows, or to each part of them given by a column of `border` (m, q)."""
     if border is None:
         return spread_residue(beta, low, high)
     for column in border.T:
@@ -388,14 +388,14 @@ def _choose_sides(beta: FloatArray, r: FloatArray) -> FloatArray:
 
 
 def _find_crossing(points: FloatArray, weights: FloatArray | None, level: float, common: float | None) -> float:
-    """Return the middle of where the sum of the weights of smaller points reaches a level."""
+    """Return the weighted quantile at a level: the middle of the interval where the cumulated weight equals it."""
     m = len(points)
     if not m or not level < np.inf:
         raise FloatingPointError("bounds that are 0 or infinite in the units of the problem")
     if common is not None:
         k = level / common
-        whole = round(k)
-        first, last = (whole - 1, whole) if abs(k - whole) <= WHOLE else (int(np.floor(k)),) * 2
+        k_rounded = round(k)
+        first, last = (k_rounded - 1, k_rounded) if abs(k - k_rounded) <= INTEGER_TOL else (int(np.floor(k)),) * 2
         if last <= 0 or first >= m - 1:
             return float(points.min() if last <= 0 else points.max())
         ordered = np.partition(points, (first, last))

@@ -6,9 +6,9 @@ Tables of counts, codes and rounded measurements have many rows that are equal, 
                Σ_g C_i
     (KTIES.2)  any α with that sum is as good; filled up one after the other, at most one of them ends inside its bounds
 
-The gap does not change, and the support is as small as it can be.
+The gap does not change, and the support is as small as possible.
 
-Equal rows with both labels are all that a ν-SVM needs if there are enough of them:
+If there are enough equal rows with both labels, they solve a ν-SVM (`find_meeting_point`):
 
     (KTIES.3)  where Σ_x min(ΣU₊, ΣU₋) ≥ m/2 over the rows x, the labels may have the same Σα at each, and m/2 in all:
                w(α) = 0, and nothing is less
@@ -24,22 +24,22 @@ from qpsvm.base.arrays.ties import Ties, find_ties
 from qpsvm.base.arrays.types import FloatArray, Matrix
 from qpsvm.solvers.kernel.dual import UNMET, KernelDual
 
-#: From this many rows on equal ones are looked for: that takes a hundredth of the time of the whole. And the share of
-#: rows that must go for it to be worth a second set of arrays.
+#: Equal rows are searched among more than this many rows: that takes a hundredth of the time of the solve. And the
+#: share of rows that must be merged away to be worth a second set of arrays.
 TIES_FROM, WORTHWHILE = 500, 0.15
 
 
 def find_meeting_point(X: Matrix, problem: KernelDual) -> FloatArray | None:
-    """(KTIES.3): β (n,), of few of the rows x; None where equal rows of both labels have less."""
+    """Return β (n,) of (KTIES.3), with few nonzero entries; None if equal rows of both labels have less than m/2."""
     ties, (plus, minus) = find_ties(X), problem.target_sums
     assert ties is not None
     high, low = ties.sum_groups(problem.high), -ties.sum_groups(problem.low)
     shared = np.minimum(high, low)
-    before = np.asarray(np.cumsum(shared, dtype=np.longdouble) - shared, dtype=float)
-    if plus != -minus or before[-1] + shared[-1] < (1.0 - UNMET) * plus:
+    mass_before = np.asarray(np.cumsum(shared, dtype=np.longdouble) - shared, dtype=float)
+    if plus != -minus or mass_before[-1] + shared[-1] < (1.0 - UNMET) * plus:
         return None
-    each = np.clip(plus - before, 0.0, shared)
-    shares = [each / np.where(end > 0.0, end, 1.0) for end in (high, low)]
+    taken_mass = np.clip(plus - mass_before, 0.0, shared)
+    shares = [taken_mass / np.where(bound > 0.0, bound, 1.0) for bound in (high, low)]
     return ties.expand_groups(shares[0]) * problem.high + ties.expand_groups(shares[1]) * problem.low
 
 
@@ -50,13 +50,14 @@ def list_tie_labels(problem: KernelDual) -> list[FloatArray]:
 
 
 def merge_ties(problem: KernelDual, ties: Ties) -> KernelDual:
+    """Return the problem with one row per group of ties, whose bounds are the sums over the group."""
     return replace(
         problem.restrict_rows(ties.rows), high=ties.sum_groups(problem.high), low=ties.sum_groups(problem.low)
     )
 
 
 def split_ties(ties: Ties, beta: FloatArray, problem: KernelDual) -> FloatArray:
-    """β (n,) from its sums over the groups (g,): filled up one after the other, from the end where nothing is."""
+    """Return β (n,) for its sums over the groups (g,), filling the rows of a group one after the other, (KTIES.2)."""
     if problem.has_kink or problem.is_sign_constrained or problem.is_nu_svm:
         up = ties.distribute_alpha(np.maximum(beta, 0.0), problem.high)
         return up - ties.distribute_alpha(np.maximum(-beta, 0.0), -problem.low)

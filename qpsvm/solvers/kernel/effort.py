@@ -16,19 +16,19 @@ from qpsvm.solvers.kernel.libsvm import LoopResult
 from qpsvm.solvers.kernel.loop import KernelSamples, run_working_set_loop
 from qpsvm.solvers.shared.budget import StopReason
 
-#: Entries of K between two looks at the clock: a tenth of a second, or two.
+#: Entries of K that are computed between two checks of the clock: 0.1 s or 0.2 s.
 ENTRIES = 5e7
 
 
 @dataclass(frozen=True)
 class EffortSettings:
-    """Limits of what cannot be interrupted, and of the loop."""
+    """Limits of the loop, and cost estimates of the steps that cannot be interrupted."""
 
-    #: Iterations that one run of the loop may take, a row and besides. Newton steps go on from there.
-    per_row: int = 100
-    besides: int = 20_000
-    #: Seconds of an entry of a Gram matrix in double precision, besides for each feature, and of Newton steps over m
-    #: rows in units of m³: as pessimistic. They are not begun where they would not end in time.
+    #: Limit of the iterations of one run of the loop: per row, plus a constant. Newton steps continue from there.
+    iterations_per_row: int = 100
+    min_iterations: int = 20_000
+    #: Pessimistic seconds of an entry of a Gram matrix in double precision, plus those for each feature, and of Newton
+    #: steps over m rows in units of m³. None of these is started if it would not finish in time.
     gram_seconds: float = 20e-9
     gram_feature_seconds: float = 0.1e-9
     newton_seconds: float = 1.5e-11
@@ -41,9 +41,10 @@ SETTINGS = EffortSettings()
 class Effort:
     """Limits and counters of one kernel solve.
 
-    loop_iterations or None: Allowed in the working-set loop, all runs together.
-    iterations, newton_steps: Loop iterations and Newton steps made.
-    is_shortened: Something was left out, or cut short, because it might not have ended in time.
+    seconds: Time limit; None for no limit.
+    loop_iterations: Limit of the iterations of all runs of the working-set loop; None for no limit.
+    iterations, newton_steps: Loop iterations and Newton steps made so far.
+    is_shortened: Whether a step was skipped or cut short because it might not have finished in time.
     """
 
     seconds: float | None = None
@@ -78,11 +79,11 @@ class Effort:
         u: FloatArray | None = None,
     ) -> LoopResult:
         """Run the working-set loop within the remaining limits; the arguments are those of the loop."""
-        limit = SETTINGS.per_row * problem.n + SETTINGS.besides
+        limit = SETTINGS.iterations_per_row * problem.n + SETTINGS.min_iterations
         if self.loop_iterations is not None:
             limit = min(limit, max(self.loop_iterations - self.iterations, 1))
         result = run_working_set_loop(
-            problem, data, tol, start=start, u=u, most=limit, clock=self.clock, verbose=self.verbose
+            problem, data, tol, start=start, u=u, max_iter=limit, clock=self.clock, verbose=self.verbose
         )
         self.is_shortened |= self.seconds is not None and not result.converged and result.iterations < limit
         self.iterations += result.iterations
@@ -90,9 +91,9 @@ class Effort:
 
     def can_afford(self, m: int, width: int, newton: bool = True) -> bool:
         """Return whether a Gram matrix of m rows of `width` features, and Newton steps on it, would end in time."""
-        each = SETTINGS.gram_seconds + SETTINGS.gram_feature_seconds * width
-        needed = each * m**2 + newton * SETTINGS.newton_seconds * m**3
-        affordable = self.seconds is None or needed < self.clock.remaining
+        entry_seconds = SETTINGS.gram_seconds + SETTINGS.gram_feature_seconds * width
+        needed_seconds = entry_seconds * m**2 + newton * SETTINGS.newton_seconds * m**3
+        affordable = self.seconds is None or needed_seconds < self.clock.remaining
         self.is_shortened |= not affordable
         return affordable
 
@@ -105,11 +106,11 @@ class Effort:
             return "time_limit"
         return "iteration_limit" if self.is_exhausted() else "numerical_error"
 
-    def report(self, what: str, rows: int, gap: float) -> None:
+    def report(self, stage: str, rows: int, gap: float) -> None:
         """Log one line, if logging is enabled."""
         if is_logging(self.verbose, logging.DEBUG):
             log_step(
-                f"{what:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
+                f"{stage:>12}  rows {rows:7d}  gap {gap:8.1e}  loop iterations {self.iterations:8d}  "
                 f"Newton steps {self.newton_steps:4d}  {self.clock.seconds:8.3f} s",
                 self.verbose,
             )

@@ -1,8 +1,8 @@
 """Solve a kernel dual by Newton steps from a start, by a small Gram matrix, or by the loop (`EngineSearch`).
 
-A start is tried first, where few rows are not at a bound. (Not where the Gram matrix of few rows is there, as along a
-path: there a loop from 0 is sooner, .5 to .9 of the time.) Up to so many rows the whole Gram matrix is made, and its
-exact split is looked for. Beyond, the working-set loop runs over all rows, on blocks of them first (`baseline`).
+A start is tried first, if few rows are free. (Not if the Gram matrix of few rows is already known, as along a path:
+there a loop from 0 takes .5 to .9 of the time.) For at most `gram_rows` rows the full Gram matrix is computed, and the
+exact split into free and bound rows is searched. For more, the working-set loop runs over all rows (`baseline`).
 
 In milliseconds, with the compiled core: medians of 5, RBF, five features, labels by the first and noise; one core.
 
@@ -31,34 +31,37 @@ from qpsvm.solvers.kernel.newton_step import EXACT_ROWS, multiply_gram, solve_bo
 from qpsvm.solvers.kernel.working_set import STEPS, LoopStage, WorkingSet, solve_from
 from qpsvm.space.kernels.blocks import KernelBlocks
 
-#: All rows: the loop stops early, because Newton steps get the last digits with one factorisation as soon as the split
-#: is right; what they cannot do from there a tighter loop may. It keeps its matrix in single precision: less than the
-#: last tolerance has no meaning.
+#: Stages over all rows. The loop stops early, because Newton steps compute the last digits with one factorisation as
+#: soon as the split is right; if they fail, a tighter loop follows. The loop stores its matrix in single precision, so
+#: a tolerance below the last one would have no meaning.
 STAGES = (LoopStage(3e-3, 60), LoopStage(1e-4, 60), LoopStage(2e-6))
 
 
 @dataclass(frozen=True)
 class EngineSettings:
-    """Constants of the order."""
+    """Constants that decide which engine runs when."""
 
-    #: Up to here the whole Gram matrix is made in double precision; up to the second of a ν-SVR, because beyond it a
-    #: search for the tube begins, and without the compiled loop.
+    #: The full Gram matrix is computed in double precision for at most this many rows; the second limit holds for a
+    #: ν-SVR, because a search for its tube follows beyond it, and without the compiled loop.
     gram_rows: int = 1200
     slow_gram_rows: int = 2000
-    #: Newton steps go on from a start whose relative gap is below this. They do where at most this share of the rows
-    #: is not at a bound, and as long as every so many steps bring the gap to this share.
-    useful: float = 0.3
+    #: Newton steps continue from a start if its relative gap is below `max_start_gap` and at most the share
+    #: `start_share` of the rows is free, as long as every `start_steps` steps reduce the gap by the factor
+    #: `start_gain`.
+    max_start_gap: float = 0.3
     start_share: float = 0.35
     start_steps: int = 3
     start_gain: float = 0.3
-    #: A ν-SVR's steps that stall are made again on rows so far inside their right side, too, so many at most.
+    #: If the steps of a ν-SVR stall, they are repeated with all rows within `start_reach` of the margin, if those are
+    #: at most `last_rows`, for at most `last_steps` steps.
     start_reach: float = 0.005
     last_rows: int = 5000
     last_steps: int = 30
-    #: The gap of a point of the right split is rounding, of one and another size.
-    exact: float = 1e-11
-    #: The gap of the loop's point from which on the hulls of a ν-SVM seem to meet: at an optimum of 0 it is 1.
-    meeting: float = 0.9
+    #: A relative gap up to this is rounding: the split is right.
+    exact_gap: float = 1e-11
+    #: From this relative gap of the loop's point on, the hulls of a ν-SVM seem to meet: if the optimum is 0, the gap is
+    #: 1.
+    meeting_gap: float = 0.9
 
 
 SETTINGS = EngineSettings()
@@ -67,15 +70,16 @@ SETTINGS = EngineSettings()
 class EngineSearch:
     """One problem, and the best point that any engine has found.
 
-    engine_used: The engine that found it.
-    brief: Of all rows only the first stage is run: others go on. Of a ν-SVM only its loop where the hulls seem to meet.
+    engine_used: The engine that found the best point; "none" before any ran.
+    brief: Run only the first stage over all rows, because another method continues; for a ν-SVM only the loop if the
+        hulls seem to meet.
     """
 
     def __init__(self, blocks: KernelBlocks, problem: KernelDual, target: float, effort: Effort) -> None:
         self.blocks, self.problem, self.target, self.effort = blocks, problem, target, effort
         self._best: DualPoint | None = None
         self.engine_used = "none"
-        self._known: FloatArray | None = None
+        self._start_u: FloatArray | None = None
         self.brief = False
 
     @property
@@ -88,18 +92,18 @@ class EngineSearch:
     def run(self, engine: str, start: FloatArray | None, u: FloatArray | None = None) -> None:
         """Run Newton steps from the start; if they do not suffice, solve over all rows.
 
-        `start`: β (n,), feasible, with its u (n,) where that is known, if only roughly.
+        `start`: A feasible β (n,). `u`: Its u (n,), possibly rough; None if unknown.
         """
-        self._known, problem, K = u, self.problem, self.blocks.full_matrix
+        self._start_u, problem, K = u, self.problem, self.blocks.full_matrix
         finds_tube = problem.mass is not None and problem.has_kink
-        slow = finds_tube or core.compiled is None
-        few = problem.n <= (SETTINGS.slow_gram_rows if slow else SETTINGS.gram_rows)
-        if start is not None and few and K is not None and not problem.has_kink:
+        is_slow = finds_tube or core.compiled is None
+        has_few_rows = problem.n <= (SETTINGS.slow_gram_rows if is_slow else SETTINGS.gram_rows)
+        if start is not None and has_few_rows and K is not None and not problem.has_kink:
             if self.update_best("start", problem.build_point(start, multiply_gram(K, start, np.flatnonzero(start)))):
                 return
         elif start is not None and self._run_from_start(start):
             return
-        if engine == "gram" or (engine == "auto" and (few or K is not None)):
+        if engine == "gram" or (engine == "auto" and (has_few_rows or K is not None)):
             self.solve_with_gram()
         else:
             BaselineLoop(self).run()
@@ -126,7 +130,7 @@ class EngineSearch:
             beta = self._solve_few_rows(K, stages[0].tolerance)
             if beta is None:
                 return
-            if self.brief and problem.is_nu_svm and not problem.build_point(beta, K @ beta).gap < SETTINGS.meeting:
+            if self.brief and problem.is_nu_svm and not problem.build_point(beta, K @ beta).gap < SETTINGS.meeting_gap:
                 return
         rows, zero = np.arange(problem.n), np.zeros(problem.n)
         initial = InitialSet(rows, zero if beta is None else beta, zero, beta is not None)
@@ -138,10 +142,7 @@ class EngineSearch:
         return n <= SETTINGS.slow_gram_rows or 16.0 * n * n <= find_available_memory()
 
     def _solve_few_rows(self, K: FloatArray, tolerance: float) -> FloatArray | None:
-        """Keep the point of the split that the loop finds; return the β to resume from if that is not exact.
-
-        Where it is good, but not to rounding, Newton steps go on from it.
-        """
+        """Solve for the split that the loop finds; return the β from which Newton steps resume, or None."""
         problem, effort = self.problem, self.effort
         beta = effort.run_loop(problem, K, tolerance).beta
         if effort.is_over():
@@ -152,23 +153,25 @@ class EngineSearch:
             return beta
         effort.newton_steps += 1
         self.update_best("gram", point)
-        return None if point.gap <= SETTINGS.exact else point.beta
+        return None if point.gap <= SETTINGS.exact_gap else point.beta
 
     def _run_from_start(self, beta: FloatArray) -> bool:
         """Run Newton steps from a feasible β, if few rows are free and the steps gain; return whether they did."""
-        point, most = self.measure_point(beta), int(SETTINGS.start_share * self.problem.n)
-        most = most if point.gap < SETTINGS.useful else 0
-        if self.problem.mass is not None:  # no band with a tube of its own
-            if self._run_newton(point, estimate_margin(beta), most) or not most:
+        point, max_rows = self.measure_point(beta), int(SETTINGS.start_share * self.problem.n)
+        max_rows = max_rows if point.gap < SETTINGS.max_start_gap else 0
+        if self.problem.mass is not None:  # ν-machine
+            if self._run_newton(point, estimate_margin(beta), max_rows) or not max_rows:
                 return self.has_ended()
             return self._run_newton(self.best_point, SETTINGS.start_reach, SETTINGS.last_rows, SETTINGS.last_steps)
-        return self._run_newton(point, estimate_margin(beta), most, SETTINGS.start_steps, SETTINGS.start_gain)
+        return self._run_newton(point, estimate_margin(beta), max_rows, SETTINGS.start_steps, SETTINGS.start_gain)
 
-    def _run_newton(self, point: DualPoint, reach: float, most: int, steps: int = STEPS, gain: float = np.inf) -> bool:
+    def _run_newton(
+        self, point: DualPoint, reach: float, max_rows: int, steps: int = STEPS, gain: float = np.inf
+    ) -> bool:
         """Run Newton steps from a start on its rows that are free or within `reach`, if they are not too many."""
         initial, effort = select_at_point(point, reach), self.effort
         if (
-            0 < len(initial.rows) <= most
+            0 < len(initial.rows) <= max_rows
             and not effort.is_late()
             and effort.can_afford(len(initial.rows), self.blocks.width)
         ):
@@ -178,7 +181,7 @@ class EngineSearch:
 
     def measure_point(self, beta: FloatArray) -> DualPoint:
         """Measure a feasible β with its rough u and gap."""
-        u, self._known = self._known, None
+        u, self._start_u = self._start_u, None
         if u is None:
             support = np.flatnonzero(beta)
             u = self.blocks.product(support, beta[support], np.arange(self.problem.n), rough=True)

@@ -5,8 +5,8 @@
                  K_FF d + e 1 = −y_j K_Fj,  1ᵀd = −y_j,  and s_j falls by tκ,  κ = K_jj + y_j(K_jFᵀd + e) ≥ 0
     (KACTIVE.3)  t = s_j/κ, and j is free;  or less, where an α_i of F reaches 0: i leaves, and the step goes on
 
-The dual value rises with every step, so that no F comes back. κ = 0 where j lies in the span of F: if no α_i falls
-then, the hulls of the classes meet.
+The dual value rises with every step, so no F occurs twice. κ = 0 if j lies in the span of F: if no α_i falls then, the
+hulls of the classes meet.
 Source: Goldfarb & Idnani, *A numerically stable dual method for solving strictly convex quadratic programs* (1983).
 """
 
@@ -21,9 +21,9 @@ from scipy.linalg import lapack
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.space.kernels.blocks import EPS
 
-#: Steps, and so rows that F may have: beyond, other methods take less.
-LARGEST = 64
-#: κ as a share of K_jj that is rounding, and a slack in roundings of its sum that is none.
+#: Limit of the steps, and so of the rows in F: for more, other methods are faster.
+MAX_STEPS = 64
+#: κ up to this share of K_jj is rounding, and so is a slack up to this many roundings of its terms.
 SPANNED, ROUNDINGS = 1e-12, 4.0
 
 
@@ -33,8 +33,8 @@ class ActiveSetResult:
 
     beta, u (n,): β of the hard margin of F, and Kβ over all rows.
     steps: Systems solved.
-    found: No row is on the wrong side, as far as rounding lets tell.
-    hulls_meet: A row joined that no α of F falls for: the hulls of the classes meet, or too nearly to tell.
+    found: Whether no row is on the wrong side, up to rounding.
+    hulls_meet: Whether a row joined with κ = 0 and no α of F falls: the hulls of the classes meet, up to rounding.
     """
 
     beta: FloatArray
@@ -48,19 +48,24 @@ class ActiveSetResult:
 def solve_active_set(
     column: Callable[[int], FloatArray], diagonal: FloatArray, y: FloatArray, first: tuple[int, int]
 ) -> ActiveSetResult:
-    """Find the hard margin, if not more than a few rows support.
+    """Find the hard margin if it has few support vectors.
+
+    column: Return a column of K, (n,), by its index.
+    first: Indices of the initial F, one of each class.
 
     Shapes: diagonal (n,), y (n,).
     """
-    active, largest, corrected = _ActiveSet(column, diagonal, y), float(diagonal.max()), False
+    active = _ActiveSet(column, diagonal, y)
+    max_diagonal = float(diagonal.max())
+    corrected = False
     try:
         for j in first:
             active.append_row(j, 0.0)
         active.solve()
-        while active.steps < LARGEST:
+        while active.steps < MAX_STEPS:
             u, slack = active.compute_slacks()
             j = int(slack.argmax())
-            if slack[j] > ROUNDINGS * EPS * (1.0 + float(np.abs(active.x).sum()) * largest):
+            if slack[j] > ROUNDINGS * EPS * (1.0 + float(np.abs(active.x).sum()) * max_diagonal):
                 if not active.enter_row(j, float(slack[j])):
                     return active.result(found=False, meet=True)
                 corrected = False
@@ -68,7 +73,7 @@ def solve_active_set(
                 return active.result(found=True)
             else:
                 corrected = True
-    except np.linalg.LinAlgError:
+    except np.linalg.LinAlgError:  # K_FF is singular to rounding
         pass
     return active.result(found=False)
 
@@ -79,7 +84,7 @@ class _ActiveSet:
     def __init__(self, column: Callable[[int], FloatArray], diagonal: FloatArray, y: FloatArray) -> None:
         self.column, self.diagonal, self.y = column, diagonal, y
         self.F: list[int] = []
-        self.columns = np.empty((LARGEST + 1, len(y)))
+        self.columns = np.empty((MAX_STEPS + 1, len(y)))
         self.x, self.b, self.steps = np.zeros(0), 0.0, 0
 
     def append_row(self, j: int, beta: float, column: FloatArray | None = None) -> None:
@@ -126,7 +131,7 @@ class _ActiveSet:
         return u, slack
 
     def remove_rounding(self, u: FloatArray) -> bool:
-        """Take away what rounding left of (KACTIVE.1), if all stay positive; whether they do. `u`: Kβ."""
+        """Correct the rounding errors of (KACTIVE.1) for u = Kβ; return False if an α would become negative."""
         change, db = self._solve_bordered((self.y - u)[self.F] - self.b, -float(self.x.sum()))
         if not (self.y[self.F] * (self.x + change) >= 0.0).all():
             return False
@@ -140,17 +145,17 @@ class _ActiveSet:
             reduced_gradient = column[self.F]
             d, e = self._solve_bordered(-sign * reduced_gradient, -sign)
             curvature = float(self.diagonal[j] + sign * (reduced_gradient @ d + e))
-            whole = slack / curvature if curvature > SPANNED * self.diagonal[j] else np.inf
+            full_length = slack / curvature if curvature > SPANNED * self.diagonal[j] else np.inf
             rate, alpha = self.y[self.F] * d, self.y[self.F] * self.x
             falling = (rate < 0.0).nonzero()[0]
             lengths = np.maximum(alpha[falling], 0.0) / -rate[falling]
             i = int(lengths.argmin()) if len(falling) else -1
-            length = min(whole, float(lengths[i])) if i >= 0 else whole
+            length = min(full_length, float(lengths[i])) if i >= 0 else full_length
             if not np.isfinite(length):
                 return False
             self.x, self.b = self.x + length * d, self.b + length * e
             beta, slack = beta + length * sign, slack - length * curvature
-            if i < 0 or whole <= lengths[i]:
+            if i < 0 or full_length <= lengths[i]:
                 self.append_row(j, beta, column)
                 return True
             self.remove_row(int(falling[i]))

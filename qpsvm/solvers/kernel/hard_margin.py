@@ -1,9 +1,9 @@
 """Solve the dual of a kernel hard margin (`solve_kernel_hard`).
 
-A C-SVM in which no α is at C has the solution of the hard margin, as its own optimality conditions say: an exact
-penalty, which rises in two steps. A linear machine with few features has few support vectors, which an active set finds
-(`solve_active_set`). If the last penalty frees hardly any α at C, or α grows beyond the range of double precision, the
-classes are not separated, or hardly: that is not decided here, and the last point is returned.
+If no α of a C-SVM is at C, its optimality conditions are those of the hard margin. So C is an exact penalty, which is
+raised twice if needed. A linear machine with few features has few support vectors, which an active set finds
+(`solve_active_set`). If the last penalty frees hardly any α at C, or α exceeds the range of double precision, the
+classes are not separable, or hardly: this module does not decide that, and returns the last point.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.space.kernels.blocks import KernelBlocks
 from qpsvm.space.kernels.functions import Kernel, Linear
 
-#: C, in units of one over the mean of K_ii. Beyond the last, α loses the digits that its steps need.
+#: C, in units of one over the mean of K_ii. Above the last one, α loses the digits that the Newton steps need.
 PENALTIES = (100.0, 1e4, 1e6)
-#: The gap of the C-SVM that is asked for, as a share of the hard margin's: there slack costs more than C.
-FINER = 0.01
+#: Target gap of the C-SVM, as a share of that of the hard margin, in which slack costs more than C.
+GAP_SHARE = 0.01
 
 
 def solve_kernel_hard(
@@ -46,18 +46,20 @@ def solve_kernel_hard(
     verbose: bool = False,
     engine: Any = "auto",
 ) -> KernelSolution:
-    """Solve the dual of the hard margin, or find that no α bounded by the last penalty does.
+    """Solve the dual of the hard margin; the reason is "numerical_error" if the last penalty does not suffice.
 
     Shapes: start (n,) or None.
     """
     effort = Effort(time_limit, max_iter, verbose)
     if engine == "auto" and isinstance(kernel, Linear) and isinstance(X, np.ndarray) and X.shape[1] <= NARROW:
-        few, hopeless = _solve_few_support(lambda j: X @ X[j], np.einsum("ij,ij->i", X, X), X @ (y @ X), y, tol)
-        if hopeless or few.reason == "converged":
-            return few
+        small_solution, hulls_meet = _solve_few_support(
+            lambda j: X @ X[j], np.einsum("ij,ij->i", X, X), X @ (y @ X), y, tol
+        )
+        if hulls_meet or small_solution.reason == "converged":
+            return small_solution
     blocks = gram if isinstance(gram, KernelBlocks) else KernelBlocks(kernel, X, gram)
     ties = (
-        find_ties(X, y, least=WORTHWHILE)
+        find_ties(X, y, min_share=WORTHWHILE)
         if blocks.is_fast and blocks.full_matrix is None and len(y) > TIES_FROM
         else None
     )
@@ -69,22 +71,26 @@ def solve_kernel_hard(
         spread = np.zeros(len(y))
         spread[ties.rows] = merged.beta
         return replace(merged, beta=spread, u=ties.expand_groups(merged.u))
-    bound, beta = len(y), None if start is None else y * start
+    n_bound = len(y)
+    beta = None if start is None else y * start
     for penalty in PENALTIES if start is None else PENALTIES[-1:]:
         C = penalty / curvature
-        left = None if max_iter is None else max(max_iter - effort.iterations, 1)
+        remaining_iterations = None if max_iter is None else max(max_iter - effort.iterations, 1)
         seconds = None if time_limit is None else max(effort.clock.remaining, 0.0)
-        answer = solve_kernel(
-            blocks, KernelDual.from_hinges(y, repeat_value(C, len(y))), start=beta, tol=FINER * tol, time_limit=seconds,
-            max_iter=left, verbose=verbose, engine=engine,
+        problem = KernelDual.from_hinges(y, repeat_value(C, len(y)))
+        solution = solve_kernel(
+            blocks, problem, start=beta, tol=GAP_SHARE * tol, time_limit=seconds, max_iter=remaining_iterations,
+            verbose=verbose, engine=engine,
         )  # fmt: skip
-        effort.iterations += answer.iterations
-        answer, beta, before = replace(answer, iterations=effort.iterations), answer.beta, bound
-        bound = int(np.count_nonzero(np.abs(beta) >= C))
-        limited = answer.reason not in ("converged", "numerical_error") or effort.is_exhausted()
-        if limited or not bound or answer.gap > tol or 2 * bound > before:  # hardly any is freed
+        effort.iterations += solution.iterations
+        solution = replace(solution, iterations=effort.iterations)
+        beta = solution.beta
+        previous_bound = n_bound
+        n_bound = int(np.count_nonzero(np.abs(beta) >= C))
+        limited = solution.reason not in ("converged", "numerical_error") or effort.is_exhausted()
+        if limited or not n_bound or solution.gap > tol or 2 * n_bound > previous_bound:  # hardly any is freed
             break
-    return replace(answer, reason="numerical_error") if bound and answer.reason == "converged" else answer
+    return replace(solution, reason="numerical_error") if n_bound and solution.reason == "converged" else solution
 
 
 def _solve_few_support(
@@ -92,16 +98,16 @@ def _solve_few_support(
 ) -> tuple[KernelSolution, bool]:
     """Solve for a hard margin with few support vectors; return the solution, and whether the hulls seem to meet.
 
-    `towards`, (n,), are values of f for the direction from one class to the other: where to begin.
+    `towards`, (n,): f for the direction between the class means, which selects the initial active set.
     """
     first = int(np.where(y > 0, towards, np.inf).argmin()), int(np.where(y < 0, towards, -np.inf).argmax())
     with np.errstate(all="ignore"):
-        found = solve_active_set(column, diagonal, y, first)
-        gap = compute_hard_gap(y, found.beta, found.u) if found.found else np.inf
+        result = solve_active_set(column, diagonal, y, first)
+        gap = compute_hard_gap(y, result.beta, result.u) if result.found else np.inf
     reason: StopReason = "converged" if gap <= tol else "numerical_error"
-    beta = y * np.maximum(y * found.beta, 0.0)
-    hopeless = found.hulls_meet or (found.found and not gap <= tol)
-    return KernelSolution(beta, found.b, found.u, gap, "active set", found.steps, reason), hopeless
+    beta = y * np.maximum(y * result.beta, 0.0)
+    hulls_seem_to_meet = result.hulls_meet or (result.found and not gap <= tol)
+    return KernelSolution(beta, result.b, result.u, gap, "active set", result.steps, reason), hulls_seem_to_meet
 
 
 def compute_hard_gap(y: FloatArray, beta: FloatArray, u: FloatArray) -> float:

@@ -1,11 +1,12 @@
 """Run the working-set loop over (KDUAL.1): compiled if available, else LIBSVM's.
 
-Sequential minimal optimisation with second-order selection (Fan, Chen & Lin 2005), in β itself, so that every machine
-is the same to it: any ℓ, any box, tubes, one sum or the two of (KDUAL.7), and any start. `core/c/loop.h` has its
-equations. It looks at the clock and the interrupt key while it runs, and ends with the point that it has.
+`run_working_set_loop` is the entry point. The compiled loop is sequential minimal optimisation with second-order
+selection (Fan, Chen & Lin 2005) in β itself, so that it takes every machine: any ℓ, any box, tubes, one sum or the two
+of (KDUAL.7), and any start. Its equations are in `core/c/loop.h`. It polls the clock and Ctrl-C, and returns its
+current point when it is stopped.
 
-    (KLOOP.4)  where 0 is not feasible, the loop begins with the rows at their bounds whose residual ℓ − u of an even
-               spread is the largest (and the smallest, where β < 0 has a sum of its own), until the sums are met
+    (KLOOP.4)  if 0 is not feasible, the loop starts with those rows at their bounds that have the largest residual
+               ℓ − u at a uniform β (and the smallest, if β < 0 has a sum of its own), until the sums are met
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from qpsvm.solvers.kernel.libsvm import LoopResult, is_libsvm_problem, run_libsv
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS
 from qpsvm.space.kernels.functions import RBF, Linear, Polynomial
 
-#: Rows whose even spread says roughly what that of all rows has for u.
+#: Rows from which u of a uniform β is estimated.
 LANDMARKS = 100
 
-#: Bytes of kernel rows in single precision that may be kept: SVC's own default.
+#: Bytes of kernel rows in single precision that may be cached: the default of scikit-learn's SVC.
 CACHE_BYTES = 200_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class KernelSamples:
-    """Samples X (n, d) and their kernel, whose rows are evaluated in single precision as they are needed.
+    """Samples X (n, d) and their kernel, whose rows are evaluated in single precision on demand.
 
-    They are kept from run to run, so that a loop goes on where it was stopped.
+    The rows stay cached from run to run, so that a stopped loop can resume at once.
     """
 
     kernel: RBF | Polynomial | Linear
@@ -46,7 +47,7 @@ class KernelSamples:
 
     @cached
     def rows(self) -> Any:
-        """The rows as `core/c/loop_values.h` takes them: from a (n, d), p, which is 0 for an RBF kernel, and c₀."""
+        """Row evaluator of `core/c/loop_values.h` for scaled samples, the degree p (0 for an RBF kernel), and c₀."""
         X, kernel, degree, offset = self.X, self.kernel, 1, 0.0
         if isinstance(kernel, RBF):
             X, degree = (X - np.add.reduce(X) / max(len(X), 1)) * math.sqrt(kernel.gamma), 0  # type: ignore[arg-type]
@@ -63,34 +64,36 @@ def run_working_set_loop(
     *,
     start: FloatArray | None = None,
     u: FloatArray | None = None,
-    most: int | None = None,
+    max_iter: int | None = None,
     clock: Clock | None = None,
     verbose: bool = False,
 ) -> LoopResult:
     """Run the loop until no pair of rows violates its condition by more than tol, or a limit is reached.
 
-    Shapes: data (n, n) float32 or float64, or samples (n, d); start (n,) with its u (n,), if that is known.
+    Shapes: data (n, n) float32 or float64, or samples (n, d); start (n,) and its u (n,), or None.
     """
     clock = clock or Clock()
     if core.compiled is None:
-        return _run_libsvm(problem, data, tol, most, clock, verbose)
+        return _run_libsvm(problem, data, tol, max_iter, clock, verbose)
     beta = _find_start(problem, data, start)
-    known, g = False, np.array(problem.level)
+    has_g = False
+    g = np.array(problem.level)
     if u is not None and start is not None:
-        moved = beta - start  # by the rounding of its sum
-        rows = moved.nonzero()[0]
+        change = beta - start  # the rounding error of its sum
+        rows = change.nonzero()[0]
         if not len(rows) or not isinstance(data, KernelSamples):
-            known, g = True, problem.level - u
+            has_g = True
+            g = problem.level - u
         if len(rows) and not isinstance(data, KernelSamples):
-            g -= moved[rows] @ data[rows]
-    result = _run_compiled(problem, data, beta, g, known, tol, most, clock)
+            g -= change[rows] @ data[rows]
+    result = _run_compiled(problem, data, beta, g, has_g, tol, max_iter, clock)
     assert result.u is not None
     if problem.mass is None or not problem.has_kink or problem.compute_edges(result.u).tube > 0.0:
         return result
-    g = problem.level - result.u  # (KDUAL.8): without a tube
-    again = _run_compiled(problem.with_tube(Edges(0.0)), data, result.beta.copy(), g, True, tol, most, clock)
-    fits = float(np.abs(again.beta).sum()) + problem.fixed_mass <= problem.mass
-    return replace(again, iterations=result.iterations + again.iterations) if fits else result
+    g = problem.level - result.u  # (KDUAL.8): solve without a tube
+    without_tube = _run_compiled(problem.with_tube(Edges(0.0)), data, result.beta.copy(), g, True, tol, max_iter, clock)
+    fits = float(np.abs(without_tube.beta).sum()) + problem.fixed_mass <= problem.mass
+    return replace(without_tube, iterations=result.iterations + without_tube.iterations) if fits else result
 
 
 def evaluates_kernel(problem: KernelDual) -> bool:
@@ -99,59 +102,68 @@ def evaluates_kernel(problem: KernelDual) -> bool:
 
 
 def _find_start(problem: KernelDual, data: NDArray[Any] | KernelSamples, start: FloatArray | None) -> FloatArray:
-    """Find a feasible starting point: the start, 0, or (KLOOP.4). (n,)."""
+    """Return a feasible starting point near the start, 0, or that of (KLOOP.4): (n,)."""
     if start is not None:
         return problem.make_feasible(start)
     zero = np.zeros(problem.n)
     if problem.is_sign_constrained and not problem.fixed_sum:
         return zero
-    kinked = problem.has_kink and problem.mass is None and not (problem.fixed_sum or problem.total)
-    if kinked and not ((problem.low > 0.0) | (problem.high < 0.0)).any():
+    has_plain_kink = problem.has_kink and problem.mass is None and not (problem.fixed_sum or problem.total)
+    if has_plain_kink and not ((problem.low > 0.0) | (problem.high < 0.0)).any():
         return zero
     if (problem.mass is None and problem.bound_share is None) or problem.has_kink:
         return problem.make_feasible(zero)
     beta = problem.build_uniform_start()
     if isinstance(data, KernelSamples):
-        some = np.random.default_rng(0).permutation(problem.n)[:LANDMARKS]
-        weights = beta[some] * (float(np.abs(beta).sum()) / float(np.abs(beta[some]).sum()))
-        u = data.kernel(data.X, data.X[some]) @ weights
+        landmarks = np.random.default_rng(0).permutation(problem.n)[:LANDMARKS]
+        weights = beta[landmarks] * (float(np.abs(beta).sum()) / float(np.abs(beta[landmarks]).sum()))
+        u = data.kernel(data.X, data.X[landmarks]) @ weights
     else:
         u = data @ beta.astype(data.dtype, copy=False)
     return problem.fill_by_score(problem.level - u)
 
 
 def _run_compiled(
-    problem: KernelDual, data: NDArray[Any] | KernelSamples, beta: FloatArray, g: FloatArray, known: bool, tol: float,
-    most: int | None, clock: Clock,
+    problem: KernelDual, data: NDArray[Any] | KernelSamples, beta: FloatArray, g: FloatArray, has_g: bool, tol: float,
+    max_iter: int | None, clock: Clock,
 ) -> LoopResult:  # fmt: skip
-    """Run the compiled loop from a feasible β and its g, both of which it changes."""
+    """Run the compiled loop from a feasible β, with g = ℓ − u if `has_g`; both arrays are overwritten."""
     tube = None
     if problem.mass is None and problem.has_kink:
         tube = np.full(problem.n, problem.tube, dtype=np.float64)
-    most = 0 if clock.find_stop_reason() else MAX_ITERATIONS if most is None else most
-    recorded = (
+    if clock.find_stop_reason():
+        max_iter = 0
+    elif max_iter is None:
+        max_iter = MAX_ITERATIONS
+    arguments = (
         beta, g, np.ascontiguousarray(problem.low), np.ascontiguousarray(problem.high), tube,
-        1 if problem.mass is None else 2, known, tol, most, clock.find_stop_reason,
+        1 if problem.mass is None else 2, has_g, tol, max_iter, clock.find_stop_reason,
     )  # fmt: skip
     try:
         if isinstance(data, KernelSamples):
-            iterations, _, finished = core.compiled.loop_over_rows(data.rows, recorded)
+            iterations, _, finished = core.compiled.loop_over_rows(data.rows, arguments)
         else:
-            by_rows = data if data.flags.c_contiguous or data.strides[1] == data.itemsize else data.T  # K = Kᵀ
-            iterations, _, finished = core.compiled.loop_over_matrix(by_rows, recorded)
+            row_major = data if data.flags.c_contiguous or data.strides[1] == data.itemsize else data.T  # K = Kᵀ
+            iterations, _, finished = core.compiled.loop_over_matrix(row_major, arguments)
     except ValueError as error:
         if np.isfinite(beta).all() and (tube is None or np.isfinite(tube).all()):
             raise
-        raise FloatingPointError(str(error)) from error  # a start that is no number
+        raise FloatingPointError(str(error)) from error  # the start was not finite
     return LoopResult(problem.make_feasible(beta), iterations, bool(finished), problem.level - g)
 
 
 def _run_libsvm(
-    problem: KernelDual, data: NDArray[Any] | KernelSamples, tol: float, most: int | None, clock: Clock, verbose: bool
+    problem: KernelDual,
+    data: NDArray[Any] | KernelSamples,
+    tol: float,
+    max_iter: int | None,
+    clock: Clock,
+    verbose: bool,
 ) -> LoopResult:
+    """Run LIBSVM's loop on samples if it has the kernel and the machine, else on the Gram matrix."""
     if isinstance(data, KernelSamples):
         if isinstance(data.kernel, RBF) and is_libsvm_problem(problem):
-            width = float(data.kernel.gamma)
-            return run_libsvm_loop(problem, data.X, most, clock, gamma=width, tol=tol, verbose=verbose)
+            gamma = float(data.kernel.gamma)
+            return run_libsvm_loop(problem, data.X, max_iter, clock, gamma=gamma, tol=tol, verbose=verbose)
         data = data.kernel(data.X, data.X)
-    return run_libsvm_loop(problem, data, most, clock, tol=tol, verbose=verbose)
+    return run_libsvm_loop(problem, data, max_iter, clock, tol=tol, verbose=verbose)

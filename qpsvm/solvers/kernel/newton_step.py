@@ -1,4 +1,4 @@
-"""Compute proximal Newton steps on the free set, from a rough solution to eight digits.
+"""Compute proximal Newton steps on the free set (`polish_by_newton`), and exact points of a split (`solve_bordered`).
 
 Derivation
 ----------
@@ -11,28 +11,28 @@ sign for their bound.
     (KNEWTON.4)  β_F ← β_F + τd with the exact minimiser τ = min(1, rᵀd / dᵀK_FF d)
 
 (KNEWTON.2) is a descent direction of the dual and stays in the box, so with (KNEWTON.4) the dual value never falls and
-every iterate can be certified. A τ far below 1 says that ρ was too small for a singular K_FF: σ grows and the step is
-made again. Rows with s within ε of their bound change the gap by less than .01·target: leaving them out keeps F small.
-Where the free rows ask for another b, rows on the right side of a bound may stand in the way: after a step that gained
-nothing, those within max|s_F| of it join F, unless they are too many.
+every iterate can be certified. A τ far below 1 means that ρ was too small for a singular K_FF: σ grows and the step is
+repeated. Rows with s within ε of their bound change the gap by less than .01·target: leaving them out keeps F small.
+If b has to change, rows at a bound, on its right side, may block the step: after a step that gained nothing, those
+within max|s_F| of the margin join F, unless they are too many.
 
 Implementation
 --------------
-Three details decide the digits. r carries b already, so that its entries are small before anything goes to single
-precision; the rounding residue of Σβ goes to the variable farthest inside its box (`spread_residue`); and where the box
-leaves room, `compute_box_step` takes the effect of ρ away again with the factor that it has, so that the step which
-finds the right F ends at rounding. Sources: Bertsekas, *Projected Newton methods* (1982); the proximal term as in
+Three details decide the accuracy. r includes b, so its entries are small before any rounding to single precision; the
+rounding residue of Σβ goes to the variable farthest inside its box (`spread_residue`); and if the box allows it,
+`compute_box_step` removes the effect of ρ with the same factor, so that the step which finds the right F is exact up to
+rounding. Sources: Bertsekas, *Projected Newton methods* (1982); the proximal term as in
 Rockafellar (1976).
 
 The exact point of a split into free rows and rows at their bounds, where few rows are free: one small linear system.
 
     (KBORDER.1)  K_FF β_F + b1 = t_F − K_FR β_R,  1ᵀβ_F = e − 1ᵀβ_R:  F the rows inside their box, R those at its ends
 
-A solution of (KDUAL.1) with this split satisfies it, and where that lies in the box and no row is on its wrong side, it
-is the solution. LIBSVM's loop finds the split of a hundred rows nearly always: then its digits cost one factorisation.
-Of a ν-SVM both classes have a sum of their own, and so a column each. By LU with pivoting, because K_FF itself may be
-singular where the system is not: d + 1 free rows of d features.
-Entries outside of the box are clipped, rows on their wrong side join F, and it is solved again while that helps.
+Every solution of (KDUAL.1) with this split satisfies it. Conversely, its solution solves (KDUAL.1) if it is in the box
+and no row is on its wrong side. LIBSVM's loop nearly always finds the split of a hundred rows: then one factorisation
+gives all digits. In a ν-SVM each class has its own sum, and so its own column. The system is solved by LU with
+pivoting, because K_FF may be singular although the system is not: d + 1 free rows of d features.
+Entries outside the box are clipped, rows on their wrong side join F, and it is solved again as long as that helps.
 """
 
 from __future__ import annotations
@@ -53,33 +53,33 @@ from qpsvm.solvers.kernel.dual import ON_KINK, DualPoint, Edges, KernelDual
 from qpsvm.solvers.kernel.streamed import StreamedGram
 from qpsvm.solvers.shared.cholesky import NumericalTrouble
 
-#: Rows whose slack could change the gap by less than this share of the target stay where they are.
+#: Rows whose slack could change the gap by less than this share of the target are not moved.
 NEGLIGIBLE = 1e-2
-#: ρ in units of max|s_F|/C̄, and the least in units of κ (KNEWTON.3).
-PROXIMITY, LEAST_RIDGE = 0.1, 1e-11
-#: A step length below this, or no descent at all, asks for a larger ρ: σ times `STIFFEN`. After a step it is less
-#: again, but not at once: where K_FF is singular the next one would be too short, too.
+#: ρ in units of max|s_F|/C̄, and its minimum in units of κ (KNEWTON.3).
+PROXIMITY, MIN_RIDGE = 0.1, 1e-11
+#: After a step length below this, or no descent at all, σ is multiplied by `STIFFEN`. After a good step it is divided
+#: by `SOFTEN`, not reset: if K_FF is singular, the next step would be too short again.
 SHORT_STEP, STIFFEN, SOFTEN = 0.1, 100.0, 10.0
-#: Retries with a larger ρ in one run: short steps are taken afterwards.
+#: Limit of the retries with a larger ρ in one run; after that, short steps are accepted.
 STIFFENINGS = 30
-#: Share of rows in F from which one product with all of K is cheaper than gathering rows; rows gathered at a time; and
-#: seconds of a number that is gathered.
+#: Share of rows in F from which one product with all of K is cheaper than gathering rows; number of rows gathered at a
+#: time; and seconds per gathered number.
 GATHER_SHARE, GATHERED, NUMBER_SECONDS = 0.4, 64, 1e-9
-#: A step that leaves more than this share of the gap is stuck at a wrong F.
+#: After a step that leaves more than this share of the gap, F is assumed to be wrong.
 STUCK = 0.95
-#: After a loose loop, F is worth a factorisation with at most so many rows, a free row and besides; and it may grow by
-#: rows on the right side of their bound to so many, a row and besides.
+#: After a loose loop, F is worth a factorisation if its size is at most `CROWD` times that of the free rows, plus
+#: `CROWD_ROWS`; it may grow by the same rule when rows on the right side of their bound join.
 CROWD, CROWD_ROWS = 2, 60
-#: A change of β by at most this share of its bound, or of the step, is rounding; and so is this gap.
+#: A change of β by at most this share of its bound is rounding, and so is a relative gap up to the second number.
 ROUNDING, ROUNDED_GAP = 1e-9, 1e-13
-#: What stands for a mean K_ii that is zero.
+#: Replaces a mean K_ii of zero.
 TINY = float(np.finfo(float).tiny)
-#: Most entries of F: K_FF and its factor must fit in memory and time.
-LARGEST_FREE_SET = 9000
-#: Rows up to which (KBORDER.1) is tried, and free ones: a factorisation then takes no longer than LIBSVM's loop.
+#: Limit of the size of F: K_FF and its factor must fit in memory and time.
+MAX_FREE_SET = 9000
+#: Limits of all rows and of free rows for (KBORDER.1): a factorisation then takes no longer than LIBSVM's loop.
 EXACT_ROWS, EXACT_FREE = 600, 400
-#: Entries that one of its solutions leaves at bounds, one after the other.
-HELD = 12
+#: Limit of the partial steps, each to the next bound, in one solution of (KBORDER.1).
+MAX_PARTIAL_STEPS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def polish_by_newton(
     max_steps: int = 10,
     u: FloatArray | None = None,
     stop: Callable[[], bool] = bool,
-    most: int = LARGEST_FREE_SET,
+    max_free_set: int = MAX_FREE_SET,
 ) -> NewtonResult:
     """Improve a feasible β by proximal Newton steps until its gap is at most `target`, or they stall.
 
@@ -109,15 +109,16 @@ def polish_by_newton(
         u = multiply_gram(K, beta, beta.nonzero()[0])
     point = best = problem.build_point(beta, u)
     kappa = max(float(K.trace()) / len(K), TINY)
-    sigma, reach, stiffenings, steps, largest = 1.0, 0.0, 0, 0, 0
+    sigma, reach = 1.0, 0.0
+    stiffenings = steps = max_free_rows = 0
     while steps < max_steps and best.gap > target and not stop():
         moving = find_moving_rows(problem, point, target)
         if reach:
             wider = find_moving_rows(problem, point, target, reach)
             moving = wider if len(wider) <= CROWD * len(moving) + CROWD_ROWS else moving
-        if not 0 < len(moving) <= most:
+        if not 0 < len(moving) <= max_free_set:
             break
-        largest = max(largest, len(moving))
+        max_free_rows = max(max_free_rows, len(moving))
         step = _compute_step(K, problem, point, moving, sigma, kappa)
         if step is None and reach:
             reach = 0.0
@@ -128,11 +129,13 @@ def polish_by_newton(
             continue
         if step is None:
             break
-        before, point, steps = point.gap, step.apply(problem, point), steps + 1
+        previous_gap = point.gap
+        point = step.apply(problem, point)
+        steps += 1
         sigma = max(1.0, sigma / SOFTEN)
         best = point if point.gap < best.gap else best
-        reach = step.violation if point.gap > STUCK * before else 0.0
-    return NewtonResult(best, steps, largest)
+        reach = step.violation if point.gap > STUCK * previous_gap else 0.0
+    return NewtonResult(best, steps, max_free_rows)
 
 
 def find_moving_rows(problem: KernelDual, point: DualPoint, target: float, reach: float = 0.0) -> IntArray:
@@ -140,7 +143,7 @@ def find_moving_rows(problem: KernelDual, point: DualPoint, target: float, reach
     beta, gradient = point.beta, point.gradient
     epsilon = -reach if reach > 0 else NEGLIGIBLE * target * point.scale / problem.total_penalty
     edge = ON_KINK * problem.weight
-    # A free row both rises and falls, and any gradient is enough for it.
+    # A free row can both rise and fall, so it is in F for any gradient.
     rises, falls = beta < point.high - edge, beta > point.low + edge
     moves: IntArray = ((rises & (falls | (gradient > epsilon))) | (falls & (gradient < -epsilon))).nonzero()[0]
     return moves
@@ -149,15 +152,15 @@ def find_moving_rows(problem: KernelDual, point: DualPoint, target: float, reach
 def bound_moving_rows(problem: KernelDual, beta: FloatArray) -> int:
     """Return the largest size of F worth a factorisation after a loose run of LIBSVM's loop.
 
-    Where a kernel is nearly constant, hundreds of rows violate by less than the loop's tolerance, few will be free: a
-    tighter loop settles those sooner.
+    If the kernel is nearly constant, hundreds of rows violate by less than the loop's tolerance, but few will be free:
+    a tighter loop finds those sooner.
     """
     free = int(np.count_nonzero(problem.find_free(beta)))
     return CROWD * free + CROWD_ROWS
 
 
 def multiply_gram(K: FloatArray | StreamedGram, x: FloatArray, support: IntArray) -> FloatArray:
-    """Kx (n,) for x (n,) that is zero outside `support`; in strips, of which no copy leaves the cache."""
+    """Compute Kx (n,) for x (n,) that is zero outside `support`, in strips whose copies fit the cache."""
     if isinstance(K, StreamedGram):
         return K.multiply(support, x[support])
     if len(support) > GATHER_SHARE * len(K):
@@ -167,8 +170,8 @@ def multiply_gram(K: FloatArray | StreamedGram, x: FloatArray, support: IntArray
     sums = np.zeros((len(parts), len(K)))
 
     def add(k: int) -> None:
-        for some in split_strips(parts[k].stop - parts[k].start, GATHERED):
-            rows = support[parts[k]][some]
+        for strip in split_strips(parts[k].stop - parts[k].start, GATHERED):
+            rows = support[parts[k]][strip]
             sums[k] += np.dot(x[rows], K[rows])
 
     run_tiles(add, range(len(parts)), NUMBER_SECONDS * len(support) * len(K))
@@ -176,29 +179,32 @@ def multiply_gram(K: FloatArray | StreamedGram, x: FloatArray, support: IntArray
 
 
 def take_block(K: FloatArray | StreamedGram, rows: IntArray) -> FloatArray:
-    """K[rows][:, rows], (r, r): two takes, of rows and then of columns, are twice as fast as one of entries."""
+    """Return K[rows][:, rows], (r, r); taking rows, then columns, is twice as fast as taking entries."""
     if isinstance(K, StreamedGram):
         return K.compute_block(rows)
     if len(rows) == len(K):
         return K
     block = np.empty((len(rows), len(rows)))
 
-    def fill(some: slice) -> None:
-        block[some] = K[rows[some]].take(rows, axis=1)
+    def fill(strip: slice) -> None:
+        block[strip] = K[rows[strip]].take(rows, axis=1)
 
     run_tiles(fill, split_strips(len(rows), GATHERED), NUMBER_SECONDS * len(rows) * len(K))
     return block
 
 
 def _build_border(low: FloatArray) -> FloatArray | None:
-    """The border (m, 2) of rows on both sides of the tube, by the lower ends of their intervals; None if on one."""
+    """Return indicator columns (m, 2) of the two sides of the tube; None if all rows are on one side.
+
+    A row is on the upper side if the lower end of its interval, `low` (m,), is 0.
+    """
     plus = low == 0.0
     return np.column_stack([plus, ~plus]).astype(np.float64) if 0 < np.count_nonzero(plus) < len(low) else None
 
 
 @dataclass(frozen=True, eq=False)
 class _NewtonStep:
-    """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), max|s_F| before, and K."""
+    """A direction over F (m,), its image Kd (n,), the step length of (KNEWTON.4), max|s_F| before the step, and K."""
 
     rows: IntArray
     direction: FloatArray
@@ -212,11 +218,11 @@ class _NewtonStep:
         beta[self.rows] += self.length * self.direction
         u = point.u + self.length * self.image
         stepped, beta = beta, problem.make_feasible(beta)
-        if self.K is not None:  # sums that cannot be met move β by more than rounding
-            rest = beta - stepped
-            rest[np.abs(rest) <= ROUNDING * problem.weight] = 0.0
-            moved = rest.nonzero()[0]
-            u = u + multiply_gram(self.K, rest, moved) if len(moved) else u
+        if self.K is not None:  # restoring the sums may move β by more than rounding
+            correction = beta - stepped
+            correction[np.abs(correction) <= ROUNDING * problem.weight] = 0.0
+            corrected_rows = correction.nonzero()[0]
+            u = u + multiply_gram(self.K, correction, corrected_rows) if len(corrected_rows) else u
         return problem.build_point(beta, u)
 
 
@@ -228,7 +234,7 @@ def _compute_step(
     r = point.gradient[rows]
     violation = max(float(r.max()), -float(r.min()))
     ridge = PROXIMITY * sigma * violation / (problem.total_penalty / problem.n)  # (KNEWTON.3)
-    ridge = max(ridge, LEAST_RIDGE * kappa)
+    ridge = max(ridge, MIN_RIDGE * kappa)
     beta = point.beta[rows]
     low, high = point.low[rows], point.high[rows]
     border = _build_border(low) if problem.mass is not None else None
@@ -249,7 +255,7 @@ def _compute_step(
 
 
 def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> DualPoint | None:
-    """Return the best point of a few rounds of (KBORDER.1).
+    """Return the best point of a few rounds of (KBORDER.1); None if the first system cannot be solved.
 
     Shapes: K (n, n), beta (n,).
     """
@@ -270,9 +276,9 @@ def solve_bordered(K: FloatArray, problem: KernelDual, beta: FloatArray) -> Dual
         best, low, high = point, point.low, point.high
         if point.gap <= ROUNDED_GAP:
             break
-        rises, falls, before = beta < high, beta > low, free
+        rises, falls, previous_free = beta < high, beta > low, free
         free = (rises & (falls | (point.gradient > ROUNDING))) | (falls & (point.gradient < -ROUNDING))
-        if (free == before).all():
+        if (free == previous_free).all():
             break
         side = None if side is None else np.where(low < 0.0, -1.0, 1.0)
     return best
@@ -282,18 +288,19 @@ def _solve_free_rows(
     K: FloatArray, problem: KernelDual, beta: FloatArray, free: NDArray[np.bool_], low: FloatArray, high: FloatArray,
     side: FloatArray | None,
 ) -> tuple[FloatArray, Edges | None] | None:  # fmt: skip
-    """β (n,) moved to the solution of (KBORDER.1) in the rows of a mask, (n,), by steps that end at the first bound.
+    """Move the rows of the mask `free` towards the solution of (KBORDER.1), by steps that each end at the next bound.
 
-    What is at that bound stays there. Its edges come with it, where every sum has one of these rows.
-    low, high (n,): Of the box on the side σ of (KDUAL.2), (n,).
+    Entries that reach a bound stay there. Returns β (n,) and its edges, which are None if a sum has no free row; or
+    None if there are no free rows, too many, or the system is singular.
+    low, high (n,): The box on the side σ of (KDUAL.2), `side` (n,).
     """
     rows = free.nonzero()[0]
     m = len(rows)
     if not 0 < m <= EXACT_FREE:
         return None
-    found = np.where(free, 0.0, beta)
+    fixed_beta = np.where(free, 0.0, beta)
     strip = K[rows]
-    columns, sums = _build_sum_rows(problem, rows, found, side)
+    columns, sums = _build_sum_rows(problem, rows, fixed_beta, side)
     k = m + len(sums)
     A, right = np.zeros((k, k)), np.empty(k)
     A[:m, :m] = strip[:, rows]
@@ -301,46 +308,50 @@ def _solve_free_rows(
     right[:m] = problem.level[rows]
     if side is not None and problem.mass is None:
         right[:m] -= side[rows] * take_rows(problem.tube, rows)
-    right[:m] -= strip @ found
+    right[:m] -= strip @ fixed_beta
     right[m:] = sums
-    here, low, high, edges = beta[rows], low[rows], high[rows], None
-    some: Any = slice(m)
-    kept: Any = slice(k)
-    for _ in range(HELD):
-        solution, info = lapack.dgesv(A[kept][:, kept], right[kept])[2:]
+    free_beta, low, high, edges = beta[rows], low[rows], high[rows], None
+    active: Any = slice(m)
+    active_equations: Any = slice(k)
+    for _ in range(MAX_PARTIAL_STEPS):
+        solution, info = lapack.dgesv(A[active_equations][:, active_equations], right[active_equations])[2:]
         if info:
             return None
         mu = solution[len(solution) - len(sums) :].tolist()
-        step = solution[: len(solution) - len(sums)] - here[some]
-        room = np.where(step < 0.0, low[some], high[some]) - here[some]
-        out = np.abs(step) > np.abs(room)
-        if not out.any():
-            here[some] += step
+        step = solution[: len(solution) - len(sums)] - free_beta[active]
+        distance = np.where(step < 0.0, low[active], high[active]) - free_beta[active]
+        leaves_box = np.abs(step) > np.abs(distance)
+        if not leaves_box.any():
+            free_beta[active] += step
             if problem.mass is None:
                 edges = Edges(mu[0])
             elif len(mu) == 2 and (problem.is_nu_svm or mu[0] >= mu[1]):
                 edges = Edges(0.5 * (mu[0] + mu[1]), 0.5 * (mu[0] - mu[1]))
             break
-        shares = np.divide(room, step, out=np.ones_like(step), where=out)
+        shares = np.divide(distance, step, out=np.ones_like(step), where=leaves_box)
         length = float(shares.min())
-        here[some] += length * step
-        rest, first = np.arange(m)[some], shares <= length
-        stay, some = rest[first], rest[~first]
-        here[stay] = np.where(here[stay] - low[stay] < high[stay] - here[stay], low[stay], high[stay])
-        right -= A[:, stay] @ here[stay]
-        kept = np.concatenate([some, np.arange(m, k)])
-    found[rows] = here
-    return found, edges
+        free_beta[active] += length * step
+        positions, first = np.arange(m)[active], shares <= length
+        stay, active = positions[first], positions[~first]
+        free_beta[stay] = np.where(free_beta[stay] - low[stay] < high[stay] - free_beta[stay], low[stay], high[stay])
+        right -= A[:, stay] @ free_beta[stay]
+        active_equations = np.concatenate([active, np.arange(m, k)])
+    fixed_beta[rows] = free_beta
+    return fixed_beta, edges
 
 
 def _build_sum_rows(
-    problem: KernelDual, rows: IntArray, found: FloatArray, side: FloatArray | None
+    problem: KernelDual, rows: IntArray, fixed_beta: FloatArray, side: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the columns (m, q) of the sums in which some rows are, and what those rows are to add to them, (q,)."""
+    """Return the columns (m, q) of the sums that contain some of the rows, and their required values (q,)."""
     if problem.mass is None:
-        return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(found)])
-    up = (problem.sign if side is None else side) > 0.0
-    sums, above = np.array(problem.target_sums) - (np.add.reduce(found[up]), np.add.reduce(found[~up])), up[rows]
-    columns, first = np.array([above, ~above], dtype=np.float64), above.any()
-    present = slice(None) if first and not above.all() else slice(1) if first else slice(1, 2)
+        return np.ones((len(rows), 1)), np.array([problem.total - np.add.reduce(fixed_beta)])
+    is_positive = (problem.sign if side is None else side) > 0.0
+    sums, is_above = (
+        np.array(problem.target_sums)
+        - (np.add.reduce(fixed_beta[is_positive]), np.add.reduce(fixed_beta[~is_positive])),
+        is_positive[rows],
+    )
+    columns, has_positive = np.array([is_above, ~is_above], dtype=np.float64), is_above.any()
+    present = slice(None) if has_positive and not is_above.all() else slice(1) if has_positive else slice(1, 2)
     return columns[present].T, sums[present]

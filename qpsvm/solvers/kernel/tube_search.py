@@ -61,7 +61,7 @@ def find_tube_start(
     above: _TriedTube | None = None
     point, tries = start, list[_TriedTube]()
     for _ in range(SETTINGS.max_solves):
-        if not 0.0 <= tube < np.inf:  # of a point with numbers beyond all floats
+        if not 0.0 <= tube < np.inf:  # the point overflowed
             return None
         engines = EngineSearch(blocks, problem.with_tube(Edges(0.0, tube)), SETTINGS.solve_gap, effort)
         engines.run("auto", None if point is None else point.beta, None if point is None else point.u)
@@ -84,17 +84,15 @@ def find_tube_start(
 
 
 def _estimate_first_tube(blocks: KernelBlocks, problem: KernelDual, effort: Effort) -> float:
-    """ε of f = 0; of many rows that of a part of them, with their penalties raised to the sum of all."""
+    """Return ε of f = 0; for many rows that of a solved subset, whose penalties are scaled to the total of all rows."""
     if problem.n <= SETTINGS.subset_rows:
         return problem.compute_edges(np.zeros(problem.n)).tube
     rows = np.sort(np.random.default_rng(0).permutation(problem.n)[: SETTINGS.subset_rows])
     share = float(problem.high[rows].sum()) / float(problem.high.sum())
-    part, own = (
-        problem.restrict_rows(rows).scale_by(1.0 / share),
-        KernelBlocks(blocks.kernel, blocks.X[rows], blocks.compute_symmetric(rows)),
-    )
-    found = find_tube_start(own, part, effort)
-    return part.compute_edges(np.zeros(part.n) if found is None else found[1]).tube
+    subset = problem.restrict_rows(rows).scale_by(1.0 / share)
+    subset_blocks = KernelBlocks(blocks.kernel, blocks.X[rows], blocks.compute_symmetric(rows))
+    start = find_tube_start(subset_blocks, subset, effort)
+    return subset.compute_edges(np.zeros(subset.n) if start is None else start[1]).tube
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +112,7 @@ def _choose_next_tube(
     last = tried[-1]
     if below is not None and above is not None:
         close, goal = 0.5 * SETTINGS.max_bracket * problem.mass, problem.mass
-        if goal - above.mass <= close:  # the other side is to come near, too
+        if goal - above.mass <= close:  # move the other end of the bracket near the target, too
             goal += 0.5 * close
         elif below.mass - goal <= close:
             goal -= 0.5 * close
@@ -123,7 +121,7 @@ def _choose_next_tube(
         return below.tube + min(max(share, inset), 1.0 - inset) * (above.tube - below.tube)
     if below is None and last.tube <= SETTINGS.negligible_tube:
         return 0.0
-    step = problem.compute_edges(last.point.u).tube - last.tube  # what the residuals say
+    step = problem.compute_edges(last.point.u).tube - last.tube  # estimate from the residuals
     if len(tried) > 1 and tried[-2].mass != last.mass:
         step = (problem.mass - last.mass) * (last.tube - tried[-2].tube) / (last.mass - tried[-2].mass)
     shortest = SETTINGS.min_step * last.tube + SETTINGS.negligible_tube

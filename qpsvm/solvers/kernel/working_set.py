@@ -1,15 +1,15 @@
-"""Solve by Newton steps on a working set W that grows by violating rows (`solve_from`); on all rows the loop is first.
+"""Solve by Newton steps on a working set W that grows by violating rows; over all rows, after the loop (`solve_from`).
 
-Whatever W was at first (`initial_sets`), the answer is exact.
+The result is exact for any initial W (`initial_sets`).
 
     (KSET.1)  W ∪ outside = all rows;  outside all are at a bound, β_i ∈ {0, C_i y_i};  u = Kβ over all rows
     (KSET.2)  r_i = s_i for rows that are at 0, −s_i for rows that are at C:  how far a row is on the wrong side
     (KSET.3)  rows outside with r_i > −ε join W, where ε covers the error of a u from rough kernel values
     (KSET.4)  P − D over all rows = that over W + Σ C_i max(r_i, 0) over the rows outside with r_i > −ε
 
-Of the problems of `interval`, "0 or C_i y_i" is: at an end of the interval, or at the kink.
-A row with r_i < −ε contributes exactly nothing. So its u need only be known to ε, and the kernel values of rows outside
-are in single precision. Those of W are in double precision.
+For general intervals, read "0 or C_i y_i" as "an end of the interval, or the kink". A row with r_i < −ε contributes
+exactly nothing. So its u need only be accurate to ε, and the kernel values of rows outside are in single precision,
+those of W in double precision.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from qpsvm.solvers.kernel.initial_sets import InitialSet, estimate_margin, strea
 from qpsvm.solvers.kernel.newton_step import (
     EXACT_FREE,
     EXACT_ROWS,
-    LARGEST_FREE_SET,
+    MAX_FREE_SET,
     ROUNDED_GAP,
     bound_moving_rows,
     multiply_gram,
@@ -34,9 +34,9 @@ from qpsvm.solvers.kernel.newton_step import (
 )
 from qpsvm.space.kernels.blocks import KernelBlocks
 
-#: Newton steps between two looks outside.
+#: Newton steps between two scans of the rows outside.
 STEPS = 10
-#: LIBSVM's tolerance, in units of the margin (its own default): a smaller violation is none to it.
+#: LIBSVM's default tolerance, in units of the margin: it ignores smaller violations.
 LOOP_TOL = 1e-3
 
 
@@ -44,14 +44,15 @@ LOOP_TOL = 1e-3
 class WorkingSetSettings:
     """Constants of the loop. Distances are in units of the margin."""
 
-    #: Most rounds of Newton steps, each after rows have joined.
-    rounds: int = 10
-    #: Rows on their right side by up to this join with those on the wrong one, because they are next; after LIBSVM's
-    #: loop at most so many for each of those, and in all so many or as many as W has.
+    #: Limit of the rounds of Newton steps; rows join between them.
+    max_rounds: int = 10
+    #: Violating rows join together with rows on their right side by less than `lookahead`, which may violate next.
+    #: After LIBSVM's loop at most `joining_share` of these per violating row join, and in all at most `growth` rows, or
+    #: as many as W has.
     lookahead: float = 0.1
     joining_share: float = 0.25
     growth: int = 100
-    #: Newton steps aim at this share of the target, which leaves room for rows outside and for rounding.
+    #: Newton steps on W aim at this share of the target; the rest is for rows outside and rounding.
     target_share: float = 0.7
 
 
@@ -63,12 +64,14 @@ class WorkingSet:
 
     def __init__(self, blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, effort: Effort) -> None:
         self.blocks, self.problem, self.effort = blocks, problem, effort
-        self.rows, self.beta, self.u, self._known = initial.rows, initial.beta.copy(), initial.u.copy(), initial.known
-        self.whole, self._joined = len(self.rows) == problem.n, False
-        self.outside = np.empty(0, dtype=np.intp) if self.whole else self._find_outside()
-        self.K = blocks.all() if self.whole else blocks.compute_symmetric(self.rows)
+        self.rows, self.beta, self.u = initial.rows, initial.beta.copy(), initial.u.copy()
+        self._is_warm = initial.is_warm
+        self.is_full = len(self.rows) == problem.n
+        self._has_grown = False
+        self.outside = np.empty(0, dtype=np.intp) if self.is_full else self._find_outside()
+        self.K = blocks.all() if self.is_full else blocks.compute_symmetric(self.rows)
         self._fixed = self._compute_fixed_part(self.rows)
-        if initial.known:
+        if initial.is_warm:
             self.u[self.rows] = self._multiply(self.beta[self.rows])
 
     def _find_outside(self) -> IntArray:
@@ -77,7 +80,7 @@ class WorkingSet:
         return mask.nonzero()[0]
 
     def _compute_fixed_part(self, rows: IntArray) -> FloatArray:
-        """Σ over the rows j at a bound of K_ij β_j for i in `rows`: what their u does not get from W. (r,)."""
+        """Compute Σ K_ij β_j over the rows j outside, at a bound, for i in `rows`: the part of u not due to W, (r,)."""
         fixed = self.outside[self.beta[self.outside] != 0]
         return self.blocks.product(fixed, self.beta[fixed], rows)
 
@@ -87,28 +90,28 @@ class WorkingSet:
 
     def _restrict_problem(self) -> KernelDual:
         """(KDUAL.1) over W."""
-        if self.whole and not self._joined:
+        if self.is_full and not self._has_grown:
             return self.problem
         fixed = self.beta[self.outside]
-        scale = self.problem.build_point(self.beta, self.u).scale if fixed.any() and self._known else None
+        scale = self.problem.build_point(self.beta, self.u).scale if fixed.any() and self._is_warm else None
         return self.problem.restrict(self.rows, fixed, scale)
 
     def run_loop(self, tolerance: float) -> None:
-        """Run the loop on W, which is all rows."""
-        start, u = (self.beta, self.u) if self._known else (None, None)
-        found = self.effort.run_loop(self.problem, self.K, tolerance, start, u)
-        self._move_to(found.beta, found.u)
+        """Run the loop; W must be all rows."""
+        start, u = (self.beta, self.u) if self._is_warm else (None, None)
+        result = self.effort.run_loop(self.problem, self.K, tolerance, start, u)
+        self._move_to(result.beta, result.u)
 
     def _move_to(self, beta: FloatArray, u: FloatArray | None = None) -> bool:
         """Set β of W, (w,), with its u if known, and the u of all other rows; return False if time runs out."""
         if len(self.outside):
             change = beta - self.beta[self.rows]
-            moved = change.nonzero()[0]
-            added = stream_product(self.blocks, self.rows[moved], change[moved], self.outside, self.effort)
+            changed = change.nonzero()[0]
+            added = stream_product(self.blocks, self.rows[changed], change[changed], self.outside, self.effort)
             if added is None:
                 return False
             self.u[self.outside] += added
-        self.beta[self.rows], self._known = beta, True
+        self.beta[self.rows], self._is_warm = beta, True
         self.u[self.rows] = self._multiply(beta) if u is None else u
         return True
 
@@ -118,89 +121,95 @@ class WorkingSet:
 
     @property
     def _max_exact_violators(self) -> float:
-        """Largest number of violators that are all evaluated in double precision."""
+        """Limit of the number of violators that are re-evaluated in double precision."""
         return 2.0 * math.sqrt(len(self.rows))
 
     def _bound_joining_rows(self, count: int) -> int:
-        """Return the limit of rows that may join, if `count` rows have to."""
+        """Return the limit of the rows that join, if `count` rows violate."""
         return min(int((1.0 + SETTINGS.joining_share) * count), max(len(self.rows), SETTINGS.growth))
 
     def refine(
         self,
         target: float,
-        most: int = LARGEST_FREE_SET,
+        max_free_set: int = MAX_FREE_SET,
         steps: int = STEPS,
         gain: float = np.inf,
         gap: float = np.inf,
     ) -> DualPoint:
         """Take Newton steps on W and add rows, until the gap over all rows is at most `target` or stops improving.
 
-        Given up after a round that leaves more than the share `gain` of the gap, which is at first `gap`.
+        Stops after a round that leaves more than the share `gain` of the previous gap, initially `gap`.
         """
         best: DualPoint | None = None
-        for _ in range(SETTINGS.rounds):
-            point = self._run_newton(target, steps, most)
+        for _ in range(SETTINGS.max_rounds):
+            point = self._run_newton(target, steps, max_free_set)
             if not self._move_to(point.beta, point.u):
                 break
-            before = gap
-            gap, join = self._scan_outside(point)
+            previous_gap = gap
+            gap, joining = self._scan_outside(point)
             self.effort.report("Newton", len(self.rows), gap)
             if best is None or gap < best.gap:
                 best = self.problem.build_point_at(self.beta.copy(), self.u.copy(), point.edges, gap, point.scale)
-            if gap <= target or gap > gain * before or self.effort.is_over() or not len(join):
+            if gap <= target or gap > gain * previous_gap or self.effort.is_over() or not len(joining):
                 break
-            self._add_rows(join)
+            self._add_rows(joining)
         return self.problem.build_point(self.beta, self.u) if best is None else best
 
-    def _run_newton(self, target: float, steps: int, most: int) -> DualPoint:
-        K, part, beta, u = self.K, self._restrict_problem(), self.beta[self.rows], self.u[self.rows]
-        aim = target if self.whole else SETTINGS.target_share * target
-        polished = polish_by_newton(K, part, beta, aim, steps, u, self.effort.is_late, most)
+    def _run_newton(self, target: float, steps: int, max_free_set: int) -> DualPoint:
+        K, restricted, beta, u = self.K, self._restrict_problem(), self.beta[self.rows], self.u[self.rows]
+        aim = target if self.is_full else SETTINGS.target_share * target
+        polished = polish_by_newton(K, restricted, beta, aim, steps, u, self.effort.is_late, max_free_set)
         self.effort.newton_steps += polished.steps
-        point, cheap = polished.point, len(self.rows) <= EXACT_ROWS and polished.max_free_rows <= EXACT_FREE
-        if cheap and ROUNDED_GAP < point.gap <= target:  # a few more cost less than the polishing that follows would
-            polished = polish_by_newton(K, part, point.beta, ROUNDED_GAP, steps, point.u, self.effort.is_late)
+        point, is_cheap = polished.point, len(self.rows) <= EXACT_ROWS and polished.max_free_rows <= EXACT_FREE
+        if is_cheap and ROUNDED_GAP < point.gap <= target:  # a few more steps are cheaper than polishing later
+            polished = polish_by_newton(K, restricted, point.beta, ROUNDED_GAP, steps, point.u, self.effort.is_late)
             self.effort.newton_steps += polished.steps
         return polished.point
 
     def _scan_outside(self, point: DualPoint) -> tuple[float, IntArray]:
         """Return the gap over all rows (KSET.4), and the rows to join (KSET.3)."""
-        if self.whole:
+        if self.is_full:
             return point.gap, self.outside
-        reach, margin = self._compute_violation(point.edges), estimate_margin(self.beta)
-        near = (reach > -margin).nonzero()[0]
-        wrong = int(np.count_nonzero(reach > max(LOOP_TOL, margin)))  # by more than LIBSVM itself would notice
-        many = wrong > self._max_exact_violators
-        if not many and len(near):
+        violation, margin = self._compute_violation(point.edges), estimate_margin(self.beta)
+        candidates = (violation > -margin).nonzero()[0]
+        n_violators = int(np.count_nonzero(violation > max(LOOP_TOL, margin)))  # violations above LIBSVM's tolerance
+        has_many_violators = n_violators > self._max_exact_violators
+        if not has_many_violators and len(candidates):
             support = self.beta.nonzero()[0]
-            self.u[self.outside[near]] = self.blocks.product(support, self.beta[support], self.outside[near])
-            reach = self._compute_violation(point.edges)
-        excess = float(self.problem.weight[self.outside[near]] @ np.maximum(reach[near], 0.0))
+            self.u[self.outside[candidates]] = self.blocks.product(
+                support, self.beta[support], self.outside[candidates]
+            )
+            violation = self._compute_violation(point.edges)
+        excess = float(self.problem.weight[self.outside[candidates]] @ np.maximum(violation[candidates], 0.0))
         gap = point.gap + excess / max(point.scale, np.finfo(float).tiny)
-        if many:
+        if has_many_violators:
             return gap, self.outside[
-                _take_largest(reach, (reach > -SETTINGS.lookahead).nonzero()[0], self._bound_joining_rows(wrong))
+                _take_largest(
+                    violation, (violation > -SETTINGS.lookahead).nonzero()[0], self._bound_joining_rows(n_violators)
+                )
             ]
-        worst = float(reach[near].max(initial=0.0))  # rows that are as far on their right side are not next
-        return gap, self.outside[reach > -worst] if worst > 0.0 else self.outside[:0]
+        # rows farther on their right side are unlikely to violate next
+        worst = float(violation[candidates].max(initial=0.0))
+        return gap, self.outside[violation > -worst] if worst > 0.0 else self.outside[:0]
 
     def _add_rows(self, added: IntArray) -> None:
-        """Take rows into W, with the β that they have."""
-        w, before = len(self.rows), self.rows
-        leaving = added[self.beta[added] != 0]
-        self._fixed = self._fixed - self.blocks.product(leaving, self.beta[leaving], before)
-        self.K = self.blocks.grow_symmetric(self.K, before, added)
-        self.rows = np.append(before, added)
+        """Add rows to W with their present β."""
+        w, old_rows = len(self.rows), self.rows
+        nonzero = added[self.beta[added] != 0]
+        self._fixed = self._fixed - self.blocks.product(nonzero, self.beta[nonzero], old_rows)
+        self.K = self.blocks.grow_symmetric(self.K, old_rows, added)
+        self.rows = np.append(old_rows, added)
         self.outside = self._find_outside()
-        self.whole, self._joined = not len(self.outside), True
+        self.is_full = not len(self.outside)
+        self._has_grown = True
         self._fixed = np.append(self._fixed, self._compute_fixed_part(added))
         self.u[added] = self.K[w:] @ self.beta[self.rows] + self._fixed[w:]
 
 
-def _take_largest(reach: FloatArray, rows: IntArray, most: int) -> IntArray:
-    """Take the rows of largest `reach`, at most `most` of them, in ascending order."""
-    if len(rows) > most:
-        rows = rows[np.argpartition(-reach[rows], most)[:most]]
+def _take_largest(violation: FloatArray, rows: IntArray, max_rows: int) -> IntArray:
+    """Take the rows of largest violation, at most `max_rows` of them, in ascending order."""
+    if len(rows) > max_rows:
+        rows = rows[np.argpartition(-violation[rows], max_rows)[:max_rows]]
     return np.sort(rows)
 
 
@@ -210,21 +219,20 @@ class LoopStage:
 
     #: In units of the margin.
     tolerance: float
-    #: After a loose loop Newton steps are worth their factorisation where few more rows than the free ones can move,
-    #: and always where at most so many can.
-    max_free_rows: int = LARGEST_FREE_SET
+    #: Newton steps run after the loop if at most this many rows can move, or few more than the free ones.
+    max_free_rows: int = MAX_FREE_SET
 
 
 def solve_from(
     blocks: KernelBlocks, problem: KernelDual, initial: InitialSet, stages: tuple[LoopStage, ...], target: float,
     effort: Effort,
 ) -> DualPoint | None:  # fmt: skip
-    """Solve over all rows, to a relative gap; None where time runs out before any point is known.
+    """Solve over all rows to a relative gap of `target`; return None if time runs out before any point is known.
 
-    Each stage begins where the one before fell short of the target.
+    Each stage continues from the previous one, if that missed the target.
     """
     W = WorkingSet(blocks, problem, initial, effort)
-    best = W.refine(target) if initial.known else None
+    best = W.refine(target) if initial.is_warm else None
     for stage in stages:
         if best is not None and (best.gap <= target or effort.is_over() or problem.needs_no_tube(best)):
             break

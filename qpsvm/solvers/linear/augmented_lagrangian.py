@@ -1,12 +1,12 @@
-"""Solve linear SVMs by a semismooth Newton augmented Lagrangian method.
+"""Solve linear SVMs by a semismooth Newton augmented Lagrangian method (`AugmentedLagrangian`).
 
 The problem, with the rows Z of `build_label_scaled_rows` (labels, centring and intercept are inside), W = (w, b) and
 the losses φ of `row_problem`:
 
     (ALM.1)  minimise ½WᵀRW − hᵀW + κ + Σ φ_i(r_i),  r = ℓ − m,  m = ZW,  R = diag(1, …, 1, R_b)
 
-R_b = 0 for a free intercept. h and κ are 0, or what rows fixed at an α_i contribute: h = Σ α_i z_i, κ = their worth
-(`working_set`). Its dual is: maximise ℓᵀα − Σφ*(α) + κ − ½‖q̂‖² with q̂ = Zᵀα + h over the weighted columns,
+R_b = 0 for a free intercept. h and κ are 0, or the contribution of rows with a fixed α_i: h = Σ α_i z_i, κ = their
+dual value (`working_set`). Its dual is: maximise ℓᵀα − Σφ*(α) + κ − ½‖q̂‖² with q̂ = Zᵀα + h over the weighted columns,
 lo ≤ α ≤ hi, and q̂_b = 0 where R_b = 0. Of a C-SVM φ(r) = C max(0, r) with r = 1 − m, and 0 ≤ α ≤ C.
 
 Derivation
@@ -20,10 +20,10 @@ The augmented Lagrangian of the dual, minimised over α in closed form, leaves a
     (ALM.6)  inner stop A ≤ B;  then a ← α, σ ← 3σ               the outer, proximal point iteration
     (ALM.7)  W ← W/minᵢ mᵢ where all mᵢ ≥ 1 − 10⁻⁶                  of hinges, separated but for rounding
 
-Losses that bend, as Huber's and the squared ones, need no penalty: for σ = ∞ (ALM.4) is Newton's method on the primal,
-and B = 0 at every W. So σ begins where little is missing to that. In (ALM.5) 1 stands for the unit of r, and the term
-of b is a bound on what restoring yᵀα = 0 may cost; `_certify_point` restores it and measures. All rows have α at a
-bound, or at 0, but the few of J, so that a step costs one pass over the data (ZΔW) and work on J.
+Losses with curvature, like Huber's and the squared ones, need no penalty: for σ = ∞ (ALM.4) is Newton's method on the
+primal, and B = 0 at every W. So σ starts at a value for which B is small. In (ALM.5) 1 is the unit of r, and the term
+of b bounds the increase of the gap by restoring yᵀα = 0; `_certify_point` restores it and computes the gap. Except for
+the few free rows J, α is 0 or at a bound, so that a step costs one pass over the data (ZΔW) and work on J.
 
 Sources: Li, Sun & Toh (2018), *A highly efficient semismooth Newton augmented Lagrangian method for Lasso*; Niu, Chen
 et al. (2019), *An asymptotically superlinearly convergent SsN-ALM for support vector machines*; Rockafellar (1976).
@@ -44,10 +44,10 @@ from qpsvm.solvers.shared.line_search import Slope, find_step
 
 
 class AugmentedLagrangian:
-    """One run on one problem; `run` may be called again with a smaller goal and goes on from where it stopped.
+    """One run on one problem; `run` may be called again with a smaller goal and resumes where it stopped.
 
     budget: Shared with other runs of the same solve.
-    stage: Begins the printed lines.
+    stage: First word of the logged lines.
     """
 
     def __init__(self, problem: RowProblem, start: LinearStart, budget: Budget, stage: str = "rows") -> None:
@@ -67,20 +67,20 @@ class AugmentedLagrangian:
     def run(self, goal: float, certify: bool = True, patient: bool = True) -> tuple[LinearPoint, StopReason]:
         """Iterate until the relative gap is at most `goal`, with α balanced exactly if `certify`.
 
-        Without `patient` it gives up where σ would have to shrink: (ALM.1) on a band may have no solution.
+        Without `patient` it gives up instead of shrinking σ: (ALM.1) on a band may have no solution.
         """
-        best, stalled, aim = None, 0, goal
+        best, stalled, inner_goal = None, 0, goal
         while True:
-            solved = self._solve_subproblem(aim)
+            solved = self._solve_subproblem(inner_goal)
             point = self._build_point()
             gap, sigma = point.relative_gap, point.sigma
             self._budget.report(self._stage, self._outer, gap=gap, sigma=sigma, free=self._free_count)
             if certify and point.relative_gap <= goal:
                 point = self._certify_point()
-                aim *= 0.5 if point.relative_gap > goal else 1.0
-            better = best is None or point.relative_gap < best.relative_gap
-            stalled = 0 if better else stalled + solved
-            best = point if best is None or better else best
+                inner_goal *= 0.5 if point.relative_gap > goal else 1.0
+            is_better = best is None or point.relative_gap < best.relative_gap
+            stalled = 0 if is_better else stalled + solved
+            best = point if best is None or is_better else best
             if best.relative_gap <= goal:
                 return best, "converged"
             reason = self._budget.find_stop_reason()
@@ -92,11 +92,11 @@ class AugmentedLagrangian:
                 return best, reason
 
     def _compute_residuals(self) -> FloatArray:
-        """Compute R at W by a new pass over the data: (n,)."""
+        """Compute r at W by a new pass over the data: (n,)."""
         return self._losses.compute_residuals(self._problem.rows.margins(self._W))
 
     def _solve_subproblem(self, aim: float) -> bool:
-        """Take Newton steps (ALM.4) until (ALM.6); return False if there are too many."""
+        """Take Newton steps (ALM.4) until (ALM.6) or a relative gap of `aim`; return False if there are too many."""
         for step in range(SETTINGS.patience + 1):
             self._evaluate()
             if step and self._residual <= self._complementarity:
@@ -123,14 +123,16 @@ class AugmentedLagrangian:
         self._dual = problem.dual(losses.compute_dual_value(self._alpha), half)
 
     def _update_multipliers(self) -> None:
-        """α at the present t, and Zᵀα, updated by the rows whose α has changed."""
-        rows, last = self._problem.rows, self._alpha
+        """Compute α at the present t, and Zᵀα, updated by the rows whose α has changed."""
+        rows, previous = self._problem.rows, self._alpha
         self._alpha = self._response.alpha(self._t)
-        moved = np.flatnonzero(self._alpha != last) if len(last) else None
-        if moved is None or not rows.is_gather_cheap(len(moved)):
+        changed = np.flatnonzero(self._alpha != previous) if len(previous) else None
+        if changed is None or not rows.is_gather_cheap(len(changed)):
             self._reduced_gradient = rows.gradient(self._alpha)
-        elif len(moved):
-            self._reduced_gradient = self._reduced_gradient + rows.gradient(self._alpha[moved] - last[moved], moved)
+        elif len(changed):
+            self._reduced_gradient = self._reduced_gradient + rows.gradient(
+                self._alpha[changed] - previous[changed], changed
+            )
 
     def _take_newton_step(self) -> bool:
         """Take one step (ALM.4); return False if no descent is left in floating point."""
@@ -185,7 +187,7 @@ class AugmentedLagrangian:
         return LinearPoint(self._W, self._alpha, self._slack.copy(), self._dual, gap, self._response.sigma)
 
     def _certify_point(self) -> LinearPoint:
-        """The present pair with α feasible and its gap measured, from a fresh pass over the data; see (ALM.7)."""
+        """Return the present pair with a feasible α, and its gap from a new pass over the data, after (ALM.7)."""
         self._slack = self._compute_residuals()
         pair = LinearPoint(self._W, self._alpha, self._slack.copy(), self._dual, 0.0, self._response.sigma)
         return certify_separated(self._problem, pair)

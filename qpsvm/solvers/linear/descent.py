@@ -1,15 +1,14 @@
 """Run dual coordinate descent first (`find_descent_point`): its pair often suffices, else Newton steps start there.
 
-Its passes cost two products with each row that is not set aside, whatever the number of columns, and gain digits as
-long as few α are free or C is small. A Newton step costs a system: dear where columns are too many for a factor. What
-is right for a table shows after some passes: it goes on while the digits gained so far foretell that it will end before
-the Newton steps would, and at least for as long as half of these would take (`DescentPace`). So a wrong beginning costs
-half of what would have been right.
+A pass costs two products with each row that is not shrunk, for any number of columns, and gains digits as long as few α
+are free or C is small. A Newton step costs a linear system, which is expensive if there are too many columns for a
+factor. Which is better for a table is seen after some passes: descent continues while the digits gained so far predict
+that it will finish before Newton steps would, and at least for half of their estimated time (`DescentPace`). So a wrong
+choice costs at most half of the right one.
 
 The compiled loop (`qpsvm/core/c/descent.c`) takes every loss of `RowLosses`, and a free intercept as the multiplier of
-yᵀα = 0. Without the compiled core Newton steps begin.
-
-Whether a pair is good enough says the gap (ALM.5).
+yᵀα = 0. Without the compiled core Newton steps run at once. Whether a pair is good enough is decided by the gap
+(ALM.5).
 """
 
 from __future__ import annotations
@@ -31,19 +30,19 @@ from qpsvm.solvers.linear.effort import NUMBER, estimate_descent_seconds, estima
 from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowProblem, certify_separated, mean
 from qpsvm.solvers.shared.budget import MAX_ITERATIONS, Budget
 
-#: Passes before anything is foretold; in how many parts of what Newton steps would take it is asked again; the most.
-FIRST_PASSES, PARTS, MOST_PASSES = 16, 4, 1000
-#: Goals that the compiled loop is given, one after the other: what it takes for the gap is not yet the gap.
-GOALS = 3
-#: Seconds of all Newton steps that are not noticeable: from a pair that is good already, a few of them reach rounding.
-NEXT_TO_NOTHING = 5e-3
-#: Share of the time left that it may take under a limit.
+#: Passes before the first prediction, the number of predictions per estimated time of the Newton steps, and the limit.
+FIRST_PASSES, PREDICTIONS, MAX_PASSES = 16, 4, 1000
+#: Limit of the successive goals of the compiled loop, whose own estimate of the gap is not exact.
+MAX_GOALS = 3
+#: Seconds of all Newton steps that are negligible: from a good pair, a few of them reach rounding.
+NEGLIGIBLE_SECONDS = 5e-3
+#: Share of the remaining time that descent may use under a time limit.
 TIME_SHARE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class DescentResult:
-    """w (d,), b, α (n,), the passes made, whether the loop's own test was met, and Zᵀα (d + 1,), where it is known."""
+    """w (d,), b, α (n,), the passes made, whether the loop converged by its own test, and Zᵀα (d + 1,) or None."""
 
     w: FloatArray
     b: float
@@ -62,7 +61,7 @@ def count_entries(X: Matrix) -> int:
 class DescentPace:
     """Progress of coordinate descent: the work done, and the relative gap reached.
 
-    newton_work: The work that Newton steps are worth.
+    newton_work: The estimated work of Newton steps, in the units of `work`.
     """
 
     newton_work: float
@@ -111,10 +110,10 @@ def predict_newton_seconds(problem: RowProblem, X: Matrix) -> float:
 
 
 def is_newton_cheap(problem: RowProblem) -> bool:
-    """Return whether Newton steps to rounding, from near, cost next to nothing: of a smooth loss, and small systems."""
+    """Return whether Newton steps to rounding, from a near point, are cheap: smooth losses and small systems."""
     X = problem.rows.source.memory_matrix
     smooth = problem.losses.has_infinite_bound or bool(np.any(problem.losses.curvature))
-    return smooth and X is not None and predict_newton_seconds(problem, X) <= NEXT_TO_NOTHING
+    return smooth and X is not None and predict_newton_seconds(problem, X) <= NEGLIGIBLE_SECONDS
 
 
 def find_descent_point(problem: RowProblem, tol: float, budget: Budget) -> LinearPoint | None:
@@ -123,12 +122,14 @@ def find_descent_point(problem: RowProblem, tol: float, budget: Budget) -> Linea
     if core.compiled is None or X is None or problem.offset.any():
         return None
     rows, intercept = problem.rows, (problem.rows.unit, problem.free_intercept)
-    table, rival, best = build_table(X, rows.mean), predict_newton_seconds(problem, X), None
-    run = DescentRun(table, rows.d, rows.y, problem.losses, intercept, rival, tol, budget)
-    for _ in range(GOALS):
-        found = run.run()
-        point = _check_result(problem, found, budget)
-        if point is None or not found.converged:
+    table = build_table(X, rows.mean)
+    newton_seconds = predict_newton_seconds(problem, X)
+    best: LinearPoint | None = None
+    run = DescentRun(table, rows.d, rows.y, problem.losses, intercept, newton_seconds, tol, budget)
+    for _ in range(MAX_GOALS):
+        result = run.run()
+        point = _check_result(problem, result, budget)
+        if point is None or not result.converged:
             return point if best is None or (point and point.gap < best.gap) else best
         best = point
         if point.relative_gap <= tol:
@@ -141,24 +142,24 @@ Table: TypeAlias = tuple[Any, Any, Any, int]
 
 
 def build_table(X: Matrix, mean: FloatArray | None = None) -> Table:
-    """Return the rows X (n, d), less their mean where dense ones have one, as the loop reads them."""
+    """Return the rows X (n, d), minus their mean if they are dense and it is given, in the form that the loop reads."""
     if not sp.issparse(X):
         return np.ascontiguousarray(X if mean is None else X - mean, dtype=np.float64), b"", b"", 0
     X = X.tocsr()
     table = X.data.astype(np.float64, copy=False), X.indices, X.indptr.astype(X.indices.dtype, copy=False)
-    values, columns, starts = (np.ascontiguousarray(part) for part in table)
+    values, columns, starts = (np.ascontiguousarray(array) for array in table)
     return values, columns, starts, X.indices.itemsize
 
 
 class DescentRun:
-    """The compiled loop on rows (n, d), which goes on where it ended.
+    """The compiled loop on rows (n, d), which resumes where it stopped.
 
-    goal: The relative gap that it is to end at.
-    rival: The seconds that Newton steps would take.
+    goal: Target of the relative gap.
+    newton_seconds: Estimated seconds of Newton steps.
     """
 
     def __init__(
-        self, table: Table, d: int, y: FloatArray, losses: Loss, intercept: tuple[float, bool], rival: float,
+        self, table: Table, d: int, y: FloatArray, losses: Loss, intercept: tuple[float, bool], newton_seconds: float,
         tol: float, budget: Budget,
     ) -> None:  # fmt: skip
         self.goal, self._budget, self._table, self._y = tol, budget, table, y
@@ -167,49 +168,54 @@ class DescentRun:
             _as_loop_array(value) for value in (y, losses.level, losses.low, losses.high, losses.tube, losses.curvature)
         )
         square = self._unit
-        if self._free:  # as if a feature as long as the others were: what it is weighed by changes the path alone
+        if self._free:  # scale of the step for b, like that of a typical row: it changes only the path
             square = max(float(np.vdot(table[0], table[0])) / max(len(y), 1), np.finfo(np.float64).tiny)
         self._square, self._b = square, 0.0
         self._alpha, self._w = np.zeros(len(y)), np.zeros(d)
-        self._pace = DescentPace(rival / NUMBER, tol)
+        self._pace = DescentPace(newton_seconds / NUMBER, tol)
 
     def run(self) -> DescentResult:
         """Run passes until the goal is met, or until Newton steps are predicted to finish sooner."""
-        budget, pace, made, done = self._budget, self._pace, 0, False
+        budget, pace, clock = self._budget, self._pace, self._budget.clock
+        passes_made, converged = 0, False
         pace.goal = self.goal
-        clock, most, work = budget.clock, FIRST_PASSES, MAX_ITERATIONS
-        stopped = partial(
+        max_passes, max_work = FIRST_PASSES, MAX_ITERATIONS
+        find_stop = partial(
             clock.find_stop_reason, 0.0 if clock.limit is None else TIME_SHARE * max(clock.remaining, 0.0)
         )
-        while budget.find_stop_reason() is None and not stopped():
-            most = min(most, MOST_PASSES - made)
-            most = most if budget.max_steps is None else min(most, budget.max_steps - budget.steps)
-            self._b, passes, worked, done, gap, dual = core.compiled.descend(
+        while budget.find_stop_reason() is None and not find_stop():
+            max_passes = min(max_passes, MAX_PASSES - passes_made)
+            max_passes = max_passes if budget.max_steps is None else min(max_passes, budget.max_steps - budget.steps)
+            self._b, passes, max_work, converged, gap, dual = core.compiled.descend(
                 *self._table, *self._rows, self._alpha, self._w, self._square, self._free,
-                self._b if self._free else 0.0, most, work, self.goal, stopped,
+                self._b if self._free else 0.0, max_passes, max_work, self.goal, find_stop,
             )  # fmt: skip
-            made += passes
+            passes_made += passes
             budget.steps += passes
             size = max(abs(dual + gap), abs(dual))
-            if done or made >= MOST_PASSES or not pace.should_continue(worked, gap / size if size > 0.0 else math.inf):
+            if (
+                converged
+                or passes_made >= MAX_PASSES
+                or not pace.should_continue(max_work, gap / size if size > 0.0 else math.inf)
+            ):
                 break
-            most, work = MOST_PASSES, int(pace.newton_work / PARTS)
+            max_passes, max_work = MAX_PASSES, int(pace.newton_work / PREDICTIONS)
         gradient = np.append(self._w, self._unit * float(self._y @ self._alpha))
-        return DescentResult(self._w, self._b, self._alpha, made, done, gradient)
+        return DescentResult(self._w, self._b, self._alpha, passes_made, converged, gradient)
 
 
 def _as_loop_array(value: PerRow) -> FloatArray:
-    """Return one number for all rows, or one per row, as the loop reads them: (1,) or (n,)."""
+    """Return one number for all rows, or one per row, as an array (1,) or (n,)."""
     return np.ascontiguousarray(value, dtype=np.float64).reshape(-1)
 
 
-def _check_result(problem: RowProblem, found: DescentResult, budget: Budget) -> LinearPoint | None:
+def _check_result(problem: RowProblem, result: DescentResult, budget: Budget) -> LinearPoint | None:
     """Return the pair with its gap; None if it is not finite."""
-    finite = np.isfinite(found.alpha).all() and np.isfinite(found.w).all() and np.isfinite(found.b)
-    if not finite or not found.iterations:
+    finite = np.isfinite(result.alpha).all() and np.isfinite(result.w).all() and np.isfinite(result.b)
+    if not finite or not result.iterations:
         return None
-    point = _measure_point(problem, found)
-    budget.report("coordinates", found.iterations, gap=point.relative_gap)
+    point = _measure_point(problem, result)
+    budget.report("coordinates", result.iterations, gap=point.relative_gap)
     return point if np.isfinite(point.gap) else None
 
 
@@ -218,15 +224,15 @@ def as_start(problem: RowProblem, point: LinearPoint) -> LinearStart:
     return LinearStart(point.W, point.alpha, problem.losses.warm_sigma, point.slack)
 
 
-def _measure_point(problem: RowProblem, found: DescentResult) -> LinearPoint:
-    """Return the pair with its gap; of a free intercept, with the best b, and α balanced."""
+def _measure_point(problem: RowProblem, result: DescentResult) -> LinearPoint:
+    """Return the pair with its gap; with a free intercept, after choosing the best b and balancing α."""
     rows, losses = problem.rows, problem.losses
-    W = np.append(found.w, found.b)
+    W = np.append(result.w, result.b)
     r = losses.compute_residuals(rows.margins(W))
     if problem.free_intercept and losses.is_hinge:
         C = losses.high if not isinstance(losses.high, float) else repeat_value(losses.high, rows.n)
         low, high = find_quantile_interval(rows.y * r, C, sum_where(C, rows.y > 0))
-        moved = low if np.isinf(high) else low + (high - low) / 2
-        W[-1] += moved
-        r -= moved * rows.y
-    return certify_separated(problem, LinearPoint(W, found.alpha, r, 0.0, 0.0, losses.warm_sigma), found.gradient)
+        shift = low if np.isinf(high) else low + (high - low) / 2
+        W[-1] += shift
+        r -= shift * rows.y
+    return certify_separated(problem, LinearPoint(W, result.alpha, r, 0.0, 0.0, losses.warm_sigma), result.gradient)

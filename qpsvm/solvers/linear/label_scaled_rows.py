@@ -109,11 +109,11 @@ class LabelScaledRows:
         S[d, d] = self.unit**2 * (len(index) if weights is None else float(weights.sum()))
         return S
 
-    def kernel(self, index: IntArray, other: IntArray) -> FloatArray:
-        """Return Z_J Z_Lᵀ for J = index (k,) and L = other (l,), both small sets: (k, l)."""
-        K = self._centred.compute_inner_products(index, other)
+    def kernel(self, index: IntArray, columns: IntArray) -> FloatArray:
+        """Return Z_J Z_Lᵀ for J = index (k,) and L = columns (l,), both small sets: (k, l)."""
+        K = self._centred.compute_inner_products(index, columns)
         K += self.unit**2
-        K *= self.y[other]
+        K *= self.y[columns]
         K *= self.y[index][:, None]
         return K
 

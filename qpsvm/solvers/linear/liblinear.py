@@ -1,18 +1,18 @@
-"""Run LIBLINEAR's dual coordinate descent, and return its multipliers.
+"""Run LIBLINEAR's dual coordinate descent, and return its multipliers (`run_liblinear`).
 
     (COORD.1)  α_i ← the best α_i for the others, for a hinge clip(α_i + (1 − y_i⟨w, x_i⟩)/‖x_i‖², 0, C_i),
-               w ← w + y_i Δα_i x_i,  rows in random order, pass by pass; rows that stay at a bound are set aside
+               w ← w + y_i Δα_i x_i,  rows in random order, pass by pass; rows that stay at a bound are shrunk
     (COORD.2)  row i has one more feature, δ, in a column of its own:  its weight is δ y_i α_i, and K becomes K + δ²I
 
-LIBLINEAR returns w alone. By (COORD.2) it returns α too: that weight is stored apart from all others, so that α_i has
+LIBLINEAR returns only w. By (COORD.2) it returns α too: that weight is stored apart from all others, so that α_i has
 all its digits however small δ is, and with δ² = 10⁻¹⁸ mean K_ii the sums are the same to the last bit. The intercept is
-the weight of a feature 1, penalised. Where rows are many and short, or α mostly at bounds, nothing is faster.
-It has hinges, squared hinges, and the absolute and squared loss outside of a tube of one width.
+the weight of a feature 1, penalised. Nothing is faster for many short rows, or if α is mostly at bounds.
+Its losses are the hinge, the squared hinge, and the ε-insensitive loss and its square, with one ε for all rows.
 
-The loop knows no clock and no interrupt key, and always begins at α = 0: a short run is made in this process, a long
-one in a child (`run_sliced`). Its random numbers are the process's: begun again each time, so that the answer is the
-same each time, but shared by runs in two threads. As with LIBSVM's, the compiled function behind scikit-learn's class
-is called directly where it passes a test on four points.
+The loop polls neither clock nor Ctrl-C, and always starts at α = 0: a short run is made in this process, a long one in
+a child process (`run_sliced`). Its random generator is global to the process. It is reseeded for each run, so that
+results are reproducible, but two threads share it. As for LIBSVM, the compiled function behind scikit-learn's class is
+called directly if it passes a test on four points.
 
 Source: Hsieh, Chang, Lin, Keerthi & Sundararajan, *A dual coordinate descent method for large-scale linear SVM* (2008).
 """
@@ -34,20 +34,21 @@ from qpsvm.solvers.shared.time_slices import run_sliced
 
 #: δ of (COORD.2) in units of the root of the mean squared length of the rows.
 OWN_FEATURE = 1e-9
-#: α within this share of its bound is at it: what adding up up to 300 steps may leave.
+#: α within this share of its bound is at it: the rounding error of up to 300 added steps.
 AT_BOUND = 1e-12
-#: LIBLINEAR's numbers for the duals of the hinge loss and its square, and of the loss outside of a tube and its square.
+#: LIBLINEAR's solver numbers for the duals of the hinge loss and its square, and of the ε-insensitive loss and its
+#: square.
 HINGE_DUAL, SQUARED_HINGE_DUAL, TUBE_DUAL, SQUARED_TUBE_DUAL = 3, 1, 13, 12
-#: Seconds of a pass over all rows for each number in them, and for each row; and the share of it that a pass takes in
-#: the mean, because rows are set aside. A time limit counts on the whole. Without one a child process is worth its
-#: 30 ms only where the mean is too long.
+#: Seconds of a pass over all rows, per number and per row; and the share that a pass takes on average, because of
+#: shrinking. Under a time limit the full cost is assumed. Without one the average decides whether a child process is
+#: worth its 30 ms.
 NUMBER_SECONDS, ROW_SECONDS, MEAN_SHARE = 4e-9, 2e-8, 0.15
-#: Bytes for each number: in compressed rows, while they are made, and in LIBLINEAR's own list of them.
+#: Bytes per number: in CSR form, while that is built, and in LIBLINEAR's copy.
 NUMBER_BYTES = 45.0
 
 
 def fits_liblinear(X: Matrix) -> bool:
-    """Return whether LIBLINEAR can count the numbers of X (n, d), with three more a row."""
+    """Return whether the numbers of X (n, d), with three more per row, fit LIBLINEAR's 32-bit counters."""
     n, d = X.shape
     return bool(max(count_entries(X) + 3 * n, n + d + 1) <= MAX_ITERATIONS)
 
@@ -62,12 +63,12 @@ def find_solver_type(losses: RowLosses, y: FloatArray, intercept: bool) -> int |
     if not squared and not losses.is_piecewise_linear:
         return None
     if losses.is_one_sided:
-        known = isinstance(losses.level, float) and losses.level == 1.0
-        known = known and (not intercept or bool((y != y[0]).any()))
-        return (SQUARED_HINGE_DUAL if squared else HINGE_DUAL) if known else None
-    known = isinstance(losses.tube, float) and bool(np.all(losses.high == -np.asarray(losses.low)))
-    known = known and bool((y > 0.0).all())
-    return (SQUARED_TUBE_DUAL if squared else TUBE_DUAL) if known else None
+        is_known = isinstance(losses.level, float) and losses.level == 1.0
+        is_known = is_known and (not intercept or bool((y != y[0]).any()))
+        return (SQUARED_HINGE_DUAL if squared else HINGE_DUAL) if is_known else None
+    is_known = isinstance(losses.tube, float) and bool(np.all(losses.high == -np.asarray(losses.low)))
+    is_known = is_known and bool((y > 0.0).all())
+    return (SQUARED_TUBE_DUAL if squared else TUBE_DUAL) if is_known else None
 
 
 def build_targets(losses: RowLosses, y: FloatArray) -> FloatArray:
@@ -77,8 +78,8 @@ def build_targets(losses: RowLosses, y: FloatArray) -> FloatArray:
 
 def build_penalties(losses: RowLosses, n: int) -> FloatArray:
     """Return the C of each row: (n,)."""
-    each = 0.5 / np.asarray(losses.curvature) if losses.has_infinite_bound else losses.high
-    return np.ascontiguousarray(np.broadcast_to(each, n), dtype=np.float64)
+    penalties = 0.5 / np.asarray(losses.curvature) if losses.has_infinite_bound else losses.high
+    return np.ascontiguousarray(np.broadcast_to(penalties, n), dtype=np.float64)
 
 
 def run_liblinear(
@@ -88,7 +89,7 @@ def run_liblinear(
     intercept: bool,
     *,
     eps: float,
-    most: int,
+    max_passes: int,
     clock: Clock | None = None,
     verbose: bool = False,
     mean: FloatArray | None = None,
@@ -105,43 +106,45 @@ def run_liblinear(
     def build_empty() -> DescentResult:
         return DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False)
 
-    # Nearly all runs need more passes than a slice that is merely worth while: it is made only where time may run out.
-    worthwhile = most if clock.limit is None else 1
+    # Nearly all runs need more passes than a short slice, so one is made only if time may run out.
+    min_rows = max_passes if clock.limit is None else 1
     return run_sliced(
-        run_passes, (X, y, losses, intercept, eps, mean), worthwhile, most,
+        run_passes, (X, y, losses, intercept, eps, mean), min_rows, max_passes,
         lambda allowed: int(min(allowed / seconds, MAX_ITERATIONS)), build_empty, clock, verbose,
     )  # fmt: skip
 
 
 def run_passes(
-    X: Matrix, y: FloatArray, losses: RowLosses, intercept: bool, eps: float, mean: FloatArray | None, most: int
+    X: Matrix, y: FloatArray, losses: RowLosses, intercept: bool, eps: float, mean: FloatArray | None, max_passes: int
 ) -> DescentResult:
-    """Run at most `most` passes in this process; as in `descend`."""
+    """Run at most `max_passes` passes in this process; the arguments are those of `run_liblinear`."""
     n, d = X.shape
     task = find_solver_type(losses, y, intercept)
-    assert task is not None  # it is asked before
-    if losses.is_one_sided and n < 2:  # it would have one label, and LIBLINEAR prints a warning of its own
+    assert task is not None  # checked by the caller
+    if losses.is_one_sided and n < 2:  # with one label LIBLINEAR would print a warning
         return DescentResult(np.zeros(d), 0.0, np.zeros(n), 0, False)
     delta = OWN_FEATURE * (_root_mean_square(X) or 1.0)
     Z, bias = append_diagonal(X, delta, mean), 1.0 if intercept else -1.0
     target, penalty = build_targets(losses, y), build_penalties(losses, n)
-    tube = float(losses.tube)  # one number, says `find_solver_type`
+    tube = float(losses.tube)  # one number, as checked by `find_solver_type`
     if losses.is_one_sided:
         target = (_ensure_two_labels(Z, y) > 0.0).astype(np.float64)
     train = find_compiled_train()
     if train is None:
-        raw, made = _fit_class(Z, target, penalty, intercept, eps, most, task, tube)
+        raw, passes_made = _fit_class(Z, target, penalty, intercept, eps, max_passes, task, tube)
     else:
-        # solver, eps, bias, C, class weights, passes, seed, ε of a regression, and the weight of each row, which is C
+        # solver, eps, bias, C, class weights, passes, seed, ε, and the weight of each row, which is its C
         classes = np.ones(2) if losses.is_one_sided else np.empty(0)
-        raw, made = train(Z, target, True, task, eps, bias, 1.0, classes, most, 0, tube, penalty)
-    weights, made = raw.ravel(), int(np.max(made))
+        raw, passes_made = train(Z, target, True, task, eps, bias, 1.0, classes, max_passes, 0, tube, penalty)
+    weights, passes_made = raw.ravel(), int(np.max(passes_made))
     alpha = _snap_to_bounds(losses, losses.clip_to_box(y * weights[d : d + n] / delta))
-    return DescentResult(weights[:d].copy(), float(weights[-1]) if intercept else 0.0, alpha, made, made < most)
+    return DescentResult(
+        weights[:d].copy(), float(weights[-1]) if intercept else 0.0, alpha, passes_made, passes_made < max_passes
+    )
 
 
 def _ensure_two_labels(Z: Matrix, y: FloatArray) -> FloatArray:
-    """Return labels of both kinds, (n,); if all are equal, Z is changed: a row x of y = 1 is a row −x of y = −1."""
+    """Return labels (n,) of both classes; if all are equal, flip every second label and its row of Z in place."""
     if len(y) < 2 or (y != y[0]).any():
         return y
     labels = y.copy()
@@ -155,28 +158,28 @@ def _snap_to_bounds(losses: RowLosses, alpha: FloatArray) -> FloatArray:
     upper = np.where(np.isfinite(losses.high), losses.high, 0.0)
     lower = np.where(np.isfinite(losses.low), losses.low, 0.0)
     alpha[(alpha <= AT_BOUND * upper) & (alpha >= AT_BOUND * lower)] = 0.0
-    near = (upper > 0.0) & (alpha >= (1.0 - AT_BOUND) * upper)
-    alpha = np.where(near, losses.high, alpha)
-    near = (lower < 0.0) & (alpha <= (1.0 - AT_BOUND) * lower)
-    return np.where(near, losses.low, alpha)
+    at_bound = (upper > 0.0) & (alpha >= (1.0 - AT_BOUND) * upper)
+    alpha = np.where(at_bound, losses.high, alpha)
+    at_bound = (lower < 0.0) & (alpha <= (1.0 - AT_BOUND) * lower)
+    return np.where(at_bound, losses.low, alpha)
 
 
 def append_diagonal(X: Matrix, delta: float, mean: FloatArray | None = None) -> Matrix:
-    """[X − 1μᵀ, δI] for X (n, d), in compressed rows with short indices: (n, d + n)."""
+    """Return [X − 1μᵀ, δI] for X (n, d), as CSR with 32-bit indices: (n, d + n)."""
     n, d = X.shape
-    places = np.arange(n, dtype=np.int32)
+    positions = np.arange(n, dtype=np.int32)
     if sp.issparse(X):
         rows = X.tocsr()
         starts = rows.indptr.astype(np.int32) + np.arange(n + 1, dtype=np.int32)
-        given = np.ones(rows.nnz + n, dtype=bool)
-        given[starts[1:] - 1] = False
-        data, indices = np.empty(len(given)), np.empty(len(given), dtype=np.int32)
-        data[given], indices[given] = rows.data, rows.indices
-        data[starts[1:] - 1], indices[starts[1:] - 1] = delta, d + places
+        is_given = np.ones(rows.nnz + n, dtype=bool)
+        is_given[starts[1:] - 1] = False
+        data, indices = np.empty(len(is_given)), np.empty(len(is_given), dtype=np.int32)
+        data[is_given], indices[is_given] = rows.data, rows.indices
+        data[starts[1:] - 1], indices[starts[1:] - 1] = delta, d + positions
     else:
         values, columns = np.empty((n, d + 1)), np.empty((n, d + 1), dtype=np.int32)
         values[:, :d] = X if mean is None else X - mean
-        values[:, d], columns[:, :d], columns[:, d] = delta, np.arange(d, dtype=np.int32), d + places
+        values[:, d], columns[:, :d], columns[:, d] = delta, np.arange(d, dtype=np.int32), d + positions
         data, indices, starts = values.ravel(), columns.ravel(), (d + 1) * np.arange(n + 1, dtype=np.int32)
     return sp.csr_array((data, indices, starts), shape=(n, d + n))
 
@@ -188,12 +191,19 @@ def _root_mean_square(X: Matrix) -> float:
 
 
 def _fit_class(
-    Z: Matrix, target: FloatArray, penalty: FloatArray, intercept: bool, eps: float, most: int, task: int, tube: float
+    Z: Matrix,
+    target: FloatArray,
+    penalty: FloatArray,
+    intercept: bool,
+    eps: float,
+    max_passes: int,
+    task: int,
+    tube: float,
 ) -> tuple[FloatArray, Any]:
-    """Fit by the public classes, which warn if the passes do not suffice."""
+    """Fit by the public classes of scikit-learn, which warn if the passes do not suffice."""
     from sklearn.svm._classes import LinearSVC, LinearSVR  # not sklearn.svm, which may be patched
 
-    shared = {"dual": True, "tol": eps, "C": 1.0, "fit_intercept": intercept, "max_iter": most, "random_state": 0}
+    shared = {"dual": True, "tol": eps, "C": 1.0, "fit_intercept": intercept, "max_iter": max_passes, "random_state": 0}
     if task in (HINGE_DUAL, SQUARED_HINGE_DUAL):
         machine = LinearSVC(loss="hinge" if task == HINGE_DUAL else "squared_hinge", **shared)
     else:
@@ -206,18 +216,18 @@ def _fit_class(
 
 @cache
 def find_compiled_train() -> Any:
-    """The compiled function behind `LinearSVC`, or None where it is absent or does not answer four points rightly."""
+    """Return the compiled function behind `LinearSVC`; None if it is absent or fails a test on four points."""
     try:
         from sklearn.svm import _liblinear
 
         _liblinear.set_verbosity_wrap(0)
         Z = append_diagonal(sp.csr_array(np.diag(np.sqrt([1.0, 2.0, 1.0, 2.0]))), 1e-9)
-        raw, made = _liblinear.train_wrap(
+        raw, passes_made = _liblinear.train_wrap(
             Z, np.array([0.0, 0.0, 1.0, 1.0]), True, HINGE_DUAL, 1e-9, -1.0, 1.0, np.ones(2), 100, 0, 0.0,
             np.array([9.0, 9.0, 9.0, 0.25]),
         )  # fmt: skip
-        alpha, enough = 1e9 * raw.ravel()[4:], 0 < np.max(made) < 100
+        alpha, has_converged = 1e9 * raw.ravel()[4:], 0 < np.max(passes_made) < 100
     except (ImportError, AttributeError, TypeError, ValueError, IndexError):
         return None
-    right = alpha.shape == (4,) and enough and np.allclose(alpha, [-1.0, -0.5, 1.0, 0.25], atol=1e-6)
-    return _liblinear.train_wrap if right else None
+    is_correct = alpha.shape == (4,) and has_converged and np.allclose(alpha, [-1.0, -0.5, 1.0, 0.25], atol=1e-6)
+    return _liblinear.train_wrap if is_correct else None

@@ -1,15 +1,15 @@
-"""Compute Newton steps of the augmented Lagrangian: three ways to solve one system, chosen by its size.
+"""Compute Newton steps of the augmented Lagrangian, by one of three methods (`choose_newton_system`).
 
     (NEWTON.1)  H ΔW = −q,  H = R + Z_JᵀDZ_J,  R = diag(1, …, 1, r) with r = 0 where the intercept is free
     (NEWTON.2)  (Z_JZ_Jᵀ + D⁻¹) u = −Z_J q + eΔb,  ΔW = −q − Z_Jᵀu,  with u = D Z_J ΔW (|J|,)
                 r = 1: leave eΔb out;  r = 0: e is the last column of Z_J, and Δb makes eᵀu = −q_b
 
-D is diagonal, with how steeply the α of a free row answers (`Response.steepness`): σ where the losses are flat.
+D is diagonal, with the slopes of α of the free rows (`MultiplierResponse.steepness`): σ if losses are piecewise linear.
 
-Few columns: Cholesky of H, with a ridge in its own units so that those of the features do not matter; Z_JᵀZ_J is kept
-and updated by the rows that entered or left J. (Where D has a number a row it is Z_JᵀDZ_J, for as long as D stays.)
-Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients, preconditioned by the diagonal of H, as exact as
-the outer step deserves.
+Few columns: Cholesky of H, with a ridge relative to its diagonal, so that the units of the features do not matter;
+Z_JᵀZ_J is cached and updated by the rows that entered or left J. (If D differs by row, Z_JᵀDZ_J is cached as long as D
+is unchanged.) Few free rows: Cholesky of (NEWTON.2). Otherwise conjugate gradients, preconditioned by the diagonal of
+H, with a tolerance that suits the outer step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Mask = NDArray[np.bool_]
 
 
 class NewtonSystem(Protocol):
-    """Solves (NEWTON.1).
+    """Solver of (NEWTON.1).
 
     free_count: |J| of the last step.
     """
@@ -38,10 +38,10 @@ class NewtonSystem(Protocol):
     free_count: int
 
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:
-        """ΔW (d + 1,) for the free rows J as a mask (n,), D, the gradient q and the point W (d + 1,)."""
+        """Return ΔW (d + 1,) for the free rows J as a mask (n,), D, the gradient q and the point W (d + 1,)."""
 
     def reset_cache(self) -> None:
-        """Drop what was kept from earlier steps, with its rounding."""
+        """Clear the cache of earlier steps, with its rounding errors."""
 
 
 def choose_newton_system(rows: LabelScaledRows, ridge: FloatArray) -> NewtonSystem:
@@ -52,7 +52,7 @@ def choose_newton_system(rows: LabelScaledRows, ridge: FloatArray) -> NewtonSyst
 
 
 class CholeskyNewton:
-    """H factored; Z_JᵀZ_J kept between steps."""
+    """Cholesky factors of H; Z_JᵀZ_J is cached between steps."""
 
     def __init__(self, rows: LabelScaledRows, ridge: FloatArray) -> None:
         self._rows, self._ridge = rows, ridge
@@ -62,11 +62,11 @@ class CholeskyNewton:
         self.free_count = 0
 
     def reset_cache(self) -> None:
-        """Make Z_JᵀZ_J again at the next step."""
+        """Recompute Z_JᵀZ_J at the next step."""
         self._gram = None
 
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:  # noqa: ARG002
-        """ΔW by Cholesky."""
+        """Return ΔW by Cholesky."""
         factor, weights = (steepness, None) if isinstance(steepness, float) else (1.0, steepness)
         H, self.free_count = factor * self._update_gram(free, weights), int(np.count_nonzero(free))
         diagonal = H.diagonal() + self._ridge
@@ -74,10 +74,10 @@ class CholeskyNewton:
             typical = 0.0 if diagonal[-1] > 0.0 else mean(steepness)
             diagonal[-1] += typical or SETTINGS.intercept_share * diagonal[-1]
         H.flat[:: len(q) + 1] = diagonal
-        return Cholesky(H, SETTINGS.least_ridge).solve(-q)
+        return Cholesky(H, SETTINGS.min_ridge).solve(-q)
 
     def _update_gram(self, free: Mask, weights: FloatArray | None) -> FloatArray:
-        """Z_JᵀZ_J, or of Z_JᵀDZ_J with the weights (n,) in D: (d + 1, d + 1)."""
+        """Return Z_JᵀZ_J, or Z_JᵀDZ_J for D = diag(weights), (n,): (d + 1, d + 1)."""
         size = int(np.count_nonzero(free))
         if self._gram is not None and self._members is not None and self._weights is weights:
             entering = np.flatnonzero(free & ~self._members)
@@ -96,9 +96,9 @@ class CholeskyNewton:
 
 
 class WideNewton:
-    """More columns than can be factored: by the free rows if they are few, else by conjugate gradients.
+    """Solver for many columns: Cholesky of (NEWTON.2) if few rows are free, else conjugate gradients.
 
-    Z_PZ_Pᵀ is kept for a pool P of rows that were free, and grows by those that become free.
+    Z_PZ_Pᵀ is cached for a pool P of rows that were free, which grows by rows that become free.
     """
 
     def __init__(self, rows: LabelScaledRows, ridge: FloatArray) -> None:
@@ -112,7 +112,7 @@ class WideNewton:
         """Do nothing: no cached value is ever updated, so no rounding accumulates."""
 
     def step(self, free: Mask, steepness: PerRow, q: FloatArray, W: FloatArray) -> FloatArray:
-        """ΔW by the smaller of the two systems."""
+        """Return ΔW by (NEWTON.2) or conjugate gradients."""
         index = np.flatnonzero(free)
         D = take_rows(steepness, index)
         members = self._rows.select(index)
@@ -125,7 +125,7 @@ class WideNewton:
         return step
 
     def _take_kernel(self, index: IntArray) -> FloatArray:
-        """Z_JZ_Jᵀ (k, k) for J = index."""
+        """Return Z_JZ_Jᵀ (k, k) for J = index."""
         new = np.setdiff1d(index, self._pool, assume_unique=True)
         if len(self._pool) + len(new) > SETTINGS.pool_rows:
             self._pool, self._kernel, new = index, self._rows.kernel(index, index), index[:0]
@@ -137,8 +137,8 @@ class WideNewton:
             grown[:old, :old], grown[old:], grown[:old, old:] = self._kernel, rows, rows[:, :old].T
             self._pool, self._kernel = pool, grown
         order = np.argsort(self._pool)
-        at = order[np.searchsorted(self._pool, index, sorter=order)]
-        return self._kernel.take(at, axis=0).take(at, axis=1)
+        positions = order[np.searchsorted(self._pool, index, sorter=order)]
+        return self._kernel.take(positions, axis=0).take(positions, axis=1)
 
 
 def _take_weights(weights: FloatArray | None, index: IntArray) -> FloatArray | None:
@@ -147,20 +147,20 @@ def _take_weights(weights: FloatArray | None, index: IntArray) -> FloatArray | N
 
 
 def _multiply_hessian(members: LabelScaledRows, D: PerRow, p: FloatArray) -> FloatArray:
-    """Z_JᵀDZ_J p, (d + 1,)."""
+    """Return Z_JᵀDZ_J p, (d + 1,)."""
     m = members.margins(p)
     return D * members.gradient(m) if isinstance(D, float) else members.gradient(D * m)
 
 
 def _solve_by_rows(members: LabelScaledRows, M: FloatArray, ridge: FloatArray, D: PerRow, q: FloatArray) -> FloatArray:
-    """(NEWTON.2) for Z_J, Z_JZ_Jᵀ (overwritten), R, D and q (d + 1,)."""
+    """Solve (NEWTON.2) for Z_J, M = Z_JZ_Jᵀ (overwritten), R, D and q (d + 1,)."""
     M.flat[:: len(M) + 1] += 1.0 / D
-    factor, e = Cholesky(M, SETTINGS.least_ridge, single=True), members.y * members.unit
+    factor, e = Cholesky(M, SETTINGS.min_ridge, single=True), members.y * members.unit
     free_intercept = bool(ridge[-1] == 0.0)
     from_e = factor.solve(e) if free_intercept else e
 
     def solve(r: FloatArray) -> FloatArray:
-        """H⁻¹r: (d + 1,)."""
+        """Return H⁻¹r: (d + 1,)."""
         u = factor.solve(members.margins(r))
         intercept = 0.0
         if free_intercept:
@@ -172,14 +172,14 @@ def _solve_by_rows(members: LabelScaledRows, M: FloatArray, ridge: FloatArray, D
         return step
 
     dW = solve(-q)
-    # u is D times smaller a number than what it is made of: refine in the terms of (NEWTON.1)
+    # u is smaller by a factor of D than the terms it is computed from: refine with (NEWTON.1)
     return dW + solve(-q - ridge * dW - _multiply_hessian(members, D, dW))
 
 
 def _solve_by_cg(
     members: LabelScaledRows, ridge: FloatArray, D: PerRow, typical: float, q: FloatArray, W: FloatArray
 ) -> tuple[FloatArray, int]:
-    """(NEWTON.1) by conjugate gradients, preconditioned by the diagonal of H for a typical D; and their number."""
+    """Solve (NEWTON.1) by conjugate gradients, preconditioned by diag H for a typical D; also return their number."""
     weights = ridge.copy()
     if ridge[-1] == 0.0:
         weights[-1] = typical * (SETTINGS.intercept_share * members.n if members.n else 1.0)

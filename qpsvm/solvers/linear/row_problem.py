@@ -1,14 +1,13 @@
 """Define the problem, losses and points of the linear solver (`RowProblem`, `RowLosses`, `LinearPoint`).
 
-    (LOSSES.4)  the augmented Lagrangian asks for the a that maximises ar − φ*(a) − (a − a₀)²/2σ:
+    (LOSSES.4)  the a that maximises ar − φ*(a) − (a − a₀)²/2σ in the augmented Lagrangian:
                 a = clip(S_{dε}(t), lo, hi),  t = d(a₀/σ + r),  d = 1/(1/σ + δ)
 
-A hinge has lo = ε = 0. In a regression row i is x_i itself, a_i = α⁺_i − α⁻_i, and one row does for the two of the
-dual: both see the same residual. Its levels t − ε and −t − ε are t and ε here.
+A hinge has lo = ε = 0. In a regression row i is x_i itself, a_i = α⁺_i − α⁻_i, and one row replaces the two of the
+dual, which have the same residual. Their levels t − ε and −t − ε are t and ε here.
 
-The problem (ALM.1) that the linear solvers pass around, a pair of primal and dual points, and its gap (ALM.5).
-
-The multipliers that the augmented Lagrangian asks for, (LOSSES.4), at one σ.
+`RowProblem` is (ALM.1), `LinearPoint` a pair of primal and dual points with its gap (ALM.5), and `MultiplierResponse`
+evaluates (LOSSES.4) for one σ.
 """
 
 from __future__ import annotations
@@ -25,15 +24,15 @@ from qpsvm.program.losses import Loss, PerRow, is_zero, soft_threshold
 from qpsvm.solvers.linear.label_scaled_rows import LabelScaledRows
 from qpsvm.solvers.linear.settings import SETTINGS
 
-#: A loss that bends over the scale is smooth; σ then begins at so many 1/δ. Measured: where samples overlap, a larger σ
-#: saves one step of ten; where a squared hinge of large C separates them, it ends nowhere.
-SMOOTH = 100.0
-#: The largest bound that σ is made of.
-LARGEST = 1e100
+#: Initial σ of a smooth loss, in units of 1/δ. Measured: if classes overlap, a larger σ saves one step of ten; if a
+#: squared hinge with a large C separates them, a larger σ prevents convergence.
+SMOOTH_SIGMA = 100.0
+#: Limit of the bound from which σ is computed.
+MAX_BOUND = 1e100
 #: Rows from which a typical size of the levels is estimated.
 SAMPLE = 20_000
-#: Corrections of yᵀα: the second removes the rounding of the first, or what the box cut off.
-BALANCINGS = 2
+#: Corrections of yᵀα: the second removes the rounding error of the first, or what the box truncated.
+CORRECTIONS = 2
 
 
 def mean(values: PerRow) -> float:
@@ -43,21 +42,21 @@ def mean(values: PerRow) -> float:
 
 @dataclass(frozen=True, eq=False)
 class RowLosses(Loss):
-    """A loss of every row, as the linear solver needs it.
+    """The losses of all rows, with the scales that the linear solver needs.
 
-    unit: What residuals are measured in, where the levels do not say.
+    unit: Scale of the residuals; None to estimate it from the levels.
     """
 
     unit: float | None = None
 
     @cached
     def has_infinite_bound(self) -> bool:
-        """Whether some bound is infinite, so that far rows never come to rest at one."""
+        """Whether some bound is infinite, so that far rows never reach one."""
         return not (np.isfinite(self.high).all() and np.isfinite(self.low).all())
 
     @cached
     def median_level(self) -> float:
-        """The median of the levels, or near it."""
+        """Median of the levels, estimated from a sample."""
         return self.level if isinstance(self.level, float) else float(np.median(self._sampled_levels))
 
     @cached
@@ -76,24 +75,24 @@ class RowLosses(Loss):
 
     @cached
     def _sampled_levels(self) -> FloatArray:
-        """Enough of the levels to know where they are: (k,)."""
+        """Every so many-th level, at least `SAMPLE` if there are as many: (k,)."""
         level = np.asarray(self.level)
         return level[:: max(1, len(level) // SAMPLE)]
 
     @cached
     def jump(self) -> float:
-        """The mean of the finite bounds, hi or −lo: how far α goes where a row passes a kink. Infinite without any."""
+        """Mean of the bounds hi or −lo, by which α jumps when a row passes a kink; infinite if a bound is."""
         size = mean(self.high) if self.is_one_sided else 0.5 * (mean(self.high) - mean(self.low))
         return size if np.isfinite(size) else np.inf
 
     @cached
     def mean_curvature(self) -> float:
-        """The mean of δ."""
+        """Mean of δ."""
         return mean(self.curvature)
 
     @cached
     def is_smooth(self) -> bool:
-        """Whether they are smooth on the scale of the residuals: δ times the bound is no small share of it."""
+        """Whether the losses are smooth on the scale of the residuals: δ times the bound is at least that scale."""
         bend = self.mean_curvature
         return bend > 0.0 and (self.has_infinite_bound or bend * self.jump >= self.residual_scale)
 
@@ -101,11 +100,11 @@ class RowLosses(Loss):
     def first_sigma(self) -> float:
         """Initial σ: one step takes α from 0 to its bound if a row is `residual_scale` beyond its kink.
 
-        Where the losses are `is_smooth`, a σ that leaves them as they are.
+        If the losses are smooth, a σ so large that it hardly changes them.
         """
         if self.is_smooth:
-            return SMOOTH / self.mean_curvature
-        return min(self.jump, LARGEST) / self.residual_scale
+            return SMOOTH_SIGMA / self.mean_curvature
+        return min(self.jump, MAX_BOUND) / self.residual_scale
 
     @property
     def warm_sigma(self) -> float:
@@ -113,9 +112,9 @@ class RowLosses(Loss):
         return self.first_sigma if self.is_smooth else SETTINGS.warm_sigma * self.first_sigma
 
     def find_changed(self, a: FloatArray, r: FloatArray) -> NDArray[np.bool_]:
-        """Return the mask of the entries of a that (LOSSES.2) changes at the residuals r: (n,)."""
-        moved: NDArray[np.bool_] = (r > 0.0) != (a > 0.0) if self.is_hinge else self.compute_optimal_dual(r) != a
-        return moved
+        """Return the mask of the entries of a that differ from (LOSSES.2) at the residuals r: (n,)."""
+        changed: NDArray[np.bool_] = (r > 0.0) != (a > 0.0) if self.is_hinge else self.compute_optimal_dual(r) != a
+        return changed
 
     # --- kinks ---
 
@@ -135,7 +134,7 @@ class RowLosses(Loss):
         return inside
 
     def compute_room(self, a: FloatArray) -> FloatArray:
-        """Compute how far a may move at a second-order cost, up to a factor: 0 at a kink. (n,)."""
+        """Compute the product of the distances of a to the ends of its interval, 0 at a kink: (n,)."""
         if self.is_one_sided or is_zero(self.tube):
             low, high = self.low, self.high
         else:
@@ -148,10 +147,10 @@ class RowLosses(Loss):
 
 
 class MultiplierResponse:
-    """(LOSSES.4): how the multipliers answer to t at one σ.
+    """(LOSSES.4): the multipliers as a function of t, for one σ.
 
-    steepness (n,): d, the slope of a free row: one number where δ is.
-    threshold (n,): dε; None where ε = 0.
+    steepness: d, the slope of a free row: (n,), or one number if δ is.
+    threshold: dε, (n,) or one number; None if ε = 0.
     """
 
     def __init__(self, losses: RowLosses, sigma: float) -> None:
@@ -161,7 +160,7 @@ class MultiplierResponse:
         self.threshold: PerRow | None = None if is_zero(losses.tube) else self.steepness * losses.tube
 
     def compute_arguments(self, a: FloatArray, r: FloatArray) -> FloatArray:
-        """T for the multiplier estimate a and the residuals r: (n,)."""
+        """Return t for the multiplier estimate a and the residuals r: (n,)."""
         return a + self.sigma * r if self._flat else self.steepness * (a / self.sigma + r)
 
     def alpha(self, t: FloatArray) -> FloatArray:
@@ -169,7 +168,7 @@ class MultiplierResponse:
         return np.clip(t if self.threshold is None else soft_threshold(t, self.threshold), self._lower, self._upper)
 
     def find_free(self, t: FloatArray) -> NDArray[np.bool_]:
-        """Return whether a row is free: its multiplier moves with t. (n,)."""
+        """Return the mask of the free rows, whose multipliers change with t: (n,)."""
         if self.threshold is None:
             return (t >= self._lower) & (t <= self._upper)
         v = soft_threshold(t, self.threshold)
@@ -178,12 +177,12 @@ class MultiplierResponse:
 
 @dataclass(frozen=True, eq=False)
 class RowProblem:
-    """(ALM.1).
+    """The problem (ALM.1).
 
     rows: Z, (n, d + 1).
-    losses: What each row costs.
+    losses: The loss of each row.
     ridge (d + 1,): The diagonal of R.
-    offset (d + 1,): h. Where the multipliers are to have a sum other than 0, h_b is minus that.
+    offset (d + 1,): h. To require yᵀα = s ≠ 0, set h_b = −s.
     constant: κ.
     """
 
@@ -195,7 +194,7 @@ class RowProblem:
 
     @property
     def free_intercept(self) -> bool:
-        """Whether yᵀα is to be 0."""
+        """Whether the intercept is not penalised, so that the sum yᵀα is fixed."""
         return bool(self.ridge[-1] == 0.0)
 
     def measure_gap(
@@ -203,7 +202,7 @@ class RowProblem:
     ) -> tuple[float, float, float]:
         """Return A and B of (ALM.5), and ½‖q̂‖².
 
-        Shapes: q, pull (d + 1,).
+        Shapes: q, reduced_gradient (d + 1,).
         """
         imbalance = 0.0
         if self.ridge[-1] == 0.0:  # a free intercept
@@ -211,14 +210,14 @@ class RowProblem:
             q, reduced_gradient = q[:-1], reduced_gradient[:-1]
         return 0.5 * float(q @ q) + imbalance, max(mismatch, 0.0), 0.5 * float(reduced_gradient @ reduced_gradient)
 
-    def dual(self, worth: float, half: float) -> float:
-        """D for what α contributes to it, ℓᵀα − Σφ*(α), and ½‖q̂‖²."""
-        return worth + self.constant - half
+    def dual(self, value: float, half: float) -> float:
+        """Return D, from ℓᵀα − Σφ*(α) as `value`, and ½‖q̂‖² as `half`."""
+        return value + self.constant - half
 
 
 @dataclass(frozen=True, eq=False)
 class LinearStart:
-    """Start of the linear solver: W (d + 1,), a (n,) or None for 0, σ, and r = ℓ − ZW (n,) if it is known."""
+    """Start of the linear solver: W (d + 1,), a (n,) or None for 0, σ, and r = ℓ − ZW (n,) or None."""
 
     W: FloatArray
     multiplier: FloatArray | None
@@ -228,7 +227,7 @@ class LinearStart:
 
 @dataclass(frozen=True, eq=False)
 class LinearPoint:
-    """A pair of W (d + 1,) and α (n,), r = ℓ − ZW (n,), the values D and P − D, and the σ that belongs to them.
+    """A pair of W (d + 1,) and α (n,), r = ℓ − ZW (n,), the values D and P − D, and the last σ.
 
     D and P − D are over all rows.
     """
@@ -242,53 +241,53 @@ class LinearPoint:
 
     @property
     def relative_gap(self) -> float:
-        """(P − D)/max(|P|, |D|), and infinite where it is not a number."""
+        """(P − D)/max(|P|, |D|); infinite in place of NaN."""
         return compute_relative_gap(self.gap, self.dual + self.gap, self.dual)
 
 
 def certify_pair(problem: RowProblem, pair: LinearPoint, gradient: FloatArray | None = None) -> LinearPoint:
-    """Return a pair with α made feasible for (ALM.1), and the gap (ALM.5) that it then has.
+    """Return the pair with α made feasible for (ALM.1), and its gap (ALM.5).
 
-    `gradient` is Zᵀα, (d + 1,), of the pair's α, where that is known.
+    `gradient` is Zᵀα, (d + 1,), for the α of the pair; None to compute it.
     """
     W, alpha = pair.W, pair.alpha
     if problem.free_intercept:
         alpha = balance_alpha(alpha, problem.rows.y, problem.losses, float(problem.offset[-1]))
     if gradient is None:
         gradient = problem.rows.gradient(alpha)
-    elif len(moved := np.flatnonzero(alpha != pair.alpha)):
-        gradient = gradient + problem.rows.gradient(alpha[moved] - pair.alpha[moved], moved)
-    mismatch, worth = problem.losses.compute_gap(alpha, pair.slack), problem.losses.compute_dual_value(alpha)
+    elif len(changed := np.flatnonzero(alpha != pair.alpha)):
+        gradient = gradient + problem.rows.gradient(alpha[changed] - pair.alpha[changed], changed)
+    mismatch, value = problem.losses.compute_gap(alpha, pair.slack), problem.losses.compute_dual_value(alpha)
     reduced_gradient = gradient + problem.offset
     residual, complementarity, half = problem.measure_gap(
         float(W[-1]), problem.ridge * W - reduced_gradient, reduced_gradient, mismatch
     )
-    return LinearPoint(W, alpha, pair.slack, problem.dual(worth, half), residual + complementarity, pair.sigma)
+    return LinearPoint(W, alpha, pair.slack, problem.dual(value, half), residual + complementarity, pair.sigma)
 
 
 def certify_separated(problem: RowProblem, pair: LinearPoint, gradient: FloatArray | None = None) -> LinearPoint:
-    """Certify the pair, or, if all rows nearly reach their margin, the pair with W stretched by (ALM.7)."""
-    found = certify_pair(problem, pair, gradient)
+    """Certify the pair; if all rows nearly reach their margin, also try W stretched by (ALM.7)."""
+    certified = certify_pair(problem, pair, gradient)
     if not problem.losses.is_standard_hinge or problem.offset[-1]:
-        return found
+        return certified
     depth = float(pair.slack.max(initial=-np.inf))
-    if not found.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
-        return found
+    if not certified.gap > 0.0 or not 0.0 < depth < SETTINGS.nearly_separated:
+        return certified
     growth = (1.0 + SETTINGS.separation) / (1.0 - depth)
     slack = 1.0 - growth * (1.0 - pair.slack)
     stretched = certify_pair(problem, replace(pair, W=growth * pair.W, slack=slack), gradient)
-    return stretched if stretched.gap < found.gap else found
+    return stretched if stretched.gap < certified.gap else certified
 
 
 def balance_alpha(alpha: FloatArray, y: FloatArray, losses: RowLosses, rest: float = 0.0) -> FloatArray:
-    """Restore yᵀα + rest = 0 with the free α alone, each moved by its room; as far as they reach. All (n,).
+    """Restore yᵀα + rest = 0, as far as possible, by changing free α in proportion to `compute_room`. Shapes: (n,).
 
-    It costs next to nothing in (ALM.5), because the rows of free α lie on a kink, or where their loss bends.
+    This hardly increases (ALM.5), because rows with free α are at a kink, or where their loss is curved.
     """
     alpha = alpha.copy()
     free = np.flatnonzero((alpha > losses.low) & (alpha < losses.high))
     members = losses.restrict_rows(free)
-    for _ in range(BALANCINGS):
+    for _ in range(CORRECTIONS):
         room = members.compute_room(alpha[free])
         total, surplus = float(room.sum()), float(y @ alpha)
         if not 0.0 < total < np.inf:

@@ -2,15 +2,15 @@
 
     (LIN.1)  minimise ½‖w‖² (+ ½b² if the intercept is penalised) + Σ φ_i(ℓ_i − y_i(x_iᵀw + b)),  φ of `row_problem`
 
-With a free intercept dense columns are centred inside, and so are the levels of a regression, whose y_i are 1; the
-intercept is mapped back: b = b_centred − μᵀw, and the middle of the levels is added.
+With a free intercept dense columns are centred internally, and so are the levels of a regression, whose y_i are 1; the
+intercept is mapped back: b = b_centred − μᵀw, plus the median of the levels.
 
-Far more columns than rows: the same machine in as many coordinates as there are rows.
+With far more columns than rows, the problem is solved in n coordinates (`reduce_wide`):
 
     (WIDE.1)  X − 1μᵀ = L Qᵀ,  L (n, n),  QᵀQ = I:  w = Qv has the decision values Lv and the norm of v
 
-Every w that helps is of this form: what is orthogonal to the samples adds to ‖w‖² and nothing else. Q stays a product
-of reflections (LAPACK's geqrf), so that the columns cost one factorisation, and n each product afterwards.
+Every optimal w has this form: a part orthogonal to the samples would only increase ‖w‖². Q is stored as a product of
+reflections (LAPACK's geqrf), so that the d columns cost one factorisation, and products afterwards have n columns.
 """
 
 from __future__ import annotations
@@ -36,24 +36,25 @@ from qpsvm.solvers.linear.row_problem import LinearPoint, LinearStart, RowLosses
 from qpsvm.solvers.linear.working_set import is_large, solve_large
 from qpsvm.solvers.shared.budget import Budget, StopReason
 
-#: A pair that is good to the usual tolerance is made good to rounding where that is cheap, in so many steps.
-DEFAULT_TOL, FINE, FEW_STEPS = 1e-6, 1e-18, 5
-#: How far w may be from Σ α_i y_i x_i, as a share of its length.
+#: At most this tolerance, a pair is improved up to a gap of `ROUNDING_GOAL` if that is cheap, in at most `FEW_STEPS`
+#: steps.
+DEFAULT_TOL, ROUNDING_GOAL, FEW_STEPS = 1e-6, 1e-18, 5
+#: Limit of ‖w − Σ α_i y_i x_i‖ as a share of ‖w‖.
 STATIONARY = 1e-6
-#: Most rows, and columns a row, for which the factorisation pays. It takes 2dn² operations at the speed of a matrix
-#: product, sixteen times that of a pass over X, and so costs n/16 passes: at 500 rows, some ten Newton steps.
-MOST_ROWS, COLUMNS_PER_ROW = 500, 2
+#: Limit of the rows, and minimal number of columns per row, for which the factorisation pays. It takes 2dn² operations,
+#: sixteen times as fast as in a pass over X, so it costs n/16 passes: for 500 rows, about ten Newton steps.
+MAX_ROWS, COLUMNS_PER_ROW = 500, 2
 ENGINES = ("auto", "coordinate", "newton")
 
 
 @dataclass(frozen=True)
 class SolveProgress:
-    """How far a run is.
+    """Progress of a run.
 
-    passes: Passes over all rows, so far.
-    rows: How many there are.
-    gap: The relative gap as estimated: of all rows, or in the stages "band" and "subsample" of some.
-    seconds: Since the run began.
+    passes: Passes over all rows so far.
+    rows: Number of rows.
+    gap: Estimated relative gap over all rows, or over a subset in the stages "band" and "subsample".
+    seconds: Seconds since the start.
     """
 
     stage: str
@@ -65,7 +66,7 @@ class SolveProgress:
 
 @dataclass(frozen=True, eq=False)
 class WideReduction:
-    """(WIDE.1).
+    """The reduction (WIDE.1).
 
     L (n, n)
     mean (d,): μ; None for 0.
@@ -78,17 +79,17 @@ class WideReduction:
 
     @property
     def width(self) -> int:
-        """The number of columns, d."""
+        """Number of columns, d."""
         return int(self._reflections.shape[0])
 
     def expand(self, v: FloatArray) -> FloatArray:
-        """Q v for v (n,): (d,)."""
+        """Return Q v for v (n,): (d,)."""
         padded = np.zeros(self.width)
         padded[: len(v)] = v
         return self._apply_reflections("N", padded)
 
     def project(self, w: FloatArray) -> FloatArray:
-        """Qᵀw for w (d,): (n,)."""
+        """Return Qᵀw for w (d,): (n,)."""
         return self._apply_reflections("T", w)[: len(self.L)]
 
     def _apply_reflections(self, side: str, vector: FloatArray) -> FloatArray:
@@ -97,8 +98,8 @@ class WideReduction:
 
 
 def reduce_wide(X: Matrix | None, centred: bool) -> WideReduction | None:
-    """Apply (WIDE.1) to a dense X (n, d) in memory, if it pays; μ is the column means if `centred`, else 0."""
-    if X is None or sp.issparse(X) or X.shape[0] > MOST_ROWS or X.shape[1] < COLUMNS_PER_ROW * X.shape[0]:
+    """Apply (WIDE.1) to a dense X (n, d) if it pays, else return None; μ is the column means if `centred`, else 0."""
+    if X is None or sp.issparse(X) or X.shape[0] > MAX_ROWS or X.shape[1] < COLUMNS_PER_ROW * X.shape[0]:
         return None
     n, mean = len(X), X.mean(axis=0) if centred else None
     rows = np.array(X, order="C") if mean is None else np.ascontiguousarray(X - mean)
@@ -107,21 +108,21 @@ def reduce_wide(X: Matrix | None, centred: bool) -> WideReduction | None:
 
 
 Intercept: TypeAlias = Literal["free", "penalised"] | None
-#: What may go first: coordinate descent where it pays, always or never.
+#: Whether coordinate descent runs first: if it pays, always or never.
 Engine: TypeAlias = Literal["auto", "coordinate", "newton"]
 
 
 @dataclass(frozen=True, eq=False)
 class LinearSolution:
-    """What `solve_linear` found.
+    """Solution of `solve_linear`.
 
     w (d,)
-    alpha (n,): lo ≤ α ≤ hi, 0 ≤ α_i ≤ C_i of hinges, and yᵀα = 0 up to rounding where the intercept is free and
-        the run converged.
-    iterations: Newton steps, those on parts of the rows included, and passes of coordinate descent.
-    reason: "converged", "iteration_limit", "time_limit" or "numerical_error" (rounding, or numbers that are not
-        finite, keep the gap from falling further).
-    engine: "coordinate", "newton", or "coordinate and newton": who has made steps.
+    alpha (n,): lo ≤ α ≤ hi (0 ≤ α_i ≤ C_i for hinges), and yᵀα = 0 up to rounding if the intercept is free and the run
+        converged.
+    iterations: Newton steps, including those on subsets of the rows, plus passes of coordinate descent.
+    reason: "converged", "iteration_limit", "time_limit" or "numerical_error" (rounding, or non-finite numbers, prevent
+        a smaller gap).
+    engine: The methods that made steps: "coordinate", "newton", or "coordinate and newton".
     gap: The relative gap of (w, b) and α over all rows, as the run measures it.
     """
 
@@ -159,31 +160,31 @@ def solve_linear(
         raise ParameterError(f"engine must be one of {', '.join(ENGINES)}, got {engine!r}")
     if not tol > 0:
         raise ParameterError(f"tol must be positive, got {tol!r}")
-    with np.errstate(all="ignore"):  # what is not finite is looked for, and ends the run
+    with np.errstate(all="ignore"):  # non-finite values are detected, and end the run
         y = np.asarray(y, dtype=np.float64)
         source, unit = as_row_source(X), 0.0 if intercept is None else 1.0
         budget = Budget(max_iter, time_limit, verbose)
         centred = intercept == "free" and not total
-        narrow = reduce_wide(source.memory_matrix, centred)
-        if narrow is None:
+        reduction = reduce_wide(source.memory_matrix, centred)
+        if reduction is None:
             rows, mean = build_label_scaled_rows(source, y, unit, centred)
         else:
-            rows, mean = LabelScaledRows(as_row_source(narrow.L), y, unit), narrow.mean
+            rows, mean = LabelScaledRows(as_row_source(reduction.L), y, unit), reduction.mean
         losses = C if isinstance(C, RowLosses) else RowLosses(compress_constant(C))
         origin = losses.median_level if centred and bool((y > 0.0).all()) else 0.0
         problem = _build_problem(rows, losses.shift_origin(origin) if origin else losses, intercept)
         if total:
-            problem, first = _add_sum_constraint(problem, total)
+            problem, start_point = _add_sum_constraint(problem, total)
         else:
-            first = _build_start(problem, intercept)
-        frame = _CoordinateFrame(mean, narrow, origin, intercept is not None)
-        first = first if start is None else _read_start(problem, start, frame)
+            start_point = _build_start(problem, intercept)
+        frame = _CoordinateFrame(mean, reduction, origin, intercept is not None)
+        start_point = start_point if start is None else _read_start(problem, start, frame)
         _set_progress(budget, rows, progress)
-        wished = engine == "auto" and start is None
-        by_coordinates = engine == "coordinate" or (wished and should_start_with_descent(problem))
-        point, reason, used = _run_engines(problem, first, tol, budget, by_coordinates)
+        may_choose = engine == "auto" and start is None
+        by_coordinates = engine == "coordinate" or (may_choose and should_start_with_descent(problem))
+        point, reason, used_engine = _run_engines(problem, start_point, tol, budget, by_coordinates)
     w, b = frame.to_caller(point.W)
-    return LinearSolution(w, b, point.alpha, budget.steps, reason, used, point.relative_gap)
+    return LinearSolution(w, b, point.alpha, budget.steps, reason, used_engine, point.relative_gap)
 
 
 def _build_problem(rows: LabelScaledRows, losses: RowLosses, intercept: Intercept) -> RowProblem:
@@ -194,9 +195,9 @@ def _build_problem(rows: LabelScaledRows, losses: RowLosses, intercept: Intercep
 
 
 def _add_sum_constraint(problem: RowProblem, total: float) -> tuple[RowProblem, LinearStart]:
-    """(ALM.1) where yᵀα is to be `total`, and a start: every row with the same share of its bound, and b by that.
+    """Return (ALM.1) with yᵀα = `total`, and a start: each α at the same share of its bound, and b a quantile.
 
-    The levels may all be 0: then what r is measured in follows from the margins that this gives.
+    The levels may all be 0: then the unit of r is the interquartile range of the residuals at this start.
     """
     rows, losses = problem.rows, problem.losses
     offset = problem.offset.copy()
@@ -204,67 +205,67 @@ def _add_sum_constraint(problem: RowProblem, total: float) -> tuple[RowProblem, 
     W, alpha = np.zeros(rows.d + 1), np.zeros(rows.n)
     positive = bool(rows.y[0] > 0.0)
     bound = np.broadcast_to(losses.high if (total > 0.0) == positive else losses.low, rows.n)
-    most = float(bound @ rows.y)
-    if most and np.isfinite(most):
-        share = min(total / most, 1.0)
+    max_sum = float(bound @ rows.y)
+    if max_sum and np.isfinite(max_sum):
+        share = min(total / max_sum, 1.0)
         alpha = share * bound
         W = rows.gradient(alpha)
         W[-1] = 0.0
-        short = rows.y * losses.compute_residuals(rows.margins(W))
-        low, W[-1], high = np.quantile(short, [0.25, 1.0 - share if positive else share, 0.75])
-        losses = replace(losses, unit=float(high - low) or float(np.abs(short).max()) or None)
-    summed = replace(problem, losses=losses, offset=offset)
-    return summed, LinearStart(W, alpha, losses.warm_sigma)
+        residual = rows.y * losses.compute_residuals(rows.margins(W))
+        low, W[-1], high = np.quantile(residual, [0.25, 1.0 - share if positive else share, 0.75])
+        losses = replace(losses, unit=float(high - low) or float(np.abs(residual).max()) or None)
+    constrained = replace(problem, losses=losses, offset=offset)
+    return constrained, LinearStart(W, alpha, losses.warm_sigma)
 
 
 def _run_engines(
     problem: RowProblem, first: LinearStart, tol: float, budget: Budget, by_coordinates: bool
 ) -> tuple[LinearPoint, StopReason, str]:
     """Return the best pair, the reason to stop, and the engines that made steps."""
-    found = find_descent_point(problem, tol, budget) if by_coordinates else None
-    if found is not None:
-        reason = "converged" if found.relative_gap <= tol else budget.find_stop_reason()
+    descent_point = find_descent_point(problem, tol, budget) if by_coordinates else None
+    if descent_point is not None:
+        reason = "converged" if descent_point.relative_gap <= tol else budget.find_stop_reason()
         if reason == "converged" and tol <= DEFAULT_TOL:
-            found = _finish_by_newton(problem, found, budget, is_newton_cheap(problem))
+            descent_point = _finish_by_newton(problem, descent_point, budget, is_newton_cheap(problem))
         if reason is not None:
-            return found, reason, "coordinate"
-        first = as_start(problem, found)
-    point, reason, used = _run_newton(problem, first, tol, budget)
+            return descent_point, reason, "coordinate"
+        first = as_start(problem, descent_point)
+    point, reason, used_engine = _run_newton(problem, first, tol, budget)
     if reason == "converged" and tol <= DEFAULT_TOL:
         point = _finish_by_newton(problem, point, budget, False)
-    if found is None:
-        return point, reason, used
-    best = found if found.relative_gap < point.relative_gap else point
+    if descent_point is None:
+        return point, reason, used_engine
+    best = descent_point if descent_point.relative_gap < point.relative_gap else point
     return best, reason, "coordinate and newton"
 
 
-def _finish_by_newton(problem: RowProblem, found: LinearPoint, budget: Budget, to_rounding: bool) -> LinearPoint:
+def _finish_by_newton(problem: RowProblem, pair: LinearPoint, budget: Budget, to_rounding: bool) -> LinearPoint:
     """Take a few Newton steps from a good pair of a smooth loss, and return the better pair.
 
-    Towards rounding where that is wanted, else until w is Σ α_i y_i x_i to `STATIONARY` of its length: what
-    they are apart is ½‖w − w(α)‖² of the gap, which is next to nothing of P where C is large.
+    The goal is rounding if `to_rounding`, else ‖w − Σ α_i y_i x_i‖ ≤ `STATIONARY` ‖w‖: the difference contributes only
+    ½‖w − w(α)‖² to the gap, which is a negligible share of P if C is large.
     """
     if not (problem.losses.has_infinite_bound or np.any(problem.losses.curvature)):
-        return found
-    goal, w = FINE, found.W[:-1]
+        return pair
+    goal, w = ROUNDING_GOAL, pair.W[:-1]
     if not to_rounding:
-        left = w - problem.rows.gradient(found.alpha)[:-1]
-        if left @ left <= STATIONARY**2 * float(w @ w):
-            return found
-        goal = max(0.5 * STATIONARY**2 * float(w @ w) / max(abs(found.dual + found.gap), abs(found.dual)), FINE)
-    if found.relative_gap <= goal:
-        return found
-    most = budget.max_steps
-    budget.max_steps = budget.steps + FEW_STEPS if most is None else min(most, budget.steps + FEW_STEPS)
-    fine = _run_newton(problem, as_start(problem, found), goal, budget)[0]
-    budget.max_steps = most
-    return fine if fine.relative_gap < found.relative_gap else found
+        difference = w - problem.rows.gradient(pair.alpha)[:-1]
+        if difference @ difference <= STATIONARY**2 * float(w @ w):
+            return pair
+        goal = max(0.5 * STATIONARY**2 * float(w @ w) / max(abs(pair.dual + pair.gap), abs(pair.dual)), ROUNDING_GOAL)
+    if pair.relative_gap <= goal:
+        return pair
+    max_steps = budget.max_steps
+    budget.max_steps = budget.steps + FEW_STEPS if max_steps is None else min(max_steps, budget.steps + FEW_STEPS)
+    refined = _run_newton(problem, as_start(problem, pair), goal, budget)[0]
+    budget.max_steps = max_steps
+    return refined if refined.relative_gap < pair.relative_gap else pair
 
 
 def _run_newton(
     problem: RowProblem, first: LinearStart, tol: float, budget: Budget
 ) -> tuple[LinearPoint, StopReason, str]:
-    """Run Newton steps alone, on bands of rows if there are many rows."""
+    """Run only Newton steps, on bands of rows if there are many rows."""
     if is_large(problem.rows.n, problem.rows.d):
         return *solve_large(problem, first, tol, budget), "newton"
     return *AugmentedLagrangian(problem, first, budget).run(tol), "newton"
@@ -281,7 +282,7 @@ def _build_start(problem: RowProblem, intercept: Intercept) -> LinearStart:
 
 @dataclass(frozen=True, eq=False)
 class _CoordinateFrame:
-    """From the caller's w (d,) and b to W in the coordinates of the rows, and back."""
+    """Maps between the caller's w (d,) and b, and W in the coordinates of the rows."""
 
     mean: FloatArray | None
     narrow: WideReduction | None
@@ -303,7 +304,7 @@ class _CoordinateFrame:
 
 
 def _set_progress(budget: Budget, rows: LabelScaledRows, progress: Callable[[SolveProgress], None] | None) -> None:
-    """Let the caller hear of the run."""
+    """Log the progress of the run, and pass it to the callback `progress` if given."""
     total = rows.n
 
     def report(stage: str, gap: float) -> None:

@@ -4,22 +4,22 @@
     (SUB.2)  τ = 4·½ rms(Z(W₁ − W₂)):  half the difference has the standard error of the margins at W
     (SUB.3)  from the solution W, α of a neighbouring problem:  the least τ with C̄ N_τ τ = 36 (P − D)
 
-The mean in (SUB.2) is over the rows of the subsamples, so that neither needs a pass over all rows. (SUB.3) is the τ
-that (WORK.3) would leave as it is. N_τ, the number of rows at most τ from a kink, is estimated from a sample.
+The mean in (SUB.2) is over the rows of the subsamples, so that no pass over all rows is needed. (SUB.3) is the fixed
+point of (WORK.3). N_τ, the number of rows at most τ from a kink, is estimated from a sample.
 
-Large n: guess from subsamples which rows can be near a kink, solve for those, check all rows, repeat.
+For large n, guess which rows are near a kink, solve for those, check all rows, and repeat:
 
-    (WORK.1)  the band of the rows at most τ from where their α changes stays (|1 − m_i| ≤ τ of a hinge); the other
-              rows are fixed at 0 or at a bound, as their r_i says, and enter (ALM.1) as h and κ. The first W and τ are
-              those of `subsample`
+    (WORK.1)  the band is the rows at most τ from a kink, where their α changes (|1 − m_i| ≤ τ for a hinge); the other
+              rows are fixed at 0 or at a bound, according to r_i, and enter (ALM.1) as h and κ. The first W and τ are
+              those of (SUB.1) to (SUB.3)
     (WORK.2)  the gap on all rows is that on the band plus (LOSSES.3) of the violators, the fixed rows that turned out
               to be on the wrong side; Σ C_i|1 − m_i| over them for hinges
     (WORK.3)  next τ = 3√(4 (P − D) τ/(C̄ N_τ)): within it, the gap at hand could still be explained by rows that are
               spread as densely as the N_τ rows of the present band; C̄ is the mean bound
 
-(WORK.1) is as good as the guess: where the method on the band breaks down, the plain one runs on all rows from the W at
-hand. The first band and each check cost one pass over all rows, the rest is work on the
-band; n-vectors are made a block of rows at a time, because with few columns they are what costs memory and time.
+If the method fails on a band because the guess was wrong, it runs on all rows from the present W. The first band and
+each check cost one pass over all rows; everything else is work on the band. Vectors of length n are computed block by
+block, because with few columns they dominate memory and time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from qpsvm.solvers.linear.row_problem import SAMPLE, LinearPoint, LinearStart, R
 from qpsvm.solvers.linear.settings import SETTINGS
 from qpsvm.solvers.shared.budget import Budget, StopReason
 
-#: A goal at which rounding is all that is left.
+#: A relative gap that is only rounding.
 EPS = float(np.finfo(float).eps)
 
 
@@ -50,7 +50,7 @@ class WeightEstimate:
 
 
 def choose_sample_size(n: int, d: int) -> int:
-    """Return n₀, the rows in both subsamples, so that solving them costs about as much as the band that they leave."""
+    """Return n₀, the rows in both subsamples, such that solving them costs about as much as the resulting band."""
     return 2 * (int(max(SETTINGS.sample_rows, (2.0 * n * np.sqrt(d)) ** (2 / 3))) // 2)
 
 
@@ -58,41 +58,41 @@ def estimate_weights(problem: RowProblem, first: LinearStart, budget: Budget) ->
     """Estimate (SUB.1) and (SUB.2) for (ALM.1); both subsamples start at `first`."""
     rows = problem.rows
     n0 = choose_sample_size(rows.n, rows.d)
-    parts, found = [], []
-    drawn = _draw_subsamples(rows.y, n0)
-    for (index, weight), selected in zip(drawn, rows.select_many([index for index, _ in drawn]), strict=True):
+    drawn_rows, solutions = [], []
+    subsamples = _draw_subsamples(rows.y, n0)
+    for (index, weight), selected in zip(subsamples, rows.select_many([index for index, _ in subsamples]), strict=True):
         losses = problem.losses.restrict_rows(index).scale_by(compress_constant(weight))
         part = RowProblem(selected, losses, problem.ridge, problem.offset)
         run = AugmentedLagrangian(part, LinearStart(first.W, None, losses.first_sigma), budget, "subsample")
-        found.append(run.run(SETTINGS.sample_goal, certify=False)[0].W)
-        parts.append(part.rows)
-    changes = np.concatenate([part.margins(found[0] - found[1]) for part in parts])
+        solutions.append(run.run(SETTINGS.sample_goal, certify=False)[0].W)
+        drawn_rows.append(part.rows)
+    changes = np.concatenate([part.margins(solutions[0] - solutions[1]) for part in drawn_rows])
     tau = SETTINGS.standard_errors * 0.5 * float(np.sqrt(changes @ changes / len(changes)))
-    return WeightEstimate(0.5 * (found[0] + found[1]), tau)
+    return WeightEstimate(0.5 * (solutions[0] + solutions[1]), tau)
 
 
 def estimate_nearby(problem: RowProblem, W: FloatArray, alpha: FloatArray) -> WeightEstimate:
     """Estimate (SUB.3) in one pass."""
-    found: dict[int, tuple[FloatArray, float]] = {}
+    by_block: dict[int, tuple[FloatArray, float]] = {}
     rows = problem.rows
     step = max(1, rows.n // SAMPLE)
 
     def visit(block: slice, m: FloatArray) -> FloatArray:
         losses, a = problem.losses.restrict_rows(block), alpha[block].copy()
         slack = losses.compute_residuals(m)
-        found[block.start] = losses.distance_to_kink(slack)[::step], losses.compute_gap(a, slack)
+        by_block[block.start] = losses.distance_to_kink(slack)[::step], losses.compute_gap(a, slack)
         return a
 
     reduced_gradient = rows.scan(W, visit) + problem.offset
-    distances = np.concatenate([np.empty(0), *(distance for distance, _ in sort_by_start(found))])
-    mismatch = sum(mismatch for _, mismatch in sort_by_start(found))
+    distances = np.concatenate([np.empty(0), *(distance for distance, _ in sort_by_start(by_block))])
+    mismatch = sum(mismatch for _, mismatch in sort_by_start(by_block))
     residual, complementarity, _ = problem.measure_gap(
         float(W[-1]), problem.ridge * W - reduced_gradient, reduced_gradient, mismatch
     )
     sample = np.sort(distances)
-    capacity = problem.losses.jump * rows.n / len(sample) * np.arange(1, len(sample) + 1) * sample
-    wanted = SETTINGS.capacity * (residual + complementarity)
-    return WeightEstimate(W, float(sample[min(int(np.searchsorted(capacity, wanted)), len(sample) - 1)]))
+    capacities = problem.losses.jump * rows.n / len(sample) * np.arange(1, len(sample) + 1) * sample
+    target = SETTINGS.capacity * (residual + complementarity)
+    return WeightEstimate(W, float(sample[min(int(np.searchsorted(capacities, target)), len(sample) - 1)]))
 
 
 def _draw_subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]]:
@@ -101,14 +101,14 @@ def _draw_subsamples(y: FloatArray, n0: int) -> list[tuple[IntArray, FloatArray]
     halves: list[list[IntArray]] = [[], []]
     weights: list[list[FloatArray]] = [[], []]
     positive = y > 0
-    for members in (np.flatnonzero(positive), np.flatnonzero(~positive)):
-        count = len(members)
+    for class_rows in (np.flatnonzero(positive), np.flatnonzero(~positive)):
+        count = len(class_rows)
         size = min(count, max(n0 * count // len(y), SETTINGS.sample_per_class))
-        drawn = members[generator.choice(count, size, replace=False)]
+        drawn = class_rows[generator.choice(count, size, replace=False)]
         for half in (0, 1):
-            part = drawn[half::2] if size > 1 else drawn
-            halves[half].append(part)
-            weights[half].append(np.full(len(part), count / max(1, len(part))))
+            half_rows = drawn[half::2] if size > 1 else drawn
+            halves[half].append(half_rows)
+            weights[half].append(np.full(len(half_rows), count / max(1, len(half_rows))))
     result = []
     for half in (0, 1):
         index = np.concatenate(halves[half])
@@ -125,7 +125,7 @@ def is_large(n: int, d: int) -> bool:
 def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Budget) -> tuple[LinearPoint, StopReason]:
     """Solve (ALM.1) to a relative gap of `goal`: from `first`, if it has a multiplier, else from subsamples.
 
-    Where a bound is infinite, far rows do not come to rest: all are taken, from the W of the subsamples.
+    If a bound is infinite, far rows never reach one: the method runs on all rows, from the W of the subsamples.
     """
     multiplier = first.multiplier
     if problem.losses.has_infinite_bound:
@@ -143,9 +143,9 @@ def solve_large(problem: RowProblem, first: LinearStart, goal: float, budget: Bu
 
 @dataclass(frozen=True, eq=False)
 class _PassCheck:
-    """Findings of a pass over all rows.
+    """Result of a pass over all rows.
 
-    The relative gap on all rows and on the band alone, P − D and D, the violators (k,), and N_τ.
+    The relative gap on all rows and on the band, P − D and D, the violators (k,), and N_τ.
     """
 
     relative_gap: float
@@ -153,14 +153,14 @@ class _PassCheck:
     gap: float
     dual: float
     violators: IntArray
-    near: int
+    n_near: int
 
 
 class _BandSolver:
-    """(WORK.1) to (WORK.3).
+    """Solver by (WORK.1) to (WORK.3).
 
-    Kept of all rows: r = ℓ − ZW at the W at hand, α (in the band, the multiplier to begin with), and who is in it; and
-    what the fixed rows add to h and κ.
+    State of all rows: r = ℓ − ZW at the present W, α (in the band, the initial multiplier), and the mask of the band;
+    and the contribution of the fixed rows to h and κ.
     """
 
     def __init__(self, problem: RowProblem, guess: WeightEstimate, goal: float, budget: Budget) -> None:
@@ -168,8 +168,8 @@ class _BandSolver:
         self._losses = problem.losses
         self._W, self._tau, self._sigma = guess.W, guess.tau, 1.0
         self._slack, self._alpha = np.empty(problem.rows.n), np.empty(problem.rows.n)
-        self._inside = np.zeros(problem.rows.n, dtype=bool)
-        self._index = np.empty(0, dtype=np.intp)
+        self._in_band = np.zeros(problem.rows.n, dtype=bool)
+        self._band_index = np.empty(0, dtype=np.intp)
         self._reduced_gradient, self._fixed_total = np.zeros(problem.rows.d + 1), 0.0
         self._best: LinearPoint | None = None
         self._wrong_guesses = 0
@@ -184,7 +184,7 @@ class _BandSolver:
         self._initialise_band()
         goal = self._goal
         for _ in range(SETTINGS.patience):
-            if self._wrong_guesses >= SETTINGS.guesses:
+            if self._wrong_guesses >= SETTINGS.max_wrong_guesses:
                 return None
             reason, goal = self._run_round(goal)
             if reason is not None and self._best is not None:
@@ -192,94 +192,98 @@ class _BandSolver:
         return None
 
     def _initialise_band(self) -> None:
-        """(WORK.1) at the W and τ at hand, in one pass: every row as far into its box as its place in the band says."""
+        """Build the band (WORK.1) at the present W and τ in one pass, with α interpolated between its bounds."""
         tau = max(self._tau, float(np.finfo(float).tiny))
         self._sigma = self._losses.jump / tau
         if self._losses.is_smooth:
             self._sigma = min(self._sigma, self._losses.first_sigma)
-        found: dict[int, tuple[IntArray, float]] = {}
+        by_block: dict[int, tuple[IntArray, float]] = {}
 
         def visit(block: slice, m: FloatArray) -> FloatArray:
             losses = self._losses.restrict_rows(block)
             slack = losses.compute_residuals(m, out=self._slack[block])
             fixed = losses.compute_optimal_dual(slack)
             self._alpha[block] = fixed
-            band = np.flatnonzero(
-                ~(losses.distance_to_kink(slack) > tau)
-            )  # what is not a number is taken, and found there
+            band = np.flatnonzero(~(losses.distance_to_kink(slack) > tau))  # NaN joins the band, and is detected there
             self._alpha[block][band] = losses.restrict_rows(band).evaluate_ramp(slack[band], tau)
             fixed[band] = 0.0
-            found[block.start] = band + block.start, losses.compute_dual_value(fixed)
+            by_block[block.start] = band + block.start, losses.compute_dual_value(fixed)
             return fixed
 
         self._reduced_gradient = self._problem.rows.scan(self._W, visit)
-        self._index = np.concatenate([np.empty(0, dtype=np.intp), *(band for band, _ in sort_by_start(found))])
-        self._fixed_total = sum(total for _, total in sort_by_start(found))
-        self._inside[:] = False
-        self._inside[self._index] = True
+        self._band_index = np.concatenate([np.empty(0, dtype=np.intp), *(band for band, _ in sort_by_start(by_block))])
+        self._fixed_total = sum(total for _, total in sort_by_start(by_block))
+        self._in_band[:] = False
+        self._in_band[self._band_index] = True
 
     @property
     def _n_band_rows(self) -> int:
         """Number of rows in the band."""
-        return len(self._index)
+        return len(self._band_index)
 
     def _run_round(self, goal: float) -> tuple[StopReason | None, float]:
-        """Solve on the band, more exactly as long as that is what limits the gap; then the next band and goal."""
-        index, problem = self._index, self._problem
+        """Solve on the band, more exactly as long as it limits the gap; then choose the next band and goal.
+
+        Returns the reason to stop, or None to continue, and the goal of the next round.
+        """
+        index, problem = self._band_index, self._problem
         rows, losses = problem.rows.select(index), self._losses.restrict_rows(index)
-        part = RowProblem(rows, losses, problem.ridge, self._reduced_gradient + problem.offset, self._fixed_total)
+        subproblem = RowProblem(rows, losses, problem.ridge, self._reduced_gradient + problem.offset, self._fixed_total)
         start = LinearStart(self._W, self._alpha[index], self._sigma, self._slack[index])
-        run = AugmentedLagrangian(part, start, self._budget, "band")
+        run = AugmentedLagrangian(subproblem, start, self._budget, "band")
         while True:
             inner, reason = run.run(goal, certify=False, patient=False)
-            check = self._check_all_rows(part, inner)
+            check = self._check_all_rows(subproblem, inner)
             if self._best is not None and self._best.relative_gap <= self._goal:
                 return "converged", goal
             if self._budget.find_stop_reason():
                 return self._budget.find_stop_reason(), goal
             if reason == "numerical_error":
                 return None, self._widen_band(goal)
-            following = self._choose_next_band(check, inner)
+            next_band = self._choose_next_band(check, inner)
             limited_by_band = check.relative_gap > max(self._goal, 2.0 * check.band_gap)
-            count = int(np.count_nonzero(following))
-            if limited_by_band or count < SETTINGS.much_smaller * self._n_band_rows:
+            count = int(np.count_nonzero(next_band))
+            if limited_by_band or count < SETTINGS.shrink_share * self._n_band_rows:
                 self._W, self._sigma = inner.W, min(inner.sigma, self._losses.jump / self._measure_depth(check))
-                self._move_to(following)
+                self._move_to(next_band)
                 return None, max(self._goal, SETTINGS.reduction * min(goal, check.relative_gap))
             goal = SETTINGS.reduction * min(goal, check.band_gap)
             if goal < EPS:
                 return None, self._widen_band(goal)
 
-    def _check_all_rows(self, part: RowProblem, inner: LinearPoint) -> _PassCheck:
+    def _check_all_rows(self, subproblem: RowProblem, inner: LinearPoint) -> _PassCheck:
         """Evaluate (WORK.2) for the solution on the band, and certify it if the gap is small enough."""
         checked: dict[int, tuple[IntArray, float, int]] = {}
 
         def visit(block: slice, m: FloatArray) -> None:
             losses = self._losses.restrict_rows(block)
             slack = losses.compute_residuals(m, out=self._slack[block])
-            violates = losses.find_changed(self._alpha[block], slack)
-            violates &= ~self._inside[block]
-            found = np.flatnonzero(violates)
-            missed = losses.restrict_rows(found).compute_gap(self._alpha[block][found], slack[found])
-            near = int(np.count_nonzero(losses.distance_to_kink(slack) <= self._tau))
-            checked[block.start] = found + block.start, missed, near
+            is_violator = losses.find_changed(self._alpha[block], slack)
+            is_violator &= ~self._in_band[block]
+            found = np.flatnonzero(is_violator)
+            violators_gap = losses.restrict_rows(found).compute_gap(self._alpha[block][found], slack[found])
+            n_near = int(np.count_nonzero(losses.distance_to_kink(slack) <= self._tau))
+            checked[block.start] = found + block.start, violators_gap, n_near
 
         self._problem.rows.scan(inner.W, visit)
         found = sort_by_start(checked)
         violators = np.concatenate([np.empty(0, dtype=np.intp), *(wrong for wrong, _, _ in found)])
-        missed, near = sum(missed for _, missed, _ in found), sum(near for _, _, near in found)
-        slack = self._slack[self._index]
-        pair = LinearPoint(inner.W, inner.alpha, slack, inner.dual, inner.gap + missed, inner.sigma)
+        violators_gap, n_near = (
+            sum(violators_gap for _, violators_gap, _ in found),
+            sum(n_near for _, _, n_near in found),
+        )
+        slack = self._slack[self._band_index]
+        pair = LinearPoint(inner.W, inner.alpha, slack, inner.dual, inner.gap + violators_gap, inner.sigma)
         self._budget.report("all rows", self._n_band_rows, gap=pair.relative_gap, violators=len(violators))
         if pair.relative_gap <= self._goal:
-            pair = certify_pair(part, pair)  # only free α move, all of which are in the band
-            pair = LinearPoint(pair.W, pair.alpha, slack, pair.dual, pair.gap + missed, pair.sigma)
-        self._alpha[self._index] = pair.alpha
+            pair = certify_pair(subproblem, pair)  # changes only free α, all of which are in the band
+            pair = LinearPoint(pair.W, pair.alpha, slack, pair.dual, pair.gap + violators_gap, pair.sigma)
+        self._alpha[self._band_index] = pair.alpha
         self._save_best(pair)
-        return _PassCheck(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, near)
+        return _PassCheck(pair.relative_gap, inner.relative_gap, pair.gap, pair.dual, violators, n_near)
 
     def _save_best(self, pair: LinearPoint) -> None:
-        """Remember the pair, with α and r of all rows, if it is the best; copied if they are still to change."""
+        """Save the pair with α and r of all rows if it is the best; they are copied unless the run ends."""
         if self._best is not None and not pair.relative_gap < self._best.relative_gap:
             return
         final = pair.relative_gap <= self._goal
@@ -288,36 +292,36 @@ class _BandSolver:
 
     def _choose_next_band(self, check: _PassCheck, inner: LinearPoint) -> Mask:
         """Choose the band by (WORK.3), always with the violators and the free rows: (n,); update τ."""
-        wrong = check.violators
+        violators = check.violators
         gap = max(check.gap, self._goal * abs(check.dual))
-        tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (self._losses.jump * max(1, check.near))))
-        self._tau = min(max(tau, self._measure_depth(check)), SETTINGS.wider * self._tau)
+        tau = 3.0 * float(np.sqrt(4.0 * gap * self._tau / (self._losses.jump * max(1, check.n_near))))
+        self._tau = min(max(tau, self._measure_depth(check)), SETTINGS.tau_growth * self._tau)
         band = self._losses.distance_to_kink(self._slack) <= self._tau
-        band[wrong] = True
-        band[self._index[self._losses.restrict_rows(self._index).find_free(inner.alpha)]] = True
+        band[violators] = True
+        band[self._band_index[self._losses.restrict_rows(self._band_index).find_free(inner.alpha)]] = True
         return band
 
     def _measure_depth(self, check: _PassCheck) -> float:
         """Return the largest violation, or a tiny number if there are no violators."""
-        wrong = check.violators
-        depths = self._losses.restrict_rows(wrong).distance_to_kink(self._slack[wrong])
+        violators = check.violators
+        depths = self._losses.restrict_rows(violators).distance_to_kink(self._slack[violators])
         return max(float(depths.max(initial=0.0)), float(np.finfo(float).tiny))
 
     def _move_to(self, band: Mask) -> None:
-        """Take the rows of a mask (n,) as the band; who leaves it is fixed where its margin says."""
+        """Replace the band by the rows of a mask (n,); rows that leave it are fixed according to their residual."""
         rows, index = self._problem.rows, np.flatnonzero(band)
-        leaving, entering = self._index[~band[self._index]], index[~self._inside[index]]
+        leaving, entering = self._band_index[~band[self._band_index]], index[~self._in_band[index]]
         self._alpha[leaving] = self._losses.restrict_rows(leaving).compute_optimal_dual(self._slack[leaving])
-        moved = np.concatenate([leaving, entering])
+        changed = np.concatenate([leaving, entering])
         change = np.concatenate([self._alpha[leaving], -self._alpha[entering]])
-        self._reduced_gradient = self._reduced_gradient + rows.gradient(change, moved)
+        self._reduced_gradient = self._reduced_gradient + rows.gradient(change, changed)
         self._fixed_total += self._losses.restrict_rows(leaving).compute_dual_value(self._alpha[leaving])
         self._fixed_total -= self._losses.restrict_rows(entering).compute_dual_value(self._alpha[entering])
-        self._index, self._inside = index, band
+        self._band_index, self._in_band = index, band
 
     def _widen_band(self, goal: float) -> float:
         """Return to the previous W with a wider band, after a wrong guess."""
         self._wrong_guesses += 1
-        self._tau *= SETTINGS.wider
+        self._tau *= SETTINGS.tau_growth
         self._initialise_band()
         return goal

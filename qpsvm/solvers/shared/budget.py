@@ -12,15 +12,14 @@ from qpsvm.base.errors import ParameterError
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.messages import is_logging, log_step
 
-#: The most iterations that LIBSVM and LIBLINEAR can count, in 32 bits.
+#: Largest iteration count of LIBSVM and LIBLINEAR, a 32-bit integer.
 MAX_ITERATIONS = int(np.iinfo(np.int32).max)
-#: Why a run ended. It is the method's own word: how good the point is, a certificate says.
-#: ``infeasible`` is said only where it is proven (the rows cannot be met within the box).
+#: Why a run ended, by the test of the method itself; a certificate measures how good the point is.
+#: ``infeasible`` is used only if that is proven (no point of the box satisfies the rows).
 StopReason: TypeAlias = Literal[
     "converged", "iteration_limit", "time_limit", "interrupted", "numerical_error", "infeasible"
 ]
-#: Takes W (d + 1,), τ, σ, the relative gap and the stage of a run.
-#: Takes the stage and the relative gap.
+#: Callback that receives the stage and the relative gap.
 Tell: TypeAlias = Callable[[str, float], None]
 
 
@@ -28,31 +27,31 @@ class Budget:
     """Limits and counters of one run with all its stages.
 
     is_logging: Whether the reported lines are displayed.
-    steps: Steps made: the code that makes one counts it here.
-    tell: Takes stage and gap of each report.
+    steps: Steps so far; the solver increments it.
+    tell: Callback for each report with a gap; None for no callback.
     """
 
     def __init__(
         self,
-        most: int | None = None,
+        max_steps: int | None = None,
         time_limit: float | None = None,
         verbose: bool = False,
     ) -> None:
-        if most is not None and most < 1:
-            raise ParameterError(f"max_iter must be at least 1, got {most}")
-        self.max_steps, self.verbose, self.steps = most, verbose, 0
+        if max_steps is not None and max_steps < 1:
+            raise ParameterError(f"max_iter must be at least 1, got {max_steps}")
+        self.max_steps, self.verbose, self.steps = max_steps, verbose, 0
         self.is_logging = is_logging(verbose, logging.DEBUG)
         self.clock = Clock(time_limit)
         self.tell: Tell | None = None
 
     def find_stop_reason(self, coming: float = 0.0) -> StopReason | None:
-        """Return the limit that is reached, or would be by a step of `coming` seconds, or the interrupt; else None."""
+        """Return why to stop before a step of `coming` seconds: a limit or an interrupt; None to continue."""
         used_up = self.max_steps is not None and self.steps >= self.max_steps
         stopped = self.clock.find_stop_reason(coming)
         return stopped or ("iteration_limit" if used_up else None)
 
     def report(self, stage: str, number: int, **measures: float | str) -> None:
-        """Show one line, if it is displayed: stage and number, each measure by its name, and the seconds."""
+        """Call `tell` and, if logging is enabled, log one line: stage, number, named measures and seconds."""
         gap = measures.get("gap")
         if self.tell is not None and isinstance(gap, float):
             self.tell(stage, gap)

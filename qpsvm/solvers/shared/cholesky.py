@@ -1,8 +1,8 @@
-"""Factorise by Cholesky, with a ridge or refinement where that is needed.
+"""Factorise by Cholesky, with a ridge or refinement if needed (`Cholesky`, `factorise_with_ridge`).
 
-A matrix M that is positive semidefinite but for rounding may have no factor. M + ρ diag(u) has one for a ρ that is
-large enough, and a ladder of ridges finds it: ρ, 100ρ, … With u = diag(M) the answer does not depend on the units of
-the rows, as if M had been scaled to a unit diagonal.
+A matrix M that is positive semidefinite up to rounding may have no factor. M + ρ diag(u) has one for a large enough ρ,
+which is found by trying ρ, 100ρ, … With u = diag(M) the result does not depend on the units of the rows, as if M had
+been scaled to a unit diagonal.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from scipy.linalg import lapack
 
 from qpsvm.base.arrays.types import FloatArray
 
-#: The first ridge above 0, the growth of one that was too small, and the largest: a semidefinite matrix needs no more.
-FIRST_RIDGE, GROWTH, LARGEST_RIDGE = 1e-15, 100.0, 1e-2
-#: Pivots above this, as roots and of a unit diagonal, lose so few digits that refinement is left out.
+#: The first ridge above 0, the factor to the next one, and the largest: a semidefinite matrix needs no more.
+FIRST_RIDGE, GROWTH, MAX_RIDGE = 1e-15, 100.0, 1e-2
+#: If all square roots of pivots exceed this, for a unit diagonal, so few digits are lost that refinement is skipped.
 WELL_CONDITIONED = 1e-3
 #: The same for a factor in single precision: each refinement gains a factor of 10⁷ times the square of the pivot.
 SINGLE_PIVOT = 1e-2
@@ -27,13 +27,13 @@ Factor: TypeAlias = NDArray[np.floating[Any]]
 
 
 class NumericalTrouble(ArithmeticError):
-    """A system that no regularisation could factor, or whose solution is not finite."""
+    """Raised for a system that no ridge makes factorable, or whose solution is not finite."""
 
 
 def factorise(M: FloatArray, shift: float | FloatArray | None = None, single: bool = False) -> Factor | None:
-    """Return the lower factor of M + diag(shift), M (k, k) symmetric, or None where there is none; in LAPACK's order.
+    """Return the lower factor of M + diag(shift), M (k, k) symmetric, in LAPACK's order; None if there is none.
 
-    It is made in single precision, at half the cost, if `single`.
+    It is computed in single precision, at half the cost, if `single`.
     """
     shifted: Any = M.astype(np.float32 if single else np.float64, order="C")  # transposed, it is in Fortran's order
     if shift is not None:
@@ -43,11 +43,11 @@ def factorise(M: FloatArray, shift: float | FloatArray | None = None, single: bo
 
 
 def factorise_with_ridge(
-    M: FloatArray, ridge: float = 0.0, unit: float | FloatArray | None = None, largest: float = LARGEST_RIDGE
+    M: FloatArray, ridge: float = 0.0, unit: float | FloatArray | None = None, largest: float = MAX_RIDGE
 ) -> tuple[Factor, float]:
-    """The factor of M + ρ diag(u), M (k, k), with the first ρ from `ridge` to `largest` that has one, and that ρ.
+    """Return the factor of M + ρ diag(u), M (k, k), for the first ρ from `ridge` to `largest` that has one, and ρ.
 
-    u is `unit`, (k,) or one number; by default the diagonal of M, and 1 where that is not positive.
+    u is `unit`, (k,) or one number; by default the diagonal of M, with 1 in place of entries that are not positive.
 
     Raises NumericalTrouble.
     """
@@ -64,13 +64,13 @@ def factorise_with_ridge(
 
 
 class Cholesky:
-    """Solves with a symmetric positive semidefinite M (k, k), by the factor of M, or of M + ρ diag(M).
+    """Solver for a symmetric positive semidefinite M (k, k), by the factor of M, or of M + ρ diag(M).
 
-    Where a ridge or a small pivot costs digits, iterative refinement recovers them.
+    If a ridge or a small pivot costs digits, iterative refinement recovers them.
 
-    M (k, k): In C order. Kept, not copied.
-    ridge: Where the ladder for ρ begins.
-    single: Factor in single precision if refinement makes up for it.
+    M (k, k): In C order; stored without a copy.
+    ridge: The first ρ to try.
+    single: Factor in single precision if refinement can recover the digits.
     """
 
     def __init__(self, M: FloatArray, ridge: float = 0.0, single: bool = False) -> None:
@@ -89,7 +89,7 @@ class Cholesky:
         return self._size > 0.0
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """M⁻¹ right, for (k,) or (k, r)."""
+        """Return M⁻¹ right, for right (k,) or (k, r)."""
         if not right.size:
             return right
         x = self._solve_once(right)
@@ -107,6 +107,6 @@ class Cholesky:
 
 
 def _compute_min_pivot(factor: Factor, diagonal: FloatArray) -> float:
-    """Return the least pivot (a root) of the factor of a matrix with this diagonal (k,), once that is scaled to 1."""
+    """Return the smallest root of a pivot of the factor, for a matrix scaled to a unit diagonal; diagonal (k,)."""
     pivots = factor.diagonal()
     return math.sqrt(np.minimum.reduce(pivots * pivots / diagonal, initial=1.0))

@@ -4,8 +4,8 @@ Along W + sΔW, with Δm = ZΔW known, the merit function is convex and its deri
 
     (LINE.1)  h(s) = ΔWᵀ(RW − h₀) + s ΔWᵀRΔW − Δmᵀ clip(S_k(t − sσΔm), lo, hi),  S_k(t) = t − clip(t, −k, k)
 
-is continuous, grows, and is linear between the values of s where a row meets a bound. No pass over the data is made.
-Of hinge losses lo = k = 0.
+is continuous, increasing, and linear between the values of s where a row meets a bound. Evaluating it needs no pass
+over the data. For hinge losses lo = k = 0. `find_step` is the entry point.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 
 from qpsvm.base.arrays.types import FloatArray
 
-#: A step is accepted where the slope has fallen to this share of the first one.
+#: A step is accepted if the slope has fallen to this share of the initial one.
 SLOPE_SHARE = 0.1
-#: Evaluations of the slope after the bracket is found; each costs as much as four additions of n-vectors.
+#: Limit of the evaluations of the slope within the bracket; each costs as much as four additions of n-vectors.
 EVALUATIONS = 20
 #: Interpolation stays away from the ends of the bracket by this share of its width.
 SAFEGUARD = 0.05
-#: A bracket whose ends differ by this factor is halved in logarithms.
+#: A bracket whose ends differ by more than this factor is bisected in logarithms.
 WIDE = 100.0
-#: The longest step tried, in Newton steps. H is flat where no row is free, so that the first step may be short.
+#: The longest step tried, in Newton steps. If no row is free, H is flat and the first step may be short.
 LONGEST_STEP = 1e8
 
 
@@ -48,13 +48,13 @@ class Slope:
     threshold: float | FloatArray | None = None
 
     def __call__(self, s: float) -> float:
-        """h(s)."""
-        moved = self.change * (-s * self.sigma)
-        moved += self.t
+        """Return h(s)."""
+        multiplier = self.change * (-s * self.sigma)
+        multiplier += self.t
         if self.threshold is not None:
-            moved -= np.clip(moved, -np.asarray(self.threshold), self.threshold)
-        np.clip(moved, self.lower, self.upper, out=moved)
-        return self.constant + s * self.linear - float(self.change @ moved)
+            multiplier -= np.clip(multiplier, -np.asarray(self.threshold), self.threshold)
+        np.clip(multiplier, self.lower, self.upper, out=multiplier)
+        return self.constant + s * self.linear - float(self.change @ multiplier)
 
 
 def find_step(slope: Slope, first: float) -> float:
@@ -63,7 +63,8 @@ def find_step(slope: Slope, first: float) -> float:
     at_one = slope(1.0)
     if abs(at_one) <= accepted or np.isnan(at_one):
         return 1.0 if abs(at_one) <= accepted else float("nan")
-    low, at_low, high, at_high = (1.0, at_one, 1.0, at_one) if at_one < 0 else (0.0, first, 1.0, at_one)
+    high, at_high = 1.0, at_one
+    low, at_low = (1.0, at_one) if at_one < 0 else (0.0, first)
     while at_high < 0 and high < LONGEST_STEP:
         low, at_low = high, at_high
         high *= 2.0 if high < 4.0 else 10.0
@@ -74,7 +75,7 @@ def find_step(slope: Slope, first: float) -> float:
 
 
 def _interpolate(slope: Slope, low: float, at_low: float, high: float, at_high: float, accepted: float) -> float:
-    """Interpolate the root of h between low, where h < 0, and high, where h > 0, of any order of magnitude."""
+    """Find the root of h between low, where h < 0, and high, where h > 0, by safeguarded interpolation."""
     s, shrink = high, SAFEGUARD
     for count in range(EVALUATIONS):
         if low == 0.0 and count >= 2:  # the root is many times smaller than the Newton step
@@ -85,11 +86,11 @@ def _interpolate(slope: Slope, low: float, at_low: float, high: float, at_high: 
             inset = SAFEGUARD * (high - low)
             s = low - at_low * (high - low) / (at_high - at_low)
             s = min(max(s, low + inset), high - inset)
-        here = slope(s)
-        if abs(here) <= accepted or np.isnan(here):
+        value = slope(s)
+        if abs(value) <= accepted or np.isnan(value):
             break
-        if here < 0:
-            low, at_low = s, here
+        if value < 0:
+            low, at_low = s, value
         else:
-            high, at_high = s, here
+            high, at_high = s, value
     return s

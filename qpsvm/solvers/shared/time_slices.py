@@ -1,13 +1,14 @@
 """Run LIBSVM's compiled loop under a clock, in slices (`run_sliced`).
 
-The compiled loop can be told one thing only, how many iterations to make, and it always begins at 0. So
+The only limit of the compiled loop is its number of iterations, and it always starts at 0. So there are up to three
+runs:
 
-    first     in this process: as many iterations as surely end within a part of a second, if that is worth while
-    between   under a time limit, in a child process: as many as surely end in time
-    last      in a child process: as many as are allowed, until Ctrl-C is pressed or the time is over
+    first     in this process: as many iterations as surely fit into a fraction of a second, if that is worthwhile
+    between   under a time limit, in a child process: as many as surely finish in time
+    last      in a child process: as many as allowed, until Ctrl-C is pressed or the time is over
 
-A child that is ended may leave nothing. The answer is then what the slice before it found. If there is none, because
-not one iteration surely ends in time, it is the point at which the loop would have begun.
+A child process that is stopped may return nothing. Then the result of the previous slice is returned. If there is none,
+because not even one iteration surely finishes in time, the start of the loop is returned.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from qpsvm.base.resources.child_process import run_in_child
 from qpsvm.base.resources.clock import Clock
 from qpsvm.base.resources.messages import log_step
 
-#: Seconds that a slice in this process may take, by a pessimistic estimate: nothing is answered meanwhile.
+#: Limit of the seconds of a slice in this process, by a pessimistic estimate: it cannot be interrupted.
 AT_ONCE = 0.4
-#: Iterations a row that are worth a slice in this process before the loop runs apart: most loops end within them.
+#: Iterations per row that are worth a slice in this process before a child process: most loops converge within them.
 WORTHWHILE = 5
-#: A slice between the first and the last must make so many times as many iterations as the first.
-GAINS = 5
-#: Share of the seconds left that a slice is given: where its speed is a guess, and where it has been measured.
+#: The slice between the first and the last must have at least this many times as many iterations as the first.
+MIN_GROWTH = 5
+#: Share of the remaining seconds that a slice may use: if its speed is a guess, and if it has been measured.
 CAUTION, CONFIDENCE = 0.3, 0.8
-#: Seconds that a loop may take to end by itself when it is told to; under a time limit at most this share of the limit.
+#: Seconds that a loop may take to stop after a request; under a time limit, at most this share of the limit.
 GRACE, GRACE_SHARE = 0.8, 0.1
-#: Seconds between two signs of life.
-SIGN_OF_LIFE = 2.0
+#: Seconds between two log lines of a running loop.
+LOG_INTERVAL = 2.0
 
 
 class LoopOutcome(Protocol):
@@ -39,7 +40,7 @@ class LoopOutcome(Protocol):
 
     @property
     def converged(self) -> bool:
-        """Whether the loop's own test was met."""
+        """Whether the loop converged by its own test."""
 
     @property
     def iterations(self) -> int:
@@ -53,74 +54,89 @@ def run_sliced(
     loop: Callable[..., R],
     arguments: tuple[Any, ...],
     n: int,
-    most: int,
+    max_iter: int,
     within: Callable[[float], int],
-    nothing: Callable[[], R],
+    build_start: Callable[[], R],
     clock: Clock,
     verbose: bool = False,
     *,
-    hurries: bool = False,
+    can_stop: bool = False,
 ) -> R:
-    """Run a loop with at most so many iterations, as long as the clock allows. Raises FloatingPointError."""
+    """Run a loop with at most `max_iter` iterations, as long as the clock allows.
+
+    loop: Called with the arguments and a limit of iterations.
+    n: Number of rows.
+    within: Return the number of iterations that surely fit into a time.
+    build_start: Return the start of the loop as a result.
+    can_stop: Whether the loop reacts to a stop request.
+
+    Raises FloatingPointError.
+    """
     try:
-        return _run_longest_slice(_ChildProcessLoop(loop, arguments, clock, verbose, hurries), n, most, within, nothing)
+        return _run_longest_slice(
+            _ChildProcessLoop(loop, arguments, clock, verbose, can_stop), n, max_iter, within, build_start
+        )
     except ValueError as error:
         raise FloatingPointError(str(error)) from error
 
 
 def _run_longest_slice(
-    apart: _ChildProcessLoop, n: int, most: int, within: Callable[[float], int], nothing: Callable[[], R]
+    child_loop: _ChildProcessLoop, n: int, max_iter: int, within: Callable[[float], int], build_start: Callable[[], R]
 ) -> R:
-    """Run the longest slice that ends in time."""
-    loop, arguments, clock = apart.loop, apart.arguments, apart.clock
-    here = min(within(min(AT_ONCE, clock.remaining)), most)
+    """Run up to three slices, and return the result of the longest that finished."""
+    loop, arguments, clock = child_loop.loop, child_loop.arguments, child_loop.clock
+    first_iterations = min(within(min(AT_ONCE, clock.remaining)), max_iter)
     best: R | None = None
-    if here == most or here >= WORTHWHILE * n:
-        best = loop(*arguments, here)
-        if best.converged or here == most:
+    if first_iterations == max_iter or first_iterations >= WORTHWHILE * n:
+        best = loop(*arguments, first_iterations)
+        if best.converged or first_iterations == max_iter:
             return best
     if clock.limit is not None:
-        most, best = _measure_speed(apart, most, min(within(CAUTION * clock.remaining), most), best, clock)
-    if not clock.find_stop_reason() and (best is None or (not best.converged and best.iterations < most)):
-        best = apart(most) or best
-    return nothing() if best is None else best
+        max_iter, best = _measure_speed(
+            child_loop, max_iter, min(within(CAUTION * clock.remaining), max_iter), best, clock
+        )
+    if not clock.find_stop_reason() and (best is None or (not best.converged and best.iterations < max_iter)):
+        best = child_loop(max_iter) or best
+    return build_start() if best is None else best
 
 
-def _measure_speed(apart: _ChildProcessLoop, most: int, sure: int, best: Any, clock: Clock) -> tuple[int, Any]:
-    """Measure the speed by a slice: return the iterations that fit the remaining time, and the best result so far."""
-    began = clock.seconds
-    worth = sure > (0 if best is None else GAINS * best.iterations)
-    slice_ = apart(sure) if worth else None
-    if slice_ is None:
-        return most, best
-    if slice_.converged or slice_.iterations >= most:
-        return 0, slice_
-    speed = slice_.iterations / max(clock.seconds - began, 1e-9)
-    return min(most, int(CONFIDENCE * speed * max(clock.remaining, 0.0))), slice_
+def _measure_speed(
+    child_loop: _ChildProcessLoop, max_iter: int, sure_iterations: int, best: Any, clock: Clock
+) -> tuple[int, Any]:
+    """Run a slice to measure the speed; return the iterations that fit the remaining time, and the best result."""
+    start_time = clock.seconds
+    is_worthwhile = sure_iterations > (0 if best is None else MIN_GROWTH * best.iterations)
+    result = child_loop(sure_iterations) if is_worthwhile else None
+    if result is None:
+        return max_iter, best
+    if result.converged or result.iterations >= max_iter:
+        return 0, result
+    speed = result.iterations / max(clock.seconds - start_time, 1e-9)
+    return min(max_iter, int(CONFIDENCE * speed * max(clock.remaining, 0.0))), result
 
 
 class _ChildProcessLoop:
-    """The loop in a child process; None where the clock ended it."""
+    """The loop in a child process; a call returns None if the clock stopped it."""
 
     def __init__(
-        self, loop: Callable[..., Any], arguments: tuple[Any, ...], clock: Clock, verbose: bool, hurries: bool
+        self, loop: Callable[..., Any], arguments: tuple[Any, ...], clock: Clock, verbose: bool, can_stop: bool
     ) -> None:
         self.loop, self.arguments, self.clock, self.verbose = loop, arguments, clock, verbose
-        self._began = self._said = time.perf_counter()
+        self._start_time = self._last_log = time.perf_counter()
         self._grace = GRACE if clock.limit is None else min(GRACE, GRACE_SHARE * clock.limit)
-        self._grace = self._grace if hurries else 0.0
+        self._grace = self._grace if can_stop else 0.0
 
-    def __call__(self, most: int) -> Any:
+    def __call__(self, max_iter: int) -> Any:
         if self.clock.find_stop_reason():
             return None
         try:
-            return run_in_child(self.loop, (*self.arguments, most), self._is_stopped, self._grace)
-        except OSError:  # no child process can be had: the loop is not to be stopped, but it ends
-            return self.loop(*self.arguments, most)
+            return run_in_child(self.loop, (*self.arguments, max_iter), self._is_stopped, self._grace)
+        except OSError:  # no child process is available: run the loop here, without a stop
+            return self.loop(*self.arguments, max_iter)
 
     def _is_stopped(self) -> bool:
         now = time.perf_counter()
-        if now - self._said > SIGN_OF_LIFE:
-            self._said = now
-            log_step(f"{'loop':>12}  has been running for {now - self._began:.1f} s", self.verbose)
+        if now - self._last_log > LOG_INTERVAL:
+            self._last_log = now
+            log_step(f"{'loop':>12}  has been running for {now - self._start_time:.1f} s", self.verbose)
         return self.clock.find_stop_reason() is not None

@@ -1,6 +1,6 @@
-"""Minimise the SVM dual by projected gradient, with the balance constraint.
+"""Minimise the SVM dual by projected gradient, with the balance constraint (`projected_gradient`).
 
-As usually printed, gradient ascent on the dual drops yᵀα = 0 and so trains the model without intercept. Here every
+Many texts drop yᵀα = 0 in gradient ascent on the dual, and so train a model without intercept. Here every
 step ends with the exact Euclidean projection on the box *and* the rows.
 
 Derivation. x⁺ = Π(x − s(Px + q)) is the point of lb ≤ x⁺ ≤ ub, Ax⁺ = b nearest to x − s(Px + q). With s·y for the
@@ -9,8 +9,8 @@ multipliers of the rows it is x⁺ = clip(w, lb, ub), w = x − s(Px + q + Aᵀy
     z_box = (w − x⁺)/s                    is ≤ 0 at a lower bound, ≥ 0 at an upper one, 0 between them,
     Px⁺ + q + Aᵀy + z_box = (P − I/s)(x⁺ − x).
 
-At (x⁺, y, z_box) feasibility, signs and complementarity hold exactly; the right-hand side of the second line is all
-that is missing to the KKT conditions, and it is what `tol` limits.
+At (x⁺, y, z_box) feasibility, signs and complementarity hold exactly; the right-hand side of the second line is the
+only violation of the KKT conditions, and it is what `tol` limits.
 
 Sources: Kiwiel 2008, "Breakpoint searching algorithms for the continuous quadratic knapsack problem" (projection);
 Beck and Teboulle 2009, O'Donoghue and Candès 2015 (momentum and its restart, `accelerated`).
@@ -39,7 +39,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class ProjectedGradientSolution:
-    """What `projected_gradient` found: a feasible x (n,), multipliers y (m,) and z_box (n,), and how.
+    """Solution of `projected_gradient`: a feasible x (n,), multipliers y (m,) and z_box (n,).
 
     `residual` is ‖Px + q + Aᵀy + z_box‖∞, `step` the last step size.
     """
@@ -56,8 +56,9 @@ class ProjectedGradientSolution:
 class BoxAndRows:
     """The set {x : lb ≤ x ≤ ub, Ax = b} for A (m, n) of at most two rows, and the exact projection on it.
 
-    Two rows are combined to TA, whose rows share no column, so that each is projected on by itself. That needs columns
-    in two directions only, like (y_i, 1) of the ν-SVM: yᵀα = 0 and 1ᵀα = ν are one sum per class in disguise.
+    Two rows are combined to TA, whose rows have no column in common, so that the projections are independent. That
+    needs columns in only two directions, like (y_i, 1) of the ν-SVM: yᵀα = 0 and 1ᵀα = ν are equivalent to one sum per
+    class.
     """
 
     def __init__(self, A: Any, b: Any, lb: FloatArray, ub: FloatArray) -> None:
@@ -68,7 +69,7 @@ class BoxAndRows:
         self.rows = [(s := np.flatnonzero(a), a[s], float(beta)) for a, beta in zip(TA, Tb, strict=True)]
 
     def is_empty(self) -> bool:
-        """Return whether the box is empty, or b out of reach within it."""
+        """Return whether the box is empty, or contains no point with Ax = b."""
         for s, a, beta in self.rows:
             ends = np.stack([a * self.lb[s], a * self.ub[s]])
             slack = ROUNDING * max(abs(beta), float(np.abs(ends[np.isfinite(ends)]).sum()))
@@ -86,7 +87,10 @@ class BoxAndRows:
 
 
 def find_disjoint_combination(A: FloatArray) -> FloatArray:
-    """A nonsingular T (m, m) whose rows are orthogonal to r and to p, for A (m, n) with columns along p and r only."""
+    """Return a nonsingular T (m, m) with rows orthogonal to r and to p, for A (m, n) with columns along p and r only.
+
+    Raises UnsupportedError.
+    """
     if len(A) > 2:
         raise UnsupportedError(f"projected gradient takes at most 2 equality rows, got {len(A)}; use cvxopt or osqp")
     if len(A) < 2 or not A.any():
@@ -122,19 +126,19 @@ def find_knapsack_multiplier(v: FloatArray, a: FloatArray, beta: float, lb: Floa
         return float(a @ np.clip(v - mu * a, lb, ub)) - beta
 
     k = bisect_left(edges, True, key=lambda mu: excess(mu) <= 0)
-    left = float(edges[k - 1]) if k > 0 else -np.inf
-    right = float(edges[k]) if k < len(edges) else np.inf
-    free = a[(first <= left) & (last >= right)]
+    piece_start = float(edges[k - 1]) if k > 0 else -np.inf
+    piece_end = float(edges[k]) if k < len(edges) else np.inf
+    free = a[(first <= piece_start) & (last >= piece_end)]
     slope = float(free @ free)
-    mu = right if np.isfinite(right) else left if np.isfinite(left) else 0.0
+    mu = piece_end if np.isfinite(piece_end) else piece_start if np.isfinite(piece_start) else 0.0
     for _ in range(2 if slope > 0 else 0):  # the second correction removes the rounding of the first
-        mu = min(max(mu + excess(mu) / slope, left), right)
+        mu = min(max(mu + excess(mu) / slope, piece_start), piece_end)
     return mu
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """x and Px, the multipliers of the projection that made x, and the shortfall to the KKT conditions."""
+    """x and Px, the multipliers of the projection that gave x, and the KKT residual with its limit."""
 
     x: FloatArray
     Px: FloatArray
@@ -159,7 +163,7 @@ def _estimate_largest_eigenvalue(P: Product, n: int) -> float:
 def _take_projected_step(
     P: Product, q: FloatArray, feasible: BoxAndRows, base: _Point, s: float, tol: float
 ) -> tuple[_Point, float]:
-    """The projected step of size s from `base`, and the largest size for which ½dᵀPd ≤ ½‖d‖²/s along this step d."""
+    """Return the projected step d of size s from `base`, and the largest size s for which ½dᵀPd ≤ ½‖d‖²/s."""
     v = base.x - s * (base.Px + q)
     if not np.isfinite(v).all():
         return _Point(base.x, base.Px, base.y, base.z_box, np.nan), s
@@ -177,7 +181,7 @@ def _take_projected_step(
 
 
 def _extrapolate(last: _Point, new: _Point, base: _Point, momentum: float) -> tuple[_Point, float]:
-    """Return FISTA's next base point x⁺ + β(x⁺ − x), or a plain one if the step reversed the one before."""
+    """Return FISTA's next base point x⁺ + β(x⁺ − x), or x⁺ if the step reversed the previous one."""
     if float((base.x - new.x) @ (new.x - last.x)) > 0:
         return new, 1.0
     following = 0.5 + float(np.sqrt(0.25 + momentum**2))
@@ -193,17 +197,17 @@ def projected_gradient(
 ) -> ProjectedGradientSolution:  # fmt: skip
     """Minimise ½xᵀPx + qᵀx subject to Ax = b, lb ≤ x ≤ ub, by projected gradient steps; P positive semidefinite."""
     progress = ProgressHistory("dual_ascent", "residual", max_iter, time_limit, verbose)
-    q, lb, ub = (np.asarray(part, dtype=np.float64) for part in (q, lb, ub))
+    q, lb, ub = (np.asarray(vector, dtype=np.float64) for vector in (q, lb, ub))
     start = np.zeros(len(q)) if x0 is None else as_finite_vector(x0, "x0", len(q))
     feasible = BoxAndRows(A, b, lb, ub)
     if step is not None and not 0 < step < np.inf:
         raise ParameterError(f"step must be a positive number or None, got {step}")
     reason: StopReason | None = "infeasible" if feasible.is_empty() else None
     iteration, momentum = 0, 1.0
-    with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
+    with np.errstate(all="ignore"):  # non-finite values are detected, and end the run
         x, y = feasible.project(start)
         Px = np.asarray(P @ x, dtype=np.float64)
-        here = base = best = _Point(x, Px, 0 * y, 0 * x, float(0.5 * x @ Px + q @ x))
+        current = base = best = _Point(x, Px, 0 * y, 0 * x, float(0.5 * x @ Px + q @ x))
         size = step or 1.0 / (_estimate_largest_eigenvalue(P, len(q)) or 1.0)
         if not size > 0:  # the eigenvalue overflowed
             reason = "numerical_error"
@@ -216,10 +220,10 @@ def projected_gradient(
             if not np.isfinite(new.objective):
                 reason = "numerical_error"
                 break
-            base, momentum = _extrapolate(here, new, base, momentum) if accelerated else (new, 1.0)
-            here, best = new, new if new.objective <= best.objective else best
+            base, momentum = _extrapolate(current, new, base, momentum) if accelerated else (new, 1.0)
+            current, best = new, new if new.objective <= best.objective else best
             progress.record(iteration, new.objective, new.residual)
             reason = "converged" if new.residual <= new.tolerated else progress.find_stop_reason()
-    end = here if reason == "converged" else best
+    end = current if reason == "converged" else best
     trace = progress.finish(reason, iteration, end.objective)
     return ProjectedGradientSolution(end.x, end.y, end.z_box, end.objective, end.residual, size, trace)

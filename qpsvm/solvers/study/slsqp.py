@@ -99,19 +99,19 @@ def solve_slsqp(
         constraints.append({"type": "ineq", "fun": lambda x: h - G @ x, "jac": lambda _: -G})
     with np.errstate(all="ignore"):  # value_and_gradient checks for NaN, and ends the run
         try:
-            found = minimize(
+            result = minimize(
                 value_and_gradient, x, jac=True, method="SLSQP", bounds=Bounds(lb, ub), constraints=constraints,
                 callback=after_iteration, options={"maxiter": max_iter, "ftol": ftol},
             )  # fmt: skip
         except _StoppedError as stop:
             reason, message = stop.reason, f"stopped: {stop.reason.replace('_', ' ')}"
         else:
-            if "status" in found:
-                reason = STOP_REASONS.get(found.status, "numerical_error")
+            if "status" in result:
+                reason = STOP_REASONS.get(result.status, "numerical_error")
             else:  # all variables are fixed by their bounds: SciPy only checks that single point
-                reason = "converged" if found.success else "infeasible"
-            message, iterations = found.message, int(found.get("nit", 0))
-            x = np.clip(found.x, lb, ub) if np.isfinite(found.x).all() else x
+                reason = "converged" if result.success else "infeasible"
+            message, iterations = result.message, int(result.get("nit", 0))
+            x = np.clip(result.x, lb, ub) if np.isfinite(result.x).all() else x
         Px = np.asarray(P @ x, dtype=np.float64)
         objective = float(0.5 * x @ Px + q @ x)
         y, z, z_box = fit_multipliers(x, Px + q, G, h, A, lb, ub)

@@ -1,4 +1,4 @@
-"""Minimise the hinge form of a primal SVM by subgradient descent.
+"""Minimise the hinge form of a primal SVM by subgradient descent (`hinge_subgradient`).
 
     minimise  F(u) = ½uᵀDu + qᵀu + Σ_i c_i max(0, h_i − (Mu)_i)        D = diag(d), d ≥ 0, c ≥ 0
 
@@ -8,11 +8,12 @@ q_ρ = −ν, h = 0.
 Derivation. With z_i = c_i where h_i > (Mu)_i and 0 elsewhere, g = Du + q − Mᵀz is a subgradient of F at u. The steps:
 
 - d_j > 0: u_j ← u_j − g_j/(d_j(t+1)/2), the 1/(μt) of Pegasos with the factor that goes with averaging by weights
-  t. It spells u_j ← (1 − ρ)u_j + ρ(Mᵀz − q)_j/d_j with ρ = 2/(t+1): each u_j is the one that belongs to the running
-  average z̄ ← (1 − ρ)z̄ + ρz, that is Du + q − Mᵀz̄ = 0 exactly (Bach 2015: Frank–Wolfe on the dual).
+  t. Equivalently, u_j ← (1 − ρ)u_j + ρ(Mᵀz − q)_j/d_j with ρ = 2/(t+1): each u_j belongs to the running
+  average z̄ ← (1 − ρ)z̄ + ρz: Du + q − Mᵀz̄ = 0 exactly (Bach 2015: Frank–Wolfe on the dual).
 - d_j = 0 (intercept, ρ): u_j ← u_j − r_j g_j/√Σg_j², the diminishing r/(G√t) with G measured, not bounded, and r_j the
-  distance walked so far, since the distance to the solution is not known (Ivgi et al. 2023).
-- `learning_rate`: u ← u − ηg, as published codes do. It ends in a neighbourhood of the solution that shrinks with η.
+  distance from the start so far, since the distance to the solution is unknown (Ivgi et al. 2023).
+- `learning_rate`: u ← u − ηg, as in published codes. It converges to a neighbourhood of the solution that shrinks with
+η.
 
 Why z̄ approximates the multipliers of Mu ≥ h − ξ. 0 ≤ z̄ ≤ c by construction, and z_i is c_i or 0 as row i is violated
 or not, so the averages tend to complementarity. Stationarity Dū + q − Mᵀz̄ is the weighted average of subgradients. For
@@ -37,17 +38,17 @@ from qpsvm.base.errors import ParameterError
 from qpsvm.solvers.shared.budget import StopReason
 from qpsvm.solvers.study.trace import ProgressHistory, Trace
 
-#: The first step of a coordinate with d_j = 0, in margins: short, for the radius grows with the distance walked.
+#: The first step of a coordinate with d_j = 0, in margins: short, because the radius grows with the distance covered.
 FIRST_STEP = 0.01
-#: Iterations before progress can say "converged".
-SETTLED = 100
+#: Iterations before the run can converge.
+MIN_ITERATIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class HingeSolution:
-    """What `hinge_subgradient` found.
+    """Solution of `hinge_subgradient`.
 
-    u (k,) is the lowest of all iterates and their running averages (`averaged` says which kind), and `objective` its
+    u (k,) is the best of all iterates and their running averages (`averaged` if it is an average), and `objective` its
     value; z (m,), 0 ≤ z ≤ c, approximates the multipliers of the rows. z is the average over the run, not a
     function of u.
     """
@@ -60,11 +61,11 @@ class HingeSolution:
 
 
 class _Hinge:
-    """F and its subgradients; the products with M are the caller's, so that each is made once."""
+    """F and its subgradients; the caller computes the products with M, so that each is computed once."""
 
     def __init__(self, M: Any, h: Any, c: Any, d: Any, q: Any) -> None:
         self.M = M if sp.issparse(M) else np.asarray(M, dtype=np.float64)
-        self.h, self.c, self.d = (np.asarray(part, dtype=np.float64) for part in (h, c, d))
+        self.h, self.c, self.d = (np.asarray(vector, dtype=np.float64) for vector in (h, c, d))
         self.q = np.zeros(len(self.d)) if q is None else np.asarray(q, dtype=np.float64)
         if self.M.shape != (len(self.h), len(self.d)) or self.c.shape != self.h.shape or self.q.shape != self.d.shape:
             raise ParameterError(
@@ -79,7 +80,7 @@ class _Hinge:
         return float(0.5 * u @ (self.d * u) + self.q @ u + loss)
 
     def compute_multipliers(self, Mu: FloatArray) -> FloatArray:
-        """z: c_i on the rows that are violated, 0 elsewhere: (m,)."""
+        """Return z: c_i for violated rows, 0 elsewhere: (m,)."""
         return np.where(Mu < self.h, self.c, 0.0)
 
     def compute_gradient(self, u: FloatArray, z: FloatArray) -> FloatArray:
@@ -87,7 +88,7 @@ class _Hinge:
 
 
 class _StepSizes:
-    """The step sizes, coordinate by coordinate; see the top of the file."""
+    """Step sizes per coordinate; see the module docstring."""
 
     def __init__(self, hinge: _Hinge, u0: FloatArray, learning_rate: float | None) -> None:
         self.learning_rate = learning_rate
@@ -108,7 +109,7 @@ class _StepSizes:
 
 
 def _estimate_step_unit(hinge: _Hinge, strong: NDArray[np.bool_], curvature: FloatArray) -> FloatArray:
-    """Estimate how far a coordinate with d_j = 0 moves to change rows by a margin, max|h|, or Mu at z = c: (k,)."""
+    """Estimate the change of a coordinate with d_j = 0 that shifts rows by a margin, max|h|, or Mu at z = c: (k,)."""
     margin = float(np.abs(hinge.h).max(initial=0.0))
     if margin == 0:
         u = np.where(strong, -hinge.compute_gradient(np.zeros(len(hinge.d)), hinge.c) / curvature, 0.0)
@@ -135,7 +136,7 @@ def hinge_subgradient(
     best, best_u, averaged = np.inf, u, False
     lowest: list[float] = []  # after each iteration
     reason: StopReason | None = None
-    with np.errstate(all="ignore"):  # a NaN is looked for, and ends the run
+    with np.errstate(all="ignore"):  # non-finite values are detected, and end the run
         steps = _StepSizes(hinge, u, learning_rate)
         while reason is None:
             t = len(lowest) + 1
@@ -153,7 +154,7 @@ def hinge_subgradient(
                 best, best_u = (mean_value, u_mean) if averaged else (value, u)
             lowest.append(best)
             progress.record(t, best, mean_value - best)
-            settled = t >= SETTLED and lowest[t // 2 - 1] - best <= tol * abs(best) >= mean_value - best
+            settled = t >= MIN_ITERATIONS and lowest[t // 2 - 1] - best <= tol * abs(best) >= mean_value - best
             reason = "converged" if settled else progress.find_stop_reason()
             u = steps.advance(u, hinge.compute_gradient(u, z), t)
     trace = progress.finish(reason, len(lowest), best)

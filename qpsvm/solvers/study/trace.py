@@ -1,6 +1,6 @@
 """Record the history of a run of a study solver (`ProgressHistory`, `Trace`).
 
-Everything in `solvers` is arrays in, arrays out; the letters are those of the QP layer, and x is (n,) throughout.
+All solvers take and return arrays; symbols are those of the QP, and x is (n,) throughout.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import numpy as np
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.solvers.shared.budget import Budget, StopReason
 
-#: A run prints (if verbose) and keeps at most this many lines and pairs of history, besides the last.
+#: Limits of the lines that a run prints (if verbose), and of the pairs in its history, not counting the last.
 PRINTED_LINES = 20
 HISTORY_ROWS = 200
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """How a run went: iterations made, why it stopped, seconds, and `history`.
+    """Summary of a run: iterations, reason to stop, seconds, and `history`.
 
-    history: (k, 2), at most 200 pairs (iteration, objective), and at the end that of the point returned.
+    history: (k, 2), at most 200 pairs (iteration, objective), plus a last one for the returned point.
     """
 
     iterations: int
@@ -35,18 +35,17 @@ class Product(Protocol):
     """Anything that multiplies a vector: an array, a SciPy sparse matrix, an operator."""
 
     def __matmul__(self, x: Any, /) -> Any:
-        """The product with x (n,): (n,)."""
+        """Return the product with x (n,): (n,)."""
 
 
 class ProgressHistory:
-    """The history of one run, spaced as its printed lines are.
+    """History of one run, recorded and printed at regular intervals.
 
-    name: Begins every printed line.
-    measure: What the number printed after the objective is ("step", "violation").
-    max_iter: The iterations allowed, at least 1; printing and history are spaced by it.
-    time_limit: Seconds allowed. It is looked at between iterations, so that one iteration is always made.
-    verbose: Print a line every max_iter/20 iterations and one at the end. Otherwise they are logged at DEBUG
-        only.
+    name: First word of every printed line.
+    measure: Name of the number printed after the objective ("step", "violation").
+    max_iter: Limit of the iterations, at least 1; it also determines the intervals.
+    time_limit: Time limit in seconds, checked between iterations, so that at least one iteration is made.
+    verbose: Print a line every max_iter/20 iterations and one at the end; otherwise they are only logged at DEBUG.
     """
 
     def __init__(self, name: str, measure: str, max_iter: int, time_limit: float | None, verbose: bool) -> None:
@@ -57,7 +56,7 @@ class ProgressHistory:
         self._rows: list[tuple[int, float]] = []
 
     def record(self, iteration: int, objective: float, measure: float) -> None:
-        """Count this iteration; keep and print it, if it is one of those kept and printed."""
+        """Count this iteration, and store and print it if its interval is over."""
         self._budget.steps = iteration
         if iteration % self._keep_every == 0:
             self._rows.append((iteration, objective))
@@ -65,7 +64,7 @@ class ProgressHistory:
             self._budget.report(self._name, iteration, objective=f"{objective: .9e}", **{self._measure: measure})
 
     def find_stop_reason(self) -> StopReason | None:
-        """Return the limit reached after the iteration recorded last, if one is."""
+        """Return the reason to stop after the last recorded iteration, or None."""
         return self._budget.find_stop_reason()
 
     def finish(self, reason: StopReason, iteration: int, objective: float) -> Trace:

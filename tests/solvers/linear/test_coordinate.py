@@ -156,11 +156,11 @@ def test_a_compiled_function_that_answers_wrongly_is_not_used(monkeypatch, wrong
 
 def test_a_long_run_is_made_apart_and_ends_as_it_would_here(monkeypatch, capfd):
     C = np.full(len(Y), 2.0)
-    here = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, most=500)
+    here = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, max_passes=500)
     monkeypatch.setattr(liblinear, "NUMBER_SECONDS", 1.0)
-    apart = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, most=500)
+    apart = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, max_passes=500)
     np.testing.assert_array_equal(here.alpha, apart.alpha)
-    none = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, most=500, clock=Clock(0.0))
+    none = run_liblinear(X, Y, RowLosses(C), True, eps=1e-8, max_passes=500, clock=Clock(0.0))
     assert none.iterations == 0
     assert not none.alpha.any()
     said = capfd.readouterr()
@@ -190,7 +190,7 @@ def test_under_a_time_limit_what_surely_ends_is_made_here(monkeypatch):
         return run_passes(*arguments)
 
     monkeypatch.setattr(liblinear, "run_passes", record_passes)
-    found = run_liblinear(X, Y, RowLosses(C), True, eps=0.1, most=5000, clock=Clock(100.0))
+    found = run_liblinear(X, Y, RowLosses(C), True, eps=0.1, max_passes=5000, clock=Clock(100.0))
     assert found.iterations > 0
     assert len(made) == 1
     assert 5 <= made[0] < 5000

@@ -454,8 +454,8 @@ def test_its_multipliers_are_those_that_w_is_made_of(name, sparse, intercept, mo
 def test_rows_of_one_sign_are_turned():
     X, y = draw_wide_rows()
     kind = RowLosses(1.0)
-    turned = run_liblinear(sp.csr_array(y[:, None] * X.toarray()), np.ones(60), kind, False, eps=1e-9, most=1000)
-    plain = run_liblinear(X, y, kind, False, eps=1e-9, most=1000)
+    turned = run_liblinear(sp.csr_array(y[:, None] * X.toarray()), np.ones(60), kind, False, eps=1e-9, max_passes=1000)
+    plain = run_liblinear(X, y, kind, False, eps=1e-9, max_passes=1000)
     np.testing.assert_allclose(turned.w, plain.w, atol=1e-6)
     np.testing.assert_allclose(turned.alpha, plain.alpha, atol=1e-5)
 

@@ -42,7 +42,7 @@ def test_the_key_comes_before_all_limits(monkeypatch):
     assert budget.find_stop_reason() == "interrupted"
 
 
-@for_each("limits", [{"most": 0}, {"time_limit": -1.0}, {"time_limit": np.nan}])
+@for_each("limits", [{"max_steps": 0}, {"time_limit": -1.0}, {"time_limit": np.nan}])
 def test_limits_out_of_range(limits):
     with pytest.raises(ParameterError):
         Budget(**limits)

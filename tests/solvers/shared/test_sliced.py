@@ -90,14 +90,14 @@ def test_without_a_child_the_loop_runs_here(monkeypatch):
 
 
 def test_signs_of_life(monkeypatch, capsys):
-    monkeypatch.setattr(time_slices, "SIGN_OF_LIFE", 0.05)
+    monkeypatch.setattr(time_slices, "LOG_INTERVAL", 0.05)
     run_sliced(loop, (2000.0,), N, 10**6, lambda s: int(s), return_nothing, Clock(), True)
     assert "running for" in capsys.readouterr().out
 
 
-@for_each("hurries, grace", [(True, time_slices.GRACE), (False, 0.0)])
-def test_only_a_loop_that_can_be_hurried_is_waited_for(monkeypatch, hurries, grace):
+@for_each("can_stop, grace", [(True, time_slices.GRACE), (False, 0.0)])
+def test_only_a_loop_that_can_be_stopped_is_waited_for(monkeypatch, can_stop, grace):
     given = []
     monkeypatch.setattr(sliced, "run_in_child", lambda *call: given.append(call[-1]))
-    run_sliced(loop, (1e9,), N, 10**6, lambda _: 0, return_nothing, Clock(), hurries=hurries)
+    run_sliced(loop, (1e9,), N, 10**6, lambda _: 0, return_nothing, Clock(), can_stop=can_stop)
     assert given == [grace]
