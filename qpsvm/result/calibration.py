@@ -139,8 +139,8 @@ class ProbabilityMixin:
         >>> machine.save("model.npz")
         >>> chances = qpsvm.load("model.npz").predict_proba([[0.5], [4.5]])
         >>> print(chances.round(2), np.allclose(chances, machine.predict_proba([[0.5], [4.5]])))
-        [[0.88 0.12]
-         [0.12 0.88]] True
+        [[0.83 0.17]
+         [0.17 0.83]] True
         """
         if KEY not in self.metadata:
             raise AbsentError("this model has no probabilities: SVC(probability=True).fit(X, y).save(path) writes one")
