@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from exact_program import optimum
 
 import qpsvm
+from qpsvm.backends.external.qpsolvers_ import LIMITS
 from qpsvm.bounds.program.faces import face_of, follows
 from qpsvm.bounds.program.implied import implied_bounds
 from qpsvm.bounds.program.sides import QPBounds
@@ -227,6 +228,22 @@ def test_solvers_of_qpsolvers_are_judged_like_all(solver):
     assert result.solver.name == f"qpsolvers:{solver}"
     again = qpsvm.QP.from_qpsolvers(problem.qp("primal").to_qpsolvers())
     assert qpsvm.solve(again).dual <= result.primal
+
+
+@pytest.mark.filterwarnings("ignore:The default value of raise_error:PendingDeprecationWarning")  # OSQP's, of qpsolvers
+@pytest.mark.parametrize("solver", sorted(LIMITS))
+def test_limits_reach_the_solvers_of_qpsolvers_that_have_them(solver):
+    qpsolvers = pytest.importorskip("qpsolvers")
+    if solver not in qpsolvers.available_solvers:
+        pytest.skip(f"{solver} is not installed")
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    problem = qpsvm.CSVM(X, np.where(X[:, 0] > 0.1, 1, -1))
+    for limit, value in {"time_limit": 60.0, "max_iter": 50_000}.items():
+        if limit in LIMITS[solver]:
+            assert qpsvm.solve(problem, f"qpsolvers:{solver}", **{limit: value}).status == "optimal"
+        else:
+            with pytest.raises(qpsvm.UnsupportedError, match=f"cannot keep {limit}"):
+                qpsvm.solve(problem, f"qpsolvers:{solver}", **{limit: value})
 
 
 def test_solvers_that_qpsolvers_does_not_reach_are_named():

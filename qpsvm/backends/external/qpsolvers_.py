@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
@@ -27,6 +28,19 @@ TOLERANCES = {
 }
 
 
+#: The names that solvers have for the limits of `qpsvm.solve`; a limit that is absent here is refused.
+LIMITS: dict[str, dict[str, str]] = {
+    "clarabel": {"max_iter": "max_iter", "time_limit": "time_limit"},
+    "daqp": {"max_iter": "iter_limit"},
+    "highs": {"time_limit": "time_limit"},
+    "osqp": {"max_iter": "max_iter", "time_limit": "time_limit"},
+    "piqp": {"max_iter": "max_iter"},
+    "proxqp": {"max_iter": "max_iter"},
+    "qpalm": {"max_iter": "max_iter", "time_limit": "time_limit"},
+    "scs": {"max_iter": "max_iters", "time_limit": "time_limit_secs"},
+}
+
+
 class QpsolversBackend(FunctionBackend):
     """One of its solvers.
 
@@ -39,6 +53,9 @@ class QpsolversBackend(FunctionBackend):
 
         super().__init__(partial(_solve_by_qpsolvers, solver), solver in qpsolvers.sparse_solvers, all_backends)
         self.name, self.is_external = PREFIX + solver, True
+        limits = frozenset(LIMITS.get(solver, ()))
+        self.passed |= limits
+        self.abilities = replace(self.abilities, enforced_limits=limits)  # type: ignore[arg-type]
 
     def version(self) -> str | None:
         """Return the version of qpsolvers."""
@@ -83,7 +100,9 @@ def _solve_by_qpsolvers(
     import qpsolvers
 
     problem = qpsolvers.Problem(P, q, G, h, A, b, lb, ub)
-    settings = dict.fromkeys(TOLERANCES.get(solver, ()), tol) | options
+    names = LIMITS.get(solver, {})
+    settings = dict.fromkeys(TOLERANCES.get(solver, ()), tol)
+    settings |= {names.get(option, option): value for option, value in options.items()}
     with capture_output(PREFIX + solver, verbose, descriptors=True):
         solution = qpsolvers.solve_problem(problem, solver=solver, verbose=verbose, **settings)
     return (solution.x, solution.y, solution.z) if solution.found else None
