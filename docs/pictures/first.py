@@ -24,6 +24,7 @@ def main() -> None:
     readme = (HERE.parents[1] / "README.md").read_text(encoding="utf-8")
     found = re.search(r"```python\n(.*?)\n```", readme, flags=re.DOTALL)
     assert found is not None
+    plt.rcParams["font.size"] = 14  # to be read on a phone, too
     os.chdir(tempfile.mkdtemp())
     exec(found.group(1), {})
     plt.gcf().savefig(HERE / "first.png", dpi=100, bbox_inches="tight")

@@ -12,9 +12,8 @@ Change one line, and pipelines, grid searches and pickles go on as before:
 0.967
 """
 
-from sklearn.svm._bounds import l1_min_c
-
 from qpsvm.estimators.base import GapWarning
+from qpsvm.estimators.l1_penalty import l1_min_c
 from qpsvm.estimators.linear import LinearSVC, LinearSVR
 from qpsvm.estimators.novelty import SVDD, OneClassSVM
 from qpsvm.estimators.onnx import register_onnx, to_onnx

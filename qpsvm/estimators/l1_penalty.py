@@ -54,6 +54,39 @@ class L1Solution:
     iterations: int
 
 
+def l1_min_c(
+    X: Any, y: Any, *, loss: str = "squared_hinge", fit_intercept: bool = True, intercept_scaling: float = 1.0
+) -> float:
+    """Return the largest C for which all weights of ``LinearSVC(penalty="l1")`` are 0: `sklearn.svm.l1_min_c`.
+
+    Parameters
+    ----------
+    X : array_like or SciPy sparse, shape (n, d)
+    y : array_like, shape (n,)
+    loss : {"squared_hinge", "log"}, default="squared_hinge"
+    fit_intercept : bool, default=True
+    intercept_scaling : float, default=1.0
+        The constant of the feature whose weight gives the intercept.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qpsvm.estimators import LinearSVC, l1_min_c
+    >>> X, y = np.array([[-1.0, 2.0], [0.5, -1.0], [2.0, 0.1]]), [0, 0, 1]
+    >>> C = l1_min_c(X, y)
+    >>> [bool(LinearSVC(penalty="l1", C=share * C).fit(X, y).coef_.any()) for share in (0.9, 1.1)]
+    [False, True]
+    """
+    from sklearn.svm._bounds import l1_min_c as sklearn_l1_min_c
+
+    how: Any = {"loss": loss, "fit_intercept": fit_intercept, "intercept_scaling": intercept_scaling}
+    return float(sklearn_l1_min_c(X, y, **how))
+
+
 def solve_l1(
     X: Matrix,
     y: FloatArray,
