@@ -27,11 +27,14 @@ class CommandParser(argparse.ArgumentParser):
         """Check for unknown options and commands first; argparse would only report a missing argument."""
         args = sys.argv[1:] if args is None else args
         args = expand_lists(args, *self._count_option_values())
+        given: set[str] = set()
         for text in args:
             if text == "--":
                 break
             if is_option(text):
-                self._check_option(text.partition("=")[0], text)
+                name = text.partition("=")[0]
+                self._check_option(name, text)
+                self._check_repetition(name, given)
             elif self.commands:
                 if text not in self.commands:
                     owners = [name for name, parser in self.commands.items() if parser._has_option(f"--{text}")]
@@ -53,6 +56,15 @@ class CommandParser(argparse.ArgumentParser):
 
     def _has_option(self, name: str) -> bool:
         return name in self._option_string_actions
+
+    def _check_repetition(self, name: str, given: set[str]) -> None:
+        """Refuse an option of one value that is given twice, of which argparse would drop the first."""
+        action = self._option_string_actions.get(name)
+        if type(action) is not argparse._StoreAction:
+            return
+        if action.dest in given:
+            raise ParameterError(f"{name} is given twice, and takes one value: leave one out")
+        given.add(action.dest)
 
     def _check_option(self, name: str, text: str) -> None:
         known = self._option_string_actions

@@ -535,3 +535,12 @@ def test_version_and_backends(capsys):
     assert caught.value.code == 0
     assert capsys.readouterr().out == f"qpsvm {qpsvm.__version__}\n"
     assert [line.split()[0] for line in succeed(capsys, "backends").splitlines()] == list(backends.REGISTRY)
+
+
+def test_an_option_of_one_value_is_not_dropped_in_silence(capsys, tmp_path):
+    for twice in (
+        ["--backend", "osqp", "--backend", "libsvm"],
+        ["--C", "1", "--C=2"],
+        ["--target", "a", "--target", "b"],
+    ):
+        assert f"{twice[0]} is given twice" in fail(capsys, "solve", tmp_path / "t.csv", *twice)
