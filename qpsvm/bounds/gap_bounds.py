@@ -14,15 +14,13 @@ at an end:
     (COUNT.3)  g_k ≤ max(g_k(t_k − r_k), g_k(t_k + r_k))
     (COUNT.4)  gap = (P − D from above) / (P, or D where only the groups keep α from 0, from below)
 
-U and e are products and quotients, C·s, s/Σs or νΣs, that floats round: by at most u_k, and by θe. What is within the
-bounds and has the totals as they are without rounding is (1 + θ)α where that is not beyond U:
+U and e are products and quotients, C·s, s/Σs or νΣs, that are rounded: U down, by at most u_k, and e by at most θe.
+(1 + θ)α has the exact totals where it is not beyond U:
 
-    (COUNT.6)  with o_k = (α_k(1 + θ) − U_k + u_k)⁺:  ‖w(α) − w(α′)‖ ≤ θ‖w(α)‖ + Σ o_k ρ_k besides,  S_j grows by
-               Σ o_k |E_jk|,  and Σg by Σ (u_k + θα_k) t_k⁺
+    (COUNT.6)  with o_k = (α_k(1 + θ) − U_k)⁺:  ‖w(α) − w(α′)‖ ≤ θ‖w(α)‖ + Σ o_k ρ_k besides,  S_j grows by
+               Σ o_k |E_jk|,  and Σg by Σ (u_k + θα_k) t_k⁺,  where rows share a slack by Σ (u_B + θ Σ_B α) (max_B t)⁺
 
-Of several classes no total is but 0, and (1 − θ)α with θ = max u_k/U_k is within every bound and as balanced:
-
-    (COUNT.7)  ‖w(α) − w(α′)‖ ≤ θ‖w(α)‖,  and Σg grows by Σ (u_B + θ Σ_B α) (max_B t)⁺
+With several classes every total is 0, and so is θ.
 
 A user's row is part of this as any other. Rows that can only be kept as equalities, two opposite ones for example, no
 pair of floats (w, b) keeps to the last bit. There
@@ -183,7 +181,7 @@ class Bounds:
             losses += self.losses(part, t - r)
             if off is not None:
                 highest = find_block_maximum(t + r, block)
-                wide += float(sum_blocks(off[part], block) @ np.maximum(highest, 0.0))  # (COUNT.6), (COUNT.7)
+                wide += float(sum_blocks(off[part], block) @ np.maximum(highest, 0.0))  # (COUNT.6)
         rows = kept[0] if len(kept) == 1 else np.concatenate([*kept, np.zeros(0, dtype=np.intp)])
         if lines and self.accuracy.uniform:
             terms *= 1.0 + gamma(len(a) + 16)
@@ -191,7 +189,7 @@ class Bounds:
             terms = self.terms(point, rows, *self.slack(point, rows))
         terms, n = terms + wide * FEW, len(a)
         distance, moved = self._repair(
-            point, off, (t, r) if 0 < len(a) <= step and self.svm.linear_constraints is None else None
+            point, (t, r) if 0 < len(a) <= step and self.svm.linear_constraints is None else None
         )
         difference = 0.5 * distance * distance + terms + moved
         weight, penalties = self._weight_below(point), 0.0
@@ -305,9 +303,7 @@ class Bounds:
         ends = np.maximum(compute_gap_term(a, t + r, upper, curvature), compute_gap_term(a, t - r, upper, curvature))
         return float(ends.sum()) * (1.0 + gamma(len(a) + 16))
 
-    def _repair(
-        self, point: Certificate, off: FloatArray | None = None, slack: tuple[FloatArray, FloatArray] | None = None
-    ) -> tuple[float, float]:
+    def _repair(self, point: Certificate, slack: tuple[FloatArray, FloatArray] | None = None) -> tuple[float, float]:
         """(COUNT.2): the bound of ‖w − w(α′)‖, and what the moved surplus adds to Σg; t and r (m,) where known."""
         terms = len(point.coef) + (0 if point.w is None else len(point.w))
         distance = point.offset * (1.0 + gamma(terms + 8))
@@ -332,12 +328,14 @@ class Bounds:
         if self.svm.rows is not None or spread is not None:
             moving = 0.0 if spread is None else float(spread @ self.accuracy.sizes(np.arange(self.svm.n)))
             distance += moving * max(point.factor, 1.0) * FEW
-        distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW  # (COUNT.6), (COUNT.7)
+        distance += (self._scaled or 0.0) * math.sqrt(2.0 * point.half_norm) * FEW  # (COUNT.6)
         if self.svm.classes is not None:  # repaired exactly, or not at all
             sums = [sum_with_bound(beta) for beta in self.svm.beta(point.alpha).reshape(self.svm.classes.k, -1)]
             broken = any(net or off for net, off in sums) and self.svm.classes.intercept == "free"
             return (math.inf if broken else distance), moved
-        beyond = None if off is None else np.maximum((point.alpha - self.svm.upper) + off, 0.0)
+        beyond = None
+        if self._scaled:
+            beyond = np.maximum((point.alpha - self.svm.upper) + self._scaled * point.alpha, 0.0)
         if beyond is not None:
             rows = beyond.nonzero()[0]
             distance += float(beyond[rows] @ self.row_sizes(rows)) * max(point.factor, 1.0) * FEW
@@ -351,10 +349,6 @@ class Bounds:
     @cached
     def _scaled(self) -> float | None:
         """By how much of itself a total may be off, θ of (COUNT.6); None where neither that nor a U is rounded."""
-        if self.svm.classes is not None:
-            if self.svm.upper_radius is None:
-                return None
-            return min(float((self.svm.upper_radius / self.svm.upper).max()) * FEW, 1.0)  # (COUNT.7)
         theta = max((group.radius / abs(group.total) for group in self.svm.groups if group.total), default=0.0) * FEW
         return theta if theta or self.svm.upper_radius is not None else None
 
@@ -381,7 +375,7 @@ class Bounds:
             tiny = (products == 0.0) | (np.abs(products) < NEXT_TO_NOTHING)
             error = UNDERFLOW * int(np.count_nonzero(tiny & (point.alpha > 0.0) & (column != 0.0)))
             products = np.concatenate([products, low])
-        excess, off = sum_with_bound(products, -part.total)
+        excess, off = sum_with_bound(products, -part.total, -part.low)
         off += 0.0 if beyond is None else float(beyond @ np.abs(column))
         bound = (abs(excess) + off + error) * FEW
         if bound == 0.0:

@@ -12,8 +12,9 @@ The nearest feasible point would take another QP; a cheap point nearby suffices,
                 compensate; a point with the right sum is not projected
     (REPAIR.6)  two rows of a sample with opposite signs:  the smaller α is subtracted from both, which changes only the
                 objective, by ℓ⁺ + ℓ⁻ = −2ε per unit
-    (REPAIR.9)  finally, the remaining surplus of Σ c α is subtracted from the smallest free α that is far larger than
-                the surplus; if that rounds, the rest goes to another. So every equality holds exactly if some free α
+    (REPAIR.9)  finally, an α that is the whole remaining surplus of Σ c α is set to 0; else the surplus is subtracted
+                from the smallest free α that is far larger; if that rounds, the rest goes to another. So every
+                equality holds exactly if some free α
                 has digits as fine as those of all others and e; otherwise the residual is below the last digit of an
                 α, and is counted in the gap, (COUNT.2)
     (REPAIR.7)  the multipliers λ of linear constraints are kept, without the common part of two opposite rows, and the
@@ -55,12 +56,12 @@ def feasible(dual: SVMDual, alpha: FloatArray) -> FloatArray:
     if not equalities:
         return clip_to_box(alpha, dual.upper)
     if (part := equalities[0]).rows is None:
-        return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part.total, part.column)
+        return _exactly(_on_all_rows(dual, part, alpha), dual.upper, part, part.column)
     a = clip_to_box(alpha, dual.upper)
     for part in equalities:
         upper, rows = part.restrict(dual.upper), part.row_indices
         projected = capped_simplex(alpha[rows], upper, part.total, a[rows])
-        a[rows] = _exactly(projected, upper, part.total)
+        a[rows] = _exactly(projected, upper, part)
     return a
 
 
@@ -160,18 +161,22 @@ def balance_sides(alpha: FloatArray, column: FloatArray, upper: FloatArray, mass
     return clipped
 
 
-def _exactly(alpha: FloatArray, upper: FloatArray, total: float, column: FloatArray | None = None) -> FloatArray:
+def _exactly(alpha: FloatArray, upper: FloatArray, part: DualPart, column: FloatArray | None = None) -> FloatArray:
     """Subtract the remaining surplus of one part from α in place, (REPAIR.9).
 
     Shapes: α, U and the column c, (m,) each; c = 1 if None.
     """
     products = alpha if column is None else column * alpha
-    surplus = sum_with_bound(products, *((-total,) if total else ()))[0]
+    surplus = sum_with_bound(products, *(-total for total in (part.total, part.low) if total))[0]
     if surplus == 0.0:
         return alpha
     rows = ((alpha > 0.0) & (alpha < upper)).nonzero()[0]
     if column is not None and find_common_value(column) is None:
         rows = rows[np.abs(column[rows]) == 1.0]
+    alone = rows[products[rows] == surplus]
+    if len(alone):  # an α that is no more than what the sum is off
+        alpha[alone[0]] = 0.0
+        return alpha
     a, free_upper = alpha[rows], upper[rows]
     for _ in range(CARRIERS):
         k = _finest(a, free_upper, abs(surplus))

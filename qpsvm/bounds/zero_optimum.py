@@ -154,7 +154,7 @@ class Vanishing:
             return alpha
         Z = as_dense(self.space.samples.take(self.svm.find_samples(free))) * self.svm.sign[free][:, None]
         columns = np.concatenate([Z.T, *(part.column[free][None, :] for part in self.svm.parts)])
-        surpluses = [sum_with_bound(part.column * alpha, -part.total)[0] for part in self.svm.parts]
+        surpluses = [sum_with_bound(part.column * alpha, -part.total, -part.low)[0] for part in self.svm.parts]
         residual = np.concatenate([exact[0], surpluses])
         step = np.linalg.lstsq(columns, -residual, rcond=None)[0]
         corrected = alpha.copy()
@@ -164,6 +164,8 @@ class Vanishing:
     def _equal_rows(self, beta: FloatArray) -> tuple[float, float] | None:
         """Return the squares of (VANISH.5) and of Σ α_i ‖φ(x_i)‖; None if the first exceeds rounding of the second."""
         support = np.flatnonzero(beta)
+        if not len(support):  # of a regression: what Σα lacks of its total goes to both rows of a sample, β stays 0
+            return 0.0, 0.0
         rows, beta_rows = self.space.samples.take(support), beta[support]
         has_plain_kernel = self.space.is_plain and not self.space.shift  # for a precomputed kernel, rows are those of K
         if rows.shape[0] * rows.shape[1] > AFFORDABLE:

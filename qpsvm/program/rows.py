@@ -32,10 +32,10 @@ class DualGroup:
     name: Name of the row in the dual QP.
     multiplier: Name of the variable in the primal QP: "b", "rho".
     column (m,): E_g; the sign itself for an intercept.
-    total: e_g.
+    total, low: e_g is their sum, the first being the nearest float.
     ridge: R_g: 0 for an equality.
     formula: The equality as text.
-    radius: Rounding error of e_g.
+    radius: Rounding error of this sum.
     """
 
     name: str
@@ -44,6 +44,7 @@ class DualGroup:
     total: float = 0.0
     ridge: float = 0.0
     formula: str = ""
+    low: float = 0.0
     radius: float = 0.0
 
     def __post_init__(self) -> None:
@@ -55,7 +56,7 @@ class DualGroup:
 
 @dataclass(frozen=True, eq=False)
 class DualPart:
-    """Rows that share one multiplier θ and no other: Σ column·α = total over them.
+    """Rows that share one multiplier θ and no other: Σ column·α = total + low over them.
 
     rows (m,): Mask; None for all rows.
     column (m,): 0 outside the part.
@@ -65,6 +66,7 @@ class DualPart:
     column: FloatArray
     total: float
     ridge: float
+    low: float = 0.0
 
     def __post_init__(self) -> None:
         freeze_each(self.__dict__.values())

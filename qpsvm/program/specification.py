@@ -3,7 +3,8 @@
     (RECORD.1)  for each row: its sample, sign s, level ℓ, upper bound U and curvature δ;  for each group: its
                 multiplier, column E, total e and ridge R;  and a unit: (DUAL.1) without any rounding
     (RECORD.2)  the column of the intercept is s, for every machine; its total is 0 unless the machine specifies it
-    (RECORD.3)  the float form has these numbers, each rounded once
+    (RECORD.3)  the float form has these numbers, each rounded once: U down, so that α within the floats is within the
+                exact bounds, and a total to the sum of two floats
     (RECORD.4)  primal:  minimise unit · (½‖w‖² + eᵀμ + ½Σ R_g μ_g² + the cost of slack)
                 subject to  s_k⟨w, z_r(k)⟩ + Σ_g E_kg μ_g ≥ ℓ_k − ξ_k − ζ_k,  ξ, ζ ≥ 0
     (RECORD.5)  slack costs U ξ where δ = 0,  ξ²/(2δ) where U = ∞,  ξ²/(2δ) + U ζ between the two;  hard rows have none
@@ -28,8 +29,8 @@ from qpsvm.base.arrays.rationals import (
     RationalVector,
     as_floats,
     as_rationals,
-    bound_float_errors,
     divide_exactly,
+    round_all_down,
     round_to_nearest,
     round_up,
     scale_exactly,
@@ -100,7 +101,13 @@ class Specification:
 
     def build_dual(self, gram: Operator, intercept: Intercept) -> SVMDual:
         """Build (RECORD.3), the dual over a Gram matrix, with the intercept treated as given. Raises ParameterError."""
-        level, upper, curvature = map(self.to_floats, (self.level, self.upper, self.curvature))
+        level, curvature = self.to_floats(self.level), self.to_floats(self.curvature)
+        if isinstance(self.upper, RationalVector):
+            upper, upper_radius = round_all_down(self.upper)
+        elif isinstance(self.upper, Fraction):
+            upper, upper_radius = round_all_down(self.to_rationals(self.upper))
+        else:
+            upper, upper_radius = self.to_floats(self.upper), None
         if isinstance(self.curvature, RationalVector) and not np.isfinite(curvature).all():
             raise ParameterError(
                 "C times sample_weight is too small: 1/C_i, by which the loss is curved, is beyond all floats; "
@@ -120,7 +127,7 @@ class Specification:
             unit=1.0 if self.unit == 1 else round_to_nearest(self.unit),
             mix=self.mix,
             level_radius=np.abs(rounding_errors) if rounding_errors is not None and rounding_errors.any() else None,
-            upper_radius=bound_float_errors(self.upper, upper) if isinstance(self.upper, RationalVector) else None,
+            upper_radius=upper_radius,
         )
 
     def build_groups(self, intercept: Intercept) -> tuple[DualGroup, ...]:
@@ -130,10 +137,11 @@ class Specification:
         for group in self.groups:
             column = self.sign if group.entry is None else repeat_value(group.entry, m)
             total = round_to_nearest(group.total)
-            exact = not math.isfinite(total) or group.total == total
-            radius = 0.0 if exact else round_up(abs(group.total - Fraction(total)))
+            remainder = Fraction(0) if not math.isfinite(total) else group.total - Fraction(total)
+            low = round_to_nearest(remainder)
+            radius = round_up(abs(remainder - Fraction(low)))
             other_groups.append(
-                DualGroup(group.name, group.multiplier, column, total, formula=group.formula, radius=radius)
+                DualGroup(group.name, group.multiplier, column, total, formula=group.formula, low=low, radius=radius)
             )
         return (*build_intercept_groups(self.sign, intercept, self.balance), *other_groups)
 

@@ -94,7 +94,7 @@ class SVMDual(DualRows):
     mix : csr_array, shape (m, n), or None
         Where rows are of combinations of samples: A of (DUAL.6), instead of `rows`.
     level_radius, upper_radius : ndarray, shape (m,), or None
-        How far ℓ and U may be off that had to be computed; None where they are what they say.
+        How far ℓ may be off, and how far U may be too low, if they had to be rounded; None if they are exact.
     linear_constraints : Users or None
         The last rows where a user has added some.
     block : int
@@ -257,12 +257,19 @@ class SVMDual(DualRows):
             return cast("tuple[DualPart, ...]", self.groups)
         if len(self.groups) == 1:
             group = self.groups[0]
-            return (build_frozen(DualPart, rows=None, column=group.column, total=group.total, ridge=group.ridge),)
+            return (
+                build_frozen(
+                    DualPart, rows=None, column=group.column, total=group.total, ridge=group.ridge, low=group.low
+                ),
+            )
         masks = self._distinct_rows[1]
-        totals = self.inverse_mixing.T @ np.array([group.total for group in self.groups])
+        totals, lows = (
+            self.inverse_mixing.T @ np.array(values)
+            for values in ([group.total for group in self.groups], [group.low for group in self.groups])
+        )
         return tuple(
-            DualPart(mask, mask.astype(np.float64), float(total), 0.0)
-            for mask, total in zip(masks, totals, strict=True)
+            DualPart(mask, mask.astype(np.float64), float(total), 0.0, float(low))
+            for mask, total, low in zip(masks, totals, lows, strict=True)
         )
 
     def _build_constrained_parts(self, unconstrained: SVMDual) -> tuple[DualPart, ...]:

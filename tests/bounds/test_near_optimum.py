@@ -162,7 +162,8 @@ def judge_seed(seed):
     alpha = np.where(np.tile(best.kind == 0, problem._variables_per_sample), 0.0, best.alpha)
     if problem._variables_per_sample == 1 and problem._hyperparameters == ("C",) and not any(bend):
         alpha = np.where(best.kind == 2, best.upper, alpha)
-    alpha = [u if a >= float(u) else Fraction(float(a)) for a, u in zip(alpha, upper, strict=True)]
+    least = np.tile(best.upper, len(alpha) // len(best.upper))  # the largest floats that are not above these bounds
+    alpha = [u if a >= end else Fraction(float(a)) for a, u, end in zip(alpha, upper, least, strict=True)]
     found = optimum(Q, level, upper, bend, column, alpha)
     if found is None:
         return None

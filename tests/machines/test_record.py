@@ -14,13 +14,16 @@ import qpsvm
 from qpsvm.base.arrays.rationals import (
     add_exactly,
     as_floats,
-    bound_float_errors,
     concatenate_rationals,
     divide_exactly,
+    from_constant,
     from_floats,
     multiply_exactly,
+    round_all_down,
+    round_down,
     round_to_nearest,
     scale_exactly,
+    sum_floats,
 )
 from qpsvm.bounds.proof import checker
 from qpsvm.machines import registry
@@ -122,18 +125,52 @@ def points(own: Any, k: int) -> list[tuple[int, Fraction]]:
 def test_the_floats_of_the_dual_are_the_record_rounded_once(name: str, intercept: Any, weights: Any) -> None:
     problem = problem_of(name, intercept, weights)
     record, svm = problem._build_specification(), problem.svm
-    pairs = [(record.upper, svm.upper), (record.curvature, svm.curvature)]
+    upper = record.to_rationals(record.upper)
+    radius = np.zeros(svm.m) if svm.upper_radius is None else svm.upper_radius
+    for k in range(svm.m):  # rounded down
+        U = upper.get_finite(k)
+        assert (
+            np.isinf(svm.upper[k])
+            if U is None
+            else 0 <= U - Fraction(float(svm.upper[k])) <= Fraction(float(radius[k]))
+        )
+        assert U is None or float(svm.upper[k]) >= float(U) * (1.0 - 2.0**-51)
+    pairs = [(record.curvature, svm.curvature)]
     for exact, found in [*pairs, *([] if record.diagonal else [(record.level, svm.level)])]:
         vector = record.to_rationals(exact)
         expected = [np.inf if vector.get_finite(k) is None else float(vector[k]) for k in range(svm.m)]
         np.testing.assert_array_equal(found, expected)
     totals = {group.multiplier: float(group.total) for group in record.groups}
     assert {group.multiplier: group.total for group in svm.groups} == {g.multiplier: 0.0 for g in svm.groups} | totals
+    for group, exact_group in zip([g for g in svm.groups if g.multiplier in totals], record.groups, strict=True):
+        error = abs(Fraction(group.total) + Fraction(group.low) - exact_group.total)
+        assert error <= Fraction(group.radius) <= abs(exact_group.total) / 2**104
     assert svm.unit == float(record.unit)
     off = np.zeros(svm.m) if svm.level_radius is None else svm.level_radius
     if not record.diagonal:
         level = record.to_rationals(record.level)
         assert all(abs(level[k] - Fraction(float(svm.level[k]))) <= Fraction(float(off[k])) for k in range(svm.m))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_floats_below_exact_vectors_are_the_largest_ones(seed: int) -> None:
+    rng, part = np.random.default_rng(seed), Fraction(int(seed % 8 + 1), int(seed + 3))
+    a = rng.uniform(0.1, 3.0, 9) * 10.0 ** rng.integers(-5, 6)
+    a = np.where(rng.random(9) < 0.3, 1.0, a)
+    b = rng.uniform(0.1, 3.0, 9) if seed % 2 else np.full(9, 0.3)
+    for vector in (
+        multiply_exactly(a, b), multiply_exactly(a, b, part), from_floats(a, part), from_constant(part, 9),
+        divide_exactly(from_floats(b, part), Fraction(2, 7)), from_floats(a, 1 / sum_floats(a)),
+        scale_exactly(concatenate_rationals(from_floats(a), from_floats(b)), part), from_floats(np.full(9, np.inf)),
+    ):  # fmt: skip
+        low, radius = round_all_down(vector)
+        for k in range(len(vector)):
+            if vector.get_finite(k) is None:
+                assert np.isinf(low[k])
+                continue
+            assert low[k] == round_down(vector[k])
+            off = vector[k] - Fraction(float(low[k]))
+            assert 0 <= off <= (0 if radius is None else Fraction(float(radius[k])))
 
 
 @pytest.mark.parametrize("size", [1e-320, 1e-300, 1e-3, 1.0, 1e300])
@@ -155,12 +192,13 @@ def test_floats_of_exact_vectors_are_rounded_to_nearest(size: float) -> None:
 def test_floats_are_no_farther_off_than_is_said(size: float, power: int) -> None:
     """Wherever the numbers and their factor lie: products beside either end lose their errors."""
     rng, factor = np.random.default_rng(3), Fraction(10) ** power * Fraction(7, 3)
-    a, b = rng.normal(size=40) * size, rng.normal(size=40) * size * 2.0**-30
+    a, b = np.abs(rng.normal(size=40)) * size, rng.normal(size=40) * size * 2.0**-30
     for vector in (
         from_floats(a, factor),
-        scale_exactly(add_exactly(a, b), factor),
+        scale_exactly(add_exactly(a, np.abs(b)), factor),
         divide_exactly(from_floats(a), factor),
     ):
-        near = as_floats(vector)
-        for k, off in enumerate(bound_float_errors(vector, near)):
-            assert np.isinf(near[k]) or abs(vector[k] - Fraction(float(near[k]))) <= Fraction(float(off))
+        low, radius = round_all_down(vector)
+        for k in range(len(vector)):
+            off = Fraction(0) if radius is None else Fraction(float(radius[k]))
+            assert np.isinf(low[k]) or 0 <= vector[k] - Fraction(float(low[k])) <= off

@@ -133,7 +133,7 @@ def program_of(svm: Any) -> DualProgram:
         E = {name: Fraction(float(column[k])) for name, column in columns}
         U = None if np.isinf(upper[k]) else Fraction(float(upper[k]))
         stated.append(DualRow(z, *(Fraction(float(v[k])) for v in (sign, level)), U, Fraction(float(curvature[k])), E))
-    e = {group.multiplier: Fraction(group.total) for group in groups}
+    e = {group.multiplier: Fraction(group.total) + Fraction(getattr(group, "low", 0.0)) for group in groups}
     R = {group.multiplier: Fraction(group.ridge) for group in groups}
     return DualProgram(stated, e, R, Fraction(svm.unit), Fraction(1))
 

@@ -323,22 +323,67 @@ def as_floats(values: RationalVector) -> FloatArray:
         return np.where(np.isfinite(better), better, rounded)
 
 
-def bound_float_errors(values: RationalVector, near: FloatArray | None = None) -> FloatArray | None:
-    """Bound the error of `as_floats`, (m,); None if those are exact. `near` are these floats, if known."""
-    if isinstance(values, ListedRationals) and values.parts:
-        known = [bound_float_errors(part) for part in values.parts]
-        if all(part is None for part in known):
-            return None
-        return np.concatenate([np.zeros(len(v)) if r is None else r for r, v in zip(known, values.parts, strict=True)])
+def round_all_down(values: RationalVector) -> tuple[FloatArray, FloatArray | None]:
+    """Return the largest floats (m,) that are not above numbers ≥ 0, and bounds on the differences; None if all are 0.
+
+    The floats may be one smaller if products are denormal, and are infinite beyond all floats. `repeat_value` where all
+    numbers are one.
+    """
+    if isinstance(values, ListedRationals):
+        if not values.parts:
+            ends = [round_down(values[k]) for k in range(len(values))]
+            rests = [round_up(values[k] - Fraction(end)) for k, end in enumerate(ends)]
+            return np.array(ends), np.array(rests)
+        parts = [round_all_down(part) for part in values.parts]
+        floats = np.concatenate([part for part, _ in parts])
+        if all(radius is None for _, radius in parts):
+            return floats, None
+        return floats, np.concatenate([np.zeros(len(part)) if radius is None else radius for part, radius in parts])
+    common = find_common_value(values.high)
+    if common is not None and find_common_value(values.low) is not None and len(values):
+        if math.isinf(common):
+            return values.high, None
+        if math.isinf(round_to_nearest(values[0])):
+            return repeat_value(math.inf, len(values)), None
+        lower_end = round_down(values[0])
+        rest = round_up(values[0] - Fraction(lower_end))
+        return repeat_value(lower_end, len(values)), repeat_value(rest, len(values)) if rest else None
     if values.is_exact:
-        return np.abs(values.low) if values.low.any() else None
-    near = as_floats(values) if near is None else near
-    one = find_common_value(near)
-    if one is not None and len(values):
-        off = 0.0 if math.isinf(one) else round_up(abs(values[0] - Fraction(one)))
-        return repeat_value(off, len(values)) if off else None
+        if not values.low.any():
+            return values.high, None
+        below = np.where(values.low < 0.0, np.nextafter(values.high, 0.0), values.high)
+        return below, (values.high - below) + np.abs(values.low)
+    nearest = as_floats(values)
+    side = _compare_with(values, nearest)
+    below = np.where(np.isinf(nearest) | (side >= 0), nearest, np.nextafter(nearest, 0.0))
     with np.errstate(invalid="ignore"):
-        return np.where(np.isinf(near), 0.0, (1.0 + 2.0**-40) * UNIT * np.abs(near) + UNDERFLOW)
+        distances = np.where(side == 0, 0.0, (nearest - below) + (1.0 + 2.0**-40) * UNIT * nearest + UNDERFLOW)
+    return below, np.where(np.isinf(nearest), 0.0, distances)
+
+
+def _compare_with(values: RationalVector, nearest: FloatArray) -> NDArray[np.int8]:
+    """Return the sign of value − nearest, (m,), for the floats nearest to numbers ≥ 0; −1 if that is not known."""
+    factor = round_to_nearest(values.factor)
+    sizes = values.high[~values.infinite_mask & (values.high != 0.0)]
+    if not SMALLEST < abs(factor) < LARGEST or not have_exact_products(sizes):
+        return np.full(len(values), -1, dtype=np.int8)
+    rest = round_to_nearest(values.factor - Fraction(factor))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if values.inverse:  # the sign of factor − nearest · (high + low)
+            product, error = two_product(nearest, values.high)
+            terms = (-error, np.full(len(values), rest), -nearest * values.low)
+            difference = factor - product
+        else:
+            product, error = two_product(np.full(len(values), factor), values.high)
+            terms = (error, rest * values.high, factor * values.low)
+            difference = product - nearest
+        difference = difference + (terms[0] + (terms[1] + terms[2]))
+        bound = 16.0 * UNIT * (np.abs(terms[0]) + np.abs(terms[1]) + np.abs(terms[2]))
+    side = np.sign(np.where(np.isfinite(difference), difference, 0.0)).astype(np.int8)
+    for k in np.flatnonzero((np.abs(difference) <= bound) & (bound > 0.0)).tolist():
+        exact = values[k] - Fraction(float(nearest[k]))
+        side[k] = (exact > 0) - (exact < 0)
+    return side
 
 
 def round_to_nearest(value: Fraction) -> float:

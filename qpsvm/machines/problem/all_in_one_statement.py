@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from qpsvm.base.arrays.frozen import cached, repeat_value
-from qpsvm.base.arrays.rationals import as_floats, bound_float_errors
+from qpsvm.base.arrays.rationals import round_all_down
 from qpsvm.base.arrays.types import FloatArray, IntArray
 from qpsvm.bounds.class_space import ClassSpace
 from qpsvm.machines.problem.certifier import Certifier
@@ -44,12 +44,17 @@ class AllInOneStatement(MachineStatement):
         return self.samples.target.astype(np.intp)
 
     @cached
+    def _rounded_penalties(self) -> tuple[FloatArray, FloatArray | None]:
+        """The penalties of the samples that take part, rounded down, (n,), and by how much; None for not at all."""
+        return round_all_down(compute_active_penalties(self.C, self.samples))
+
+    @cached
     def _all_in_one_dual(self) -> AllInOneDual:
         """Dual used for computation, over the samples that take part."""
         return AllInOneDual(
             label=self.samples.select_active(self.class_index),
             k=len(self.classes),
-            upper=np.array(as_floats(compute_active_penalties(self.C, self.samples))),
+            upper=np.array(self._rounded_penalties[0]),
             level=self._margin_level,
             has_shared_slack=self._has_shared_slack,
             intercept=self.space.computed_intercept,
@@ -61,7 +66,7 @@ class AllInOneStatement(MachineStatement):
         dual = self._all_in_one_dual
         sample, (own, rival) = dual.row_positions // dual.k, dual.class_pairs
         m, classes = len(sample), range(dual.k if dual.intercept else 0)
-        off = bound_float_errors(compute_active_penalties(self.C, self.samples))
+        off = self._rounded_penalties[1]
         return SVMDual(
             gram=RepeatedOperator(self.space.centred_gram, dual.k),
             sign=repeat_value(1.0, m),

@@ -249,6 +249,8 @@ class ConstraintRows:
                 g.total,
                 g.ridge,
                 _add_to_equality(g.formula) if g.multiplier == "b" else g.formula,
+                g.low,
+                g.radius,
             )
             for g in machine.groups
         )

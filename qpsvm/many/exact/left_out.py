@@ -88,7 +88,7 @@ class LeaveOutSolver:
         self.has_hard_rows = self.svm.hard_rows is not None
         # with these, U or e of the remaining samples depends on their number
         self.depends = any(name in problem._hyperparameters for name in ("nu", "lam"))
-        self.data_cache: dict[tuple[int, int], tuple[float, list[tuple[Any, Any]], Any]] = {}
+        self.data_cache: dict[tuple[int, int], tuple[float, list[tuple[Any, Any, Any]], Any]] = {}
         size = max(abs(self.full.primal), abs(self.full.dual))
         self.unchanged_gap = self.full.gap * size / abs(self.full.dual) if self.full.dual else self.full.gap
         self.values = _of_samples(self.owner, self.svm.sign * problem._restrict_to_dual(self.full.yf))
@@ -208,8 +208,8 @@ class LeaveOutSolver:
         if self.depends:
             upper[~gone], totals, unit = self._build_remaining_data(rows, first)
             groups = tuple(
-                replace(group, total=total, radius=radius)
-                for group, (total, radius) in zip(groups, totals, strict=True)
+                replace(group, total=total, low=low, radius=radius)
+                for group, (total, low, radius) in zip(groups, totals, strict=True)
             )
         upper[gone] = 0.0
         dual = replace(svm, upper=upper, groups=groups, unit=unit)
@@ -218,8 +218,8 @@ class LeaveOutSolver:
             object.__setattr__(dual.groups[index], "column", dual.sign)
         return dual
 
-    def _build_remaining_data(self, rows: IntArray, first: int) -> tuple[Any, list[tuple[Any, Any]], Any]:
-        """Return U of the others, the total and radius of each group, and the unit. Raises NoMachine.
+    def _build_remaining_data(self, rows: IntArray, first: int) -> tuple[Any, list[tuple[Any, Any, Any]], Any]:
+        """Return U of the others, total, low and radius of each group, and the unit. Raises NoMachine.
 
         If all samples have equal weights, these depend only on how many of each class are left, and are cached.
         """
@@ -236,7 +236,7 @@ class LeaveOutSolver:
         upper = np.asarray(remaining._dual_structure.upper)
         data = (
             upper,
-            [(group.total, group.radius) for group in remaining._dual_structure.groups],
+            [(group.total, group.low, group.radius) for group in remaining._dual_structure.groups],
             remaining._dual_structure.unit,
         )
         has_equal_weights = (

@@ -22,13 +22,10 @@ from qpsvm import core
 from qpsvm.backends.external.libsvm_ import describe_libsvm as libsvm
 from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.double_double import multiply_double_double
-from qpsvm.base.arrays.frozen import multiply
 from qpsvm.base.arrays.types import FloatArray, IntArray, as_dense
 from qpsvm.base.resources.limits import limit_blas_threads
 from qpsvm.base.resources.workers import run_tiles
 from qpsvm.bounds.accuracy import Accuracy
-from qpsvm.data.samples import TrainingSamples
-from qpsvm.machines.problem.penalties import check_penalties
 from qpsvm.many.multiclass.exact_optimum import best_intercept, find_exact_point
 from qpsvm.many.multiclass.gap_bounds import StackPoints, gaps, kernel_points, linear_points, refine_radii
 from qpsvm.many.multiclass.loops import (
@@ -49,6 +46,7 @@ from qpsvm.many.multiclass.stack import (
     RowValues,
     Stack,
     StackKernel,
+    compute_penalties,
     stack_machines,
     with_shares,
 )
@@ -198,8 +196,7 @@ def _build_stack(split: Split) -> tuple[Stack, FloatArray]:
     """Build the stack of all machines, and the upper bounds for LIBSVM, (r,) in `Split.order`. Raises QPSVMError."""
     weight = split.weight[split.order]
     if split.machine == "CSVM":
-        C = check_penalties(split.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
-        upper = multiply(C, split.weight)[split.order]
+        upper = compute_penalties(split)
         return stack_machines(split, upper), upper
     split.build_separate_problem(0)  # ν itself is checked
     nu = float(split.parameters.get("nu", 0.5))

@@ -14,18 +14,15 @@ import numpy as np
 from qpsvm.backends.own.row_descent import DescentRows, RowDescent, is_descent_suitable
 from qpsvm.backends.packages import find_library_version
 from qpsvm.base.arrays.double_double import multiply_double_double
-from qpsvm.base.arrays.frozen import multiply
 from qpsvm.base.arrays.rounding import bound_row_norms
 from qpsvm.base.arrays.types import FloatArray
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.parameter_checks import as_intercept
-from qpsvm.machines.problem.penalties import check_penalties
 from qpsvm.many.multiclass.bulk import Found, gathered_in_bulk, has_usual_options
 from qpsvm.many.multiclass.exact_optimum import best_intercept
 from qpsvm.many.multiclass.gap_bounds import gaps, linear_points
 from qpsvm.many.multiclass.split import Split
-from qpsvm.many.multiclass.stack import Stack, stack_machines, with_squares
+from qpsvm.many.multiclass.stack import Stack, compute_penalties, stack_machines, with_squares
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.losses import Loss, compress_constant
 from qpsvm.program.status import Solver
@@ -52,8 +49,7 @@ def solve_by_descent(split: Split, tol: float) -> BinaryMachines:
     Raises QPSVMError.
     """
     as_intercept(split.intercept)
-    C = check_penalties(split.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
-    stack = stack_machines(split, multiply(C, split.weight)[split.order])
+    stack = stack_machines(split, compute_penalties(split))
     stack = with_squares(stack) if split.machine == "SquaredHinge" else stack
     with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
         space = split.own_space

@@ -10,17 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from qpsvm.backends.packages import find_library_version
-from qpsvm.base.arrays.frozen import multiply
 from qpsvm.base.arrays.types import IntArray, Matrix
 from qpsvm.base.resources.limits import limit_blas_threads
-from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.problem.parameter_checks import as_intercept
-from qpsvm.machines.problem.penalties import check_penalties
 from qpsvm.many.multiclass.bulk import PRODUCTS, Found, gathered_in_bulk, has_usual_options, points_of
 from qpsvm.many.multiclass.gap_bounds import gaps
 from qpsvm.many.multiclass.newton import AffineRows, is_worthwhile, newton
 from qpsvm.many.multiclass.split import Split
-from qpsvm.many.multiclass.stack import Stack, stack_machines, with_squares
+from qpsvm.many.multiclass.stack import Stack, compute_penalties, stack_machines, with_squares
 from qpsvm.many.multiclass.together import BinaryMachines
 from qpsvm.program.losses import Loss
 from qpsvm.program.status import Solver
@@ -49,8 +46,7 @@ def solve_squared(split: Split, tol: float, time_limit: float | None = None) -> 
     """Solve all machines. Raises QPSVMError."""
     deadline = None if time_limit is None else monotonic() + time_limit
     as_intercept(split.intercept)
-    C = check_penalties(split.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
-    stack = with_squares(stack_machines(split, multiply(C, split.weight)[split.order]))
+    stack = with_squares(stack_machines(split, compute_penalties(split)))
     with np.errstate(all="ignore"), limit_blas_threads():  # what is not finite is not certified
         space = split.own_space
         found, iterations = newton_points(split, stack, space.rows.matrix())

@@ -11,9 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
+from qpsvm.base.arrays.frozen import multiply
+from qpsvm.base.arrays.rationals import from_floats, multiply_exactly, round_all_down, sum_floats
 from qpsvm.base.arrays.types import FloatArray, IntArray
-from qpsvm.data.samples import normalise_weights
+from qpsvm.data.samples import TrainingSamples
 from qpsvm.machines.nu_svm import compute_nu_max
+from qpsvm.machines.problem.penalties import check_penalties
 from qpsvm.many.multiclass.split import REST, Split
 from qpsvm.space.operators import Operator
 
@@ -107,6 +110,17 @@ def stack_machines(split: Split, prices: FloatArray) -> Stack:
     return replace(stack, upper=prices[stack.places])
 
 
+def compute_penalties(split: Split) -> FloatArray:
+    """Return C_i s_i of the rows of `Split.order`, (r,): rounded down if they are upper bounds, like U of a problem.
+
+    Raises QPSVMError.
+    """
+    C = check_penalties(split.parameters.get("C", 1.0), TrainingSamples(split.X, split.weight, split.weight))
+    if split.machine == "SquaredHinge":
+        return multiply(C, split.weight)[split.order]
+    return round_all_down(multiply_exactly(split.weight, np.broadcast_to(C, split.weight.shape)))[0][split.order]
+
+
 def with_squares(stack: Stack) -> Stack:
     """Return the stack for squared hinges, where U are the penalties C: δ = 1/(2C), and no bound."""
     return replace(stack, curvature=0.5 / stack.upper, upper=np.full(len(stack.upper), np.inf))
@@ -121,7 +135,8 @@ def with_shares(stack: Stack, nu: float) -> Stack:
         part = stack.row_slice(p)
         if not alike or len(counts) == 1 or counts not in known:  # equal weights make equal shares
             s = stack.upper[part]
-            known[counts] = normalise_weights(s), float(compute_nu_max(s, stack.sign[part]))
+            shares = round_all_down(from_floats(s, 1 / sum_floats(s)))[0]
+            known[counts] = shares, float(compute_nu_max(s, stack.sign[part]))
         upper[part], most[p] = known[counts]
     return replace(stack, upper=upper, nu=np.minimum(nu, most))
 
