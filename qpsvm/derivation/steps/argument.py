@@ -14,7 +14,7 @@ from qpsvm.derivation.expressions import Equation, EquationLine, Subset, display
 from qpsvm.derivation.letter_builder import letter
 from qpsvm.derivation.quantities import At
 from qpsvm.derivation.step import Step
-from qpsvm.derivation.steps import letters as of
+from qpsvm.derivation.steps import letters as sym
 from qpsvm.derivation.term_builders import HALF, add, multiply, operation, reindex, total
 from qpsvm.derivation.terms import PRODUCT, Term
 from qpsvm.machines import SVDD, OneClass, Problem, ValueConstraints
@@ -42,7 +42,7 @@ def number_steps(prefix: str, *steps: Step) -> tuple[Step, ...]:
 def iter_minimum(over: str, objective: Term, text: str = "the primal's value") -> Iterator[EquationLine]:
     """Yield the minimisation over letters, and the equation of its value with the one the result claims."""
     yield display(objective, rf"\min_{{{over}}}\ ")
-    yield value_of(objective.with_name(text), "=", of.CLAIMED)
+    yield value_of(objective.with_name(text), "=", sym.CLAIMED)
 
 
 def value_of(one: Term, *rest: Any, **more: Any) -> EquationLine:
@@ -103,7 +103,7 @@ class RowTerms:
     @property
     def box(self) -> EquationLine:
         """The bounds of α."""
-        scale = of.get_part("box", self.half)
+        scale = sym.get_part("box", self.half)
         if self.upper is None:
             return line(self.alpha, "≥", 0, scale=scale)
         return line(0, "≤", self.alpha, "≤", self.upper, scale=scale)
@@ -189,17 +189,17 @@ class ConstraintTerms:
         row = self.row
         for each in self.bound.parts or (self.bound,):
             row = row - each
-        return total(of.PRICE * row, "j")
+        return total(sym.PRICE * row, "j")
 
     @property
     def cost(self) -> Term:
         """Term of the bounds in the dual's value, subtracted."""
-        return total(of.PRICE * self.bound, "j")
+        return total(sym.PRICE * self.bound, "j")
 
     @property
     def price(self) -> Term:
         """π_j in the units of α."""
-        return of.PRICE / self.unit if self.unit else of.PRICE
+        return sym.PRICE / self.unit if self.unit else sym.PRICE
 
     @property
     def balance(self) -> Term | None:
@@ -264,18 +264,18 @@ class Formulas:
     coef: Term
     quadratic: Term
     pairs: str
-    pull: Term = of.B
+    pull: Term = sym.B
     others: str = ""
     reward: Term | None = None
     equality: tuple[Term, Term, Term] | None = None
-    f: Term = of.F_BETWEEN
+    f: Term = sym.F_BETWEEN
     f_by_w: str = ""
     added: Term | None = None
     lacking: Term | None = None
     bend: Term | None = None
     bend_gap: Term | None = None
     curve: Term | None = None
-    reach: Term = of.F
+    reach: Term = sym.F
     level: Term | float = 1.0
     half: Term | None = HALF
     twice: float | None = None
@@ -332,7 +332,7 @@ class Formulas:
     @property
     def intercept(self) -> Term | None:
         """b, where there is one in f."""
-        return of.B if self.problem.intercept else None
+        return sym.B if self.problem.intercept else None
 
     @property
     def offset(self) -> Term | None:
@@ -357,8 +357,8 @@ class Formulas:
     @property
     def norm(self) -> Term:
         """The square of the norm, with that of a penalised b."""
-        own = replace(of.W2, written=(rf"\|{self.w}\|^2", f"‖{self.w}‖²", f"norm({self.w})**2"))
-        return own + of.B**2 if self.penalised else own
+        own = replace(sym.W2, written=(rf"\|{self.w}\|^2", f"‖{self.w}‖²", f"norm({self.w})**2"))
+        return own + sym.B**2 if self.penalised else own
 
     @property
     def regulariser(self) -> Term:
